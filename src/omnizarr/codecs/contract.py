@@ -1,0 +1,176 @@
+"""What a codec is: the values that a chain is made of.
+
+A document names a codec (`omnizarr.model.Named`); a *bind* function turns its
+configuration into one of the three kinds of value below, for one decoded
+representation. The chain checks that each codec fits the next; a codec only knows
+itself. All are immutable and may be called by many threads at once.
+
+    bind(configuration: Mapping, decoded: ArraySpec) -> ArrayToArray | ArrayToBytes
+    bind(configuration: Mapping, decoded: BytesSpec) -> BytesToBytes
+
+Spec: Zarr v3 core, "Codecs".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.datatypes import DataType
+
+AnyArray: TypeAlias = NDArray[Any]
+Buffer: TypeAlias = bytes | bytearray | memoryview
+"""Bytes, C-contiguous and of format "B"; never written to by the one who receives them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPolicy:
+    """What an open array wants done about empty chunks; a shard passes it on to its inner chunks."""
+
+    write_empty_chunks: bool = False
+    """Store chunks that hold nothing but the fill value."""
+    missing: Literal["fill", "error"] = "fill"
+    """What reading a chunk that is not stored means."""
+    allow_pickle: bool = False
+    """Let the pickle codec run."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """An array as a codec meets it: shape, data type and fill value."""
+
+    shape: tuple[int, ...]
+    data_type: DataType
+    fill_value: Any
+    """NumPy scalar of `data_type.dtype`, or the object itself for object dtypes. Never undefined."""
+    policy: ChunkPolicy = ChunkPolicy()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy dtype of the elements in memory."""
+        return self.data_type.dtype
+
+    @property
+    def nbytes(self) -> int | None:
+        """Size of the elements, in bytes; None where it depends on the values."""
+        if not self.data_type.is_fixed_size:
+            return None
+        size = self.dtype.itemsize
+        for length in self.shape:
+            size *= length
+        return size
+
+
+@dataclass(frozen=True, slots=True)
+class BytesSpec:
+    """A byte string as a codec meets it."""
+
+    nbytes: int | None
+    """Exact size in bytes where it is the same for all values, else None."""
+    item_size: int = 1
+    """Bytes per element of the array encoded in it (for shuffling); 1 if unknown."""
+    max_nbytes: int | None = None
+    """A bound on the size where it is not exact; None if there is none."""
+
+
+@runtime_checkable
+class ArrayToArray(Protocol):
+    """An array becomes another array."""
+
+    @property
+    def encoded(self) -> ArraySpec:
+        """What the codec makes of the decoded representation that it was bound to (fill value included)."""
+
+    def encode(self, array: AnyArray) -> AnyArray:
+        """Return the encoded array. May be a view of `array`, or `array` itself."""
+
+    def decode(self, array: AnyArray) -> AnyArray:
+        """Return the decoded array, of the shape and dtype bound to. May be a view."""
+
+
+@runtime_checkable
+class ArrayToBytes(Protocol):
+    """An array becomes bytes."""
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """What the codec makes of the decoded representation that it was bound to."""
+
+    def encode(self, array: AnyArray) -> Buffer:
+        """Return the bytes of `array`. May be a view of its memory."""
+
+    def decode(self, data: Buffer) -> AnyArray:
+        """Return the array of the shape and dtype bound to; it may be read-only and a view of `data`.
+
+        Raises ChunkSizeError if `data` is too short or too long.
+        """
+
+
+@runtime_checkable
+class BytesToBytes(Protocol):
+    """Bytes become other bytes."""
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """What the codec makes of the decoded representation that it was bound to."""
+
+    def encode(self, data: Buffer) -> Buffer:
+        """Return the encoded bytes."""
+
+    def decode(self, data: Buffer) -> Buffer:
+        """Return the decoded bytes. Never allocates more than the bound size (`nbytes` or `max_nbytes`).
+
+        Raises ChunkError (ChecksumError, ChunkSizeError) if `data` is broken.
+        """
+
+
+@runtime_checkable
+class DecodesInto(Protocol):
+    """A bytes to bytes codec that can decode straight into the caller's memory."""
+
+    def decode_into(self, data: Buffer, out: memoryview) -> None:
+        """Fill `out` (writable, contiguous, format "B", exactly the decoded size) from `data`.
+
+        Raises as `decode`.
+        """
+
+
+Span: TypeAlias = tuple[int, int | None]
+"""(start, stop) in bytes, half-open; a negative start counts from the end, with stop None: the last bytes."""
+
+
+class Source(Protocol):
+    """Where the encoded bytes of one chunk can be had from, in part or whole."""
+
+    def __call__(self, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
+        """Return the bytes of each span (all of them as one if None), in one round trip; None if nothing is stored.
+
+        A span that reaches past the end is cut there.
+        """
+
+
+@runtime_checkable
+class ReadsPart(Protocol):
+    """An array to bytes codec that need not fetch and decode everything (a shard)."""
+
+    def read(self, source: Source, selection: tuple[Any, ...], out: AnyArray) -> bool:
+        """Set ``out[...] = decoded[selection]``; return False, `out` untouched, if nothing is stored.
+
+        `selection` is a piece's `chunk_selection` (see `omnizarr.indexing.Piece`).
+        """
+
+
+@runtime_checkable
+class WritesPart(Protocol):
+    """An array to bytes codec that need not decode what a write leaves alone (a shard)."""
+
+    def write(self, old: Buffer | None, selection: tuple[Any, ...], value: AnyArray) -> Buffer | None:
+        """Return `old` (None: nothing stored) with ``decoded[selection] = value``; None if nothing need be stored."""
+
+
+Codec: TypeAlias = ArrayToArray | ArrayToBytes | BytesToBytes
+Configuration: TypeAlias = Mapping[str, Any]

@@ -1,0 +1,277 @@
+"""Every exception omnizarr raises.
+
+    OmnizarrError
+    ├── NodeNotFoundError (FileNotFoundError, KeyError, ValueError)
+    │   ├── ArrayNotFoundError
+    │   └── GroupNotFoundError
+    ├── NodeExistsError (FileExistsError, ValueError)
+    │   ├── ContainsArrayError
+    │   └── ContainsGroupError
+    ├── NodeNameError (ValueError)
+    ├── MetadataError (ValueError)                a document breaks its format
+    │   ├── ConsolidatedMetadataError             it contradicts the documents it stands for
+    │   └── UnknownExtensionError                 a name nobody here can run
+    │       ├── UnknownCodecError
+    │       ├── UnknownDataTypeError
+    │       ├── UnknownChunkGridError
+    │       ├── UnknownChunkKeyEncodingError
+    │       └── UnknownStorageTransformerError
+    ├── NotRepresentableError (ValueError)        a dialect has no words for it
+    ├── CodecError (ValueError)                   a codec cannot be set up, or cannot encode this
+    │   ├── PickleDisabledError (PermissionError)
+    │   └── MissingDependencyError (ImportError)
+    ├── ChunkError (ValueError)                   stored bytes cannot be decoded
+    │   ├── ChecksumError
+    │   ├── ChunkSizeError
+    │   └── ShardIndexError
+    ├── ChunkNotFoundError (KeyError)             a missing chunk, where missing="error"
+    ├── SelectionError (IndexError, ValueError)
+    │   └── BoundsCheckError
+    ├── ShapeError (ValueError)                   a value does not fit the selection
+    ├── ReadOnlyError (PermissionError, ValueError)
+    └── StoreError (OSError)
+        ├── InvalidKeyError (ValueError)
+        └── StoreClosedError (ValueError)
+
+An error is data first: where it happened, what was found, what was expected and
+what to do are attributes, and the message is made from them when it is asked for.
+So whoever catches an error on its way up can add what only they know:
+
+>>> try:
+...     try:
+...         raise ChecksumError("checksum differs", found="0x046201bf", expected="0x046501c0")
+...     except OmnizarrError as error:
+...         raise error.add(codec="crc32c", key="c/0/3", path="ocean/temp")
+... except ValueError as error:
+...     print(error)
+/ocean/temp: key 'c/0/3': codec 'crc32c': checksum differs: found 0x046201bf, expected 0x046501c0
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+
+class OmnizarrError(Exception):
+    """The root of the tree; catch it to catch everything omnizarr raises by itself.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in one clause.
+    store : str, optional
+        The store, as its ``repr`` shows it (never with credentials).
+    path : str, optional
+        Path of the node within its hierarchy, without a leading slash.
+    key : str, optional
+        Store key of the document or chunk concerned.
+    coords : tuple of int, optional
+        Grid coordinates of the chunk concerned.
+    codec : str, optional
+        Name of the codec concerned.
+    pointer : str, optional
+        JSON pointer (RFC 6901) within the document.
+    found, expected : object, optional
+        What was there, and what should have been there.
+    remedy : str, optional
+        What the caller can do about it.
+    spec : str, optional
+        Where the specification says so.
+    """
+
+    FIELDS = ("store", "path", "key", "coords", "codec", "pointer", "found", "expected", "remedy", "spec")
+
+    store: str | None
+    path: str | None
+    key: str | None
+    coords: tuple[int, ...] | None
+    codec: str | None
+    pointer: str | None
+    found: object
+    expected: object
+    remedy: str | None
+    spec: str | None
+
+    def __init__(self, message: str = "", **fields: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        for name in self.FIELDS:
+            setattr(self, name, fields.pop(name, None))
+        if fields:
+            raise TypeError(f"unknown fields {sorted(fields)}; known: {', '.join(self.FIELDS)}")
+
+    def add(self, **fields: Any) -> Self:
+        """Fill in fields that are still unknown; those already known stay as they are."""
+        for name, value in fields.items():
+            if name not in self.FIELDS:
+                raise TypeError(f"unknown field {name!r}; known: {', '.join(self.FIELDS)}")
+            if getattr(self, name) is None:
+                setattr(self, name, value)
+        return self
+
+    def __str__(self) -> str:
+        where = []
+        if self.store is not None:
+            where.append(f"{self.store}")
+        if self.path is not None:
+            where.append(f"/{self.path}")
+        place = f"key {self.key!r}" if self.key is not None else ""
+        if self.coords is not None:
+            place += f"{' ' if place else ''}(chunk {self.coords})"
+        if self.pointer is not None:
+            place += f"{' at ' if place else ''}{self.pointer or '(the whole document)'}"
+        if place:
+            where.append(place)
+        if self.codec is not None:
+            where.append(f"codec {self.codec!r}")
+        text = ": ".join([*where, self.message])
+        details = []
+        if self.found is not None:
+            details.append(f"found {_shorten(self.found)}")
+        if self.expected is not None:
+            details.append(f"expected {_shorten(self.expected)}")
+        if details:
+            text += ": " + ", ".join(details)
+        if self.remedy is not None:
+            text += f"; {self.remedy}"
+        if self.spec is not None:
+            text += f" ({self.spec})"
+        return text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = {name: getattr(self, name) for name in self.FIELDS if getattr(self, name) is not None}
+        return _rebuild, (type(self), self.message, fields)
+
+
+def _rebuild(kind: type[OmnizarrError], message: str, fields: dict[str, Any]) -> OmnizarrError:
+    return kind(message, **fields)
+
+
+def _shorten(value: object, limit: int = 200) -> str:
+    """Text of `value` that fits in a one-line message."""
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 20]}... ({len(text)} characters)"
+
+
+class NodeNotFoundError(OmnizarrError, FileNotFoundError, KeyError, ValueError):
+    """There is no node at a path."""
+
+
+class ArrayNotFoundError(NodeNotFoundError):
+    """There is no array at a path."""
+
+
+class GroupNotFoundError(NodeNotFoundError):
+    """There is no group at a path."""
+
+
+class NodeExistsError(OmnizarrError, FileExistsError, ValueError):
+    """A node is in the way of one to be created."""
+
+
+class ContainsArrayError(NodeExistsError):
+    """An array is in the way of a node to be created."""
+
+
+class ContainsGroupError(NodeExistsError):
+    """A group is in the way of a node to be created."""
+
+
+class NodeNameError(OmnizarrError, ValueError):
+    """A node cannot have this name or path."""
+
+
+class MetadataError(OmnizarrError, ValueError):
+    """A metadata document breaks its format."""
+
+
+class ConsolidatedMetadataError(MetadataError):
+    """Consolidated metadata is broken, or contradicts the documents that it stands for."""
+
+
+class UnknownExtensionError(MetadataError):
+    """A document names something that nobody here can run."""
+
+
+class UnknownCodecError(UnknownExtensionError):
+    """A document names a codec that is not registered."""
+
+
+class UnknownDataTypeError(UnknownExtensionError):
+    """A document names a data type that is not registered."""
+
+
+class UnknownChunkGridError(UnknownExtensionError):
+    """A document names a chunk grid that is not registered."""
+
+
+class UnknownChunkKeyEncodingError(UnknownExtensionError):
+    """A document names a chunk key encoding that is not registered."""
+
+
+class UnknownStorageTransformerError(UnknownExtensionError):
+    """A document names a storage transformer that is not registered."""
+
+
+class NotRepresentableError(OmnizarrError, ValueError):
+    """A dialect has no words for what should be written."""
+
+
+class CodecError(OmnizarrError, ValueError):
+    """A codec cannot be set up for this array, or cannot encode these values."""
+
+
+class PickleDisabledError(CodecError, PermissionError):
+    """Data is pickled, and unpickling (which can run any code) was not allowed."""
+
+
+class MissingDependencyError(CodecError, ImportError):
+    """A codec, type or store needs a package that is not installed."""
+
+
+class ChunkError(OmnizarrError, ValueError):
+    """The stored bytes of a chunk cannot be decoded."""
+
+
+class ChecksumError(ChunkError):
+    """A checksum differs from the one stored with the data."""
+
+
+class ChunkSizeError(ChunkError):
+    """A chunk holds more or fewer bytes than the metadata promises."""
+
+
+class ShardIndexError(ChunkError):
+    """The index of a shard is broken or points outside the shard."""
+
+
+class ChunkNotFoundError(OmnizarrError, KeyError):
+    """A chunk is missing, and the array was opened with ``missing="error"``."""
+
+
+class SelectionError(OmnizarrError, IndexError, ValueError):
+    """A selection does not make sense for this array."""
+
+
+class BoundsCheckError(SelectionError):
+    """An index lies outside the array."""
+
+
+class ShapeError(OmnizarrError, ValueError):
+    """A value does not fit the selection that it is assigned to."""
+
+
+class ReadOnlyError(OmnizarrError, PermissionError, ValueError):
+    """The store, or this way of opening it, does not allow writing."""
+
+
+class StoreError(OmnizarrError, OSError):
+    """A store could not do what it was asked to do."""
+
+
+class InvalidKeyError(StoreError, ValueError):
+    """A key is not a valid store key, or would leave the root of the store."""
+
+
+class StoreClosedError(StoreError, ValueError):
+    """The store is closed."""
