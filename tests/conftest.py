@@ -1,0 +1,15 @@
+"""Settings that hold for every test."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# No deadline: machines that run tests are slow now and then, and chunks hit the disk.
+_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+
+# `CI`: the same examples in every run, so that a red run can be repeated.
+settings.register_profile("ci", derandomize=True, print_blob=True, **_COMMON)
+settings.register_profile("dev", **_COMMON)
+# `HYPOTHESIS_PROFILE=thorough`: many more examples, for a night.
+settings.register_profile("thorough", max_examples=2000, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
