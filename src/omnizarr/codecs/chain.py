@@ -1,0 +1,322 @@
+"""Chains of codecs: bound once to a chunk's shape, data type and fill value, then run.
+
+The chain looks up what the document names, checks that each codec fits the next
+(array to array, then one array to bytes, then bytes to bytes) and runs them, in
+order to encode and in reverse to decode. An error in a step bears the step's name.
+
+Spec: Zarr v3 core, "Codecs", "Determination of encoded representations".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from omnizarr.codecs import registry
+from omnizarr.codecs.contract import (
+    AnyArray,
+    ArraySpec,
+    ArrayToArray,
+    ArrayToBytes,
+    Buffer,
+    BytesSpec,
+    BytesToBytes,
+    Codec,
+    DecodesInto,
+    ReadsPart,
+    Source,
+    WritesPart,
+)
+from omnizarr.codecs.transpose import Transpose
+from omnizarr.errors import ChunkError, ChunkNotFoundError, ChunkSizeError, CodecError, OmnizarrError
+from omnizarr.model import Named
+
+_SPEC = 'Zarr v3, "Codecs"'
+_WORD_DTYPES = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chain:
+    """The codecs of one chunk, bound to what the chunk is.
+
+    Attributes
+    ----------
+    spec : ArraySpec
+        The decoded chunk.
+    encoded : BytesSpec
+        What is stored.
+    filters : tuple of (str, ArrayToArray)
+    serializer : (str, ArrayToBytes)
+    compressors : tuple of (str, BytesToBytes)
+        In the order of encoding, each under the name that the document gives it.
+    is_plain : bool
+        The bytes before compression are the memory of the C-contiguous array.
+    is_raw : bool
+        The stored bytes are: plain, and not compressed.
+    reads_part, writes_part : bool
+        Reading (writing) a part of the chunk costs less than all of it.
+    """
+
+    spec: ArraySpec
+    encoded: BytesSpec
+    filters: tuple[tuple[str, ArrayToArray], ...]
+    serializer: tuple[str, ArrayToBytes]
+    compressors: tuple[tuple[str, BytesToBytes], ...]
+    is_plain: bool
+    is_raw: bool
+    reads_part: bool
+    writes_part: bool
+
+    def encode(self, array: AnyArray) -> Buffer:
+        """Return the stored form of a whole chunk.
+
+        Raises CodecError if a codec cannot encode these values.
+        """
+        name = ""
+        try:
+            for name, array_codec in self.filters:
+                array = array_codec.encode(array)
+            name, serializer = self.serializer
+            data = serializer.encode(array)
+            for name, bytes_codec in self.compressors:
+                data = bytes_codec.encode(data)
+        except OmnizarrError as error:
+            raise error.add(codec=name)
+        except (ValueError, TypeError, RuntimeError, OverflowError) as error:
+            raise CodecError(f"cannot encode: {error}", codec=name) from error
+        return data
+
+    def decode(self, data: Buffer) -> AnyArray:
+        """Return the whole chunk that `data` encodes: perhaps read-only, perhaps a view of `data`.
+
+        Raises ChunkError if `data` is broken.
+        """
+        return self._decode_tail(data, len(self.compressors))
+
+    def decode_into(self, data: Buffer, out: AnyArray) -> None:
+        """Set ``out[...]`` to the whole chunk, without a copy in between where that can be.
+
+        Raises ChunkError if `data` is broken; `out` may then hold anything.
+        """
+        if self.is_plain and out.flags.c_contiguous:
+            self._fill(data, memory_of(out))
+        else:
+            out[...] = self._decode_tail(data, len(self.compressors))
+
+    def decode_part(self, data: Buffer, selection: tuple[Any, ...], out: AnyArray) -> None:
+        """Set ``out[...] = decoded[selection]``. Raises ChunkError if `data` is broken."""
+        out[...] = self._decode_tail(data, len(self.compressors))[selection]
+
+    def read(self, source: Source, selection: tuple[Any, ...], out: AnyArray) -> bool:
+        """Set ``out[...] = decoded[selection]``, fetching no more than needed.
+
+        Returns False, and leaves `out` alone, if nothing is stored.
+        """
+        if self.reads_part:
+            mapped = self._through_filters(selection, out)
+            if mapped is not None:
+                name, serializer = self.serializer
+                try:
+                    return serializer.read(source, *mapped)  # type: ignore[attr-defined, no-any-return]
+                except OmnizarrError as error:
+                    raise error.add(codec=name)
+        values = source(None)
+        if values is None:
+            return False
+        self.decode_part(values[0], selection, out)
+        return True
+
+    def write(self, old: Buffer | None, selection: tuple[Any, ...], value: AnyArray) -> Buffer | None:
+        """Return the stored form of the chunk `old` with ``decoded[selection] = value``.
+
+        `old` None means that nothing was stored; None is returned if nothing need be.
+        """
+        if self.writes_part:
+            mapped = self._through_filters(selection, value)
+            if mapped is not None:
+                name, serializer = self.serializer
+                try:
+                    return serializer.write(old, *mapped)  # type: ignore[attr-defined, no-any-return]
+                except OmnizarrError as error:
+                    raise error.add(codec=name)
+        array = self.empty() if old is None else self.decode(old)
+        if not array.flags.writeable or array.base is not None:
+            array = array.copy()
+        array[selection] = value
+        return self.encode_unless_empty(array)
+
+    def encode_unless_empty(self, array: AnyArray) -> Buffer | None:
+        """Return the stored form of a whole chunk, or None if it need not be stored."""
+        if not self.spec.policy.write_empty_chunks and self.is_empty(array):
+            return None
+        return self.encode(array)
+
+    def empty(self) -> AnyArray:
+        """Return a new chunk that holds the fill value throughout."""
+        return np.full(self.spec.shape, self.spec.fill_value, dtype=self.spec.dtype)
+
+    def is_empty(self, array: AnyArray) -> bool:
+        """Tell whether `array` holds nothing but the fill value, bit for bit."""
+        return holds_only(array, self.spec)
+
+    def fill_missing(self, out: AnyArray) -> None:
+        """Set `out` to the fill value. Raises ChunkNotFoundError if the array was opened to refuse that."""
+        if self.spec.policy.missing == "error":
+            raise ChunkNotFoundError(
+                "the chunk is not stored", remedy='open with missing="fill" to read it as the fill value'
+            )
+        out[...] = self.spec.fill_value
+
+    def _decode_tail(self, data: Buffer, compressors: int) -> AnyArray:
+        """Decode what the first so many compressors have made."""
+        name = ""
+        try:
+            for name, bytes_codec in self.compressors[compressors - 1 :: -1] if compressors else ():
+                data = bytes_codec.decode(data)
+            name, serializer = self.serializer
+            array = serializer.decode(data)
+            for name, array_codec in reversed(self.filters):
+                array = array_codec.decode(array)
+        except OmnizarrError as error:
+            raise error.add(codec=name)
+        except (ValueError, TypeError, RuntimeError, OverflowError, MemoryError) as error:
+            raise ChunkError(f"cannot decode: {error}", codec=name) from error
+        return array
+
+    def _fill(self, data: Buffer, out: memoryview) -> None:
+        """Decode a plain chunk into memory."""
+        name = self.serializer[0]
+        try:
+            for position in range(len(self.compressors) - 1, -1, -1):
+                name, codec = self.compressors[position]
+                if position == 0 and isinstance(codec, DecodesInto):
+                    codec.decode_into(data, out)
+                    return
+                data = codec.decode(data)
+        except OmnizarrError as error:
+            raise error.add(codec=name)
+        except (ValueError, TypeError, RuntimeError, OverflowError, MemoryError) as error:
+            raise ChunkError(f"cannot decode: {error}", codec=name) from error
+        if len(data) != len(out):
+            raise ChunkSizeError(
+                "the chunk has the wrong size",
+                codec=self.serializer[0],
+                found=f"{len(data)} bytes",
+                expected=f"{len(out)} bytes",
+            )
+        out[:] = data
+
+    def _through_filters(self, selection: tuple[Any, ...], array: AnyArray) -> tuple[tuple[Any, ...], AnyArray] | None:
+        """Return selection and array as they look behind the filters, or None if they cannot be told."""
+        for _, codec in self.filters:
+            if not isinstance(codec, Transpose):
+                return None
+            mapped = codec.map_selection(selection, array)
+            if mapped is None:
+                return None
+            selection, array = mapped
+        return selection, array
+
+
+def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
+    """Return the chain of `codecs` for chunks like `spec`.
+
+    Raises
+    ------
+    UnknownCodecError
+        If a codec is not known and must be.
+    CodecError
+        If a codec does not stand where its kind may stand, or does not fit the one before it.
+    """
+    bound: list[tuple[str, Codec]] = []
+    here: ArraySpec | BytesSpec = spec
+    for position, named in enumerate(codecs):
+        codec = _bind_one(named, here, position)
+        bound.append((named.name, codec))
+        here = codec.encoded
+    if isinstance(here, ArraySpec):
+        raise CodecError(
+            "no codec turns the array into bytes",
+            pointer="/codecs",
+            found=[named.name for named in codecs],
+            expected="exactly one array to bytes codec, such as 'bytes'",
+            spec=_SPEC,
+        )
+    return _assemble(spec, here, bound)
+
+
+def _bind_one(named: Named, here: ArraySpec | BytesSpec, position: int) -> Codec:
+    pointer = f"/codecs/{position}"
+    try:
+        entry = registry.find(named.name)
+        _check_kind(entry.kind, here, named.name, position)
+        codec: Codec = entry.bind(named.configuration, here)
+    except OmnizarrError as error:
+        if error.pointer is not None and not error.pointer.startswith(pointer):
+            error.pointer = pointer + error.pointer
+        raise error.add(codec=named.name, pointer=pointer)
+    return codec
+
+
+def memory_of(array: AnyArray) -> memoryview:
+    """Return the memory of a C-contiguous array as writable bytes, without a copy."""
+    return array.reshape(-1).view(np.uint8).data
+
+
+def holds_only(array: AnyArray, spec: ArraySpec) -> bool:
+    """Tell whether all elements equal the fill value, bit for bit (NaN equals the same NaN, -0.0 is not 0.0)."""
+    if array.size == 0:
+        return True
+    fill = np.asarray(spec.fill_value, dtype=array.dtype)
+    if array.dtype.hasobject or array.dtype.kind == "T":
+        return bool((array == fill).all())
+    words = array.dtype.itemsize
+    if words == 0:
+        return True
+    word = _WORD_DTYPES.get(words)
+    if word is not None:
+        wanted = fill.reshape(1).view(word)[0]
+        first = array[(0,) * array.ndim]
+        # Most chunks are not empty: one look at the first element spares reading the rest.
+        if np.asarray(first, dtype=array.dtype).reshape(1).view(word)[0] != wanted:
+            return False
+        return bool((array.view(word) == wanted).all())
+    octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, words)
+    return bool((octets == fill.reshape(1).view(np.uint8)).all())
+
+
+def _check_kind(kind: str, here: ArraySpec | BytesSpec, name: str, position: int) -> None:
+    takes = "array" if kind.startswith("array") else "bytes"
+    gives = "array" if isinstance(here, ArraySpec) else "bytes"
+    if takes != gives:
+        raise CodecError(
+            "the codec stands where its kind may not stand",
+            codec=name,
+            pointer=f"/codecs/{position}",
+            found=f"{kind} codec behind {gives}",
+            expected="array to array codecs, then one array to bytes codec, then bytes to bytes codecs",
+            spec=_SPEC,
+        )
+
+
+def _assemble(spec: ArraySpec, encoded: BytesSpec, bound: Sequence[tuple[str, Codec]]) -> Chain:
+    at = next(i for i, (_, codec) in enumerate(bound) if isinstance(codec.encoded, BytesSpec))
+    filters: Any = tuple(bound[:at])
+    serializer: Any = bound[at]
+    compressors: Any = tuple(bound[at + 1 :])
+    is_plain = not filters and getattr(serializer[1], "is_plain", False)
+    only_transposed = all(isinstance(codec, Transpose) for _, codec in filters)
+    return Chain(
+        spec=spec,
+        encoded=encoded,
+        filters=filters,
+        serializer=serializer,
+        compressors=compressors,
+        is_plain=is_plain,
+        is_raw=is_plain and not compressors,
+        reads_part=not compressors and only_transposed and isinstance(serializer[1], ReadsPart),
+        writes_part=not compressors and only_transposed and isinstance(serializer[1], WritesPart),
+    )

@@ -1,0 +1,122 @@
+"""What moving the chunks of one array needs, looked up once when the array is opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from omnizarr import datatypes, grids, keys
+from omnizarr.codecs import chain as chains
+from omnizarr.codecs.chain import Chain
+from omnizarr.codecs.contract import ArraySpec, ChunkPolicy
+from omnizarr.errors import OmnizarrError, UnknownStorageTransformerError
+from omnizarr.grids import Grid
+from omnizarr.keys import KeyEncoding
+from omnizarr.model import UNDEFINED, ArrayMetadata, Named
+from omnizarr.stores.base import Store
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binding:
+    """An array's metadata, made able to run.
+
+    Attributes
+    ----------
+    store : Store
+    prefix : str
+        What stands before each chunk key, "" or ending in "/".
+    path : str
+        Path of the array, for messages.
+    grid : Grid
+    keys : KeyEncoding
+    chain : Chain
+        For chunks of the grid's nominal shape; `chain_for` gives that of a certain chunk.
+    metadata : ArrayMetadata
+    policy : ChunkPolicy
+    """
+
+    store: Store
+    prefix: str
+    path: str
+    grid: Grid
+    keys: KeyEncoding
+    chain: Chain
+    metadata: ArrayMetadata
+    policy: ChunkPolicy
+    _chains: dict[tuple[int, ...], Chain] = field(default_factory=dict, repr=False)
+
+    name = "reference"
+
+    @property
+    def spec(self) -> ArraySpec:
+        """Data type and fill value of the elements, and the nominal shape of a chunk."""
+        return self.chain.spec
+
+    def key_of(self, coords: tuple[int, ...]) -> str:
+        """Return the store key of a chunk."""
+        return self.prefix + self.keys.encode(coords)
+
+    def chain_for(self, coords: tuple[int, ...]) -> Chain:
+        """Return the chain for one chunk: another than `chain` only where chunks differ in shape."""
+        if self.grid.chunk_shape is not None:
+            return self.chain
+        shape = self.grid.shape_of(coords)
+        chain = self._chains.get(shape)
+        if chain is None:
+            chain = chains.bind(self.metadata.codecs, replace(self.chain.spec, shape=shape))
+            self._chains[shape] = chain
+        return chain
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return bind, (self.metadata, self.store, self.prefix, self.policy, self.path)
+
+
+def bind(metadata: ArrayMetadata, store: Store, prefix: str, policy: ChunkPolicy, path: str = "") -> Binding:
+    """Return what reading and writing the array's chunks needs.
+
+    Raises
+    ------
+    UnknownExtensionError
+        If the array uses a data type, grid, key encoding, codec or storage transformer that is not known.
+    MetadataError, CodecError
+        If one of them is known but cannot be used so.
+    """
+    try:
+        _refuse_transformers(metadata.storage_transformers)
+        data_type = datatypes.bind(metadata.data_type, metadata.byte_order)
+        grid = grids.bind(metadata.chunk_grid, metadata.shape)
+        if metadata.fill_value is UNDEFINED:
+            # Another reader may return anything for a missing chunk of this array, so none may go missing.
+            fill_value = data_type.default_fill_value
+            policy = replace(policy, write_empty_chunks=True)
+        else:
+            fill_value = data_type.fill_from_json(metadata.fill_value)
+        shape = grid.chunk_shape if grid.chunk_shape is not None else _largest(grid)
+        spec = ArraySpec(shape, data_type, fill_value, policy)
+        return Binding(
+            store=store,
+            prefix=prefix,
+            path=path,
+            grid=grid,
+            keys=keys.bind(metadata.chunk_key_encoding),
+            chain=chains.bind(metadata.codecs, spec),
+            metadata=metadata,
+            policy=policy,
+        )
+    except OmnizarrError as error:
+        raise error.add(store=str(store), path=path)
+
+
+def _largest(grid: Grid) -> tuple[int, ...]:
+    return tuple(max(axis.sizes, default=0) for axis in grid.axes)
+
+
+def _refuse_transformers(transformers: tuple[Named, ...]) -> None:
+    for position, named in enumerate(transformers):
+        if named.must_understand:
+            raise UnknownStorageTransformerError(
+                "the storage transformer is not known",
+                pointer=f"/storage_transformers/{position}",
+                found=named.name,
+                expected="none: the registry of zarr-extensions defines no storage transformer",
+            )

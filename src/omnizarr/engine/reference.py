@@ -1,0 +1,170 @@
+"""The reference engine: what a plan means, in Python over NumPy.
+
+Reading: each piece fetches its chunk, decodes it and puts the selected part into the
+result, straight into place where the chunk lies contiguous there. Writing: a piece
+that covers its chunk encodes and sets it and takes no lock; any other reads, changes
+and sets its chunk under the store's lock for that key, so that writers of disjoint
+regions never lose each other's elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from omnizarr.codecs.chain import Chain, memory_of
+from omnizarr.codecs.contract import AnyArray, Buffer, Span
+from omnizarr.engine import pool
+from omnizarr.engine.binding import Binding
+from omnizarr.errors import ChunkSizeError, OmnizarrError
+from omnizarr.indexing import Piece, Plan
+
+# Below this many bytes per thread, handing work to a thread costs more than it saves.
+_BYTES_PER_WORKER = 512 * 1024
+# A thread takes work in batches of about this many bytes, so that small chunks cost few hand-overs.
+_BYTES_PER_BATCH = 256 * 1024
+
+
+def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
+    """Fill `out`, of shape ``plan.buffer_shape`` and any strides, with the selected elements.
+
+    Raises
+    ------
+    ChunkError
+        If a stored chunk is broken; the error names its key and coordinates.
+    ChunkNotFoundError
+        If a chunk is missing, and the array was opened with ``missing="error"``.
+    """
+    pieces = len(plan)
+    if pieces == 1:
+        for piece in plan:
+            _read_piece(binding, out, piece)
+        return
+    workers, batch = _share(binding, pieces, concurrency)
+    pool.run(partial(_read_piece, binding, out), plan, workers, batch)
+
+
+def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
+    """Store `value`, of shape ``plan.buffer_shape`` (or broadcast to it), into the selected elements."""
+    workers, batch = _share(binding, len(plan), concurrency)
+    pool.run(partial(_write_piece, binding, value), plan, workers, batch)
+
+
+def _share(binding: Binding, pieces: int, concurrency: int | None) -> tuple[int, int]:
+    """Return how many threads shall work, and how many pieces each takes at a time."""
+    chunk_bytes = binding.chain.spec.nbytes or _BYTES_PER_WORKER
+    workers = min(concurrency or pool.default_concurrency(), pieces)
+    if workers > 1:
+        workers = min(workers, -(-pieces * chunk_bytes // _BYTES_PER_WORKER))
+    return workers, max(1, min(_BYTES_PER_BATCH // chunk_bytes, pieces // (2 * workers)))
+
+
+def _read_piece(binding: Binding, out: AnyArray, piece: Piece) -> None:
+    coords, chunk_selection, out_selection, whole = piece
+    key = binding.prefix + binding.keys.encode(coords)
+    chain = binding.chain_for(coords)
+    try:
+        if any(type(part) is np.ndarray for part in out_selection):
+            _read_scattered(binding, chain, key, chunk_selection, out, out_selection)
+            return
+        # The Ellipsis makes a view also of a 0-d result.
+        view = out[(*out_selection, ...)]
+        if whole and view.shape == chain.spec.shape:
+            _read_whole(binding, chain, key, view)
+        elif not _read_part(binding, chain, key, chunk_selection, view):
+            chain.fill_missing(view)
+    except OmnizarrError as error:
+        raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
+
+
+def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> None:
+    """Decode a chunk that the selection covers and the array's edge does not cut."""
+    if chain.is_raw and view.flags.c_contiguous:
+        size = binding.store.read_into(key, memory_of(view))
+        if size is None:
+            chain.fill_missing(view)
+        elif size != view.nbytes:
+            raise ChunkSizeError(
+                "the chunk has the wrong size", found=f"{size} bytes", expected=f"{view.nbytes} bytes"
+            )
+        return
+    data = binding.store.get(key)
+    if data is None:
+        chain.fill_missing(view)
+    else:
+        chain.decode_into(data, view)
+
+
+def _read_part(
+    binding: Binding, chain: Chain, key: str, chunk_selection: tuple[Any, ...], view: AnyArray
+) -> bool:
+    """Decode what the selection needs of a chunk; return False if the chunk is missing."""
+    if chain.reads_part:
+        return chain.read(partial(_fetch, binding, key), chunk_selection, view)
+    data = binding.store.get(key)
+    if data is None:
+        return False
+    chain.decode_part(data, chunk_selection, view)
+    return True
+
+
+def _read_scattered(
+    binding: Binding,
+    chain: Chain,
+    key: str,
+    chunk_selection: tuple[Any, ...],
+    out: AnyArray,
+    out_selection: tuple[Any, ...],
+) -> None:
+    """Put the selected elements of a chunk at scattered places of `out`, of which there is no view."""
+    part = np.empty(_shape_of(out, out_selection), dtype=out.dtype)
+    if not _read_part(binding, chain, key, chunk_selection, part):
+        chain.fill_missing(part)
+    out[out_selection] = part
+
+
+def _shape_of(out: AnyArray, selection: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the shape of ``out[selection]`` without copying its elements."""
+    return np.broadcast_to(np.empty((), dtype=np.bool_), out.shape)[selection].shape
+
+
+def _fetch(binding: Binding, key: str, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
+    if spans is None:
+        value = binding.store.get(key)
+        return None if value is None else [value]
+    return binding.store.get_spans(key, spans)
+
+
+def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:
+    coords, chunk_selection, out_selection, whole = piece
+    key = binding.prefix + binding.keys.encode(coords)
+    chain = binding.chain_for(coords)
+    part = value[(*out_selection, ...)]
+    try:
+        if whole:
+            _store(binding, key, chain.encode_unless_empty(_uncut(chain, part)))
+        else:
+            with binding.store.lock(key):
+                old = binding.store.get(key)
+                _store(binding, key, chain.write(old, chunk_selection, part))
+    except OmnizarrError as error:
+        raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
+
+
+def _uncut(chain: Chain, part: AnyArray) -> AnyArray:
+    """Return the chunk whose visible part is `part`: beyond the array's edge lies the fill value."""
+    if part.shape == chain.spec.shape:
+        return part
+    chunk = chain.empty()
+    chunk[tuple(slice(length) for length in part.shape)] = part
+    return chunk
+
+
+def _store(binding: Binding, key: str, data: Buffer | None) -> None:
+    if data is None:
+        binding.store.delete(key)
+    else:
+        binding.store.set(key, data)
