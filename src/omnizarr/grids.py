@@ -1,0 +1,364 @@
+"""Chunk grids: how an array is divided into chunks.
+
+Along each dimension a grid is a row of *segments*: runs of chunks of one size. A regular
+grid has one segment per dimension, a rectilinear one has as many as its document has runs.
+So nothing here grows with the number of chunks, and numbers are Python integers wherever
+64 bits might not hold them.
+
+Spec: Zarr v3 core, "Regular chunk grid"; zarr-extensions, "Rectilinear chunk grid".
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.errors import BoundsCheckError, MetadataError, UnknownChunkGridError
+from omnizarr.model import JSON, Named
+
+Coords: TypeAlias = tuple[int, ...]
+Shape: TypeAlias = tuple[int, ...]
+Integers: TypeAlias = NDArray[np.int64]
+
+_POINTER: Final = "/chunk_grid/configuration"
+_REGULAR: Final = 'Zarr v3, "Regular chunk grid"'
+_RECTILINEAR: Final = 'zarr-extensions, "Rectilinear chunk grid"'
+_INT64_END: Final = 2**63
+
+
+class Segment(NamedTuple):
+    """Chunks of one size, side by side along one dimension."""
+
+    start: int
+    """First element."""
+    first: int
+    """Number of the first chunk."""
+    size: int
+    """Elements per chunk."""
+    chunks: int
+    """Number of chunks that hold elements of the array; the last may reach past its edge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One dimension of a grid.
+
+    Attributes
+    ----------
+    length : int
+        Elements of the array along it.
+    count : int
+        Chunks that hold elements of the array.
+    size : int
+        Elements per chunk; 0 if chunks differ in size, or if there are none.
+    segments : tuple of Segment
+    """
+
+    length: int
+    segments: tuple[Segment, ...]
+    count: int = field(init=False, repr=False, compare=False)
+    size: int = field(init=False, repr=False, compare=False)
+    _starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    _firsts: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        segments = self.segments
+        put = object.__setattr__
+        put(self, "count", segments[-1].first + segments[-1].chunks if segments else 0)
+        put(self, "size", segments[0].size if len(segments) == 1 else 0)
+        put(self, "_starts", tuple(segment.start for segment in segments))
+        put(self, "_firsts", tuple(segment.first for segment in segments))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Elements per chunk in each segment."""
+        return tuple(segment.size for segment in self.segments)
+
+    def find(self, index: int) -> tuple[int, int, int]:
+        """Return number, first element and size of the chunk that holds element `index` (0 <= index < length)."""
+        start, first, size, _ = self.segments[bisect_right(self._starts, index) - 1]
+        step = (index - start) // size
+        return first + step, start + step * size, size
+
+    def chunk(self, number: int) -> tuple[int, int]:
+        """Return first element and (uncut) size of chunk `number`; raises BoundsCheckError."""
+        if not 0 <= number < self.count:
+            raise BoundsCheckError("chunk outside the grid", found=number, expected=f"0 to {self.count - 1}")
+        start, first, size, _ = self.segments[bisect_right(self._firsts, number) - 1]
+        return start + (number - first) * size, size
+
+    def locate(self, indices: Integers) -> tuple[Integers, Integers]:
+        """Return the chunk numbers of elements, and their places within these chunks.
+
+        indices : integers of any shape, 0 <= indices < length.
+        """
+        if len(self.segments) < 2:
+            return _divide(indices, self.segments[0].size if self.segments else 1)
+        # Elements that int64 cannot count are never asked for; segments that start there need not be searched.
+        rows = [segment for segment in self.segments if segment.start < _INT64_END]
+        starts, firsts, sizes = (
+            np.array([min(row[column], _INT64_END - 1) for row in rows], np.int64) for column in range(3)
+        )
+        at = np.searchsorted(starts, indices, side="right") - 1
+        numbers, places = np.divmod(indices - starts[at], sizes[at])
+        return numbers + firsts[at], places
+
+
+def _divide(indices: Integers, size: int) -> tuple[Integers, Integers]:
+    if size >= _INT64_END:
+        return np.zeros_like(indices), indices
+    numbers = indices // size
+    return numbers, indices - numbers * size
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A chunk grid bound to the shape of an array.
+
+    Attributes
+    ----------
+    named : Named
+        As the document spells it.
+    shape : tuple of int
+        Of the array, in elements.
+    chunk_shape : tuple of int, optional
+        The one shape of all chunks (uncut at the array's edge); None if they differ.
+    grid_shape : tuple of int
+        Number of chunks along each dimension that hold elements of the array.
+    axes : tuple of Axis
+
+    Examples
+    --------
+    >>> grid = bind(regular((4, 4)), (6, 3))
+    >>> grid.grid_shape, grid.slices_of((1, 0))
+    ((2, 1), (slice(4, 6, None), slice(0, 3, None)))
+    """
+
+    named: Named
+    shape: Shape
+    chunk_shape: Shape | None
+    axes: tuple[Axis, ...]
+    grid_shape: Shape = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "grid_shape", tuple(axis.count for axis in self.axes))
+
+    @property
+    def nchunks(self) -> int:
+        """Number of chunks that hold elements of the array."""
+        return math.prod(self.grid_shape)
+
+    def shape_of(self, coords: Coords) -> Shape:
+        """Return the shape of one chunk, not cut at the array's edge; raises BoundsCheckError."""
+        return tuple(size for _, size in self._chunks(coords))
+
+    def slices_of(self, coords: Coords) -> tuple[slice, ...]:
+        """Return the elements that one chunk covers, cut at the array's edge; raises BoundsCheckError."""
+        return tuple(
+            slice(start, min(start + size, length))
+            for (start, size), length in zip(self._chunks(coords), self.shape, strict=True)
+        )
+
+    def _chunks(self, coords: Coords) -> list[tuple[int, int]]:
+        try:
+            return [axis.chunk(number) for axis, number in zip(self.axes, coords, strict=True)]
+        except ValueError:  # BoundsCheckError is one; zip raises it for too few or too many coordinates
+            expected = f"coordinates within the grid of shape {self.grid_shape}"
+            raise BoundsCheckError("no chunk of this grid", found=tuple(coords), expected=expected) from None
+
+    def coords(self) -> Iterator[Coords]:
+        """Return an iterator over the coordinates of all chunks, in C order."""
+        if max(self.grid_shape, default=0) < 2**20:
+            return product(*map(range, self.grid_shape))
+        return _lazy_coords(self.grid_shape)
+
+    def resized(self, shape: Shape) -> Named:
+        """Return the document of this grid for a new shape of the array.
+
+        Chunks stay where they are. A row of explicit chunk lengths that is too short for the new
+        length gets one more chunk; one that is too long stays (the specification allows it).
+        """
+        return _RESIZE[self.named.name](self.named, shape)
+
+
+def _lazy_coords(grid_shape: Shape) -> Iterator[Coords]:
+    """Do what itertools.product does, without first making a tuple of each range."""
+    if not grid_shape:
+        yield ()
+        return
+    for number in range(grid_shape[0]):
+        for rest in _lazy_coords(grid_shape[1:]):
+            yield (number, *rest)
+
+
+def regular(chunk_shape: Iterable[int]) -> Named:
+    """Return the document of a regular grid.
+
+    >>> regular((10, 20))
+    Named(name='regular', configuration={'chunk_shape': [10, 20]}, must_understand=True)
+    """
+    return Named("regular", {"chunk_shape": [int(size) for size in chunk_shape]})
+
+
+def bind(named: Named, shape: Sequence[int]) -> Grid:
+    """Return the grid that a document names, for an array of a shape.
+
+    Raises
+    ------
+    UnknownChunkGridError
+        If nobody here knows the name.
+    MetadataError
+        If the configuration is broken, or does not fit the shape.
+
+    Examples
+    --------
+    >>> bind(Named("rectilinear", {"kind": "inline", "chunk_shapes": [[[1, 3], 3]]}), (6,)).grid_shape
+    (4,)
+    """
+    binder = _BINDERS.get(named.name)
+    if binder is None:
+        raise UnknownChunkGridError(
+            "unknown chunk grid",
+            pointer="/chunk_grid/name",
+            found=named.name,
+            expected=" or ".join(map(repr, _BINDERS)),
+        )
+    return binder(named, tuple(shape))
+
+
+def _bind_regular(named: Named, shape: Shape) -> Grid:
+    (sizes,) = _members(named, ("chunk_shape",), _REGULAR)
+    sizes = _one_per_dimension(sizes, shape, "chunk_shape", _REGULAR)
+    for number, (size, length) in enumerate(zip(sizes, shape, strict=True)):
+        # Zarr v2 writers divide dimensions of length 0 into chunks of length 0.
+        _check_size(size, f"/chunk_shape/{number}", _REGULAR, at_least=0 if length == 0 else 1)
+    axes = tuple(_even_axis(length, size) for length, size in zip(shape, sizes, strict=True))
+    return Grid(named, shape, tuple(sizes), axes)
+
+
+def _bind_rectilinear(named: Named, shape: Shape) -> Grid:
+    kind, rows = _members(named, ("kind", "chunk_shapes"), _RECTILINEAR)
+    if kind != "inline":
+        raise _wrong("unknown kind of rectilinear grid", "/kind", kind, "'inline'", _RECTILINEAR)
+    rows = _one_per_dimension(rows, shape, "chunk_shapes", _RECTILINEAR)
+    axes = tuple(
+        _uneven_axis(length, row, f"/chunk_shapes/{number}")
+        for number, (length, row) in enumerate(zip(shape, rows, strict=True))
+    )
+    sizes = tuple(_only_size(axis, row) for axis, row in zip(axes, rows, strict=True))
+    return Grid(named, shape, sizes if all(sizes) else None, axes)
+
+
+def _only_size(axis: Axis, row: Any) -> int:
+    """Return the one size of all chunks along an axis; 0 if they differ."""
+    return axis.size or (row if isinstance(row, int) else 0)
+
+
+def _even_axis(length: int, size: int) -> Axis:
+    if not length:
+        return Axis(0, ())
+    return Axis(length, (Segment(0, 0, size, -(-length // size)),))
+
+
+def _uneven_axis(length: int, row: Any, pointer: str) -> Axis:
+    """Bind one element of `chunk_shapes`: an integer, or a list of integers and runs."""
+    if not isinstance(row, (list, tuple)):
+        _check_size(row, pointer, _RECTILINEAR)
+        return _even_axis(length, row)
+    segments: list[Segment] = []
+    start = first = 0
+    for size, count in _runs(row, pointer):
+        if start < length:
+            used = min(count, -(-(length - start) // size))
+            if segments and segments[-1].size == size:
+                segments[-1] = segments[-1]._replace(chunks=segments[-1].chunks + used)
+            else:
+                segments.append(Segment(start, first, size, used))
+            first += used
+        start += size * count
+    if start < length:
+        raise _wrong("chunks do not reach the array's edge", pointer, f"{start} elements", length, _RECTILINEAR)
+    return Axis(length, tuple(segments))
+
+
+def _runs(row: Sequence[Any], pointer: str) -> Iterator[tuple[int, int]]:
+    """Yield (size, count) for each element of a list of chunk lengths."""
+    for number, item in enumerate(row):
+        size, count = item, 1
+        if isinstance(item, (list, tuple)):
+            if len(item) != 2:
+                raise _wrong("no run of chunks", f"{pointer}/{number}", item, "[length, count]", _RECTILINEAR)
+            size, count = item
+            _check_size(count, f"{pointer}/{number}/1", _RECTILINEAR)
+            _check_size(size, f"{pointer}/{number}/0", _RECTILINEAR)
+        else:
+            _check_size(size, f"{pointer}/{number}", _RECTILINEAR)
+        yield size, count
+
+
+def _members(named: Named, names: tuple[str, ...], spec: str) -> list[Any]:
+    """Return the members of a configuration, all of which must be there, and no other."""
+    configuration: Mapping[str, JSON] = named.configuration
+    missing = [name for name in names if name not in configuration]
+    unknown = sorted(set(configuration) - set(names))
+    if missing or unknown:
+        message = f"{'missing' if missing else 'unknown'} member of the configuration of grid {named.name!r}"
+        pointer = f"/{missing[0]}" if missing else f"/{unknown[0]}"
+        raise _wrong(message, pointer, sorted(configuration), list(names), spec)
+    return [configuration[name] for name in names]
+
+
+def _one_per_dimension(values: Any, shape: Shape, member: str, spec: str) -> Sequence[Any]:
+    if isinstance(values, (list, tuple)) and len(values) == len(shape):
+        return values
+    expected = f"{len(shape)} of them, one per dimension of shape {list(shape)}"
+    raise _wrong("no list of chunk lengths for this array", f"/{member}", values, expected, spec)
+
+
+def _check_size(size: object, pointer: str, spec: str, at_least: int = 1) -> None:
+    if isinstance(size, bool) or not isinstance(size, int) or size < at_least:
+        raise _wrong("not a possible length", pointer, size, f"an integer, at least {at_least}", spec)
+
+
+def _wrong(message: str, pointer: str, found: object, expected: object, spec: str) -> MetadataError:
+    found = repr(found) if isinstance(found, str) or found is None else found
+    return MetadataError(message, pointer=_POINTER + pointer, found=found, expected=expected, spec=spec)
+
+
+def _resize_regular(named: Named, shape: Shape) -> Named:
+    sizes: Any = named.configuration["chunk_shape"]
+    grown = [size or length for size, length in zip(sizes, shape, strict=True)]  # no chunk of length 0 holds elements
+    return named if grown == list(sizes) else regular(grown)
+
+
+def _resize_rectilinear(named: Named, shape: Shape) -> Named:
+    rows: Any = named.configuration["chunk_shapes"]
+    return Named(
+        named.name,
+        {**named.configuration, "chunk_shapes": [_lengthen(row, n) for row, n in zip(rows, shape, strict=True)]},
+        named.must_understand,
+    )
+
+
+def _lengthen(row: Any, length: int) -> Any:
+    if not isinstance(row, (list, tuple)):
+        return row
+    missing = length - sum(size * count for size, count in _runs(row, ""))
+    return [*row, missing] if missing > 0 else row
+
+
+_BINDERS: Final[Mapping[str, Callable[[Named, Shape], Grid]]] = {
+    "regular": _bind_regular,
+    "rectilinear": _bind_rectilinear,
+}
+_RESIZE: Final[Mapping[str, Callable[[Named, Shape], Named]]] = {
+    "regular": _resize_regular,
+    "rectilinear": _resize_rectilinear,
+}
