@@ -1,0 +1,72 @@
+"""What is a Python object in memory: objects of any kind, and ragged arrays.
+
+Only Zarr v2 stores them; no v3 document has these names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from omnizarr.datatypes.data_type import AnyDType, DataType, reject
+from omnizarr.model import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """Any objects; which ones is up to the codec."""
+
+    dtype: AnyDType
+
+    def default(self) -> Any:
+        return None
+
+    def from_json(self, value: JSON, at: str) -> Any:  # noqa: ARG002  every value is one
+        return value
+
+    def to_json(self, scalar: Any) -> JSON:
+        return scalar  # type: ignore[no-any-return]  # whether it is JSON shows when the document is rendered
+
+    def cast(self, value: Any, at: str) -> Any:  # noqa: ARG002  every value is one
+        return value.item() if isinstance(value, np.generic) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """One-dimensional arrays of any length."""
+
+    dtype: AnyDType
+    items: DataType
+
+    def default(self) -> Any:
+        return self._frozen(np.empty(0, self.items.dtype))
+
+    def from_json(self, value: JSON, at: str) -> Any:
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and value in ("", 0):
+            return self.default()
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise reject("the fill value is no array", at, value, "a list", spec=None)
+        return self._filled([self.items.scalars.from_json(item, f"{at}/{i}") for i, item in enumerate(value)])
+
+    def to_json(self, scalar: Any) -> JSON:
+        return [self.items.scalars.to_json(item) for item in scalar]
+
+    def cast(self, value: Any, at: str) -> Any:
+        if isinstance(value, np.ndarray) and value.ndim == 1:
+            return self._filled([self.items.scalars.cast(item, f"{at}/{i}") for i, item in enumerate(value)])
+        if isinstance(value, list | tuple):
+            return self._filled([self.items.scalars.cast(item, f"{at}/{i}") for i, item in enumerate(value)])
+        return self.from_json(value, at)
+
+    def _filled(self, items: list[Any]) -> Any:
+        array = np.empty(len(items), self.items.dtype)
+        for i, item in enumerate(items):
+            array[i] = item
+        return self._frozen(array)
+
+    def _frozen(self, array: Any) -> Any:
+        array.flags.writeable = False
+        return array

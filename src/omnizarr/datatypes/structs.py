@@ -1,0 +1,265 @@
+"""Records of named fields.
+
+Spec: zarr-extensions ``struct``, and its legacy name ``structured``. A field may also carry ``shape`` (a sub-array) and
+``byte_order`` (where it differs from its record's): Zarr v2 has both, v3 has no words for them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from omnizarr.datatypes.data_type import (
+    AnyDType,
+    ByteOrder,
+    DataType,
+    Scalars,
+    bytes_from_base64,
+    bytes_of,
+    reject,
+    scalar_of,
+)
+from omnizarr.errors import MetadataError
+from omnizarr.model import JSON, Named
+
+SPEC = "zarr-extensions, struct"
+DEEPEST = 32
+"""Records within records; deeper ones are somebody's joke."""
+LARGEST = 2**31 - 1
+"""Bytes of an item: NumPy's limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a record."""
+
+    name: str
+    data_type: DataType
+    shape: tuple[int, ...] = ()
+
+    @property
+    def dtype(self) -> AnyDType:
+        """NumPy dtype of the field, sub-array included."""
+        return np.dtype((self.data_type.dtype, self.shape)) if self.shape else self.data_type.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Records."""
+
+    dtype: AnyDType
+    fields: tuple[Field, ...]
+    little: AnyDType
+    """The same record, as a little-endian `bytes` codec stores it."""
+
+    def default(self) -> Any:
+        return self._join([[field.data_type.default_fill_value] * _count(field.shape) for field in self.fields])
+
+    def from_json(self, value: JSON, at: str) -> Any:
+        if isinstance(value, str) and value:
+            return self._from_bytes(bytes_from_base64(value, at), self.little, at)
+        if _is_blank(value):
+            return self.default()
+        if not isinstance(value, Mapping):
+            raise reject("the fill value is no record", at, value, "an object with every field", spec=SPEC)
+        names = [field.name for field in self.fields]
+        for name in value:
+            if name not in names:
+                raise reject("the fill value has a field too many", f"{at}/{_token(name)}", name, names, spec=SPEC)
+        parts = []
+        for field in self.fields:
+            if field.name not in value:
+                raise reject("the fill value lacks a field", at, list(value), f"also {field.name!r}", spec=SPEC)
+            read = field.data_type.scalars.from_json
+            parts.append(_read_nested(read, value[field.name], field.shape, f"{at}/{_token(field.name)}"))
+        return self._join(parts)
+
+    def to_json(self, scalar: Any) -> JSON:
+        record = np.asarray(scalar, self.dtype)
+        return {field.name: _nest(field, record[field.name]) for field in self.fields}
+
+    def cast(self, value: Any, at: str) -> Any:
+        if isinstance(value, np.void) and value.dtype == self.dtype:
+            return value
+        if isinstance(value, bytes):
+            return self._from_bytes(value, self.dtype, at)
+        if isinstance(value, np.void) and value.dtype.names:
+            value = {name: value[name] for name in value.dtype.names}
+        if isinstance(value, tuple | list) and len(value) == len(self.fields):
+            value = {field.name: item for field, item in zip(self.fields, value, strict=True)}
+        if not isinstance(value, Mapping):
+            if isinstance(value, tuple | list | np.void):
+                raise reject("the fill value is no such record", at, repr(value), f"{len(self.fields)} fields")
+            return self.from_json(value, at)
+        missing = [field.name for field in self.fields if field.name not in value]
+        if missing or len(value) != len(self.fields):
+            raise reject("the fill value has other fields", at, list(value), [field.name for field in self.fields])
+        parts = []
+        for field in self.fields:
+            item = value[field.name]
+            item = item.tolist() if isinstance(item, np.ndarray) and field.data_type.dtype.names else item
+            cast = field.data_type.scalars.cast
+            parts.append(_read_nested(cast, item, field.shape, f"{at}/{_token(field.name)}"))
+        return self._join(parts)
+
+    def _join(self, parts: list[list[Any]]) -> Any:
+        """Return the record whose fields hold these scalars (several of them for a sub-array)."""
+        data = b"".join(
+            bytes_of(scalar, field.data_type.dtype)
+            for field, scalars in zip(self.fields, parts, strict=True)
+            for scalar in scalars
+        )
+        return scalar_of(data, self.dtype)
+
+    def _from_bytes(self, data: bytes, dtype: AnyDType, at: str) -> Any:
+        if len(data) != dtype.itemsize:
+            raise reject("the fill value has the wrong length", at, f"{len(data)} bytes", f"{dtype.itemsize} bytes")
+        scalar = np.frombuffer(data, dtype).astype(self.dtype)[0]
+        try:
+            self.to_json(scalar)
+        except ValueError as error:  # A code point beyond U+10FFFF, for example.
+            raise reject(f"the fill value is no such record ({error})", at, data.hex(), str(self.dtype)) from None
+        return scalar
+
+
+def bind_struct(
+    configuration: Mapping[str, JSON],
+    byte_order: ByteOrder,
+    bind: Callable[[Named, ByteOrder], DataType],
+    depth: int = 0,
+) -> Struct:
+    """Return the records that a configuration describes.
+
+    Raises
+    ------
+    MetadataError
+        If the configuration breaks the specification.
+    UnknownDataTypeError
+        If a field's type is unknown.
+    """
+    at = "/data_type/configuration/fields"
+    documents = configuration.get("fields")
+    if isinstance(documents, str) or not isinstance(documents, Sequence) or not documents:
+        raise reject("not the fields of a record", at, documents, "a list of at least one field", spec=SPEC)
+    if depth >= DEEPEST:
+        raise reject("records are nested too deeply", at, f"{depth} levels", f"at most {DEEPEST}", spec=SPEC)
+    fields = tuple(_bind_field(document, byte_order, bind, f"{at}/{i}") for i, document in enumerate(documents))
+    little = tuple(_bind_field(document, "<", bind, f"{at}/{i}") for i, document in enumerate(documents))
+    names = [field.name for field in fields]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise reject("two fields have one name", f"{at}/{i}/name", name, "unique names", spec=SPEC)
+    if sum(field.data_type.dtype.itemsize * _count(field.shape) for field in fields) > LARGEST:
+        raise reject("the record is too large", at, "more", f"at most {LARGEST} bytes", spec=None)
+    return Struct(_record(fields), fields, _record(little))
+
+
+def _record(fields: tuple[Field, ...]) -> AnyDType:
+    return np.dtype([(field.name, field.data_type.dtype, field.shape) for field in fields])
+
+
+def _bind_field(
+    document: JSON, byte_order: ByteOrder, bind: Callable[[Named, ByteOrder], DataType], at: str
+) -> Field:
+    if isinstance(document, Sequence) and not isinstance(document, str) and len(document) == 2:  # noqa: PLR2004
+        document = {"name": document[0], "data_type": document[1]}  # the legacy form: [name, data type]
+    if not isinstance(document, Mapping):
+        raise reject("not a field", at, document, "an object with name and data_type", spec=SPEC)
+    name = document.get("name")
+    if not isinstance(name, str) or not name:
+        raise reject("not the name of a field", f"{at}/name", name, "a non-empty string", spec=SPEC)
+    for member in document:
+        if member not in ("name", "data_type", "shape", "byte_order"):
+            raise reject("not a member of a field", f"{at}/{_token(member)}", member, "name, data_type", spec=SPEC)
+    order = document.get("byte_order", byte_order)
+    if order not in ("<", ">"):
+        raise reject("not a byte order", f"{at}/byte_order", order, '"<" or ">"', spec=None)
+    try:
+        data_type = bind(named_from_json(document.get("data_type")), "<" if order == "<" else ">")
+    except MetadataError as error:
+        inner = (error.pointer or "").removeprefix("/data_type")
+        error.pointer = f"{at}/data_type{inner}"
+        raise
+    if not data_type.is_fixed_size:
+        raise reject("a field has no fixed size", f"{at}/data_type", data_type.named.name, "a type that has", spec=SPEC)
+    return Field(name, data_type, _shape(document.get("shape", ()), f"{at}/shape"))
+
+
+def named_from_json(document: JSON, at: str = "/data_type") -> Named:
+    """Return what a document's data type says: a name, or an object with a name and a configuration.
+
+    Raises
+    ------
+    MetadataError
+        If it is neither.
+    """
+    if isinstance(document, str):
+        return Named(document)
+    if not isinstance(document, Mapping) or not isinstance(document.get("name"), str):
+        raise reject("not a data type", at, document, "a name, or an object with a name", spec=None)
+    configuration = document.get("configuration", {})
+    if not isinstance(configuration, Mapping):
+        raise reject("not a configuration", f"{at}/configuration", configuration, "an object", spec=None)
+    for member in document:
+        if member not in ("name", "configuration", "must_understand"):
+            raise reject("not a member of a data type", f"{at}/{_token(member)}", member, "name, configuration")
+    return Named(str(document["name"]), configuration)
+
+
+def _shape(document: JSON, at: str) -> tuple[int, ...]:
+    if isinstance(document, str) or not isinstance(document, Sequence):
+        raise reject("not the shape of a sub-array", at, document, "a list of lengths", spec=None)
+    lengths = []
+    for i, length in enumerate(document):
+        if isinstance(length, bool) or not isinstance(length, int) or not 1 <= length <= LARGEST:
+            raise reject("not a length", f"{at}/{i}", length, f"an integer from 1 to {LARGEST}", spec=None)
+        lengths.append(length)
+    if len(lengths) > DEEPEST or _count(tuple(lengths)) > LARGEST:
+        raise reject("the sub-array is too large", at, lengths, f"at most {LARGEST} elements", spec=None)
+    return tuple(lengths)
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for length in shape:
+        count *= length
+    return count
+
+
+def _nest(field: Field, values: Any) -> JSON:
+    """Return the JSON form of a field, nested lists if it is a sub-array."""
+    if not field.shape:
+        return field.data_type.scalars.to_json(values[()])
+    flat = iter([field.data_type.scalars.to_json(value) for value in values.reshape(-1)])
+    return _group(flat, field.shape)
+
+
+def _group(flat: Any, shape: tuple[int, ...]) -> JSON:
+    if len(shape) == 1:
+        return list(itertools.islice(flat, shape[0]))
+    return [_group(flat, shape[1:]) for _ in range(shape[0])]
+
+
+def _read_nested(read: Callable[[Any, str], Any], value: Any, shape: tuple[int, ...], at: str) -> list[Any]:
+    """Return the scalars of a field in C order, each read by `read`."""
+    if not shape:
+        return [read(value, at)]
+    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or len(value) != shape[0]:
+        raise reject("the fill value is no such sub-array", at, value, f"a list of {shape[0]}", spec=None)
+    return [x for i, item in enumerate(value) for x in _read_nested(read, item, shape[1:], f"{at}/{i}")]
+
+
+def _is_blank(value: Any) -> bool:
+    return isinstance(value, str | int | float | np.number) and value in ("", 0) and not isinstance(value, bool)
+
+
+def _token(name: object) -> str:
+    """Return `name` as a token of a JSON pointer (RFC 6901)."""
+    return str(name).replace("~", "~0").replace("/", "~1")
+
+
+__all__ = ["Field", "Scalars", "Struct", "bind_struct", "named_from_json"]
