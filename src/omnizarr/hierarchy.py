@@ -1,0 +1,452 @@
+"""Nodes in a store: finding, reading, creating, changing and removing their documents.
+
+This is where dialects (documents) and stores (bytes) meet. Every change of a node's
+documents is made under the node's lock, after reading them again, so that two writers never undo
+each other's changes.
+
+Spec: Zarr v3 core, "Storage", "Operations"; Zarr v2, "Storage".
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from omnizarr.dialects import DIALECTS, documents
+from omnizarr.dialects.contract import Dialect
+from omnizarr.errors import (
+    ArrayNotFoundError,
+    ContainsArrayError,
+    ContainsGroupError,
+    GroupNotFoundError,
+    NodeNameError,
+    NodeNotFoundError,
+    OmnizarrError,
+    ReadOnlyError,
+)
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
+from omnizarr.stores.base import Store
+
+M = TypeVar("M", ArrayMetadata, GroupMetadata)
+Documents = Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class StorePath:
+    """A place in a store: where a node is, or could be.
+
+    Attributes
+    ----------
+    store : Store
+    path : str
+        Without leading and trailing slashes; "" is the root.
+    """
+
+    store: Store
+    path: str = ""
+
+    def __truediv__(self, name: str) -> StorePath:
+        return StorePath(self.store, normalize(f"{self.path}/{name}"))
+
+    @property
+    def parent(self) -> StorePath:
+        """The place one level up; the root is its own."""
+        return StorePath(self.store, self.path.rpartition("/")[0])
+
+    @property
+    def name(self) -> str:
+        """The last part of the path; "" for the root."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def prefix(self) -> str:
+        """What all keys of the node and of those below begin with."""
+        return f"{self.path}/" if self.path else ""
+
+    def ancestors(self) -> Iterator[StorePath]:
+        """Yield the places above, the root first."""
+        parts = self.path.split("/") if self.path else []
+        for depth in range(len(parts)):
+            yield StorePath(self.store, "/".join(parts[:depth]))
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Return the lock of the node: who changes its documents, in whichever dialect, holds it."""
+        return self.store.lock(f"{self.prefix}zarr.json")
+
+    def __str__(self) -> str:
+        return f"{self.store}/{self.path}" if self.path else str(self.store)
+
+
+def normalize(path: str | None) -> str:
+    """Return a path without leading, trailing and doubled slashes.
+
+    Raises NodeNameError for ``.`` and ``..``, which would not stay where they stand.
+    Spec: Zarr v2, "Logical storage paths".
+
+    >>> normalize("/ocean//temp/")
+    'ocean/temp'
+    """
+    if path is None:
+        return ""
+    if not isinstance(path, str):
+        raise NodeNameError("a path must be a string", found=repr(path), expected="a string")
+    parts = [part for part in path.replace("\\", "/").split("/") if part]
+    for part in parts:
+        if part in {".", ".."}:
+            raise NodeNameError("a path cannot contain '.' or '..'", path=path, found=path)
+    return "/".join(parts)
+
+
+def dialect_named(name: str) -> Dialect:
+    """Return a dialect by its own name, as a model bears it."""
+    return next(dialect for dialect in DIALECTS if dialect.name == name)
+
+
+def dialects_for(zarr_format: int | str | None) -> tuple[Dialect, ...]:
+    """Return the dialects that ``zarr_format=`` means; all for None, in the order of detection.
+
+    Raises ValueError if there is none.
+    """
+    if zarr_format is None:
+        return DIALECTS
+    wanted = str(zarr_format)
+    found = tuple(dialect for dialect in DIALECTS if wanted in {dialect.name, str(dialect.zarr_format)})
+    if not found:
+        known = ", ".join(str(dialect.zarr_format) for dialect in DIALECTS)
+        raise ValueError(f"there is no zarr_format {zarr_format!r}; known: {known}")
+    return found
+
+
+def read_documents(where: StorePath, dialect: Dialect) -> Documents:
+    """Return the documents of one dialect that lie at a place, parsed, by name."""
+    keys = dialect.documents(where.path)
+    names = list(keys)
+    found: dict[str, JSON] = {}
+    if len(names) == 1:
+        raw = [(0, where.store.get(keys[names[0]]))]
+    else:
+        raw = list(where.store.get_many((keys[name], None) for name in names))
+    for position, data in raw:
+        if data is None:
+            continue
+        name = names[position]
+        try:
+            found[name] = documents.parse(data, strict)
+        except OmnizarrError as error:
+            raise error.add(store=str(where.store), path=where.path, key=keys[name]) from None
+    return found
+
+
+def load(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | None:
+    """Return what documents of one dialect say; None if they are no node."""
+    if not found:
+        return None
+    try:
+        return dialect.load(found, strict)
+    except OmnizarrError as error:
+        raise error.add(store=str(where.store), path=where.path)
+
+
+def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | None:
+    """Return the node that has documents at a place, or None.
+
+    Raises MetadataError if a document breaks its format.
+    """
+    for dialect in dialects_for(zarr_format):
+        metadata = load(where, dialect, read_documents(where, dialect))
+        if metadata is not None:
+            return metadata
+    return None
+
+
+def open_node(where: StorePath, zarr_format: int | str | None = None) -> Metadata:
+    """Return the node at a place, also a group that no document speaks of but that has nodes below.
+
+    Raises NodeNotFoundError, with the names that come near.
+    """
+    metadata = find(where, zarr_format)
+    if metadata is None:
+        metadata = _implicit(where, zarr_format)
+    if metadata is None:
+        raise not_found(where, NodeNotFoundError)
+    return metadata
+
+
+def open_array(where: StorePath, zarr_format: int | str | None = None) -> ArrayMetadata:
+    """Return the array at a place. Raises ArrayNotFoundError, or ContainsGroupError."""
+    metadata = find(where, zarr_format)
+    if metadata is None:
+        metadata = _implicit(where, zarr_format)
+    if metadata is None:
+        raise not_found(where, ArrayNotFoundError)
+    if not isinstance(metadata, ArrayMetadata):
+        raise ContainsGroupError(
+            "there is a group, not an array", store=str(where.store), path=where.path, remedy="open it as a group"
+        )
+    return metadata
+
+
+def open_group(where: StorePath, zarr_format: int | str | None = None) -> GroupMetadata:
+    """Return the group at a place. Raises GroupNotFoundError, or ContainsArrayError."""
+    metadata = find(where, zarr_format)
+    if metadata is None:
+        metadata = _implicit(where, zarr_format)
+    if metadata is None:
+        raise not_found(where, GroupNotFoundError)
+    if not isinstance(metadata, GroupMetadata):
+        raise ContainsArrayError(
+            "there is an array, not a group", store=str(where.store), path=where.path, remedy="open it as an array"
+        )
+    return metadata
+
+
+def _implicit(where: StorePath, zarr_format: int | str | None) -> GroupMetadata | None:
+    """Return the group that is only implied by nodes below, or None. Spec: Zarr v3, "Discover all nodes"."""
+    names = {name: dialect for dialect in dialects_for(zarr_format) for name in dialect.documents("")}
+    for key in where.store.list_prefix(where.prefix):
+        parent, _, name = key.rpartition("/")
+        if name in names and parent != where.path:
+            dialect = names[name]
+            below = StorePath(where.store, parent)
+            if _is_node(load_or_error(below, dialect)):
+                return GroupMetadata(dialect=dialect.name, implicit=True)
+    return None
+
+
+def load_or_error(where: StorePath, dialect: Dialect) -> Metadata | OmnizarrError | None:
+    """Return what the documents of one dialect say at a place; for a broken node the error that says why."""
+    try:
+        return load(where, dialect, read_documents(where, dialect))
+    except OmnizarrError as error:
+        return error
+
+
+def _is_node(found: Metadata | OmnizarrError | None) -> bool:
+    return found is not None
+
+
+def not_found(where: StorePath, kind: type[NodeNotFoundError]) -> NodeNotFoundError:
+    """Return the error that says that nothing is there, and which names come near."""
+    what = {ArrayNotFoundError: "array", GroupNotFoundError: "group"}.get(kind, "node")
+    near = _near(where)
+    return kind(
+        f"there is no {what} here",
+        store=str(where.store),
+        path=where.path,
+        remedy=f"did you mean {near}?" if near else "create it with create_array or create_group, or mode='a' or 'w'",
+    )
+
+
+def _near(where: StorePath) -> str:
+    """Return the names like the one that was asked for, at the deepest level that exists."""
+    parts = where.path.split("/") if where.path else []
+    for depth, part in enumerate(parts):
+        parent = StorePath(where.store, "/".join(parts[:depth]))
+        try:
+            names = children(parent)
+        except OmnizarrError:
+            return ""
+        if part not in names:
+            near = difflib.get_close_matches(part, names, n=3, cutoff=0.5)
+            near = near or [name for name in names if name.lower() == part.lower()]
+            return " or ".join(repr(f"{parent.prefix}{name}") for name in near)
+    return ""
+
+
+def children(where: StorePath) -> list[str]:
+    """Return the names of what may be nodes right below a place, sorted."""
+    prefixes = where.store.list_dir(where.prefix).prefixes
+    names = (prefix.rstrip("/").rpartition("/")[2] for prefix in prefixes)
+    # v3 reserves such names; v2 has none of them in practice.
+    return sorted(name for name in names if name and not name.startswith("__"))
+
+
+def load_children(
+    where: StorePath, names: Iterable[str], prefer: str
+) -> Iterator[tuple[str, Metadata | OmnizarrError]]:
+    """Yield the nodes right below a place; for one that cannot be read, the error that says why.
+
+    What is no node is passed over. `prefer` names the dialect to look for first.
+    """
+    order = sorted(DIALECTS, key=lambda dialect: dialect.name != prefer)
+    for name in names:
+        place = StorePath(where.store, f"{where.prefix}{name}")
+        try:
+            metadata: Metadata | None = None
+            for dialect in order:
+                metadata = load(place, dialect, read_documents(place, dialect))
+                if metadata is not None:
+                    break
+            else:
+                metadata = _implicit(place, None)
+        except OmnizarrError as error:
+            yield name, error
+            continue
+        if metadata is not None:
+            yield name, metadata
+
+
+def check_path(dialect: Dialect, path: str) -> None:
+    """Raise NodeNameError if the dialect does not allow a name in a path of a new node."""
+    for part in path.split("/") if path else ():
+        try:
+            dialect.check_name(part)
+        except OmnizarrError as error:
+            raise error.add(path=path)
+
+
+def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> M:
+    """Write the documents of a new node, and those of the groups above that have none.
+
+    Of several that do so at the same time without `overwrite`, one succeeds.
+
+    Raises
+    ------
+    ContainsArrayError, ContainsGroupError
+        If there is a node already, or an array among the nodes above.
+    NodeNameError
+        If the dialect does not allow a name in the path.
+    NotRepresentableError
+        If the dialect has no words for `metadata`.
+    ReadOnlyError
+    """
+    _refuse_read_only(where)
+    dialect = dialect_named(metadata.dialect)
+    check_path(dialect, where.path)
+    _dump(where, dialect, metadata)  # refuse before anything is deleted or written
+    _create_ancestors(where, dialect)
+    with where.lock():
+        existing = _find_or_error(where)
+        if existing is not None:
+            if not overwrite:
+                raise _in_the_way(where, existing)
+            where.store.delete_prefix(where.prefix)
+        _write(where, dialect, metadata, {})
+    return metadata
+
+
+def require(where: StorePath, metadata: GroupMetadata) -> GroupMetadata:
+    """Return the group at a place, after creating it if there is none.
+
+    Raises ContainsArrayError if there is an array.
+    """
+    existing = find(where)
+    if existing is None:
+        try:
+            return create(where, metadata)
+        except ContainsGroupError:
+            existing = find(where)  # another was faster
+    if not isinstance(existing, GroupMetadata):
+        raise ContainsArrayError("there is an array, not a group", store=str(where.store), path=where.path)
+    return existing
+
+
+def update(where: StorePath, kind: type[M], change: Callable[[M], M]) -> M:
+    """Change a node's documents: read them, apply `change`, write back those that differ, all under the node's lock.
+
+    An implicit group gets a document of its own.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If the node has gone.
+    ReadOnlyError, NotRepresentableError, MetadataError
+    """
+    _refuse_read_only(where)
+    with where.lock():
+        return update_locked(where, kind, change)
+
+
+def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M]) -> M:
+    """Do as `update`, for a caller that holds the lock."""
+    for dialect in DIALECTS:
+        found = read_documents(where, dialect)
+        metadata = load(where, dialect, found)
+        if metadata is not None:
+            break
+    else:
+        implied = _implicit(where, None)
+        if implied is None:
+            raise not_found(where, NodeNotFoundError)
+        metadata, found, dialect = implied, {}, dialect_named(implied.dialect)
+    if not isinstance(metadata, kind):
+        error = ContainsArrayError if isinstance(metadata, ArrayMetadata) else ContainsGroupError
+        raise error("another node has taken this place", store=str(where.store), path=where.path)
+    changed = change(metadata)
+    _write(where, dialect, changed, found)
+    return changed
+
+
+def delete(where: StorePath) -> None:
+    """Remove a node and all below it. Spec: Zarr v3, "Erase a group or array"."""
+    _refuse_read_only(where)
+    with where.lock():
+        where.store.delete_prefix(where.prefix)
+
+
+def _dump(where: StorePath, dialect: Dialect, metadata: Metadata) -> Documents:
+    try:
+        return dialect.dump(metadata)
+    except OmnizarrError as error:
+        raise error.add(store=str(where.store), path=where.path)
+
+
+def _write(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documents) -> None:
+    """Write the documents that differ from `old`: the one that makes the node last, so that it appears complete."""
+    new = _dump(where, dialect, metadata)
+    keys = dialect.documents(where.path)
+    # A dialect names first the documents that make a node one.
+    for name in sorted(new, key=list(keys).index, reverse=True):
+        if name not in old or not _same(old[name], new[name]):
+            where.store.set(keys[name], documents.render(new[name]))
+    for name in old:
+        if name not in new:
+            where.store.delete(keys[name])
+
+
+def _same(old: JSON, new: JSON) -> bool:
+    return documents.render(old) == documents.render(new)
+
+
+def _create_ancestors(where: StorePath, dialect: Dialect) -> None:
+    """Give every place above a group's document, where there is no node; refuse an array among them."""
+    for place in where.ancestors():
+        existing = _find_or_error(place)
+        if isinstance(existing, ArrayMetadata):
+            raise ContainsArrayError(
+                "an array is in the way: nodes cannot lie below it",
+                store=str(where.store),
+                path=place.path,
+                found=f"an array at {'/' + place.path!r}",
+                expected="a group",
+            )
+        if existing is None:
+            group = GroupMetadata(dialect=dialect.name)
+            for name, document in dialect.dump(group).items():
+                # Another creator may have been faster; both would have written the same.
+                place.store.set_if_absent(dialect.documents(place.path)[name], documents.render(document))
+
+
+def _find_or_error(where: StorePath) -> Metadata | OmnizarrError | None:
+    """Return what lies at a place, a broken node as the error that it raises."""
+    try:
+        return find(where)
+    except OmnizarrError as error:
+        return error
+
+
+def _in_the_way(where: StorePath, existing: Metadata | OmnizarrError) -> OmnizarrError:
+    what = {"store": str(where.store), "path": where.path, "remedy": "pass overwrite=True to replace it"}
+    if isinstance(existing, ArrayMetadata):
+        return ContainsArrayError("there is an array already", **what)
+    if isinstance(existing, GroupMetadata):
+        return ContainsGroupError("there is a group already", **what)
+    return existing
+
+
+def _refuse_read_only(where: StorePath) -> None:
+    if where.store.read_only:
+        raise ReadOnlyError("the store is read-only", store=str(where.store), path=where.path)

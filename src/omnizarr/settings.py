@@ -1,0 +1,135 @@
+"""Defaults of the process, under the names that users of zarr-python know.
+
+Each of them can also be said per call, which is the better place.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Final
+
+DEFAULTS: Final[Mapping[str, Any]] = {
+    "default_zarr_format": 3,
+    "array.order": "C",
+    "array.write_empty_chunks": False,
+    "array.read_missing_chunks": True,
+    "array.target_shard_size_bytes": None,
+    "concurrency": None,
+}
+
+# Two settings of zarr-python (tasks of an event loop, threads) that are one here: chunks in flight.
+_ALIASES: Final[Mapping[str, str]] = {"async.concurrency": "concurrency", "threading.max_workers": "concurrency"}
+
+# Settings of zarr-python without a meaning here. They are remembered, so that programs that set them keep running.
+_WITHOUT_EFFECT: Final = (
+    "array.rectilinear_chunks",
+    "array.sharding_coalesce",
+    "async.timeout",
+    "buffer",
+    "codec_pipeline",
+    "codecs",
+    "json_indent",
+    "ndbuffer",
+)
+
+_MISSING: Final = object()
+
+
+class Setting:
+    """What `Config.set` returns: in a ``with`` statement, it puts the old values back at the end."""
+
+    def __init__(self, config: Config, before: Mapping[str, Any]) -> None:
+        self._config = config
+        self._before = before
+
+    def __enter__(self) -> Config:
+        return self._config
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._config._restore(self._before)  # noqa: SLF001 - two halves of one thing
+
+
+class Config:
+    """The defaults of the process, by dotted name.
+
+    Examples
+    --------
+    >>> config.get("default_zarr_format")
+    3
+    >>> with config.set({"array.write_empty_chunks": True}):
+    ...     config.get("array.write_empty_chunks")
+    True
+    >>> config.get("array.write_empty_chunks")
+    False
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = dict(DEFAULTS)
+
+    def get(self, key: str, default: Any = _MISSING) -> Any:
+        """Return a setting. Raises KeyError if there is none of that name, and no `default`."""
+        value = self._values.get(_ALIASES.get(key, key), default)
+        if value is _MISSING:
+            raise KeyError(_unknown(key))
+        return value
+
+    def set(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> Setting:
+        """Change settings, for good or for a ``with`` block.
+
+        Parameters
+        ----------
+        settings : mapping
+            By dotted name, or nested: ``{"array": {"order": "F"}}``.
+        **more
+            The same with two underscores for each dot: ``array__order="F"``.
+
+        Raises
+        ------
+        KeyError
+            If there is no such setting.
+        """
+        flat = _flatten(settings or {})
+        flat.update({name.replace("__", "."): value for name, value in more.items()})
+        changed = {_ALIASES.get(key, key): value for key, value in flat.items()}
+        for key in changed:
+            if key not in DEFAULTS and not key.startswith(_WITHOUT_EFFECT):
+                raise KeyError(_unknown(key))
+        before = {key: self._values.get(key, _MISSING) for key in changed}
+        # A new dictionary each time: whoever reads at this moment sees all of the change or nothing.
+        self._values = {**self._values, **changed}
+        return Setting(self, before)
+
+    def reset(self) -> None:
+        """Go back to the defaults."""
+        self._values = dict(DEFAULTS)
+
+    def _restore(self, before: Mapping[str, Any]) -> None:
+        values = {**self._values, **before}
+        self._values = {key: value for key, value in values.items() if value is not _MISSING}
+
+    def __repr__(self) -> str:
+        return f"<Config {self._values}>"
+
+
+def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            flat.update(_flatten(value, f"{prefix}{name}."))
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def _unknown(key: str) -> str:
+    near = difflib.get_close_matches(key, DEFAULTS, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(DEFAULTS)}"
+    return f"there is no setting {key!r}; {hint}"
+
+
+config = Config()
+"""The one that everything here looks at."""
