@@ -1,0 +1,17 @@
+"""On-disk formats: documents in, model out, and back.
+
+Each dialect is one value, `omnizarr.dialects.contract.Dialect`. None of its functions does I/O, and translating a
+document never needs the codecs that it names.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from omnizarr.dialects.contract import Consolidated, Dialect
+from omnizarr.dialects.v3 import V3
+
+DIALECTS: Final[tuple[Dialect, ...]] = (V3,)
+"""In the order of detection."""
+
+__all__ = ["DIALECTS", "V3", "Consolidated", "Dialect"]

@@ -1,0 +1,102 @@
+"""Consolidated metadata: copies of many nodes' documents in one place.
+
+The copies are handed on unread, so that one broken node does not hide its siblings.
+
+Spec: Zarr v3 core, "Additional fields" (inline); for v2 a convention (``.zmetadata``, format 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from omnizarr.dialects.contract import Nodes
+from omnizarr.dialects.paths import key
+from omnizarr.dialects.reading import Reader, join, read_object
+from omnizarr.errors import ConsolidatedMetadataError
+from omnizarr.model import JSON, Report, strict
+
+_INLINE = "/consolidated_metadata"
+_V3 = 'Zarr v3, "Additional fields"'
+_V2 = "consolidated metadata of zarr-python, format 1"
+V2_DOCUMENTS: Final = (".zarray", ".zgroup", ".zattrs")
+
+
+def load_inline(document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
+    """Return the documents in the member ``consolidated_metadata`` of a v3 group.
+
+    Groups in it may hold consolidated metadata again: those are taken in too, under the path from the outermost group.
+    """
+    reader = Reader(report)
+    nodes: dict[str, dict[str, JSON]] = {}
+    _collect(reader, document, _INLINE, "", nodes)
+    return nodes
+
+
+def _collect(
+    reader: Reader, document: JSON, pointer: str, path: str, nodes: dict[str, dict[str, JSON]]
+) -> None:
+    if not isinstance(document, Mapping):
+        _problem(reader, pointer, "not an object", document, "an object", _V3)
+        return
+    kind = document.get("kind", "inline")
+    if kind != "inline":
+        _problem(reader, join(pointer, "kind"), "unknown kind of consolidated metadata", kind, '"inline"', _V3)
+        return
+    place = join(pointer, "metadata")
+    metadata = document.get("metadata")
+    if not isinstance(metadata, Mapping):
+        _problem(reader, place, "not an object", metadata, "an object", _V3)
+        return
+    nested = []
+    for name, node in metadata.items():
+        full = key(path, name)
+        if not isinstance(node, Mapping):
+            _problem(reader, join(place, name), "the document of a node is not an object", node, "an object", _V3)
+            continue
+        nodes.setdefault(full, {"zarr.json": node})
+        if node.get("consolidated_metadata") is not None:
+            nested.append((name, full, node["consolidated_metadata"]))
+    for name, full, inner in nested:
+        _collect(reader, inner, join(place, name, "consolidated_metadata"), full, nodes)
+
+
+def dump_inline(nodes: Nodes) -> dict[str, JSON]:
+    """Return the member ``consolidated_metadata`` of the v3 group that `nodes` lie below."""
+    metadata: dict[str, JSON] = {path: documents["zarr.json"] for path, documents in sorted(nodes.items()) if path}
+    return {"kind": "inline", "must_understand": False, "metadata": metadata}
+
+
+def load_zmetadata(document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
+    """Return the documents in ``.zmetadata``, those of the group itself under ``""``.
+
+    Keys that are no documents of Zarr v2 are passed over.
+    """
+    reader = Reader(report)
+    if not isinstance(document, Mapping):
+        _problem(reader, "", "not an object", document, "an object", _V2)
+        return {}
+    number: Any = document.get("zarr_consolidated_format")
+    if number != 1 or isinstance(number, bool):
+        _problem(reader, "/zarr_consolidated_format", "unknown format of consolidated metadata", number, "1", _V2)
+    nodes: dict[str, dict[str, JSON]] = {}
+    for name, value in read_object(reader, document.get("metadata"), "/metadata", _V2).items():
+        path, _, last = name.rpartition("/")
+        if last in V2_DOCUMENTS:
+            nodes.setdefault(path, {})[last] = value
+    return nodes
+
+
+def dump_zmetadata(nodes: Nodes) -> dict[str, JSON]:
+    """Return ``.zmetadata`` for `nodes`, the group itself under ``""``."""
+    metadata: dict[str, JSON] = {
+        key(path, name): document
+        for path, documents in nodes.items()
+        for name, document in documents.items()
+        if name in V2_DOCUMENTS
+    }
+    return {"metadata": metadata, "zarr_consolidated_format": 1}
+
+
+def _problem(reader: Reader, pointer: str, message: str, found: object, expected: str, spec: str) -> None:
+    reader.problem(pointer, message, found=found, expected=expected, spec=spec, kind=ConsolidatedMetadataError)

@@ -1,0 +1,249 @@
+"""Documents as bytes: JSON that others wrote is read tolerantly, ours is written strictly.
+
+Spec: RFC 8259; Zarr v3 core, "Metadata"; Zarr v2, "Metadata".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from omnizarr.errors import MetadataError
+from omnizarr.model import JSON, Problem, Report, strict
+
+MAX_DEPTH = 128
+"""Objects and lists within each other; real documents stay below 20."""
+
+MAX_SIZE = 512 * 2**20
+"""Bytes of one document. The consolidated metadata of 100,000 arrays takes about 100 MiB."""
+
+
+def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON:
+    """Return the JSON value that `data` holds.
+
+    The tokens ``NaN``, ``Infinity`` and ``-Infinity``, which old writers left bare, become floats, and a
+    byte order mark is passed over. Integers never go through floats.
+
+    Parameters
+    ----------
+    data : bytes-like
+        UTF-8.
+    report : callable
+        What to do with a problem: raise it, or collect it. None is returned where nothing could be read.
+
+    Raises
+    ------
+    MetadataError
+        `data` is no JSON, nests too deeply, is too large, or repeats a member name. The caller knows the store
+        key and adds it: ``raise error.add(key=key)``.
+
+    Examples
+    --------
+    >>> parse(b'{"fill_value": NaN, "shape": [18446744073709551615]}')
+    {'fill_value': nan, 'shape': [18446744073709551615]}
+    """
+    if len(data) > MAX_SIZE:
+        report(Problem("", "document is too large", found=f"{len(data)} bytes", expected=f"at most {MAX_SIZE}"))
+        return None
+    repeated: list[tuple[dict[str, JSON], list[str]]] = []
+
+    def build(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+        built = dict(pairs)
+        if len(built) < len(pairs):
+            names = [name for name, _ in pairs]
+            repeated.append((built, sorted({name for name in names if names.count(name) > 1})))
+        return built
+
+    try:
+        document: JSON = json.loads(bytes(data).decode("utf-8-sig"), object_pairs_hook=build)
+    except UnicodeDecodeError as error:
+        problem = Problem(
+            "",
+            f"document is not UTF-8 (byte {error.start})",
+            found=bytes(data[error.start : error.start + 8]),
+            spec="RFC 8259, section 8.1",
+        )
+    except json.JSONDecodeError as error:
+        problem = _no_json(error)
+    except RecursionError:
+        problem = _too_deep()
+    except ValueError as error:  # Python converts no integer of more than 4300 digits
+        problem = Problem("", f"document holds a number that cannot be read: {error}", spec="RFC 8259, section 6")
+    else:
+        if _is_too_deep(document):
+            report(_too_deep())
+            return None
+        for built, names in repeated:
+            for name in names:
+                report(
+                    Problem(
+                        _find(document, built) + _token(name),
+                        f"member {name!r} occurs more than once in one object",
+                        spec="RFC 8259, section 4",
+                    )
+                )
+        return document
+    report(problem)
+    return None
+
+
+def render(document: object) -> bytes:
+    """Return `document` as strict JSON, in UTF-8.
+
+    NumPy scalars and arrays become numbers and lists, tuples become lists. Floats that are not finite, for which JSON
+    has no words, become the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
+
+    Raises
+    ------
+    MetadataError
+        Something in `document` has no JSON form; `pointer` says where.
+
+    Examples
+    --------
+    >>> render({"valid_range": (np.float32(0.5), float("inf"))}).decode()
+    '{\\n  "valid_range": [\\n    0.5,\\n    "Infinity"\\n  ]\\n}'
+    """
+    try:
+        return json.dumps(to_json(document), indent=2, allow_nan=False).encode()
+    except ValueError as error:
+        if isinstance(error, MetadataError):
+            raise
+        # Python converts no integer of more than 4300 digits
+        raise MetadataError(f"document holds a number that cannot be written: {error}") from None
+
+
+def to_json(value: object, pointer: str = "") -> JSON:
+    """Return `value` in plain JSON types, as `render` writes it.
+
+    Parameters
+    ----------
+    value : object
+        What a user set as an attribute, for example.
+    pointer : str
+        JSON pointer of `value` within its document, for errors.
+
+    Raises
+    ------
+    MetadataError
+        `value`, or something in it, has no JSON form.
+
+    Examples
+    --------
+    >>> to_json({"levels": np.arange(3)})
+    {'levels': [0, 1, 2]}
+    """
+    return _convert(value, pointer, 0)
+
+
+def _convert(value: Any, pointer: str, depth: int) -> JSON:
+    if depth > MAX_DEPTH:
+        raise _too_deep().error()
+    if isinstance(value, np.ndarray | np.generic):
+        value = _from_numpy(value, pointer)
+    if value is None or isinstance(value, bool):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else name_of_nonfinite(value)
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise MetadataError(
+                    "the names of an object's members are strings in JSON",
+                    pointer=pointer,
+                    found=key,
+                    expected="a string",
+                )
+        return {str(key): _convert(member, pointer + _token(key), depth + 1) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_convert(item, f"{pointer}/{index}", depth + 1) for index, item in enumerate(value)]
+    raise MetadataError(
+        f"a value of type {type(value).__name__} has no form in JSON",
+        pointer=pointer,
+        found=value,
+        expected="a string, number, boolean, None, list, tuple, mapping, or NumPy array of numbers or strings",
+        remedy="convert it to one of these",
+    )
+
+
+def _from_numpy(value: np.ndarray[Any, Any] | np.generic, pointer: str) -> object:
+    """Return a NumPy value as Python objects; those without a form in JSON as they are."""
+    if value.dtype.kind in "biufUT":
+        plain = value.tolist()
+        # tolist leaves long doubles as they are
+        return plain if value.dtype.char != "g" else np.asarray(value, np.float64).tolist()
+    if value.dtype.kind == "O":
+        return value.tolist()
+    raise MetadataError(
+        f"NumPy values of data type {value.dtype} have no form in JSON",
+        pointer=pointer,
+        found=value,
+        expected="numbers, booleans or strings",
+        remedy="convert them, for example with .astype(str)" if value.dtype.kind in "mMS" else "convert them",
+    )
+
+
+def name_of_nonfinite(value: float) -> str:
+    """Return ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``, as every Zarr document spells them."""
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def _no_json(error: json.JSONDecodeError) -> Problem:
+    if not error.doc.strip():
+        return Problem("", "document is empty", spec="RFC 8259")
+    start = max(error.pos - 20, 0)
+    return Problem(
+        "",
+        f"document is not valid JSON (line {error.lineno}, column {error.colno}): {error.msg}",
+        found=error.doc[start : error.pos + 20],
+        spec="RFC 8259",
+    )
+
+
+def _too_deep() -> Problem:
+    return Problem("", "document nests too deeply", expected=f"at most {MAX_DEPTH} levels", spec="RFC 8259, section 9")
+
+
+def _is_too_deep(document: JSON) -> bool:
+    level: list[Any] = [document] if isinstance(document, dict | list) else []
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return False
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, dict | list)
+        ]
+    return bool(level)
+
+
+def _find(value: JSON, wanted: JSON, pointer: str = "") -> str:
+    """Return the JSON pointer of one object within another ("" if it was dropped with a repeated member)."""
+    if value is wanted:
+        return pointer
+    members: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        members = list(value.items())
+    elif isinstance(value, list):
+        members = list(enumerate(value))
+    for key, member in members:
+        if isinstance(member, dict | list):
+            found = _find(member, wanted, pointer + _token(str(key)))
+            if found or member is wanted:
+                return found
+    return ""
+
+
+def _token(name: str) -> str:
+    """Return one step of a JSON pointer (RFC 6901)."""
+    return "/" + name.replace("~", "~0").replace("/", "~1")

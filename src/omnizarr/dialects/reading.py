@@ -1,0 +1,113 @@
+"""What reading documents of any dialect shares: checked values, and where problems and notes go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+from omnizarr.model import JSON, Note, Problem, Report
+
+MAX_LENGTH = 2**63 - 1
+"""The largest length of a dimension; larger ones are not addressable anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The reading of one node's documents."""
+
+    report: Report
+    notes: list[Note] = field(default_factory=list)
+
+    def problem(self, pointer: str, message: str, **fields: Any) -> None:
+        """Say that the document departs from its format; raises if the attitude is `strict`."""
+        self.report(Problem(pointer, message, **fields))
+
+    def note(self, pointer: str, message: str, spec: str = "") -> None:
+        """Say that something was put right."""
+        self.notes.append(Note(pointer, message, spec))
+
+
+def join(pointer: str, *keys: str | int) -> str:
+    """Return the JSON pointer (RFC 6901) of something below `pointer`.
+
+    >>> join("/attributes", "a/b", 0)
+    '/attributes/a~1b/0'
+    """
+    return pointer + "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in keys)
+
+
+def is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether `value` is a JSON array."""
+    return isinstance(value, list | tuple)
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Whether `value` is an integer in JSON (``true`` and ``1.0`` are none)."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def read_object(reader: Reader, value: JSON, pointer: str, spec: str) -> Mapping[str, JSON]:
+    """Return `value` if it is an object, else an empty one."""
+    if isinstance(value, Mapping):
+        return value
+    reader.problem(pointer, "not an object", found=value, expected="an object", spec=spec)
+    return {}
+
+
+def read_list(reader: Reader, value: JSON, pointer: str, spec: str) -> Sequence[Any]:
+    """Return `value` if it is a list, else an empty one."""
+    if is_list(value):
+        return value
+    reader.problem(pointer, "not a list", found=value, expected="a list", spec=spec)
+    return ()
+
+
+def read_lengths(reader: Reader, value: JSON, pointer: str, spec: str) -> tuple[int, ...]:
+    """Return a list of lengths of dimensions, in elements: integers from 0 to 2**63 - 1."""
+    lengths = []
+    for index, item in enumerate(read_list(reader, value, pointer, spec)):
+        if is_integer(item) and 0 <= item <= MAX_LENGTH:
+            lengths.append(item)
+            continue
+        if not is_integer(item):
+            message = "a length is not an integer"
+        elif item < 0:
+            message = "a length is negative"
+        else:
+            message = "a length is too large"
+        reader.problem(
+            join(pointer, index), message, found=item, expected=f"an integer from 0 to {MAX_LENGTH}", spec=spec
+        )
+        lengths.append(1)
+    return tuple(lengths)
+
+
+def read_chunk_lengths(
+    reader: Reader, value: JSON, pointer: str, shape: tuple[int, ...], spec: str
+) -> tuple[int, ...]:
+    """Return the lengths of a regular grid's chunks: one per dimension, at least 1.
+
+    A 0 that some writers put where the dimension itself is empty becomes 1.
+    """
+    chunks = list(read_lengths(reader, value, pointer, spec))
+    if is_list(value) and len(chunks) != len(shape):
+        reader.problem(
+            pointer,
+            f"{len(chunks)} chunk lengths for {len(shape)} dimensions",
+            found=value,
+            expected=f"{len(shape)}, one per dimension of shape {list(shape)}",
+            spec=spec,
+        )
+    if len(chunks) != len(shape):
+        chunks = [max(length, 1) for length in shape]
+    for index, (length, extent) in enumerate(zip(chunks, shape, strict=True)):
+        if length == 0:
+            if extent == 0:
+                reader.note(join(pointer, index), "chunk length 0 of an empty dimension, taken as 1", spec)
+            else:
+                reader.problem(
+                    join(pointer, index), "a chunk length is 0", found=0, expected="an integer from 1", spec=spec
+                )
+            chunks[index] = 1
+    return tuple(chunks)

@@ -1,0 +1,54 @@
+"""Remember how a document spelled its members, to write them back while their meaning is unchanged.
+
+The memos live in `spellings` of the model, under ``"<dialect>:<name>"``: those of one dialect never reach the
+documents of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from types import NoneType
+
+from omnizarr.model import JSON, Metadata, Named, Spelling
+
+
+def recall(metadata: Metadata, dialect: str, name: str, meaning: object) -> Mapping[str, JSON] | None:
+    """Return the members as they were spelled, if they still mean the same; else None."""
+    spelling = metadata.spellings.get(f"{dialect}:{name}")
+    return spelling.document if spelling is not None and same(spelling.meaning, meaning) else None
+
+
+def remember(dialect: str, memos: Mapping[str, tuple[object, Mapping[str, JSON]]]) -> dict[str, Spelling]:
+    """Return the memos of name -> (meaning, members as spelled)."""
+    return {f"{dialect}:{name}": Spelling(meaning, document) for name, (meaning, document) in memos.items()}
+
+
+def in_order_of(document: Mapping[str, JSON], like: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Return `document` with its members in the order that they have in `like`; new ones last."""
+    return {**{name: document[name] for name in like if name in document}, **document}
+
+
+def same(left: object, right: object) -> bool:
+    """Whether two meanings are the same also in type: 1, 1.0 and True are three things, NaN is itself.
+
+    >>> same({"a": [1, float("nan")]}, {"a": (1, float("nan"))}), same([1], [True]), same(0.0, -0.0)
+    (True, False, False)
+    """
+    if left is right:
+        return True
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, Named) and isinstance(right, Named):
+        return (
+            left.name == right.name
+            and left.must_understand is right.must_understand
+            and same(left.configuration, right.configuration)
+        )
+    if isinstance(left, float) and isinstance(right, float):
+        return left.hex() == right.hex()
+    return isinstance(left, str | int | bool | NoneType | Enum) and left == right

@@ -1,0 +1,616 @@
+"""The dialect ``v3``: one ``zarr.json`` per node.
+
+Reads the final text of Zarr v3 with all that the published specification and the registry of extensions settled since,
+and what writers of 2023 made of drafts close to it (each with a note). Writes what is strictly valid,
+except that what a document spelled otherwise, and nobody changed, is written back as it was.
+
+Spec: Zarr v3 core, "Metadata", "Node names", "Extensions".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from omnizarr import datatypes
+from omnizarr.dialects import consolidated, paths
+from omnizarr.dialects.contract import Consolidated, Dialect, Documents
+from omnizarr.dialects.documents import name_of_nonfinite
+from omnizarr.dialects.reading import (
+    Reader,
+    is_list,
+    join,
+    read_chunk_lengths,
+    read_lengths,
+    read_list,
+    read_object,
+)
+from omnizarr.dialects.spelling import in_order_of, recall, remember
+from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresentableError, UnknownDataTypeError
+from omnizarr.model import (
+    JSON,
+    UNDEFINED,
+    ArrayMetadata,
+    GroupMetadata,
+    Metadata,
+    Named,
+    Note,
+    Problem,
+    Report,
+    strict,
+)
+
+NAME: Final = "v3"
+DOCUMENT: Final = "zarr.json"
+
+_ARRAY = 'Zarr v3, "Array metadata"'
+_GROUP = 'Zarr v3, "Group metadata"'
+_EXTENSION = 'Zarr v3, "Extension definition"'
+_GRID = 'Zarr v3, "Regular grids"'
+_KEYS = 'Zarr v3, "Chunk key encodings"'
+_CODECS = 'Zarr v3, "Codecs"'
+_SHARDING = 'Zarr v3, "Sharding codec"'
+
+LITTLE: Final = Named("bytes", {"endian": "little"})
+
+_ARRAY_MEMBERS = (
+    "shape",
+    "data_type",
+    "chunk_grid",
+    "chunk_key_encoding",
+    "fill_value",
+    "codecs",
+    "attributes",
+    "dimension_names",
+    "storage_transformers",
+)
+_GROUP_MEMBERS = ("attributes", "consolidated_metadata")
+_FORMAT = ("zarr_format", "node_type")
+
+
+def load(documents: Documents, report: Report = strict) -> Metadata | None:
+    """Return what ``zarr.json`` says; None if there is none.
+
+    Examples
+    --------
+    >>> load({"zarr.json": {"zarr_format": 3, "node_type": "group"}}).node_type
+    'group'
+    """
+    if DOCUMENT not in documents:
+        return None
+    reader = Reader(report)
+    document = documents[DOCUMENT]
+    if not isinstance(document, Mapping):
+        reader.problem("", "not an object", found=document, expected="an object", spec='Zarr v3, "Metadata"')
+        return None
+    _check_format(reader, document)
+    match document.get("node_type"):
+        case "array":
+            return _load_array(reader, document)
+        case "group":
+            return _load_group(reader, document)
+        case other:
+            missing = "node_type" not in document
+            reader.problem(
+                "/node_type",
+                "node_type is missing" if missing else "unknown node_type",
+                found=None if missing else other,
+                expected='"array" or "group"',
+                spec='Zarr v3, "node_type"',
+            )
+            return None
+
+
+def dump(metadata: Metadata) -> dict[str, JSON]:
+    """Return ``zarr.json`` for `metadata`.
+
+    Raises
+    ------
+    NotRepresentableError
+        Zarr v3 has no words for something; the message names it.
+    MetadataError
+        What was not read from a document, but made or changed since, is not valid.
+    """
+    written: dict[str, JSON] = {"zarr_format": 3, "node_type": metadata.node_type}
+    fresh = set()
+    members = _WRITE_ARRAY if isinstance(metadata, ArrayMetadata) else _WRITE_GROUP
+    for name, write in members.items():
+        spelled = recall(metadata, NAME, name, _meaning(metadata, name))
+        if spelled is None:
+            fresh.add(name)
+            spelled = write(metadata)
+        written.update(spelled)
+    _check_unknown(metadata)
+    written.update(metadata.unknown)
+    if fresh:
+        _check_own(written, fresh)
+    original = metadata.spellings.get(f"{NAME}:{DOCUMENT}")
+    return {DOCUMENT: in_order_of(written, original.document) if original is not None else written}
+
+
+def read_extension(reader: Reader, value: JSON, pointer: str) -> Named | None:
+    """Return an extension point's value: an object with a name, or just the name; None if it is neither.
+
+    Spec: Zarr v3, "Extension definition".
+    """
+    if isinstance(value, str) and value:
+        return Named(value)
+    if not isinstance(value, Mapping):
+        reader.problem(
+            pointer, "not an extension", found=value, expected="an object with a name, or a name", spec=_EXTENSION
+        )
+        return None
+    name = value.get("name")
+    if not isinstance(name, str) or not name:
+        reader.problem(
+            join(pointer, "name"),
+            "an extension without a name",
+            found=name if "name" in value else dict(value),
+            expected="a string",
+            spec=_EXTENSION,
+        )
+        return None
+    configuration: Mapping[str, JSON] = {}
+    if "configuration" in value:
+        configuration = read_object(reader, value["configuration"], join(pointer, "configuration"), _EXTENSION)
+    must_understand = value.get("must_understand", True)
+    if not isinstance(must_understand, bool):
+        reader.problem(
+            join(pointer, "must_understand"),
+            "not a boolean",
+            found=must_understand,
+            expected="true or false",
+            spec=_EXTENSION,
+        )
+        must_understand = True
+    for member in value.keys() - {"name", "configuration", "must_understand"}:
+        if not _may_be_ignored(value[member]):
+            reader.problem(
+                join(pointer, member),
+                f"unknown member {member!r} in an extension",
+                found=value[member],
+                expected="name, configuration, must_understand",
+                spec=_EXTENSION,
+            )
+    return Named(name, configuration, must_understand)
+
+
+def write_extension(named: Named) -> JSON:
+    """Return the object form of an extension, with no more members than needed."""
+    document: dict[str, JSON] = {"name": named.name}
+    if named.configuration:
+        document["configuration"] = named.configuration
+    if not named.must_understand:
+        document["must_understand"] = False
+    return document
+
+
+# Reading
+
+
+def _check_format(reader: Reader, document: Mapping[str, JSON]) -> None:
+    found = document.get("zarr_format")
+    if found == 3 and type(found) is int:
+        return
+    remedy = None
+    if isinstance(found, str) and "purl.org" in found:
+        remedy = "this is the entry point of a hierarchy of the v3 draft of 2020"
+    reader.problem(
+        "/zarr_format",
+        "zarr_format is missing" if "zarr_format" not in document else "another zarr_format",
+        found=found,
+        expected="3",
+        remedy=remedy,
+        spec='Zarr v3, "zarr_format"',
+    )
+
+
+def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
+    for name in ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs"):
+        if name not in document:
+            reader.problem(f"/{name}", f"{name} is missing", spec=_ARRAY)
+    shape = read_lengths(reader, document.get("shape", []), "/shape", 'Zarr v3, "shape"')
+    data_type = _read_data_type(reader, document.get("data_type", "uint8"))
+    bound = _bind(reader, data_type)
+    codecs = _read_codecs(reader, document.get("codecs", ["bytes"]), "/codecs", len(shape), bound)
+    values: dict[str, Any] = {
+        "shape": shape,
+        "data_type": data_type,
+        "chunk_grid": _read_grid(reader, document, shape),
+        "chunk_key_encoding": _read_key_encoding(reader, document.get("chunk_key_encoding", "default")),
+        "fill_value": _read_fill_value(reader, document, bound),
+        "codecs": codecs,
+        "attributes": read_object(reader, document.get("attributes", {}), "/attributes", _ARRAY),
+        "dimension_names": _read_dimension_names(reader, document.get("dimension_names"), shape),
+        "storage_transformers": _read_storage_transformers(reader, document.get("storage_transformers", [])),
+    }
+    if "dimension_names" in document and document["dimension_names"] is None:
+        reader.note("/dimension_names", "null, taken as absent", 'Zarr v3, "dimension_names"')
+    unknown = _read_unknown(reader, document, (*_FORMAT, *_ARRAY_MEMBERS))
+    return ArrayMetadata(
+        dialect=NAME,
+        **values,
+        unknown=unknown,
+        spellings=_memos(document, values),
+        notes=tuple(reader.notes),
+    )
+
+
+def _load_group(reader: Reader, document: Mapping[str, JSON]) -> GroupMetadata:
+    values: dict[str, Any] = {
+        "attributes": read_object(reader, document.get("attributes", {}), "/attributes", _GROUP),
+        "consolidated_metadata": None,
+    }
+    if document.get("consolidated_metadata") is not None:
+        values["consolidated_metadata"] = consolidated.load_inline(document["consolidated_metadata"], reader.report)
+    return GroupMetadata(
+        dialect=NAME,
+        attributes=values["attributes"],
+        consolidated=values["consolidated_metadata"],
+        unknown=_read_unknown(reader, document, (*_FORMAT, *_GROUP_MEMBERS)),
+        spellings=_memos(document, values),
+        notes=tuple(reader.notes),
+    )
+
+
+def _memos(document: Mapping[str, JSON], values: Mapping[str, Any]) -> Any:
+    memos: dict[str, tuple[object, Mapping[str, JSON]]] = {
+        name: (value, {name: document[name]} if name in document else {}) for name, value in values.items()
+    }
+    return remember(NAME, {**memos, DOCUMENT: (None, document)})
+
+
+def _may_be_ignored(value: JSON) -> bool:
+    return isinstance(value, Mapping) and value.get("must_understand") is False
+
+
+def _read_unknown(reader: Reader, document: Mapping[str, JSON], known: tuple[str, ...]) -> dict[str, JSON]:
+    """Return the members that no text defines: those that say so may be ignored, others are problems."""
+    unknown = {name: value for name, value in document.items() if name not in known}
+    for name, value in unknown.items():
+        if not _may_be_ignored(value):
+            reader.problem(
+                join("", name),
+                f"unknown member {name!r}",
+                found=value,
+                expected='an object with "must_understand": false, if it may be ignored',
+                spec=_EXTENSION,
+            )
+    return unknown
+
+
+def _read_data_type(reader: Reader, value: JSON) -> Named:
+    named = read_extension(reader, value, "/data_type") or Named("uint8")
+    return _always_understood(reader, named, "/data_type")
+
+
+def _always_understood(reader: Reader, named: Named, pointer: str) -> Named:
+    if not named.must_understand:
+        reader.problem(
+            join(pointer, "must_understand"),
+            "must_understand cannot be false here",
+            found=False,
+            expected="true, or no such member",
+            spec=_EXTENSION,
+        )
+        return Named(named.name, named.configuration)
+    return named
+
+
+def _bind(reader: Reader, named: Named) -> datatypes.DataType | None:
+    """Return the data type; None if nobody here knows it, which only matters to who reads chunks."""
+    try:
+        return datatypes.bind(named)
+    except (UnknownDataTypeError, MissingDependencyError):
+        return None
+    except MetadataError as error:
+        reader.report(problem_of(error, "/data_type"))
+        return None
+
+
+def problem_of(error: MetadataError, pointer: str) -> Problem:
+    """Return what an error of a lower floor says as a problem at `pointer` and below."""
+    below = error.pointer or ""
+    return Problem(
+        below if below.startswith(pointer) else pointer + below,
+        error.message,
+        spec=error.spec or _ARRAY,
+        found=error.found,
+        expected=error.expected,
+        remedy=error.remedy,
+        kind=type(error),
+    )
+
+
+def _read_grid(reader: Reader, document: Mapping[str, JSON], shape: tuple[int, ...]) -> Named:
+    regular = Named("regular", {"chunk_shape": [max(length, 1) for length in shape]})
+    if "chunk_grid" not in document:
+        return regular
+    named = read_extension(reader, document["chunk_grid"], "/chunk_grid") or regular
+    named = _always_understood(reader, named, "/chunk_grid")
+    if named.name != "regular":
+        return named
+    pointer = "/chunk_grid/configuration/chunk_shape"
+    if "chunk_shape" not in named.configuration:
+        reader.problem(pointer, "chunk_shape is missing", expected="a list of lengths", spec=_GRID)
+        return regular
+    lengths = read_chunk_lengths(reader, named.configuration["chunk_shape"], pointer, shape, _GRID)
+    return Named("regular", {**named.configuration, "chunk_shape": list(lengths)})
+
+
+def _read_key_encoding(reader: Reader, value: JSON) -> Named:
+    named = read_extension(reader, value, "/chunk_key_encoding") or Named("default")
+    named = _always_understood(reader, named, "/chunk_key_encoding")
+    if named.name in {"default", "v2"}:
+        separator = named.configuration.get("separator", "/")
+        if separator not in ("/", "."):
+            reader.problem(
+                "/chunk_key_encoding/configuration/separator",
+                "no separator of chunk keys",
+                found=separator,
+                expected='"/" or "."',
+                spec=_KEYS,
+            )
+            return Named(named.name)
+    return named
+
+
+def _read_fill_value(reader: Reader, document: Mapping[str, JSON], bound: datatypes.DataType | None) -> JSON:
+    value = document.get("fill_value")
+    spec = 'Zarr v3, "fill_value"'
+    if isinstance(value, float) and not math.isfinite(value):
+        reader.note("/fill_value", "a bare token that is not JSON, taken as the string of the same name", spec)
+        value = name_of_nonfinite(value)
+    if bound is None:
+        return value
+    default: JSON = bound.fill_to_json(bound.default_fill_value)
+    if value is None:
+        if "fill_value" in document:
+            reader.note("/fill_value", "null, taken as the default of the data type", spec)
+        return default
+    if value == "" and bound.is_fixed_size and bound.dtype.kind in "biufcV":
+        reader.note("/fill_value", "an empty string, taken as the default of the data type", spec)
+        return default
+    try:
+        bound.fill_from_json(value)
+    except MetadataError as error:
+        reader.report(problem_of(error, "/fill_value"))
+        return default
+    return value
+
+
+def _read_codecs(
+    reader: Reader, value: JSON, pointer: str, ndim: int, bound: datatypes.DataType | None
+) -> tuple[Named, ...]:
+    """Return a list of codecs, its older spellings put into the words of today."""
+    items = read_list(reader, value, pointer, _CODECS)
+    if not items:
+        reader.note(pointer, "no codecs, taken as little-endian bytes", _CODECS)
+        return (LITTLE,)
+    codecs: list[Named] = []
+    for index, item in enumerate(items):
+        place = join(pointer, index)
+        named = read_extension(reader, item, place)
+        if named is not None:
+            plain = {codec.name for codec in codecs} <= {"transpose", "reshape"}
+            codecs.append(_read_codec(reader, named, place, ndim, bound if plain else None))
+    return tuple(codecs) or (LITTLE,)
+
+
+def _read_codec(
+    reader: Reader, named: Named, pointer: str, ndim: int, bound: datatypes.DataType | None
+) -> Named:
+    if named.name == "endian":
+        reader.note(pointer, "'endian', the old name of 'bytes'", _CODECS)
+        named = Named("bytes", named.configuration, named.must_understand)
+    configuration = named.configuration
+    place = join(pointer, "configuration")
+    if named.name == "bytes" and "endian" not in configuration and bound is not None and _has_byte_order(bound):
+        reader.note(place, "no endian, taken as little", 'Zarr v3, "Bytes codec"')
+        configuration = {**configuration, "endian": "little"}
+    elif named.name == "transpose" and configuration.get("order") in ("C", "F"):
+        axes = range(ndim) if configuration["order"] == "C" else reversed(range(ndim))
+        reader.note(join(place, "order"), f"order {configuration['order']!r}, taken as a list", "Zarr v3.0")
+        configuration = {**configuration, "order": list(axes)}
+    elif named.name == "sharding_indexed":
+        configuration = _read_sharding(reader, configuration, place, ndim, bound)
+    return Named(named.name, configuration, named.must_understand)
+
+
+def _read_sharding(
+    reader: Reader, configuration: Mapping[str, JSON], pointer: str, ndim: int, bound: datatypes.DataType | None
+) -> dict[str, JSON]:
+    """Return the configuration of ``sharding_indexed``, with the codecs in it in the words of today."""
+    result = dict(configuration)
+    if "codecs" in configuration:
+        codecs = _read_codecs(reader, configuration["codecs"], join(pointer, "codecs"), ndim, bound)
+        result["codecs"] = [write_extension(codec) for codec in codecs]
+    if "index_codecs" not in configuration:
+        reader.note(join(pointer, "index_codecs"), "missing, taken as little-endian bytes and crc32c", _SHARDING)
+        result["index_codecs"] = [write_extension(LITTLE), write_extension(Named("crc32c"))]
+    else:
+        index = datatypes.bind(Named("uint64"))
+        place = join(pointer, "index_codecs")
+        codecs = _read_codecs(reader, configuration["index_codecs"], place, ndim + 1, index)
+        result["index_codecs"] = [write_extension(codec) for codec in codecs]
+    return result
+
+
+def _has_byte_order(bound: datatypes.DataType) -> bool:
+    if not bound.is_fixed_size:
+        return False
+    dtype: np.dtype[Any] = bound.dtype
+    return dtype.newbyteorder("<") != dtype.newbyteorder(">")
+
+
+def _read_dimension_names(reader: Reader, value: JSON, shape: tuple[int, ...]) -> tuple[str | None, ...] | None:
+    spec = 'Zarr v3, "dimension_names"'
+    if value is None:
+        return None
+    names = []
+    for index, name in enumerate(read_list(reader, value, "/dimension_names", spec)):
+        if name is not None and not isinstance(name, str):
+            reader.problem(
+                join("/dimension_names", index),
+                "no name of a dimension",
+                found=name,
+                expected="a string or null",
+                spec=spec,
+            )
+            name = None  # noqa: PLW2901
+        names.append(name)
+    if is_list(value) and len(names) != len(shape):
+        reader.problem(
+            "/dimension_names",
+            f"{len(names)} names for {len(shape)} dimensions",
+            found=value,
+            expected=f"{len(shape)}, one per dimension of shape {list(shape)}",
+            spec=spec,
+        )
+    return tuple(names) if len(names) == len(shape) else None
+
+
+def _read_storage_transformers(reader: Reader, value: JSON) -> tuple[Named, ...]:
+    spec = 'Zarr v3, "storage_transformers"'
+    if value is None:
+        reader.note("/storage_transformers", "null, taken as an empty list", spec)
+        return ()
+    items = read_list(reader, value, "/storage_transformers", spec)
+    found = (read_extension(reader, item, join("/storage_transformers", i)) for i, item in enumerate(items))
+    return tuple(named for named in found if named is not None)
+
+
+# Writing
+
+
+def _meaning(metadata: Metadata, name: str) -> object:
+    return getattr(metadata, "consolidated" if name == "consolidated_metadata" else name)
+
+
+def _refuse(what: str, remedy: str, found: object = None) -> NotRepresentableError:
+    return NotRepresentableError(f"cannot be written as Zarr v3: {what}", found=found, remedy=remedy)
+
+
+def _write_data_type(metadata: ArrayMetadata) -> JSON:
+    named = metadata.data_type
+    if named.name == "omnizarr.object":
+        raise _refuse(
+            "Python objects have no data type there", "convert them to strings or numbers, or write v2", named.name
+        )
+    if named.name == "omnizarr.vlen_array":
+        raise _refuse("ragged arrays have no data type there", "write v2", named.name)
+    _check_fields(named, ())
+    return write_extension(named) if named.configuration else named.name
+
+
+def _check_fields(named: Named, within: tuple[str, ...]) -> None:
+    """Refuse fields of structured types that only v2 can say."""
+    fields = named.configuration.get("fields")
+    if named.name != "struct" or not is_list(fields):
+        return
+    for field in fields:
+        if not isinstance(field, Mapping):
+            continue
+        path = (*within, str(field.get("name")))
+        label = ".".join(path)
+        if field.get("shape"):
+            raise _refuse(
+                f"field {label!r} is a sub-array",
+                "split it into fields or an array of its own, or write v2",
+                field["shape"],
+            )
+        if "byte_order" in field:
+            raise _refuse(
+                f"field {label!r} has a byte order of its own",
+                "give all fields one byte order, or write v2",
+                field["byte_order"],
+            )
+        inner = field.get("data_type")
+        if isinstance(inner, Mapping) and isinstance(inner.get("name"), str):
+            configuration = inner.get("configuration")
+            if isinstance(configuration, Mapping):
+                _check_fields(Named(str(inner["name"]), configuration), path)
+
+
+def _write_fill_value(metadata: ArrayMetadata) -> JSON:
+    if metadata.fill_value is not UNDEFINED:
+        return metadata.fill_value  # type: ignore[return-value]
+    # v3 has no undefined fill value, and any value serves where none was promised
+    try:
+        bound = datatypes.bind(metadata.data_type)
+    except (UnknownDataTypeError, MissingDependencyError) as error:
+        raise _refuse("an undefined fill value of an unknown data type", "give a fill value") from error
+    return bound.fill_to_json(bound.default_fill_value)
+
+
+def _write_codecs(metadata: ArrayMetadata) -> JSON:
+    for codec in metadata.codecs:
+        if codec.name.startswith("omnizarr."):
+            raise _refuse(
+                f"filter {codec.configuration.get('id')!r} that stands after a filter of bytes",
+                "reorder the filters and re-encode, or write v2",
+                dict(codec.configuration),
+            )
+    return [write_extension(codec) for codec in metadata.codecs]
+
+
+def _check_unknown(metadata: Metadata) -> None:
+    for name, value in metadata.unknown.items():
+        if not _may_be_ignored(value):
+            raise _refuse(
+                f"member {name!r} is not defined there",
+                "drop it from `unknown`, or move it to the attributes",
+                value,
+            )
+
+
+def _check_own(document: Mapping[str, JSON], fresh: set[str]) -> None:
+    """Read what is about to be written: its fresh members must need no tolerance."""
+
+    def report(problem: Problem) -> None:
+        if problem.pointer.split("/")[1:2] and problem.pointer.split("/")[1] in fresh:
+            raise problem.error()
+
+    read = load({DOCUMENT: document}, report)
+    notes: tuple[Note, ...] = read.notes if read is not None else ()
+    for note in notes:
+        if note.pointer.split("/")[1] in fresh:
+            raise MetadataError(f"not valid to write: {note.message}", pointer=note.pointer, spec=note.spec or None)
+
+
+_WRITE_ARRAY: Mapping[str, Callable[[Any], Mapping[str, JSON]]] = {
+    "shape": lambda m: {"shape": list(m.shape)},
+    "data_type": lambda m: {"data_type": _write_data_type(m)},
+    "chunk_grid": lambda m: {"chunk_grid": write_extension(m.chunk_grid)},
+    "chunk_key_encoding": lambda m: {"chunk_key_encoding": write_extension(m.chunk_key_encoding)},
+    "fill_value": lambda m: {"fill_value": _write_fill_value(m)},
+    "codecs": lambda m: {"codecs": _write_codecs(m)},
+    "attributes": lambda m: {"attributes": m.attributes},
+    "dimension_names": lambda m: {} if m.dimension_names is None else {"dimension_names": list(m.dimension_names)},
+    "storage_transformers": lambda m: (
+        {"storage_transformers": [write_extension(t) for t in m.storage_transformers]} if m.storage_transformers else {}
+    ),
+}
+
+_WRITE_GROUP: Mapping[str, Callable[[Any], Mapping[str, JSON]]] = {
+    "attributes": lambda m: {"attributes": m.attributes},
+    "consolidated_metadata": lambda m: (
+        {} if m.consolidated is None else {"consolidated_metadata": consolidated.dump_inline(m.consolidated)}
+    ),
+}
+
+
+V3: Final = Dialect(
+    name=NAME,
+    zarr_format=3,
+    documents=lambda path: {DOCUMENT: paths.key(path, DOCUMENT)},
+    chunk_prefix=paths.prefix,
+    load=load,
+    dump=dump,
+    consolidated=Consolidated(None, consolidated.load_inline, consolidated.dump_inline),
+    check_name=paths.check_v3_name,
+    normalize_path=paths.normalize_v3,
+)
