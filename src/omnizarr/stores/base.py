@@ -1,0 +1,322 @@
+"""What a store is: keys and bytes.
+
+A store maps keys to values. Four verbs make a store (`get`, `set`, `delete`, `list`); every
+other one falls back on them, and a store overrides those that it can do better.
+A key that is not there is ordinary and reads as None.
+
+Spec: Zarr v3 core, "Abstract store interface".
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import NamedTuple, Self, TypeAlias
+
+from omnizarr.errors import InvalidKeyError, ReadOnlyError
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+"""Bytes, C-contiguous and of format "B"; never written to by the one who receives them."""
+
+Span: TypeAlias = tuple[int, int | None]
+"""(start, stop) in bytes, half-open; a negative start counts from the end, with stop None: the last bytes."""
+
+Request: TypeAlias = tuple[str, Span | None]
+"""A key, and the part of its value that is wanted (None: all of it)."""
+
+Buffers: TypeAlias = list[Buffer]
+"""Several values, or parts of one."""
+
+RESERVED = ".omnizarr-"
+"""How the names of our own temporary files begin; no segment of a key may, so nobody reads or lists them."""
+
+_SEGMENT = rf"(?!\.\.?(?:/|\Z))(?!{re.escape(RESERVED)})[^/\\\x00\ud800-\udfff]+"
+_is_key = re.compile(rf"(?![A-Za-z]:(?:/|\Z)){_SEGMENT}(?:/{_SEGMENT})*").fullmatch
+
+
+class Listing(NamedTuple):
+    """What stands directly under a prefix; both in sorted order, and both in full, as they would be asked for."""
+
+    keys: list[str]
+    """Keys with nothing but a name after the prefix: ``a/b``."""
+    prefixes: list[str]
+    """Prefixes that have keys under them: ``a/d/``."""
+
+
+class Store(ABC):
+    """Keys and their values.
+
+    Keys are Unicode strings, names joined by ``/``: no empty name, no ``.`` or ``..``, no
+    backslash, no NUL, no drive letter. They are case-sensitive. Whatever breaks these rules raises
+    `InvalidKeyError`, in reading too, in every store. A prefix is ``""`` (everything) or
+    ends with a slash; a missing slash is added, so that ``"a"`` never means ``"ab/..."``.
+
+    All verbs may be called by many threads at once. A value becomes visible whole or not at
+    all. Stores pickle if what they stand for can be reached from another process.
+
+    A store of one's own defines `get`, `set`, `delete` and `list`, `lock` if it can be written
+    by more than one, and whatever else it does better than the fallbacks.
+    """
+
+    read_only: bool = False
+    """Every verb that writes raises `ReadOnlyError`."""
+
+    # -- reading ------------------------------------------------------------------
+
+    @abstractmethod
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Return the value of `key`, or the part of it within `span`; None if there is no such key.
+
+        A span that reaches past the end is cut there.
+        """
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Yield (position of the request, value) for each request, in whichever order they arrive."""
+        for position, (key, span) in enumerate(requests):
+            yield position, self.get(key, span)
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Return several parts of one value, all of the same version of it; None if there is no such key."""
+        value = self.get(key)
+        return None if value is None else [cut(value, span) for span in spans]
+
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        """Fill `out` from the value, from byte `start` on, as far as it reaches.
+
+        Returns how many bytes the value has from `start` on: fewer than ``out.nbytes`` if the rest of `out` was left
+        alone, more if the value goes on after `out` was full. None (and `out` untouched) if there is no such key.
+        """
+        value = self.get(key, (start, None))
+        return None if value is None else fill(out, memoryview(value))
+
+    def exists(self, key: str) -> bool:
+        """Return whether `key` has a value."""
+        return self.size(key) is not None
+
+    def size(self, key: str) -> int | None:
+        """Return the size of the value of `key` in bytes; None if there is no such key."""
+        value = self.get(key)
+        return None if value is None else len(value)
+
+    # -- writing ------------------------------------------------------------------
+
+    @abstractmethod
+    def set(self, key: str, value: Buffer) -> None:
+        """Make `value` the value of `key`; the old one stays readable until the new one is complete."""
+
+    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
+        """Set several keys, in their order; each is atomic by itself, all together are not."""
+        for key, value in items:
+            self.set(key, value)
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Set `key` unless it has a value already; return whether it was set. Of several callers exactly one wins."""
+        with self.lock(key):
+            if self.exists(key):
+                return False
+            self.set(key, value)
+            return True
+
+    def set_partial(self, key: str, start: int, value: Buffer) -> None:
+        """Put `value` into the value of `key`, from byte `start` on; bytes between its old end and `start` become 0.
+
+        The whole value is replaced at once. Takes the lock of the key.
+        """
+        if start < 0:
+            raise ValueError(f"a value cannot be written from byte {start}")
+        with self.lock(key):
+            new = bytearray(self.get(key) or b"")
+            new.extend(bytes(max(0, start - len(new))))
+            new[start : start + len(value)] = value
+            self.set(key, new)
+
+    @abstractmethod
+    def delete(self, key: str) -> None:
+        """Remove `key` and its value; one that is not there already counts as removed."""
+
+    def delete_many(self, keys: Iterable[str]) -> None:
+        """Remove several keys, in their order."""
+        for key in keys:
+            self.delete(key)
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Remove every key under `prefix`; "" empties the store."""
+        self.delete_many(list(self.list_prefix(prefix)))
+
+    def lock(self, key: str) -> AbstractContextManager[None]:
+        """Keep all others who lock `key` out while the ``with`` block runs: to read, change and write its value.
+
+        Excludes threads, other stores upon the same data, and other processes where the store can be reached from them.
+        The same thread may enter twice. Locks of different keys do not wait for each other. A process that is killed
+        leaves no lock behind. `set` and `delete` alone take no lock.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how its keys are locked")
+
+    # -- listing ------------------------------------------------------------------
+
+    @abstractmethod
+    def list(self) -> Iterator[str]:
+        """Yield every key, in any order."""
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield every key under `prefix`, in any order.
+
+        >>> from omnizarr.stores import MemoryStore
+        >>> sorted(MemoryStore({"a/b": b"", "a/c/d": b"", "e/f/g": b""}).list_prefix("a/"))
+        ['a/b', 'a/c/d']
+        """
+        prefix = as_prefix(prefix)
+        return (key for key in self.list() if key.startswith(prefix))
+
+    def list_dir(self, prefix: str) -> Listing:
+        """Return the keys and the prefixes that stand directly under `prefix`.
+
+        >>> from omnizarr.stores import MemoryStore
+        >>> MemoryStore({"a/b": b"", "a/c": b"", "a/d/e": b"", "a/f/g": b""}).list_dir("a/")
+        Listing(keys=['a/b', 'a/c'], prefixes=['a/d/', 'a/f/'])
+        """
+        return listing(self.list_prefix(prefix), as_prefix(prefix))
+
+    # -- the store itself ---------------------------------------------------------
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002 - zarr-python's signature
+        """Return a store upon the same data that may not be written, or (False) one that may."""
+        clone = copy.copy(self)
+        clone.read_only = read_only
+        return clone
+
+    def close(self) -> None:
+        """Write what is not written yet and let go of files; twice does no harm."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def check_writable(self) -> None:
+        """Raise `ReadOnlyError` if the store may not be written."""
+        if self.read_only:
+            raise ReadOnlyError("the store is read-only", store=repr(self), remedy="open it in a mode that writes")
+
+    # -- the specification's names ------------------------------------------------
+
+    def get_partial_values(self, key_ranges: Iterable[tuple[str, Span]]) -> Sequence[Buffer | None]:
+        """Return parts of values in the order asked for; a range is (start, length), length None: to the end."""
+        spans = [(key, (start, None if length is None else start + length)) for key, (start, length) in key_ranges]
+        values: list[Buffer | None] = [None] * len(spans)
+        for position, value in self.get_many(spans):
+            values[position] = value
+        return values
+
+    def set_partial_values(self, key_start_values: Iterable[tuple[str, int, Buffer]]) -> None:
+        """Call `set_partial` for each (key, start, value)."""
+        for key, start, value in key_start_values:
+            self.set_partial(key, start, value)
+
+    def erase(self, key: str) -> None:
+        """Call `delete`."""
+        self.delete(key)
+
+    def erase_values(self, keys: Iterable[str]) -> None:
+        """Call `delete_many`."""
+        self.delete_many(keys)
+
+    def erase_prefix(self, prefix: str) -> None:
+        """Call `delete_prefix`."""
+        self.delete_prefix(prefix)
+
+
+def is_key(key: str) -> bool:
+    """Return whether `key` is a valid key.
+
+    >>> [is_key(key) for key in ("zarr.json", "a/c/0/1", "", "/a", "a//b", "a/../b", "C:/a")]
+    [True, True, False, False, False, False, False]
+    """
+    return _is_key(key) is not None
+
+
+def check_key(key: str) -> None:
+    """Raise `InvalidKeyError` unless `key` is a valid key."""
+    if _is_key(key) is None:
+        raise invalid_key(key)
+
+
+def invalid_key(key: str) -> InvalidKeyError:
+    """Return the error that says what is wrong with `key`."""
+    names = key.split("/")
+    if not key:
+        reason = "a key cannot be empty"
+    elif "\0" in key:
+        reason = "a key cannot contain NUL"
+    elif "\\" in key:
+        reason = "a key cannot contain a backslash"
+    elif "" in names:
+        reason = "a key cannot begin or end with a slash, or contain two in a row"
+    elif "." in names or ".." in names:
+        reason = "a key cannot contain '.' or '..'"
+    elif any(name.startswith(RESERVED) for name in names):
+        reason = f"names that begin with {RESERVED!r} are for temporary files"
+    elif len(names[0]) == 2 and names[0].endswith(":"):  # noqa: PLR2004
+        reason = "a key cannot begin with a drive letter"
+    else:
+        reason = "a key must consist of Unicode characters"
+    return InvalidKeyError(reason, key=key)
+
+
+def as_prefix(prefix: str) -> str:
+    """Return `prefix` with the slash at its end that belongs there; raise `InvalidKeyError` if it cannot be one."""
+    if prefix:
+        prefix = prefix.removesuffix("/")
+        check_key(prefix)
+        prefix += "/"
+    return prefix
+
+
+def listing(keys: Iterable[str], prefix: str) -> Listing:
+    """Return what stands directly under `prefix`, given keys that begin with it."""
+    found: list[str] = []
+    prefixes: set[str] = set()
+    skip = len(prefix)
+    for key in keys:
+        end = key.find("/", skip)
+        if end < 0:
+            found.append(key)
+        else:
+            prefixes.add(key[: end + 1])
+    return Listing(sorted(found), sorted(prefixes))
+
+
+def bounds(span: Span, size: int) -> tuple[int, int]:
+    """Return the start and the length of the part of `size` bytes that `span` means.
+
+    >>> bounds((2, 5), 10), bounds((-4, None), 10), bounds((8, 99), 10), bounds((12, None), 10)
+    ((2, 3), (6, 4), (8, 2), (10, 0))
+    """
+    start, stop = span
+    if start < 0:
+        start = max(0, start + size)
+    start = min(start, size)
+    stop = size if stop is None else min(stop, size)
+    return start, max(0, stop - start)
+
+
+def cut(value: Buffer, span: Span | None) -> Buffer:
+    """Return the part of `value` that `span` means, without copying it."""
+    if span is None:
+        return value
+    start, length = bounds(span, len(value))
+    return memoryview(value)[start : start + length]
+
+
+def fill(out: memoryview, value: memoryview) -> int:
+    """Copy as much of `value` as fits to the beginning of `out`; return the size of `value`."""
+    size = min(out.nbytes, value.nbytes)
+    out.cast("B")[:size] = value[:size]
+    return value.nbytes

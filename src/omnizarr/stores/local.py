@@ -1,0 +1,642 @@
+"""Values in files, keys as their paths below one directory.
+
+What a key cannot do
+    Leave the root. Keys are checked as text, and each directory is checked once for symbolic links
+    that lead out of the root (unless the root itself is one): they are refused in reading and writing
+    and left out of listings, as are files that are such links. Links that stay inside are
+    followed in reading; writing replaces a linked file by a file of its own. The check protects from
+    data that came from elsewhere with links in it, not from somebody who swaps directories for links
+    while the store is open: whoever can do that can write the files themselves.
+
+What the file system decides
+    Where it does not tell ``A`` from ``a`` (macOS and Windows by default), neither does the store: such keys
+    are one key. Where ``a`` is a value there can be no ``a/b``, and the other way round.
+
+Writing
+    A value is written to a temporary file beside it, which is then renamed: others see the old value or
+    the new one, also if the writer is killed. A killed writer leaves its temporary file
+    behind, under a name that cannot be a key and is not listed; `delete_prefix` removes such files too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from typing import Any
+
+from omnizarr.errors import InvalidKeyError, StoreError
+from omnizarr.stores import files
+from omnizarr.stores.base import (
+    RESERVED,
+    Buffer,
+    Buffers,
+    Listing,
+    Span,
+    Store,
+    as_prefix,
+    bounds,
+    check_key,
+    fill,
+    is_key,
+)
+
+_WINDOWS = os.name == "nt"
+# O_NONBLOCK: a named pipe in the place of a file must not make us wait for its writer.
+_COMMON = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)
+_READ_LINK = os.O_RDONLY | _COMMON | getattr(os, "O_NONBLOCK", 0)
+_READ = _READ_LINK | getattr(os, "O_NOFOLLOW", 0)
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON
+_NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
+# A directory, a pipe or a socket in the place of a file is no value either.
+_ABSENCE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ENXIO, errno.ESPIPE}
+if _WINDOWS:
+    _ABSENCE |= {errno.EINVAL, errno.EACCES}  # a name that cannot be; a directory
+_MAX_KNOWN = 100_000  # directories remembered as checked
+_ATTEMPTS = 100  # to create a directory that others keep removing
+_SPARE = bytearray(1)  # one byte past the end: whoever reads it learns that there is more; its content means nothing
+
+_HAS_PREADV = hasattr(os, "preadv")
+
+# What Windows cannot have in a name, or has another meaning for (streams, devices).
+_is_windows_key = re.compile(
+    r'(?:(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:[./]|\Z))[^<>:"|?*\x01-\x1f/]*[^<>:"|?*\x01-\x1f/. ](?:/|\Z))+',
+    re.IGNORECASE,
+).fullmatch
+
+
+class LocalStore(Store):
+    """A store in a directory of the local file system.
+
+    Parameters
+    ----------
+    root : path
+        The directory. It need not exist; the first value written creates it, reading never does.
+    read_only : bool, default False
+        Refuse to write.
+    fsync : bool, default False
+        Wait until each value, and the name it is found under, is on the disk: a power failure then loses nothing
+        that was written. Costs milliseconds per value.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = LocalStore(folder.name)
+    >>> store.set("a/c/0", b"abcdef")
+    >>> store.get("a/c/0", (2, 4)), list(store.list())
+    (b'cd', ['a/c/0'])
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, root: str | os.PathLike[str], *, read_only: bool = False, fsync: bool = False) -> None:
+        self.root = os.path.abspath(os.fspath(root))
+        self.read_only = read_only
+        self.fsync = fsync
+        self._base = _long_path(self.root.rstrip(os.sep)) + os.sep
+        self._known: set[str] = set()  # parents of keys: there, and inside the root
+
+    # -- reading ------------------------------------------------------------------
+
+    # These two are the hottest functions of the library; hence a single frame, and no pathlib.
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Read the file."""
+        parent, _, name = key.rpartition("/")
+        if parent not in self._known or not name.isalnum():
+            check_key(key)
+        try:
+            file = os.open(self._base + key, _READ)
+        except OSError as error:
+            if error.errno == errno.ENOENT:
+                return None
+            file = self._open_otherwise(key, error)
+            if file < 0:
+                return None
+        try:
+            if parent not in self._known:
+                self._admit(parent)
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            if span is None:
+                value = os.read(file, status.st_size)
+                return value if len(value) == status.st_size else _read(file, 0, status.st_size)
+            return _read(file, *bounds(span, status.st_size))
+        except StoreError:
+            raise
+        except OSError as error:
+            raise self._failure(error, key) from error
+        finally:
+            os.close(file)
+
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        """Read from the file straight into `out`."""
+        parent, _, name = key.rpartition("/")
+        if parent not in self._known or not name.isalnum():
+            check_key(key)
+        try:
+            file = os.open(self._base + key, _READ)
+        except OSError as error:
+            if error.errno == errno.ENOENT:
+                return None
+            file = self._open_otherwise(key, error)
+            if file < 0:
+                return None
+        try:
+            if parent not in self._known:
+                self._admit(parent)
+            if _HAS_PREADV:
+                # A byte more than fits: if it is not read, then the file ends here, and need not be asked for its size.
+                size = os.preadv(file, (out, _SPARE), start)
+                if size == out.nbytes:
+                    return size
+            return _read_into(file, out, start)
+        except StoreError:
+            raise
+        except OSError as error:
+            if _is_absence(error):  # a directory
+                return None
+            raise self._failure(error, key) from error
+        finally:
+            os.close(file)
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Read the parts from one open file, so that they belong together."""
+        file = self._open(key)
+        if file is None:
+            return None
+        try:
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            return [_read(file, *bounds(span, status.st_size)) for span in spans]
+        except OSError as error:
+            raise self._failure(error, key) from error
+        finally:
+            os.close(file)
+
+    def size(self, key: str) -> int | None:
+        """Return the size of the file."""
+        check_key(key)
+        try:
+            status = os.stat(self._base + key, follow_symlinks=False)
+            parent = key.rpartition("/")[0]
+            if parent not in self._known:
+                self._admit(parent)
+            if stat.S_ISLNK(status.st_mode):
+                status = os.stat(self._inside(key))
+        except StoreError:
+            raise
+        except OSError as error:
+            if _is_absence(error):
+                return None
+            raise self._failure(error, key) from error
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+    def _open(self, key: str) -> int | None:
+        """Return a descriptor of the file, or None if there is none."""
+        check_key(key)
+        try:
+            file = os.open(self._base + key, _READ)
+        except OSError as error:
+            file = self._open_otherwise(key, error)
+            if file < 0:
+                return None
+        try:
+            self._admit(key.rpartition("/")[0])
+        except BaseException:
+            os.close(file)
+            raise
+        return file
+
+    def _open_otherwise(self, key: str, error: OSError) -> int:
+        """Open a file that did not open because it is a symbolic link; -1 if there is no such file."""
+        if _is_absence(error):
+            return -1
+        if error.errno not in (errno.ELOOP, errno.EMLINK):  # what O_NOFOLLOW says; FreeBSD the second
+            raise self._failure(error, key) from error
+        try:
+            return os.open(self._inside(key), _READ_LINK)
+        except OSError as second:
+            if _is_absence(second):
+                return -1
+            raise self._failure(second, key) from second
+
+    # -- writing ------------------------------------------------------------------
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Write a temporary file, and rename it."""
+        self.check_writable()
+        self._check_name(key)
+        self._place(key, value, _replace)
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Write a temporary file, and give it the name only if that is free."""
+        self.check_writable()
+        self._check_name(key)
+        try:
+            self._place(key, value, _rename_to_free)
+        except FileExistsError:
+            if self.size(key) is None and os.path.isdir(self._base + key):
+                raise self._failure(IsADirectoryError(errno.EISDIR, ""), key) from None
+            return False
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            return super().set_if_absent(key, value)
+        return True
+
+    def delete(self, key: str) -> None:
+        """Remove the file, and the directories that it leaves empty."""
+        self.check_writable()
+        check_key(key)
+        parent = key.rpartition("/")[0]
+        try:
+            self._admit(parent)
+            os.unlink(self._base + key)
+        except StoreError:
+            raise
+        except OSError as error:
+            if not _is_absence(error) and not os.path.isdir(self._base + key):
+                raise self._failure(error, key) from error
+            return
+        self._prune(parent)
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Remove the directory and all in it; links are removed, not followed."""
+        self.check_writable()
+        folder = as_prefix(prefix)[:-1]
+        self._admit(folder)
+        _remove_tree(self._base + folder, keep=not folder)
+        self._known.clear()
+        if folder:
+            self._prune(folder.rpartition("/")[0])
+
+    @contextmanager
+    def _locked(self, key: str) -> Iterator[None]:
+        parent, slash, name = key.rpartition("/")
+        if len(name) > 60:  # noqa: PLR2004 - keeps the name of the lock file well below the limit of 255 bytes
+            name = blake2b(name.encode(), digest_size=16).hexdigest()
+        self._make_parent(parent)
+        path = f"{self._base}{parent}{slash}{RESERVED}{name}.lock"
+        try:
+            with files.lock(path, lambda: self._make_parent(parent)):
+                yield
+        finally:
+            # What the lock file kept `delete` from removing, or what was made for it alone.
+            if not os.path.lexists(self._base + key):
+                self._prune(parent)
+
+    def lock(self, key: str) -> Any:
+        """Lock a file beside that of the value; see `omnizarr.stores.files`."""
+        self.check_writable()
+        self._check_name(key)
+        return self._locked(key)
+
+    def _place(self, key: str, value: Buffer, rename: Callable[[str, str], None]) -> None:
+        """Write `value` to a temporary file and `rename` that to where `key` says; nothing is left if that fails."""
+        parent, slash, _ = key.rpartition("/")
+        path = self._base + key
+        folder = self._base + parent + slash
+        if parent not in self._known:
+            self._make_parent(parent)
+        for _attempt in range(_ATTEMPTS):
+            temporary = f"{folder}{RESERVED}{os.urandom(8).hex()}.tmp"
+            try:
+                file = os.open(temporary, _CREATE, 0o666)
+            except FileNotFoundError:  # removed, together with other keys that were in it
+                self._known.discard(parent)
+                self._make_parent(parent)
+                continue
+            except OSError as error:
+                raise self._failure(error, key) from error
+            try:
+                try:
+                    if (written := os.write(file, value)) != len(value):
+                        _write_rest(file, value, written)
+                    if self.fsync:
+                        os.fsync(file)
+                finally:
+                    os.close(file)
+                rename(temporary, path)
+            except FileExistsError:
+                _discard(temporary)
+                raise
+            except FileNotFoundError:  # the whole prefix was deleted under us
+                continue
+            except OSError as error:
+                _discard(temporary)
+                raise self._failure(error, key) from error
+            except BaseException:
+                _discard(temporary)
+                raise
+            if self.fsync:
+                _sync_directory(folder)
+            return
+        raise StoreError("the directory is removed again and again", store=repr(self), key=key)
+
+    def _make_parent(self, parent: str) -> None:
+        """Create the directory `parent` below the root, unless it is there, and check it."""
+        folder = self._base + parent
+        for _attempt in range(_ATTEMPTS):
+            try:
+                # The part that exists is checked before anything is created behind it.
+                if not self._admit(parent):
+                    self._create_directories(folder)
+                    continue
+            except FileNotFoundError:  # somebody prunes at the same time
+                continue
+            except StoreError:
+                raise
+            except OSError as error:
+                raise self._failure(error, parent) from error
+            return
+        raise StoreError("the directory is removed again and again", store=repr(self), key=parent)
+
+    def _create_directories(self, folder: str) -> None:
+        folder = folder.rstrip(os.sep)
+        missing = []
+        while not os.path.isdir(folder):
+            missing.append(folder)
+            folder = os.path.dirname(folder)
+        for path in reversed(missing):
+            with suppress(FileExistsError):
+                os.mkdir(path)
+            if self.fsync:
+                _sync_directory(os.path.dirname(path))
+        if missing and not os.path.isdir(missing[0]) and os.path.lexists(missing[0]):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), missing[0])
+
+    def _prune(self, parent: str) -> None:
+        """Remove the directory `parent` and those above it, as far as they are empty, up to the root."""
+        while parent:
+            try:
+                os.rmdir(self._base + parent)
+            except OSError:
+                return
+            self._known.discard(parent)
+            parent = parent.rpartition("/")[0]
+
+    # -- listing ------------------------------------------------------------------
+
+    def list(self) -> Iterator[str]:
+        """Walk through the directories."""
+        return self.list_prefix("")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Walk through the directories below `prefix`."""
+        return self._walk(as_prefix(prefix))
+
+    def list_dir(self, prefix: str) -> Listing:
+        """List one directory. Empty directories are listed as prefixes."""
+        prefix = as_prefix(prefix)
+        keys, prefixes = self._scan(prefix)
+        return Listing(sorted(keys), sorted(name for name, _ in prefixes))
+
+    def _walk(self, prefix: str) -> Iterator[str]:
+        todo: list_[tuple[str, frozenset[str]]] = [(prefix, frozenset())]
+        while todo:
+            prefix, links = todo.pop()
+            keys, prefixes = self._scan(prefix)
+            yield from keys
+            for below, is_link in prefixes:
+                if is_link:
+                    # A link to a directory that was come through already would never end.
+                    target = os.path.realpath(self._base + below)
+                    here = os.path.realpath(self._base + prefix)
+                    if target in links or (here + os.sep).startswith(target + os.sep):
+                        continue
+                    todo.append((below, links | {target}))
+                else:
+                    todo.append((below, links))
+
+    def _scan(self, prefix: str) -> tuple[list_[str], list_[tuple[str, bool]]]:
+        """Return the keys directly under `prefix`, and the prefixes, each with whether it is a symbolic link."""
+        keys: list_[str] = []
+        prefixes: list_[tuple[str, bool]] = []
+        try:
+            with os.scandir(self._base + prefix) as entries:
+                self._admit(prefix[:-1])
+                for entry in entries:
+                    name = entry.name
+                    if not is_key(name):
+                        continue
+                    key = prefix + name
+                    is_link = entry.is_symlink()
+                    if is_link and not self._is_inside(key):
+                        continue
+                    if entry.is_dir():
+                        prefixes.append((key + "/", is_link))
+                    elif entry.is_file():
+                        keys.append(key)
+        except StoreError:
+            raise
+        except OSError as error:
+            if not _is_absence(error):
+                raise self._failure(error, prefix) from error
+        return keys, prefixes
+
+    # -- keeping inside -----------------------------------------------------------
+
+    def _check_name(self, key: str) -> None:
+        """Check a key that is to be written."""
+        check_key(key)
+        if _WINDOWS and _is_windows_key(key) is None:
+            raise InvalidKeyError("Windows has no such file names", store=repr(self), key=key)
+
+    def _admit(self, parent: str) -> bool:
+        """Return whether the directory `parent` exists; raise `InvalidKeyError` if a link leads out of the root to it."""
+        if parent in self._known:
+            return True
+        end = 0
+        while end < len(parent):
+            end = parent.find("/", end + 1)
+            if end < 0:
+                end = len(parent)
+            try:
+                mode = os.lstat(self._base + parent[:end]).st_mode
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            if stat.S_ISLNK(mode):
+                self._inside(parent[:end])
+        if not os.path.isdir(self._base + parent):
+            return False
+        if len(self._known) >= _MAX_KNOWN:
+            self._known.clear()
+        self._known.add(parent)
+        return True
+
+    def _inside(self, key: str) -> str:
+        """Return where the symbolic link `key` leads to; raise `InvalidKeyError` if that is outside the root."""
+        root = os.path.realpath(self._base).rstrip(os.sep)
+        target = os.path.realpath(self._base + key)
+        if not target.startswith(root + os.sep) and target != root:
+            raise InvalidKeyError(
+                "a symbolic link leads out of the store",
+                store=repr(self),
+                key=key,
+                found=target,
+                remedy="open its target as a store of its own",
+            )
+        return target
+
+    def _is_inside(self, key: str) -> bool:
+        try:
+            self._inside(key)
+        except (InvalidKeyError, OSError):
+            return False
+        return True
+
+    def _failure(self, error: OSError, key: str) -> StoreError:
+        """Return our own error for one of the operating system."""
+        remedy = None
+        kind: type[StoreError] = StoreError
+        if error.errno in (errno.EISDIR, errno.ENOTEMPTY):
+            remedy = "there are keys below it; a file system has either a file or a directory of one name"
+        elif error.errno in (errno.ENOTDIR, errno.EEXIST):
+            remedy = "a parent of the key is a key itself; a file system has either a file or a directory of one name"
+        elif error.errno == errno.ENAMETOOLONG:
+            kind = InvalidKeyError
+        failure = kind(error.strerror or type(error).__name__, store=repr(self), key=key, remedy=remedy)
+        failure.errno = error.errno
+        return failure
+
+    # -- the store itself ---------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_known": set()}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LocalStore) and (self.root, self.read_only) == (other.root, other.read_only)
+
+    def __hash__(self) -> int:
+        return hash((LocalStore, self.root))
+
+    def __repr__(self) -> str:
+        return f"LocalStore({self.root!r})"
+
+
+list_ = list  # within the class, `list` is a verb
+
+
+def _is_absence(error: OSError) -> bool:
+    """Return whether an error says that there is no such file."""
+    return error.errno in _ABSENCE
+
+
+def _read(file: int, start: int, length: int) -> Buffer:
+    """Return `length` bytes from `start` on; fewer only if the file ends before."""
+    if hasattr(os, "pread"):
+        value = os.pread(file, length, start)
+    else:
+        os.lseek(file, start, os.SEEK_SET)
+        value = os.read(file, length)
+    if len(value) == length:
+        return value
+    # The operating system reads 2 GiB at most at once, and a network file system as much as it likes.
+    whole = bytearray(length)
+    size = _read_into(file, memoryview(whole), start)
+    return memoryview(whole)[:size]
+
+
+def _read_into(file: int, out: memoryview, start: int) -> int:
+    """Fill `out` as far as the file reaches; return how many bytes it has from `start` on."""
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    available = max(0, status.st_size - start)
+    out = out.cast("B")[:available]
+    done = 0
+    while done < len(out):
+        if _HAS_PREADV:
+            size = os.preadv(file, (out[done:],), start + done)
+        else:
+            os.lseek(file, start + done, os.SEEK_SET)
+            size = fill(out[done:], memoryview(os.read(file, min(len(out) - done, 2**24))))
+        if not size:
+            return done
+        done += size
+    return available
+
+
+def _write_rest(file: int, value: Buffer, written: int) -> None:
+    """Write what one call did not: the operating system takes 2 GiB at most at once."""
+    rest = memoryview(value).cast("B")[written:]
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+def _discard(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)
+
+
+def _sync_directory(folder: str) -> None:
+    """Wait until the names in a directory are on the disk."""
+    if _WINDOWS:  # directories cannot be opened there
+        return
+    file = os.open(folder, os.O_RDONLY | _COMMON)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _remove_tree(top: str, *, keep: bool) -> None:
+    """Remove the directory `top` and all below it, except (`keep`) itself; what others create meanwhile may stay."""
+    folders = [top]
+    for folder in folders:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    else:
+                        with suppress(FileNotFoundError):
+                            os.unlink(entry.path)
+        except FileNotFoundError:
+            continue
+        except NotADirectoryError:  # a value, or a link: not what stands below the prefix
+            if folder is top and not os.path.islink(top):
+                return
+            _discard(folder)
+    for folder in reversed(folders[1:] if keep else folders):
+        with suppress(OSError):
+            os.rmdir(folder)
+
+
+def _replace_patiently(source: str, target: str) -> None:
+    """Rename, though others may have the target open: Windows refuses that for as long as they have."""
+    for attempt in range(50):
+        try:
+            os.replace(source, target)
+        except PermissionError:
+            if os.path.isdir(target):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target) from None
+            time.sleep(0.001 * attempt)
+        else:
+            return
+    os.replace(source, target)
+
+
+def _link(source: str, target: str) -> None:
+    """Give a file a second name, unless that exists, and take the first away."""
+    os.link(source, target)
+    os.unlink(source)
+
+
+_replace = _replace_patiently if _WINDOWS else os.replace
+_rename_to_free = os.rename if _WINDOWS else _link  # on Windows, `rename` never replaces
+
+
+def _long_path(path: str) -> str:
+    """Return a path that may be longer than 260 characters on Windows."""
+    if not _WINDOWS or path.startswith("\\\\?\\"):
+        return path
+    return f"\\\\?\\UNC\\{path[2:]}" if path.startswith("\\\\") else f"\\\\?\\{path}"

@@ -1,0 +1,105 @@
+"""Values in the memory of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from contextlib import AbstractContextManager
+
+from omnizarr.stores import threads
+from omnizarr.stores.base import Buffer, Span, Store, as_prefix, check_key, cut, fill, is_key
+
+
+class MemoryStore(Store):
+    """A store in a dictionary.
+
+    Parameters
+    ----------
+    store_dict : mutable mapping of str to bytes, optional
+        Where the values are kept; the caller's own mapping, shared, not copied. A new dictionary if left out.
+    read_only : bool, default False
+        Refuse to write.
+
+    Notes
+    -----
+    Stores upon the same mapping see the same values and exclude each other in `lock`. Pickling copies the values.
+
+    Examples
+    --------
+    >>> values = {}
+    >>> store = MemoryStore(values)
+    >>> store.set("c/0", b"abc")
+    >>> values, store.get("c/1")
+    ({'c/0': b'abc'}, None)
+    """
+
+    def __init__(self, store_dict: MutableMapping[str, Buffer] | None = None, *, read_only: bool = False) -> None:
+        self._values: MutableMapping[str, Buffer] = {} if store_dict is None else store_dict
+        self.read_only = read_only
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Return the value, not a copy of it."""
+        check_key(key)
+        value = self._values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, bytes):  # somebody else's dictionary may hold arrays
+            value = memoryview(value).cast("B")
+        return value if span is None else cut(value, span)
+
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        """Copy from the value straight into `out`."""
+        value = self.get(key)
+        return None if value is None else fill(out, memoryview(value)[start:])
+
+    def exists(self, key: str) -> bool:
+        """Look the key up."""
+        check_key(key)
+        return key in self._values
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Keep `value`, or a copy of it if it could still change."""
+        self.check_writable()
+        check_key(key)
+        self._values[key] = value if type(value) is bytes else memoryview(value).tobytes()
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Set `key` in one step of the dictionary, so that plain `set` cannot come in between."""
+        self.check_writable()
+        check_key(key)
+        if type(self._values) is not dict or len(value) < 2:  # noqa: PLR2004 - bytes of one or none are shared objects
+            return super().set_if_absent(key, value)
+        new = bytes(bytearray(value))  # an object of our own, to be told apart from an equal value that was there
+        return self._values.setdefault(key, new) is new
+
+    def delete(self, key: str) -> None:
+        """Drop the key."""
+        self.check_writable()
+        check_key(key)
+        self._values.pop(key, None)
+
+    def lock(self, key: str) -> AbstractContextManager[None]:
+        """Lock the key of this mapping, whichever store it is reached through."""
+        self.check_writable()
+        check_key(key)
+        # Whoever holds the lock holds the mapping, so its id is not given to another one meanwhile.
+        return threads.lock((id(self._values), key))
+
+    def list(self) -> Iterator[str]:
+        """Yield the keys there are now; what somebody else's dictionary holds beside keys is passed over."""
+        return (key for key in list(self._values) if isinstance(key, str) and is_key(key))
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield the keys there are now."""
+        prefix = as_prefix(prefix)
+        return (key for key in list(self._values) if isinstance(key, str) and key.startswith(prefix) and is_key(key))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, MemoryStore) and self._values is other._values and self.read_only == other.read_only
+        )
+
+    def __hash__(self) -> int:
+        return hash((MemoryStore, id(self._values)))
+
+    def __repr__(self) -> str:
+        return f"MemoryStore(<{len(self._values)} keys at {id(self._values):#x}>)"
