@@ -177,3 +177,8 @@ def bytes_from_base64(value: str, at: str) -> bytes:
 def bytes_to_base64(data: bytes) -> str:
     """Return `data` as base64 text (standard alphabet)."""
     return base64.b64encode(data).decode("ascii")
+
+
+def is_blank(value: Any) -> bool:
+    """Whether `value` is what writers put down for "nothing": ``""``, or 0, zarr 2's default for every type."""
+    return isinstance(value, str | int | float | np.number) and value in ("", 0) and not isinstance(value, bool)

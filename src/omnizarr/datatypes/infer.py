@@ -10,7 +10,7 @@ import numpy as np
 
 from omnizarr.datatypes.data_type import AnyDType, ByteOrder, DataType
 from omnizarr.datatypes.registry import NAMES_OF_NUMPY, SMALL, bind, is_known, ml_name_of
-from omnizarr.datatypes.structs import named_from_json
+from omnizarr.datatypes.structs import named_from_json, named_to_json
 from omnizarr.datatypes.times import time_configuration
 from omnizarr.errors import UnknownDataTypeError
 from omnizarr.model import JSON, Named
@@ -119,21 +119,25 @@ def _named(dtype: AnyDType) -> tuple[Named, ByteOrder | None]:
         if name not in SMALL:
             raise _unknown(dtype, "no Zarr type corresponds to it")
         return Named(name), None
-    order = _byte_order(dtype)
+    return _plain(dtype), _byte_order(dtype)
+
+
+def _plain(dtype: AnyDType) -> Named:
+    """Return the type of a dtype of NumPy's own that is no record."""
     if dtype.kind == "T":
-        return Named("string"), None
+        return Named("string")
     if dtype.kind in TIMES:
-        return Named(TIMES[dtype.kind], time_configuration(dtype)), order
+        return Named(TIMES[dtype.kind], time_configuration(dtype))
     if dtype.kind in FIXED:
         name, remedy = FIXED[dtype.kind]
         if not dtype.itemsize:
             raise _unknown(dtype, remedy)
-        return Named(name, {"length_bytes": dtype.itemsize}), order
+        return Named(name, {"length_bytes": dtype.itemsize})
     if dtype.kind == "O":
         raise _unknown(dtype, 'use "string" or "bytes"; in Zarr v2 an object codec (a filter) may say what they are')
     if (code := f"{dtype.kind}{dtype.itemsize}") not in NAMES_OF_NUMPY:
         raise _unknown(dtype, "no Zarr type corresponds to it")
-    return Named(NAMES_OF_NUMPY[code]), order
+    return Named(NAMES_OF_NUMPY[code])
 
 
 def _record(dtype: AnyDType) -> tuple[Named, ByteOrder | None]:
@@ -144,7 +148,7 @@ def _record(dtype: AnyDType) -> tuple[Named, ByteOrder | None]:
     for name in dtype.names:
         base, shape = dtype.fields[name][0].base, dtype.fields[name][0].shape
         named, order = _named(base)
-        field: dict[str, JSON] = {"name": name, "data_type": _document(named)}
+        field: dict[str, JSON] = {"name": name, "data_type": named_to_json(named)}
         if shape:
             field["shape"] = list(shape)
         fields.append(field)
@@ -152,9 +156,7 @@ def _record(dtype: AnyDType) -> tuple[Named, ByteOrder | None]:
     return join_fields(fields, orders)
 
 
-def join_fields(
-    fields: list[dict[str, JSON]], orders: list[ByteOrder | None]
-) -> tuple[Named, ByteOrder | None]:
+def join_fields(fields: list[dict[str, JSON]], orders: list[ByteOrder | None]) -> tuple[Named, ByteOrder | None]:
     """Return the record of these fields; a field says its byte order where they do not all agree."""
     distinct = {order for order in orders if order is not None}
     common: ByteOrder | None = distinct.pop() if len(distinct) == 1 else "<" if distinct else None
@@ -162,12 +164,6 @@ def join_fields(
         if order is not None and order != common:
             field["byte_order"] = order
     return Named("struct", {"fields": fields}), common
-
-
-def _document(named: Named) -> JSON:
-    if not named.configuration:
-        return named.name
-    return {"name": named.name, "configuration": dict(named.configuration)}
 
 
 def _byte_order(dtype: AnyDType) -> ByteOrder | None:

@@ -31,17 +31,21 @@ class Bool:
     dtype: AnyDType
 
     def default(self) -> Any:
+        """Return the zero of the type."""
         return np.False_
 
     def from_json(self, value: JSON, at: str) -> Any:
+        """Return the scalar that `value` stands for."""
         if not isinstance(value, bool):
             raise reject("the fill value is no boolean", at, value, "true or false")
         return np.bool_(value)
 
     def to_json(self, scalar: Any) -> JSON:
+        """Return the canonical v3 form of `scalar`."""
         return bool(scalar)
 
     def cast(self, value: Any, at: str) -> Any:
+        """Return the scalar that a user means by `value`."""
         if isinstance(value, bool | np.bool_) or (_is_integer(value) and value in (0, 1)):
             return np.bool_(value)
         raise reject("the fill value is no boolean", at, value, "True or False")
@@ -58,9 +62,11 @@ class Integer:
     """NCZarr's char type is uint8 with the fill value ``""``."""
 
     def default(self) -> Any:
+        """Return the zero of the type."""
         return self._make(0)
 
     def from_json(self, value: JSON, at: str) -> Any:
+        """Return the scalar that `value` stands for."""
         if value == "" and self.blank_is_zero:
             return self.default()
         # Some writers print every number as a float: z5 writes 0.0. An integral float says which integer is meant.
@@ -71,9 +77,11 @@ class Integer:
         return self._checked(value, at)
 
     def to_json(self, scalar: Any) -> JSON:
+        """Return the canonical v3 form of `scalar`."""
         return int(scalar)
 
     def cast(self, value: Any, at: str) -> Any:
+        """Return the scalar that a user means by `value`."""
         if isinstance(value, float | np.floating) and float(value).is_integer():
             value = int(value)
         if _is_integer(value) or getattr(value, "dtype", None) == self.dtype:
@@ -105,9 +113,11 @@ class Float:
     has_infinity: bool = True
 
     def default(self) -> Any:
+        """Return the zero of the type."""
         return scalar_of(bytes(self.dtype.itemsize), self.dtype)
 
     def from_json(self, value: JSON, at: str) -> Any:
+        """Return the scalar that `value` stands for."""
         if isinstance(value, str):
             if value.startswith("0x"):
                 return self._from_hex(value, at)
@@ -119,6 +129,7 @@ class Float:
         return self._round(value, at)
 
     def to_json(self, scalar: Any) -> JSON:
+        """Return the canonical v3 form of `scalar`."""
         if np.isnan(scalar):
             bits = self._bits(scalar)
             return "NaN" if bits == self.nan else f"0x{bits:0{2 * self.dtype.itemsize}x}"
@@ -128,6 +139,7 @@ class Float:
         return number
 
     def cast(self, value: Any, at: str) -> Any:
+        """Return the scalar that a user means by `value`."""
         dtype = getattr(value, "dtype", None)
         if dtype is not None and dtype.newbyteorder("=") == self.dtype.newbyteorder("="):
             return value
@@ -158,7 +170,7 @@ class Float:
             if self.nan is None:
                 raise reject(f"{self.dtype.name} has no NaN", at, "NaN", "a finite number")
             return self._from_bits(self.nan)
-        number = float(_to_odd(value)) if self.dtype.itemsize < 8 else _nearest(value)  # noqa: PLR2004  bytes of float64
+        number = float(_to_odd(value)) if self.dtype.itemsize < 8 else _nearest(value)  # bytes of float64
         with np.errstate(all="ignore"):
             if self.dtype.kind != "f" and self.dtype.itemsize > 1:
                 result = np.array(_to_odd_float32(number)).astype(self.dtype)[()]
@@ -181,18 +193,22 @@ class Complex:
     part: Float
 
     def default(self) -> Any:
+        """Return the zero of the type."""
         return scalar_of(bytes(self.dtype.itemsize), self.dtype)
 
     def from_json(self, value: JSON, at: str) -> Any:
-        if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:  # noqa: PLR2004  real, imaginary
+        """Return the scalar that `value` stands for."""
+        if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:  # real, imaginary
             raise reject("the fill value is no complex number", at, value, "a list of two: real and imaginary part")
         return self._join([self.part.from_json(part, f"{at}/{i}") for i, part in enumerate(value)])
 
     def to_json(self, scalar: Any) -> JSON:
+        """Return the canonical v3 form of `scalar`."""
         parts = np.frombuffer(bytes_of(scalar, self.dtype), self.part.dtype)
         return [self.part.to_json(part) for part in parts]
 
     def cast(self, value: Any, at: str) -> Any:
+        """Return the scalar that a user means by `value`."""
         dtype = getattr(value, "dtype", None)
         if dtype is not None and dtype.newbyteorder("=") == self.dtype.newbyteorder("="):
             return value
@@ -219,7 +235,7 @@ def _is_integer(value: Any) -> bool:
 def _widened(value: Any) -> float:
     """Return a NumPy float as a Python float, rounding a longdouble so that a second rounding does no harm."""
     wide = float(value)
-    if value.dtype.itemsize > 8 and math.isfinite(wide) and wide != value:  # noqa: PLR2004  bytes of float64
+    if value.dtype.itemsize > 8 and math.isfinite(wide) and wide != value:  # bytes of float64
         return _made_odd(wide, toward=-math.inf if value < wide else math.inf)
     return wide
 
@@ -261,4 +277,5 @@ def _to_odd_float32(number: float) -> np.float32:
         narrow = np.float32(number)
     if not math.isfinite(number) or float(narrow) == number or int(narrow.view(np.uint32)) & 1:
         return narrow
-    return np.nextafter(narrow, np.float32(-math.inf if number < float(narrow) else math.inf))
+    odd: np.float32 = np.nextafter(narrow, np.float32(-math.inf if number < float(narrow) else math.inf))
+    return odd

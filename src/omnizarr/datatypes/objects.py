@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from omnizarr.datatypes.data_type import AnyDType, DataType, reject
+from omnizarr.datatypes.data_type import AnyDType, DataType, is_blank, reject
 from omnizarr.model import JSON
 
 
@@ -22,15 +22,19 @@ class Objects:
     dtype: AnyDType
 
     def default(self) -> Any:
+        """Return the zero of the type."""
         return None
 
-    def from_json(self, value: JSON, at: str) -> Any:  # noqa: ARG002  every value is one
+    def from_json(self, value: JSON, at: str) -> Any:
+        """Return the scalar that `value` stands for."""
         return value
 
     def to_json(self, scalar: Any) -> JSON:
+        """Return the canonical v3 form of `scalar`."""
         return scalar  # type: ignore[no-any-return]  # whether it is JSON shows when the document is rendered
 
-    def cast(self, value: Any, at: str) -> Any:  # noqa: ARG002  every value is one
+    def cast(self, value: Any, at: str) -> Any:
+        """Return the scalar that a user means by `value`."""
         return value.item() if isinstance(value, np.generic) else value
 
 
@@ -42,19 +46,23 @@ class Ragged:
     items: DataType
 
     def default(self) -> Any:
+        """Return the zero of the type."""
         return self._frozen(np.empty(0, self.items.dtype))
 
     def from_json(self, value: JSON, at: str) -> Any:
-        if isinstance(value, str | int | float) and not isinstance(value, bool) and value in ("", 0):
+        """Return the scalar that `value` stands for."""
+        if is_blank(value):
             return self.default()
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise reject("the fill value is no array", at, value, "a list", spec=None)
         return self._filled([self.items.scalars.from_json(item, f"{at}/{i}") for i, item in enumerate(value)])
 
     def to_json(self, scalar: Any) -> JSON:
+        """Return the canonical v3 form of `scalar`."""
         return [self.items.scalars.to_json(item) for item in scalar]
 
     def cast(self, value: Any, at: str) -> Any:
+        """Return the scalar that a user means by `value`."""
         if isinstance(value, np.ndarray) and value.ndim == 1:
             return self._filled([self.items.scalars.cast(item, f"{at}/{i}") for i, item in enumerate(value)])
         if isinstance(value, list | tuple):

@@ -6,7 +6,7 @@ import functools
 import importlib
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,9 +23,7 @@ Make: TypeAlias = Callable[[Mapping[str, JSON], ByteOrder], Scalars]
 
 RAW = re.compile(r"r([0-9]{1,10})")
 
-INTEGERS = {
-    f"{sign}int{bits}": f"{sign[:1] or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)
-}
+INTEGERS = {f"{sign}int{bits}": f"{sign[:1] or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
 FLOATS = {"float16": ("f2", 0x7E00), "float32": ("f4", 0x7FC00000), "float64": ("f8", 0x7FF8000000000000)}
 """NumPy's name without byte order, and the bits of "NaN"."""
@@ -148,9 +146,9 @@ def _unknown(name: str) -> UnknownDataTypeError:
     )
 
 
-def _check_members(configuration: Mapping[str, JSON], known: tuple[str, ...]) -> None:
+def _check_members(configuration: Mapping[str, JSON], known: tuple[str, ...] | None) -> None:
     for member in configuration:
-        if member not in known:
+        if known is not None and member not in known:
             raise MetadataError(
                 "the data type has no such parameter",
                 pointer=f"/data_type/configuration/{member}",
@@ -159,12 +157,12 @@ def _check_members(configuration: Mapping[str, JSON], known: tuple[str, ...]) ->
             )
 
 
-def _bool(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:  # noqa: ARG001  one byte
+def _bool(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
     return Bool(np.dtype(np.bool_))
 
 
 def _integer(name: str, code: str) -> Make:
-    def make(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:  # noqa: ARG001  has none
+    def make(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
         dtype = np.dtype(byte_order + code)
         limits = np.iinfo(dtype)
         return Integer(dtype, int(limits.min), int(limits.max), blank_is_zero=name == "uint8")
@@ -173,14 +171,14 @@ def _integer(name: str, code: str) -> Make:
 
 
 def _float(code: str, nan: int) -> Make:
-    def make(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:  # noqa: ARG001  has none
+    def make(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
         return Float(np.dtype(byte_order + code), nan)
 
     return make
 
 
 def _complex(code: str, part: str) -> Make:
-    def make(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:  # noqa: ARG001  has none
+    def make(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
         part_code, nan = FLOATS[part]
         return Complex(np.dtype(byte_order + code), Float(np.dtype(byte_order + part_code), nan))
 
@@ -188,7 +186,7 @@ def _complex(code: str, part: str) -> Make:
 
 
 def _small(name: str) -> Make:
-    def make(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:  # noqa: ARG001  always native
+    def make(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
         if name in SMALL_FLOATS:
             nan, has_infinity = SMALL_FLOATS[name]
             return Float(ml_dtype(name), nan, has_infinity)
@@ -213,7 +211,7 @@ def ml_dtype(name: str) -> AnyDType:
         If the package is not installed, or too old to have it.
     """
     try:
-        return np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
+        dtype: AnyDType = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
     except (ImportError, AttributeError) as error:
         raise MissingDependencyError(
             f"the data type needs a recent ml_dtypes ({error})",
@@ -221,6 +219,7 @@ def ml_dtype(name: str) -> AnyDType:
             found=name,
             remedy="install it: pip install 'omnizarr[ml]'",
         ) from error
+    return dtype
 
 
 def _raw_bits(bits: int) -> Scalars:
@@ -247,11 +246,11 @@ def _length(configuration: Mapping[str, JSON], unit: int = 1) -> int:
     return length
 
 
-def _raw_bytes(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:  # noqa: ARG001  bytes
+def _raw_bytes(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
     return Raw(np.dtype(f"V{_length(configuration)}"), as_list=False)
 
 
-def _fixed_bytes(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:  # noqa: ARG001  bytes
+def _fixed_bytes(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
     return FixedBytes(np.dtype(f"S{_length(configuration)}"))
 
 
@@ -259,11 +258,11 @@ def _fixed_text(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Sca
     return FixedText(np.dtype(f"{byte_order}U{_length(configuration, UTF32_BYTES) // UTF32_BYTES}"))
 
 
-def _text(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:  # noqa: ARG001  UTF-8
+def _text(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
     return Text(np.dtypes.StringDType())
 
 
-def _bytes(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:  # noqa: ARG001  bytes
+def _bytes(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
     return Bytes(np.dtype(object))
 
 
@@ -274,7 +273,7 @@ def _time(kind: str) -> Make:
     return make
 
 
-def _objects(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:  # noqa: ARG001  objects
+def _objects(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
     return Objects(np.dtype(object))
 
 
@@ -292,7 +291,7 @@ def _ragged(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars
 
 STRUCTS = ("struct", "structured")
 
-TYPES: Mapping[str, tuple[tuple[str, ...], Make]] = {
+TYPES: Mapping[str, tuple[tuple[str, ...] | None, Make]] = {
     "bool": ((), _bool),
     **{name: ((), _integer(name, code)) for name, code in INTEGERS.items()},
     **{name: ((), _float(code, nan)) for name, (code, nan) in FLOATS.items()},
@@ -307,10 +306,9 @@ TYPES: Mapping[str, tuple[tuple[str, ...], Make]] = {
     "variable_length_bytes": ((), _bytes),
     **{name: (("unit", "scale_factor"), _time(kind)) for name, kind in KINDS.items()},
     "omnizarr.vlen_array": (("data_type",), _ragged),
-    # Which members it has is the codec's business.
-    "omnizarr.object": (("codec",), _objects),
+    "omnizarr.object": (None, _objects),  # Its configuration is the business of whoever reads the object codec.
 }
-"""By name: the members of its configuration, and what makes its scalars."""
+"""By name: the members of its configuration (None: any), and what makes its scalars."""
 
 NAMES_OF_NUMPY: Mapping[str, str] = {
     "b1": "bool",
@@ -328,11 +326,3 @@ def ml_name_of(dtype: AnyDType) -> str | None:
         return None
     names = {ml_name: name for name, (ml_name, _) in SMALL_COMPLEX.items()}
     return names.get(dtype.name, dtype.name)
-
-
-def describe(data_type: DataType) -> Any:
-    """Return the document of a data type: its name, or an object with its configuration."""
-    named = data_type.named
-    if not named.configuration:
-        return named.name
-    return {"name": named.name, "configuration": dict(named.configuration)}

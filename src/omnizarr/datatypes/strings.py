@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from omnizarr.datatypes.data_type import AnyDType, bytes_from_base64, bytes_to_base64, reject, scalar_of
+from omnizarr.datatypes.data_type import AnyDType, bytes_from_base64, bytes_to_base64, is_blank, reject, scalar_of
 from omnizarr.model import JSON
 
 UTF32_BYTES = 4
@@ -27,19 +27,23 @@ class Raw:
     """Written as a list of numbers (``r*``), not as base64 (``raw_bytes``)."""
 
     def default(self) -> Any:
+        """Return the zero of the type."""
         return scalar_of(bytes(self.dtype.itemsize), self.dtype)
 
     def from_json(self, value: JSON, at: str) -> Any:
-        if _is_blank(value):
+        """Return the scalar that `value` stands for."""
+        if is_blank(value):
             return self.default()
         return self._checked(_bytes_from_json(value, at), value, at)
 
     def to_json(self, scalar: Any) -> JSON:
+        """Return the canonical v3 form of `scalar`."""
         data = scalar.tobytes()
         return list(data) if self.as_list else bytes_to_base64(data)
 
     def cast(self, value: Any, at: str) -> Any:
-        if _is_blank(value):
+        """Return the scalar that a user means by `value`."""
+        if is_blank(value):
             return self.default()
         if isinstance(value, np.void):
             return self._checked(value.tobytes(), value, at)
@@ -62,16 +66,20 @@ class FixedBytes:
     dtype: AnyDType
 
     def default(self) -> Any:
+        """Return the zero of the type."""
         return np.bytes_(b"")
 
     def from_json(self, value: JSON, at: str) -> Any:
-        return np.bytes_(b"") if _is_blank(value) else self._checked(_bytes_from_json(value, at), value, at)
+        """Return the scalar that `value` stands for."""
+        return np.bytes_(b"") if is_blank(value) else self._checked(_bytes_from_json(value, at), value, at)
 
     def to_json(self, scalar: Any) -> JSON:
+        """Return the canonical v3 form of `scalar`."""
         return bytes_to_base64(bytes(scalar))
 
     def cast(self, value: Any, at: str) -> Any:
-        if _is_blank(value):
+        """Return the scalar that a user means by `value`."""
+        if is_blank(value):
             return np.bytes_(b"")
         if isinstance(value, str):
             if not value.isascii():
@@ -95,20 +103,24 @@ class FixedText:
     dtype: AnyDType
 
     def default(self) -> Any:
+        """Return the zero of the type."""
         return np.str_("")
 
     def from_json(self, value: JSON, at: str) -> Any:
-        if _is_blank(value):
+        """Return the scalar that `value` stands for."""
+        if is_blank(value):
             return np.str_("")
         if not isinstance(value, str):
             raise reject("the fill value is no string", at, value, "a string")
         return self.cast(value, at)
 
     def to_json(self, scalar: Any) -> JSON:
+        """Return the canonical v3 form of `scalar`."""
         return str(scalar)
 
     def cast(self, value: Any, at: str) -> Any:
-        if _is_blank(value):
+        """Return the scalar that a user means by `value`."""
+        if is_blank(value):
             return np.str_("")
         if not isinstance(value, str):
             raise reject("the fill value is no string", at, value, "a string")
@@ -126,16 +138,20 @@ class Text:
     dtype: AnyDType
 
     def default(self) -> Any:
+        """Return the zero of the type."""
         return ""
 
     def from_json(self, value: JSON, at: str) -> Any:
+        """Return the scalar that `value` stands for."""
         return self.cast(value, at)
 
     def to_json(self, scalar: Any) -> JSON:
+        """Return the canonical v3 form of `scalar`."""
         return str(scalar)
 
     def cast(self, value: Any, at: str) -> Any:
-        if _is_blank(value):
+        """Return the scalar that a user means by `value`."""
+        if is_blank(value):
             return ""
         if not isinstance(value, str):
             raise reject("the fill value is no string", at, value, "a string")
@@ -153,27 +169,26 @@ class Bytes:
     dtype: AnyDType
 
     def default(self) -> Any:
+        """Return the zero of the type."""
         return b""
 
     def from_json(self, value: JSON, at: str) -> Any:
-        return b"" if _is_blank(value) else _bytes_from_json(value, at)
+        """Return the scalar that `value` stands for."""
+        return b"" if is_blank(value) else _bytes_from_json(value, at)
 
     def to_json(self, scalar: Any) -> JSON:
+        """Return the canonical v3 form of `scalar`."""
         return bytes_to_base64(scalar)
 
     def cast(self, value: Any, at: str) -> Any:
-        if _is_blank(value):
+        """Return the scalar that a user means by `value`."""
+        if is_blank(value):
             return b""
         if isinstance(value, str):
             return value.encode("utf-8")
         if not isinstance(value, bytes | bytearray | memoryview):
             raise reject("the fill value is no byte string", at, value, "bytes")
         return bytes(value)
-
-
-def _is_blank(value: Any) -> bool:
-    """Whether `value` is what writers put down for "nothing": ``""``, or 0, zarr 2's default for every type."""
-    return isinstance(value, str | int | float | np.number) and value in ("", 0) and not isinstance(value, bool)
 
 
 def _bytes_from_json(value: JSON, at: str) -> bytes:
@@ -183,6 +198,6 @@ def _bytes_from_json(value: JSON, at: str) -> bytes:
     if not isinstance(value, Sequence):
         raise reject("the fill value holds no bytes", at, value, "a list of integers from 0 to 255, or base64")
     for i, byte in enumerate(value):
-        if isinstance(byte, bool) or not isinstance(byte, int) or not 0 <= byte <= 255:  # noqa: PLR2004  a byte
+        if isinstance(byte, bool) or not isinstance(byte, int) or not 0 <= byte <= 255:  # a byte
             raise reject("the fill value holds no bytes", f"{at}/{i}", byte, "an integer from 0 to 255")
     return bytes(value)  # type: ignore[arg-type]  # every item is an int, as just checked

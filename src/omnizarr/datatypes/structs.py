@@ -17,9 +17,9 @@ from omnizarr.datatypes.data_type import (
     AnyDType,
     ByteOrder,
     DataType,
-    Scalars,
     bytes_from_base64,
     bytes_of,
+    is_blank,
     reject,
     scalar_of,
 )
@@ -57,12 +57,14 @@ class Struct:
     """The same record, as a little-endian `bytes` codec stores it."""
 
     def default(self) -> Any:
+        """Return the zero of the type."""
         return self._join([[field.data_type.default_fill_value] * _count(field.shape) for field in self.fields])
 
     def from_json(self, value: JSON, at: str) -> Any:
+        """Return the scalar that `value` stands for."""
         if isinstance(value, str) and value:
-            return self._from_bytes(bytes_from_base64(value, at), self.little, at)
-        if _is_blank(value):
+            return self.from_base64(value, self.little, at)
+        if is_blank(value):
             return self.default()
         if not isinstance(value, Mapping):
             raise reject("the fill value is no record", at, value, "an object with every field", spec=SPEC)
@@ -79,10 +81,12 @@ class Struct:
         return self._join(parts)
 
     def to_json(self, scalar: Any) -> JSON:
+        """Return the canonical v3 form of `scalar`."""
         record = np.asarray(scalar, self.dtype)
         return {field.name: _nest(field, record[field.name]) for field in self.fields}
 
     def cast(self, value: Any, at: str) -> Any:
+        """Return the scalar that a user means by `value`."""
         if isinstance(value, np.void) and value.dtype == self.dtype:
             return value
         if isinstance(value, bytes):
@@ -105,6 +109,10 @@ class Struct:
             cast = field.data_type.scalars.cast
             parts.append(_read_nested(cast, item, field.shape, f"{at}/{_token(field.name)}"))
         return self._join(parts)
+
+    def from_base64(self, value: str, stored: AnyDType, at: str) -> Any:
+        """Return the record whose item bytes are `value`, of dtype `stored`."""
+        return self._from_bytes(bytes_from_base64(value, at), stored, at)
 
     def _join(self, parts: list[list[Any]]) -> Any:
         """Return the record whose fields hold these scalars (several of them for a sub-array)."""
@@ -162,10 +170,8 @@ def _record(fields: tuple[Field, ...]) -> AnyDType:
     return np.dtype([(field.name, field.data_type.dtype, field.shape) for field in fields])
 
 
-def _bind_field(
-    document: JSON, byte_order: ByteOrder, bind: Callable[[Named, ByteOrder], DataType], at: str
-) -> Field:
-    if isinstance(document, Sequence) and not isinstance(document, str) and len(document) == 2:  # noqa: PLR2004
+def _bind_field(document: JSON, byte_order: ByteOrder, bind: Callable[[Named, ByteOrder], DataType], at: str) -> Field:
+    if isinstance(document, Sequence) and not isinstance(document, str) and len(document) == 2:
         document = {"name": document[0], "data_type": document[1]}  # the legacy form: [name, data type]
     if not isinstance(document, Mapping):
         raise reject("not a field", at, document, "an object with name and data_type", spec=SPEC)
@@ -208,6 +214,13 @@ def named_from_json(document: JSON, at: str = "/data_type") -> Named:
         if member not in ("name", "configuration", "must_understand"):
             raise reject("not a member of a data type", f"{at}/{_token(member)}", member, "name, configuration")
     return Named(str(document["name"]), configuration)
+
+
+def named_to_json(named: Named) -> JSON:
+    """Return the document of a data type: its name, or an object with its configuration."""
+    if not named.configuration:
+        return named.name
+    return {"name": named.name, "configuration": dict(named.configuration)}
 
 
 def _shape(document: JSON, at: str) -> tuple[int, ...]:
@@ -253,13 +266,6 @@ def _read_nested(read: Callable[[Any, str], Any], value: Any, shape: tuple[int, 
     return [x for i, item in enumerate(value) for x in _read_nested(read, item, shape[1:], f"{at}/{i}")]
 
 
-def _is_blank(value: Any) -> bool:
-    return isinstance(value, str | int | float | np.number) and value in ("", 0) and not isinstance(value, bool)
-
-
 def _token(name: object) -> str:
     """Return `name` as a token of a JSON pointer (RFC 6901)."""
     return str(name).replace("~", "~0").replace("/", "~1")
-
-
-__all__ = ["Field", "Scalars", "Struct", "bind_struct", "named_from_json"]

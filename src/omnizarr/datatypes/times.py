@@ -5,7 +5,7 @@ Spec: zarr-extensions ``numpy.datetime64``, ``numpy.timedelta64``.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -33,9 +33,11 @@ class Time:
     dtype: AnyDType
 
     def default(self) -> Any:
+        """Return the zero of the type."""
         return self._make(0)
 
     def from_json(self, value: JSON, at: str) -> Any:
+        """Return the scalar that `value` stands for."""
         if value == "NaT":
             return self._make(NAT)
         if isinstance(value, float) and value.is_integer():
@@ -47,19 +49,21 @@ class Time:
         return self._make(value)
 
     def to_json(self, scalar: Any) -> JSON:
+        """Return the canonical v3 form of `scalar`."""
         # NaT is written as a number, as zarr-python does; its readers take both.
         return int.from_bytes(bytes_of(scalar, self.dtype.newbyteorder("<")), "little", signed=True)
 
     def cast(self, value: Any, at: str) -> Any:
+        """Return the scalar that a user means by `value`."""
         if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
             value = int(value)
         if isinstance(value, np.datetime64 | np.timedelta64):
             return self._converted(value, at)
-        moments = datetime.date | datetime.timedelta | str
+        moments = dt.date | dt.timedelta | str
         if isinstance(value, moments) and value != "NaT":
             kind = np.datetime64 if self.dtype.kind == "M" else np.timedelta64
             try:
-                return self._converted(kind(value), at)  # type: ignore[arg-type]  # NumPy refuses the wrong ones
+                return self._converted(kind(value), at)
             except (ValueError, TypeError, OverflowError):
                 raise reject("the fill value is no time", at, value, VALUES) from None
         return self.from_json(value, at)
@@ -79,8 +83,7 @@ class Time:
         raise reject(f"the fill value has no exact form in {plain}", at, str(value), VALUES)
 
     def _make(self, count: int) -> Any:
-        order = "little" if self.dtype.newbyteorder("<") == self.dtype else "big"
-        return scalar_of(count.to_bytes(8, order, signed=True), self.dtype)
+        return scalar_of(count.to_bytes(8, "little", signed=True), self.dtype.newbyteorder("<"))
 
 
 def time_dtype(kind: str, configuration: Mapping[str, JSON], byte_order: ByteOrder) -> AnyDType:
