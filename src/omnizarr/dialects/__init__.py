@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 from omnizarr.dialects.contract import Consolidated, Dialect
+from omnizarr.dialects.v2 import V2
 from omnizarr.dialects.v3 import V3
 
-DIALECTS: Final[tuple[Dialect, ...]] = (V3,)
+DIALECTS: Final[tuple[Dialect, ...]] = (V3, V2)
 """In the order of detection."""
 
-__all__ = ["DIALECTS", "V3", "Consolidated", "Dialect"]
+__all__ = ["DIALECTS", "V2", "V3", "Consolidated", "Dialect"]

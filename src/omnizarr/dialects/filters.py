@@ -56,7 +56,7 @@ class Stack:
     filters: list[dict[str, JSON]]
     compressor: dict[str, JSON] | None
     endian: str | None
-    """Byte order of the stored elements, "<" or ">"; None where the codecs do not say."""
+    """Byte order of the elements before the first filter, "<" or ">"; None where the codecs do not say."""
 
 
 # Reading
@@ -134,8 +134,11 @@ def bytes_codec(dtype: np.dtype[Any]) -> Named:
 
 def byte_order_of(dtype: np.dtype[Any]) -> str | None:
     """Return "<" or ">", None where it makes no difference; of structured types, that of the first field with one."""
-    if dtype.hasobject or dtype.newbyteorder("<") == dtype.newbyteorder(">"):
+    if dtype.hasobject:
         return None
+    if dtype.newbyteorder("<") == dtype.newbyteorder(">"):
+        # types of ml_dtypes cannot be swapped: wide ones are in the order of the machine
+        return "<" if dtype.byteorder == "=" and dtype.itemsize > 1 else None
     return ">" if dtype == dtype.newbyteorder(">") else "<"
 
 
@@ -262,7 +265,9 @@ def dump_chain(codecs: Sequence[Named], ndim: int) -> Stack:
     for codec in rest:
         if codec.name == "bytes":
             endian = {"little": "<", "big": ">"}.get(str(codec.configuration.get("endian")))
-            _check_last_filter(filters, endian)
+            if filters:
+                _check_last_filter(filters, endian)
+                endian = None
         else:
             filters.append(_dump_codec(codec))
     compressor = None

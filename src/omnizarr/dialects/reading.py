@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
+from omnizarr.errors import MetadataError
 from omnizarr.model import JSON, Note, Problem, Report
 
 MAX_LENGTH = 2**63 - 1
@@ -111,3 +112,17 @@ def read_chunk_lengths(
                 )
             chunks[index] = 1
     return tuple(chunks)
+
+
+def problem_of(error: MetadataError, pointer: str, spec: str) -> Problem:
+    """Return what an error of a lower floor says, as a problem at `pointer` or below."""
+    below = error.pointer or ""
+    return Problem(
+        below if below.startswith(pointer) else pointer,
+        error.message,
+        spec=error.spec or spec,
+        found=error.found,
+        expected=error.expected,
+        remedy=error.remedy,
+        kind=type(error),
+    )

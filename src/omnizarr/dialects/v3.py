@@ -11,24 +11,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
-
-import numpy as np
 
 from omnizarr import datatypes
 from omnizarr.dialects import consolidated, paths
 from omnizarr.dialects.contract import Consolidated, Dialect, Documents
 from omnizarr.dialects.documents import name_of_nonfinite
+from omnizarr.dialects.filters import byte_order_of
 from omnizarr.dialects.reading import (
     Reader,
     is_list,
     join,
+    problem_of,
     read_chunk_lengths,
     read_lengths,
     read_list,
     read_object,
 )
 from omnizarr.dialects.spelling import in_order_of, recall, remember
+from omnizarr.dialects.writing import check_fresh
 from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresentableError, UnknownDataTypeError
 from omnizarr.model import (
     JSON,
@@ -37,9 +39,8 @@ from omnizarr.model import (
     GroupMetadata,
     Metadata,
     Named,
-    Note,
-    Problem,
     Report,
+    Spelling,
     strict,
 )
 
@@ -126,7 +127,7 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     _check_unknown(metadata)
     written.update(metadata.unknown)
     if fresh:
-        _check_own(written, fresh)
+        check_fresh(load, {DOCUMENT: written}, fresh)
     original = metadata.spellings.get(f"{NAME}:{DOCUMENT}")
     return {DOCUMENT: in_order_of(written, original.document) if original is not None else written}
 
@@ -230,35 +231,25 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
     if "dimension_names" in document and document["dimension_names"] is None:
         reader.note("/dimension_names", "null, taken as absent", 'Zarr v3, "dimension_names"')
     unknown = _read_unknown(reader, document, (*_FORMAT, *_ARRAY_MEMBERS))
-    return ArrayMetadata(
-        dialect=NAME,
-        **values,
-        unknown=unknown,
-        spellings=_memos(document, values),
-        notes=tuple(reader.notes),
-    )
+    metadata = ArrayMetadata(dialect=NAME, **values, unknown=unknown, notes=tuple(reader.notes))
+    return replace(metadata, spellings=_memos(document, metadata, _ARRAY_MEMBERS))
 
 
 def _load_group(reader: Reader, document: Mapping[str, JSON]) -> GroupMetadata:
-    values: dict[str, Any] = {
-        "attributes": read_object(reader, document.get("attributes", {}), "/attributes", _GROUP),
-        "consolidated_metadata": None,
-    }
-    if document.get("consolidated_metadata") is not None:
-        values["consolidated_metadata"] = consolidated.load_inline(document["consolidated_metadata"], reader.report)
-    return GroupMetadata(
+    inline = document.get("consolidated_metadata")
+    metadata = GroupMetadata(
         dialect=NAME,
-        attributes=values["attributes"],
-        consolidated=values["consolidated_metadata"],
+        attributes=read_object(reader, document.get("attributes", {}), "/attributes", _GROUP),
+        consolidated=None if inline is None else consolidated.load_inline(inline, reader.report),
         unknown=_read_unknown(reader, document, (*_FORMAT, *_GROUP_MEMBERS)),
-        spellings=_memos(document, values),
         notes=tuple(reader.notes),
     )
+    return replace(metadata, spellings=_memos(document, metadata, _GROUP_MEMBERS))
 
 
-def _memos(document: Mapping[str, JSON], values: Mapping[str, Any]) -> Any:
+def _memos(document: Mapping[str, JSON], metadata: Metadata, members: tuple[str, ...]) -> dict[str, Spelling]:
     memos: dict[str, tuple[object, Mapping[str, JSON]]] = {
-        name: (value, {name: document[name]} if name in document else {}) for name, value in values.items()
+        name: (_meaning(metadata, name), {name: document[name]} if name in document else {}) for name in members
     }
     return remember(NAME, {**memos, DOCUMENT: (None, document)})
 
@@ -307,22 +298,8 @@ def _bind(reader: Reader, named: Named) -> datatypes.DataType | None:
     except (UnknownDataTypeError, MissingDependencyError):
         return None
     except MetadataError as error:
-        reader.report(problem_of(error, "/data_type"))
+        reader.report(problem_of(error, "/data_type", _ARRAY))
         return None
-
-
-def problem_of(error: MetadataError, pointer: str) -> Problem:
-    """Return what an error of a lower floor says as a problem at `pointer` and below."""
-    below = error.pointer or ""
-    return Problem(
-        below if below.startswith(pointer) else pointer + below,
-        error.message,
-        spec=error.spec or _ARRAY,
-        found=error.found,
-        expected=error.expected,
-        remedy=error.remedy,
-        kind=type(error),
-    )
 
 
 def _read_grid(reader: Reader, document: Mapping[str, JSON], shape: tuple[int, ...]) -> Named:
@@ -377,7 +354,7 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], bound: dataty
     try:
         bound.fill_from_json(value)
     except MetadataError as error:
-        reader.report(problem_of(error, "/fill_value"))
+        reader.report(problem_of(error, "/fill_value", spec))
         return default
     return value
 
@@ -442,8 +419,7 @@ def _read_sharding(
 def _has_byte_order(bound: datatypes.DataType) -> bool:
     if not bound.is_fixed_size:
         return False
-    dtype: np.dtype[Any] = bound.dtype
-    return dtype.newbyteorder("<") != dtype.newbyteorder(">")
+    return byte_order_of(bound.dtype) is not None
 
 
 def _read_dimension_names(reader: Reader, value: JSON, shape: tuple[int, ...]) -> tuple[str | None, ...] | None:
@@ -487,7 +463,12 @@ def _read_storage_transformers(reader: Reader, value: JSON) -> tuple[Named, ...]
 
 
 def _meaning(metadata: Metadata, name: str) -> object:
-    return getattr(metadata, "consolidated" if name == "consolidated_metadata" else name)
+    if isinstance(metadata, GroupMetadata):
+        return metadata.attributes if name == "attributes" else metadata.consolidated
+    if name == "chunk_grid":
+        # a chunk length of 0 means something only as long as the dimension is empty
+        return metadata.chunk_grid, [length == 0 for length in metadata.shape]
+    return getattr(metadata, name)
 
 
 def _refuse(what: str, remedy: str, found: object = None) -> NotRepresentableError:
@@ -565,20 +546,6 @@ def _check_unknown(metadata: Metadata) -> None:
                 "drop it from `unknown`, or move it to the attributes",
                 value,
             )
-
-
-def _check_own(document: Mapping[str, JSON], fresh: set[str]) -> None:
-    """Read what is about to be written: its fresh members must need no tolerance."""
-
-    def report(problem: Problem) -> None:
-        if problem.pointer.split("/")[1:2] and problem.pointer.split("/")[1] in fresh:
-            raise problem.error()
-
-    read = load({DOCUMENT: document}, report)
-    notes: tuple[Note, ...] = read.notes if read is not None else ()
-    for note in notes:
-        if note.pointer.split("/")[1] in fresh:
-            raise MetadataError(f"not valid to write: {note.message}", pointer=note.pointer, spec=note.spec or None)
 
 
 _WRITE_ARRAY: Mapping[str, Callable[[Any], Mapping[str, JSON]]] = {
