@@ -16,7 +16,7 @@ FLOORS = {
     "datatypes": 2,
     "grids": 2,
     "keys": 2,
-    "indexing": 2,
+    "indexing": 2.5,
     "codecs": 3,
     "dialects": 3,
     "stores": 4,

@@ -87,6 +87,10 @@ class Axis:
         step = (index - start) // size
         return first + step, start + step * size, size
 
+    def segments_between(self, start: int, last: int) -> tuple[Segment, ...]:
+        """Return the segments that hold the elements from `start` to `last` (both inside)."""
+        return self.segments[bisect_right(self._starts, start) - 1 : bisect_right(self._starts, last)]
+
     def chunk(self, number: int) -> tuple[int, int]:
         """Return first element and (uncut) size of chunk `number`; raises BoundsCheckError."""
         if not 0 <= number < self.count:

@@ -1,0 +1,62 @@
+"""Selections: what a user asks for becomes a plan, chunk by chunk.
+
+`plan` understands what stands between the brackets of ``array[...]``; `basic`, `orthogonal`,
+`coordinate`, `mask` and `block` one kind of selection each; `subplan` what a piece says about
+a chunk that is itself made of chunks.
+"""
+
+from __future__ import annotations
+
+from types import EllipsisType, NoneType
+from typing import Any, Final
+
+from omnizarr.grids import Grid
+from omnizarr.indexing.arrays import coordinate, mask, orthogonal, plan_arrays, subplan
+from omnizarr.indexing.fields import Fields, pop_fields
+from omnizarr.indexing.plans import Piece, Pieces, Plan
+from omnizarr.indexing.slices import basic, block
+
+__all__ = [
+    "Fields",
+    "Piece",
+    "Pieces",
+    "Plan",
+    "basic",
+    "block",
+    "coordinate",
+    "mask",
+    "orthogonal",
+    "plan",
+    "pop_fields",
+    "subplan",
+]
+
+_BASIC_TYPES: Final = frozenset({int, slice, EllipsisType, NoneType})
+
+
+def plan(selection: Any, grid: Grid) -> Plan:
+    """Plan what stands between the brackets of ``array[...]``.
+
+    Integers, slices, Ellipsis and newaxis select as in NumPy. So do a mask of the array's shape,
+    and integers and arrays of integers for all dimensions. An array or mask for one axis
+    beside slices and integers selects along its axis, which stays in its place.
+
+    Raises
+    ------
+    SelectionError
+        If the selection makes no sense, or could mean two things (several arrays beside slices).
+    BoundsCheckError
+        If an index lies outside the array.
+
+    Examples
+    --------
+    >>> from omnizarr import grids
+    >>> grid = grids.bind(grids.regular((4, 4)), (6, 3))
+    >>> plan([0, 5], grid).shape, plan(([0, 5], [1, 2]), grid).shape
+    ((2, 3), (2,))
+    """
+    items = selection if type(selection) is tuple else (selection,)
+    for item in items:
+        if type(item) not in _BASIC_TYPES:
+            return plan_arrays(items, grid)
+    return basic(items, grid)

@@ -1,0 +1,215 @@
+"""Basic selections: integers, slices, Ellipsis, newaxis; and blocks, which count in chunks."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from omnizarr.errors import BoundsCheckError, SelectionError
+from omnizarr.grids import Axis, Grid
+from omnizarr.indexing.plans import Part, Piece, Plan, Product, strided
+
+
+def basic(selection: Any, grid: Grid) -> Plan:
+    """Plan what NumPy calls basic indexing.
+
+    Parameters
+    ----------
+    selection : int, slice, Ellipsis, None, or a tuple of these
+        Anything with ``__index__`` is an integer, except booleans.
+    grid : Grid
+
+    Raises
+    ------
+    SelectionError
+        If there are too many items, two Ellipses, or items of other kinds.
+    BoundsCheckError
+        If an integer lies outside the array.
+
+    Examples
+    --------
+    >>> from omnizarr import grids
+    >>> grid = grids.bind(grids.regular((4, 4)), (6, 3))
+    >>> plan = basic((slice(None, None, -1), 2), grid)
+    >>> plan.shape, plan.buffer_shape
+    ((6,), (6, 1))
+    >>> [(piece.coords, piece.chunk_selection[0], piece.out_selection[0]) for piece in plan]
+    [((0, 0), slice(0, 4, 1), slice(5, 1, -1)), ((1, 0), slice(0, 2, 1), slice(1, None, -1))]
+    """
+    items = selection if type(selection) is tuple else (selection,)
+    plan = _in_one_chunk(items, grid)
+    if plan is None:
+        items = expand(items, len(grid.axes))
+        axes = iter(grid.axes)
+        parts: list[Part] = []
+        lengths, shape = [], []
+        for item in items:
+            if item is None:
+                shape.append(1)
+                continue
+            part, length = part_of(item, next(axes), len(parts))
+            parts.append(part)
+            lengths.append(length)
+            if isinstance(item, slice):
+                shape.append(length)
+        plan = Plan(tuple(lengths), tuple(shape), Product(parts))
+    return plan
+
+
+def _in_one_chunk(items: tuple[Any, ...], grid: Grid) -> Plan | None:
+    """Plan the usual small read without detours; None if it is anything else.
+
+    One int or plain slice per dimension, step 1, all within one chunk of a regular grid.
+    """
+    if len(items) != len(grid.axes):
+        return None
+    coords, inner, outer, buffer_shape, shape = [], [], [], [], []
+    whole = True
+    for item, axis in zip(items, grid.axes, strict=True):
+        length, size = axis.length, axis.size
+        if type(item) is slice:
+            try:
+                start, stop, step = item.indices(length)
+            except (TypeError, ValueError):
+                return None
+            if step != 1:
+                return None
+            shape.append(stop - start)
+        elif type(item) is int:
+            start = item if item >= 0 else item + length
+            stop = start + 1
+        else:
+            return None
+        if not (0 <= start < stop <= length and size):
+            return None
+        number = start // size
+        base = number * size
+        points = stop - start
+        if stop > base + size:
+            return None
+        if points != size and points != length - base:
+            whole = False
+        coords.append(number)
+        inner.append(slice(start - base, stop - base, 1))
+        outer.append(slice(0, points, 1))
+        buffer_shape.append(points)
+    piece = Piece(tuple(coords), tuple(inner), tuple(outer), whole)
+    return Plan(tuple(buffer_shape), tuple(shape), (piece,))
+
+
+def part_of(item: Any, axis: Axis, number: int) -> tuple[Part, int]:
+    """Return the part that an integer or a slice selects along axis `number`, and how many elements it has."""
+    if isinstance(item, slice):
+        start, stop, step = _slice_indices(item, axis.length, number)
+        points = max(0, -((start - stop) // step)) if step > 0 else max(0, -((stop - start) // -step))
+        return strided_either_way(axis, start, step, points), points
+    if not is_integer(item):
+        raise SelectionError(
+            f"unsupported item of a selection for dimension {number}",
+            found=item,
+            expected="an integer, slice, Ellipsis or None",
+            remedy="index with arrays and lists through .oindex or .vindex",
+        )
+    return strided(axis, checked_index(operator.index(item), axis.length, number), 1, 1), 1
+
+
+def strided_either_way(axis: Axis, start: int, step: int, points: int) -> Part:
+    """Return the part that selects `points` elements from `start` on, at a step of any sign."""
+    if step > 0:
+        return strided(axis, start, step, points)
+    return strided(axis, start + (points - 1) * step, -step, points, backwards=True)
+
+
+def is_integer(item: Any) -> TypeGuard[int]:
+    """Whether an item of a selection is one integer: also NumPy's, and 0-d arrays of them; no boolean is."""
+    if isinstance(item, (bool, np.bool_)):
+        return False
+    if isinstance(item, np.ndarray):
+        return item.ndim == 0 and item.dtype.kind in "iu"
+    return hasattr(item, "__index__") and not getattr(item, "shape", ())
+
+
+def checked_index(index: int, length: int, number: int) -> int:
+    """Return an index counted from the start, or raise BoundsCheckError."""
+    if -length <= index < length:
+        return index if index >= 0 else index + length
+    raise out_of_bounds(index, length, number)
+
+
+def out_of_bounds(index: int, length: int, number: int) -> BoundsCheckError:
+    """Return the error for an index outside dimension `number`."""
+    return BoundsCheckError(
+        f"index out of bounds for dimension {number} with length {length}",
+        found=index,
+        expected=f"{-length} to {length - 1}" if length else "no index at all",
+    )
+
+
+def _slice_indices(item: slice, length: int, number: int) -> tuple[int, int, int]:
+    try:
+        return item.indices(length)
+    except (TypeError, ValueError) as error:
+        raise SelectionError(
+            f"unsupported slice for dimension {number}: {error}", found=item, expected="integers or None, step not 0"
+        ) from None
+
+
+def expand(items: Sequence[Any], ndim: int) -> tuple[Any, ...]:
+    """Return a selection with Ellipsis written out, and one item per dimension besides newaxis."""
+    ellipses = [at for at, item in enumerate(items) if isinstance(item, EllipsisType)]
+    if len(ellipses) > 1:
+        raise SelectionError("a selection can have only one Ellipsis", found=f"{len(ellipses)} of them")
+    given = sum(item is not None for item in items) - len(ellipses)
+    if given > ndim:
+        raise SelectionError("too many indices for the array", found=given, expected=f"at most {ndim}")
+    missing = (slice(None),) * (ndim - given)
+    at = ellipses[0] if ellipses else len(items)
+    return (*items[:at], *missing, *items[at + 1 :])
+
+
+def block(selection: Any, grid: Grid) -> Plan:
+    """Plan a selection of chunks: integers and slices (of step 1) count chunks. No axis is dropped.
+
+    Raises
+    ------
+    SelectionError
+        If there are too many items, or items of other kinds.
+    BoundsCheckError
+        If an integer lies outside the grid.
+
+    Examples
+    --------
+    >>> from omnizarr import grids
+    >>> grid = grids.bind(grids.regular((4, 4)), (6, 3))
+    >>> block((-1, slice(None)), grid).shape
+    (2, 3)
+    """
+    items = expand(selection if isinstance(selection, tuple) else (selection,), len(grid.axes))
+    if len(items) != len(grid.axes):
+        raise SelectionError("a selection of blocks cannot add axes", found="None", expected="integers and slices")
+    return basic(tuple(map(_elements_of_blocks, items, grid.axes, range(len(items)))), grid)
+
+
+def _elements_of_blocks(item: Any, axis: Axis, number: int) -> slice:
+    """Return the elements of the chunks that an integer or a slice selects along one axis."""
+    if isinstance(item, slice):
+        start, stop, step = _slice_indices(item, axis.count, number)
+        if step != 1:
+            raise SelectionError(f"blocks can only be selected at step 1, dimension {number}", found=item)
+    elif is_integer(item):
+        start = checked_index(operator.index(item), axis.count, number)
+        stop = start + 1
+    else:
+        raise SelectionError(
+            f"unsupported item of a selection of blocks for dimension {number}",
+            found=item,
+            expected="an integer, slice or Ellipsis",
+        )
+    if start >= stop:
+        return slice(0, 0)
+    end, size = axis.chunk(stop - 1)
+    return slice(axis.chunk(start)[0], min(end + size, axis.length))
