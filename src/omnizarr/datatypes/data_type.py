@@ -87,6 +87,11 @@ class DataType:
         return not self.dtype.hasobject and self.dtype.kind != "T"
 
     @property
+    def has_byte_order(self) -> bool:
+        """Whether the stored bytes of a value depend on the byte order."""
+        return _has_byte_order(self.dtype)
+
+    @property
     def default_fill_value(self) -> Any:
         """The zero of the type, as a scalar."""
         return self.scalars.default()
@@ -138,6 +143,14 @@ class DataType:
     def __repr__(self) -> str:
         configuration = f", {dict(self.named.configuration)}" if self.named.configuration else ""
         return f"DataType({self.named.name!r}{configuration}, dtype={self.dtype})"
+
+
+def _has_byte_order(dtype: AnyDType) -> bool:
+    # Comparing with dtype.newbyteorder() does not tell: ml_dtypes say that they differ even where one byte is all.
+    if dtype.fields is not None:
+        return any(_has_byte_order(field[0].base) for field in dtype.fields.values())
+    kinds = "VWf" if dtype.type.__module__ == "ml_dtypes" else "iufcMmU"
+    return dtype.kind in kinds and dtype.itemsize > 1
 
 
 def reject(message: str, at: str, found: object, expected: object, *, spec: str | None = SPEC) -> MetadataError:

@@ -271,9 +271,9 @@ def _dump_field(field: JSON, byte_order: ByteOrder) -> JSON:
 def _unit_text(configuration: Any) -> str:
     unit, scale = configuration.get("unit"), configuration.get("scale_factor", 1)
     if unit == "generic":
-        return "8"
+        return ""
     ascii_unit = "us" if unit in ("μs", "µs") else unit
-    return f"8[{'' if scale == 1 else scale}{ascii_unit}]"
+    return f"[{'' if scale == 1 else scale}{ascii_unit}]"
 
 
 def _plain_nan(document: JSON) -> JSON:
