@@ -189,7 +189,7 @@ class Store(ABC):
         clone.read_only = read_only
         return clone
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most stores have nothing to do
         """Write what is not written yet and let go of files; twice does no harm."""
 
     def __enter__(self) -> Self:
@@ -263,7 +263,7 @@ def invalid_key(key: str) -> InvalidKeyError:
         reason = "a key cannot contain '.' or '..'"
     elif any(name.startswith(RESERVED) for name in names):
         reason = f"names that begin with {RESERVED!r} are for temporary files"
-    elif len(names[0]) == 2 and names[0].endswith(":"):  # noqa: PLR2004
+    elif len(names[0]) == 2 and names[0].endswith(":"):
         reason = "a key cannot begin with a drive letter"
     else:
         reason = "a key must consist of Unicode characters"

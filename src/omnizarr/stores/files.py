@@ -1,147 +1,155 @@
-"""Locks among processes (and threads): one lock file beside what is locked, there only while it is.
-
-Whoever wants in creates the file (or opens the one that is there), takes the operating system's lock
-on it, and checks that the path still leads to the file that was locked; if not, tries again.
-Whoever leaves removes the file while still holding it. So
-
-- a holder that is killed leaves at most an empty file: its lock died with it, and the next one to
-  come takes the file over and removes it;
-- what happens to the value meanwhile (created, deleted, replaced by a rename) does not matter. A lock on the
-  value's own file would move to another file at each write;
-- a child forked inside the block inherits a lock on a file that has no path any more: nobody waits for it;
-- machines that share the file system exclude each other as far as it hands locks on (NFS does).
-
-Windows cannot remove a file that is open, but there nothing that is open can be removed by others either:
-the file is locked by polling, and removed by the last one to leave.
-"""
+"""Files and directories, as far as the local store needs them: read, write, rename, remove."""
 
 from __future__ import annotations
 
 import errno
 import os
-import threading
+import stat
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
-from omnizarr.stores import threads
+from omnizarr.stores.base import Buffer, fill
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-try:
-    import msvcrt
-except ImportError:  # everywhere else
-    msvcrt = None  # type: ignore[assignment]
+WINDOWS = os.name == "nt"
+HAS_PREADV = hasattr(os, "preadv")
 
-_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-_UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
-_POLL_SECONDS = 0.002
+# A directory, a pipe or a socket in the place of a file is no value either.
+_ABSENCE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ENXIO, errno.ESPIPE}
+if WINDOWS:
+    _ABSENCE |= {errno.EINVAL, errno.EACCES}  # a name that cannot be; a directory
 
-_held = threading.local()  # paths that this thread holds already: {path: depth}
+_COMMON = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)
+# O_NONBLOCK: a named pipe in the place of a file must not make us wait for its writer.
+READ_LINK = os.O_RDONLY | _COMMON | getattr(os, "O_NONBLOCK", 0)
+READ = READ_LINK | getattr(os, "O_NOFOLLOW", 0)
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON
 
 
-@contextmanager
-def lock(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock file `path` while the ``with`` block runs; the same thread may enter twice.
-
-    `make_parent` is called whenever the directory of `path` is missing.
-    """
-    depths: dict[str, int] = _held.__dict__.setdefault("depths", {})
-    if path in depths:
-        depths[path] += 1
-        try:
-            yield
-        finally:
-            depths[path] -= 1
-        return
-    with _exclusive(path, make_parent):
-        depths[path] = 1
-        try:
-            yield
-        finally:
-            del depths[path]
+def is_absence(error: OSError) -> bool:
+    """Return whether an error says that there is no such file."""
+    return error.errno in _ABSENCE
 
 
-@contextmanager
-def _exclusive(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
-    process = os.getpid()
-    descriptor = _acquire(path, make_parent)
-    if descriptor is None:  # the file system has no locks: at least the threads exclude each other
-        with threads.lock(path):
-            yield
-        return
+def read(file: int, start: int, length: int) -> Buffer:
+    """Return `length` bytes from `start` on; fewer only if the file ends before."""
+    if hasattr(os, "pread"):
+        value = os.pread(file, length, start)
+    else:
+        os.lseek(file, start, os.SEEK_SET)
+        value = os.read(file, length)
+    if len(value) == length:
+        return value
+    # The operating system reads 2 GiB at most at once, and a network file system as much as it likes.
+    whole = bytearray(length)
+    size = read_into(file, memoryview(whole), start)
+    return memoryview(whole)[:size]
+
+
+def read_into(file: int, out: memoryview, start: int) -> int:
+    """Fill `out` as far as the file reaches; return how many bytes it has from `start` on."""
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    available = max(0, status.st_size - start)
+    out = out.cast("B")[:available]
+    done = 0
+    while done < len(out):
+        if HAS_PREADV:
+            size = os.preadv(file, (out[done:],), start + done)
+        else:
+            os.lseek(file, start + done, os.SEEK_SET)
+            size = fill(out[done:], memoryview(os.read(file, min(len(out) - done, 2**24))))
+        if not size:
+            return done
+        done += size
+    return available
+
+
+def write_new(path: str, value: Buffer, *, fsync: bool) -> None:
+    """Write `value` to a file that must not exist yet."""
+    file = os.open(path, _CREATE, 0o666)
     try:
-        yield
+        if (written := os.write(file, value)) != len(value):
+            _write_rest(file, value, written)
+        if fsync:
+            os.fsync(file)
     finally:
-        _release(path, descriptor, mine=os.getpid() == process)
+        os.close(file)
 
 
-def _acquire(path: str, make_parent: Callable[[], None]) -> int | None:
-    """Return the descriptor of the locked file, or None if the file system knows no locks."""
-    while True:
-        try:
-            descriptor = os.open(path, _OPEN, 0o666)
-        except FileNotFoundError:
-            make_parent()
-            continue
-        except PermissionError:
-            if msvcrt is None:
-                raise
-            time.sleep(_POLL_SECONDS)  # on Windows: about to be removed
-            continue
-        try:
-            _lock_file(descriptor)
-            if _is_at(path, descriptor):
-                return descriptor
-        except OSError as error:
-            os.close(descriptor)
-            if error.errno not in _UNSUPPORTED:
-                raise
-            with suppress(OSError):
-                os.unlink(path)
-            warnings.warn(
-                f"the file system of {path!r} does not lock files: other processes are not kept out",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-            return None
-        except BaseException:  # interrupted while waiting
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
+def _write_rest(file: int, value: Buffer, written: int) -> None:
+    """Write what one call did not: the operating system takes 2 GiB at most at once."""
+    rest = memoryview(value).cast("B")[written:]
+    while rest:
+        rest = rest[os.write(file, rest) :]
 
 
-def _release(path: str, descriptor: int, *, mine: bool) -> None:
-    """Remove the lock file and let go of it; in a forked child (not `mine`) only let go."""
-    if msvcrt is None and mine:
-        with suppress(FileNotFoundError):
-            os.unlink(path)
-    os.close(descriptor)
-    if msvcrt is not None:
-        with suppress(OSError):  # still open elsewhere: the last one removes it
-            os.unlink(path)
+def discard(path: str) -> None:
+    """Remove a file, if that is possible."""
+    with suppress(OSError):
+        os.unlink(path)
 
 
-def _lock_file(descriptor: int) -> None:
-    if msvcrt is None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+def sync_directory(folder: str) -> None:
+    """Wait until the names in a directory are on the disk."""
+    if WINDOWS:  # directories cannot be opened there
         return
-    while True:
+    file = os.open(folder, os.O_RDONLY | _COMMON)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def remove_tree(top: str, *, keep: bool) -> None:
+    """Remove the directory `top` and all below it, except (`keep`) itself; what others create meanwhile may stay."""
+    folders = [top]
+    for folder in folders:
         try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        except OSError:
-            time.sleep(_POLL_SECONDS)
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    else:
+                        with suppress(FileNotFoundError):
+                            os.unlink(entry.path)
+        except FileNotFoundError:
+            continue
+        except NotADirectoryError:  # a value, or a link: not what stands below the prefix
+            if folder is top and not os.path.islink(top):
+                return
+            discard(folder)
+    for folder in reversed(folders[1:] if keep else folders):
+        with suppress(OSError):
+            os.rmdir(folder)
+
+
+def _replace_patiently(source: str, target: str) -> None:
+    """Rename, though others may have the target open: Windows refuses that for as long as they have."""
+    for attempt in range(50):
+        try:
+            os.replace(source, target)
+        except PermissionError:
+            if os.path.isdir(target):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target) from None
+            time.sleep(0.001 * attempt)
         else:
             return
+    os.replace(source, target)
 
 
-def _is_at(path: str, descriptor: int) -> bool:
-    """Return whether `path` still leads to the open file."""
-    try:
-        there = os.stat(path, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return os.path.samestat(there, os.fstat(descriptor))
+def _link(source: str, target: str) -> None:
+    """Give a file a second name, unless that exists, and take the first away."""
+    os.link(source, target)
+    os.unlink(source)
+
+
+replace = _replace_patiently if WINDOWS else os.replace
+rename_to_free = os.rename if WINDOWS else _link  # on Windows, `rename` never replaces
+
+
+def long_path(path: str) -> str:
+    """Return a path that may be longer than 260 characters on Windows."""
+    if not WINDOWS or path.startswith("\\\\?\\"):
+        return path
+    return f"\\\\?\\UNC\\{path[2:]}" if path.startswith("\\\\") else f"\\\\?\\{path}"

@@ -24,14 +24,13 @@ import errno
 import os
 import re
 import stat
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeAlias
 
 from omnizarr.errors import InvalidKeyError, StoreError
-from omnizarr.stores import files
+from omnizarr.stores import filelocks, files
 from omnizarr.stores.base import (
     RESERVED,
     Buffer,
@@ -42,26 +41,14 @@ from omnizarr.stores.base import (
     as_prefix,
     bounds,
     check_key,
-    fill,
     is_key,
 )
 
-_WINDOWS = os.name == "nt"
-# O_NONBLOCK: a named pipe in the place of a file must not make us wait for its writer.
-_COMMON = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)
-_READ_LINK = os.O_RDONLY | _COMMON | getattr(os, "O_NONBLOCK", 0)
-_READ = _READ_LINK | getattr(os, "O_NOFOLLOW", 0)
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON
+_List: TypeAlias = list  # within the class, `list` is a verb
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
-# A directory, a pipe or a socket in the place of a file is no value either.
-_ABSENCE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ENXIO, errno.ESPIPE}
-if _WINDOWS:
-    _ABSENCE |= {errno.EINVAL, errno.EACCES}  # a name that cannot be; a directory
 _MAX_KNOWN = 100_000  # directories remembered as checked
 _ATTEMPTS = 100  # to create a directory that others keep removing
 _SPARE = bytearray(1)  # one byte past the end: whoever reads it learns that there is more; its content means nothing
-
-_HAS_PREADV = hasattr(os, "preadv")
 
 # What Windows cannot have in a name, or has another meaning for (streams, devices).
 _is_windows_key = re.compile(
@@ -98,7 +85,7 @@ class LocalStore(Store):
         self.root = os.path.abspath(os.fspath(root))
         self.read_only = read_only
         self.fsync = fsync
-        self._base = _long_path(self.root.rstrip(os.sep)) + os.sep
+        self._base = files.long_path(self.root.rstrip(os.sep)) + os.sep
         self._known: set[str] = set()  # parents of keys: there, and inside the root
 
     # -- reading ------------------------------------------------------------------
@@ -111,7 +98,7 @@ class LocalStore(Store):
         if parent not in self._known or not name.isalnum():
             check_key(key)
         try:
-            file = os.open(self._base + key, _READ)
+            file = os.open(self._base + key, files.READ)
         except OSError as error:
             if error.errno == errno.ENOENT:
                 return None
@@ -126,8 +113,8 @@ class LocalStore(Store):
                 return None
             if span is None:
                 value = os.read(file, status.st_size)
-                return value if len(value) == status.st_size else _read(file, 0, status.st_size)
-            return _read(file, *bounds(span, status.st_size))
+                return value if len(value) == status.st_size else files.read(file, 0, status.st_size)
+            return files.read(file, *bounds(span, status.st_size))
         except StoreError:
             raise
         except OSError as error:
@@ -135,13 +122,13 @@ class LocalStore(Store):
         finally:
             os.close(file)
 
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:  # noqa: C901 - one frame, see above
         """Read from the file straight into `out`."""
         parent, _, name = key.rpartition("/")
         if parent not in self._known or not name.isalnum():
             check_key(key)
         try:
-            file = os.open(self._base + key, _READ)
+            file = os.open(self._base + key, files.READ)
         except OSError as error:
             if error.errno == errno.ENOENT:
                 return None
@@ -151,16 +138,16 @@ class LocalStore(Store):
         try:
             if parent not in self._known:
                 self._admit(parent)
-            if _HAS_PREADV:
+            if files.HAS_PREADV:
                 # A byte more than fits: if it is not read, then the file ends here, and need not be asked for its size.
                 size = os.preadv(file, (out, _SPARE), start)
                 if size == out.nbytes:
                     return size
-            return _read_into(file, out, start)
+            return files.read_into(file, out, start)
         except StoreError:
             raise
         except OSError as error:
-            if _is_absence(error):  # a directory
+            if files.is_absence(error):  # a directory
                 return None
             raise self._failure(error, key) from error
         finally:
@@ -175,7 +162,7 @@ class LocalStore(Store):
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
                 return None
-            return [_read(file, *bounds(span, status.st_size)) for span in spans]
+            return [files.read(file, *bounds(span, status.st_size)) for span in spans]
         except OSError as error:
             raise self._failure(error, key) from error
         finally:
@@ -194,7 +181,7 @@ class LocalStore(Store):
         except StoreError:
             raise
         except OSError as error:
-            if _is_absence(error):
+            if files.is_absence(error):
                 return None
             raise self._failure(error, key) from error
         return status.st_size if stat.S_ISREG(status.st_mode) else None
@@ -203,7 +190,7 @@ class LocalStore(Store):
         """Return a descriptor of the file, or None if there is none."""
         check_key(key)
         try:
-            file = os.open(self._base + key, _READ)
+            file = os.open(self._base + key, files.READ)
         except OSError as error:
             file = self._open_otherwise(key, error)
             if file < 0:
@@ -217,14 +204,14 @@ class LocalStore(Store):
 
     def _open_otherwise(self, key: str, error: OSError) -> int:
         """Open a file that did not open because it is a symbolic link; -1 if there is no such file."""
-        if _is_absence(error):
+        if files.is_absence(error):
             return -1
         if error.errno not in (errno.ELOOP, errno.EMLINK):  # what O_NOFOLLOW says; FreeBSD the second
             raise self._failure(error, key) from error
         try:
-            return os.open(self._inside(key), _READ_LINK)
+            return os.open(self._inside(key), files.READ_LINK)
         except OSError as second:
-            if _is_absence(second):
+            if files.is_absence(second):
                 return -1
             raise self._failure(second, key) from second
 
@@ -234,14 +221,14 @@ class LocalStore(Store):
         """Write a temporary file, and rename it."""
         self.check_writable()
         self._check_name(key)
-        self._place(key, value, _replace)
+        self._place(key, value, files.replace)
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
         """Write a temporary file, and give it the name only if that is free."""
         self.check_writable()
         self._check_name(key)
         try:
-            self._place(key, value, _rename_to_free)
+            self._place(key, value, files.rename_to_free)
         except FileExistsError:
             if self.size(key) is None and os.path.isdir(self._base + key):
                 raise self._failure(IsADirectoryError(errno.EISDIR, ""), key) from None
@@ -263,7 +250,7 @@ class LocalStore(Store):
         except StoreError:
             raise
         except OSError as error:
-            if not _is_absence(error) and not os.path.isdir(self._base + key):
+            if not files.is_absence(error) and not os.path.isdir(self._base + key):
                 raise self._failure(error, key) from error
             return
         self._prune(parent)
@@ -273,7 +260,7 @@ class LocalStore(Store):
         self.check_writable()
         folder = as_prefix(prefix)[:-1]
         self._admit(folder)
-        _remove_tree(self._base + folder, keep=not folder)
+        files.remove_tree(self._base + folder, keep=not folder)
         self._known.clear()
         if folder:
             self._prune(folder.rpartition("/")[0])
@@ -281,20 +268,21 @@ class LocalStore(Store):
     @contextmanager
     def _locked(self, key: str) -> Iterator[None]:
         parent, slash, name = key.rpartition("/")
-        if len(name) > 60:  # noqa: PLR2004 - keeps the name of the lock file well below the limit of 255 bytes
+        if len(name) > 60:  # keeps the name of the lock file well below the limit of 255 bytes
             name = blake2b(name.encode(), digest_size=16).hexdigest()
-        self._make_parent(parent)
+        if parent not in self._known:
+            self._make_parent(parent)
         path = f"{self._base}{parent}{slash}{RESERVED}{name}.lock"
         try:
-            with files.lock(path, lambda: self._make_parent(parent)):
+            with filelocks.lock(path, lambda: self._make_parent(parent)):
                 yield
         finally:
             # What the lock file kept `delete` from removing, or what was made for it alone.
             if not os.path.lexists(self._base + key):
                 self._prune(parent)
 
-    def lock(self, key: str) -> Any:
-        """Lock a file beside that of the value; see `omnizarr.stores.files`."""
+    def lock(self, key: str) -> AbstractContextManager[None]:
+        """Lock a file beside that of the value; see `omnizarr.stores.filelocks`."""
         self.check_writable()
         self._check_name(key)
         return self._locked(key)
@@ -302,48 +290,35 @@ class LocalStore(Store):
     def _place(self, key: str, value: Buffer, rename: Callable[[str, str], None]) -> None:
         """Write `value` to a temporary file and `rename` that to where `key` says; nothing is left if that fails."""
         parent, slash, _ = key.rpartition("/")
-        path = self._base + key
         folder = self._base + parent + slash
-        if parent not in self._known:
-            self._make_parent(parent)
         for _attempt in range(_ATTEMPTS):
+            if parent not in self._known:
+                self._make_parent(parent)
             temporary = f"{folder}{RESERVED}{os.urandom(8).hex()}.tmp"
             try:
-                file = os.open(temporary, _CREATE, 0o666)
-            except FileNotFoundError:  # removed, together with other keys that were in it
+                files.write_new(temporary, value, fsync=self.fsync)
+                rename(temporary, self._base + key)
+            except FileNotFoundError:  # the directory was removed meanwhile, and all that was in it
                 self._known.discard(parent)
-                self._make_parent(parent)
-                continue
-            except OSError as error:
-                raise self._failure(error, key) from error
-            try:
-                try:
-                    if (written := os.write(file, value)) != len(value):
-                        _write_rest(file, value, written)
-                    if self.fsync:
-                        os.fsync(file)
-                finally:
-                    os.close(file)
-                rename(temporary, path)
             except FileExistsError:
-                _discard(temporary)
+                files.discard(temporary)
                 raise
-            except FileNotFoundError:  # the whole prefix was deleted under us
-                continue
             except OSError as error:
-                _discard(temporary)
+                files.discard(temporary)
                 raise self._failure(error, key) from error
             except BaseException:
-                _discard(temporary)
+                files.discard(temporary)
                 raise
-            if self.fsync:
-                _sync_directory(folder)
-            return
+            else:
+                if self.fsync:
+                    files.sync_directory(folder)
+                return
         raise StoreError("the directory is removed again and again", store=repr(self), key=key)
 
     def _make_parent(self, parent: str) -> None:
         """Create the directory `parent` below the root, unless it is there, and check it."""
         folder = self._base + parent
+        self._known.discard(parent)
         for _attempt in range(_ATTEMPTS):
             try:
                 # The part that exists is checked before anything is created behind it.
@@ -362,14 +337,14 @@ class LocalStore(Store):
     def _create_directories(self, folder: str) -> None:
         folder = folder.rstrip(os.sep)
         missing = []
-        while not os.path.isdir(folder):
+        while not os.path.isdir(folder) and folder != os.path.dirname(folder):
             missing.append(folder)
             folder = os.path.dirname(folder)
         for path in reversed(missing):
             with suppress(FileExistsError):
                 os.mkdir(path)
             if self.fsync:
-                _sync_directory(os.path.dirname(path))
+                files.sync_directory(os.path.dirname(path))
         if missing and not os.path.isdir(missing[0]) and os.path.lexists(missing[0]):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), missing[0])
 
@@ -400,7 +375,7 @@ class LocalStore(Store):
         return Listing(sorted(keys), sorted(name for name, _ in prefixes))
 
     def _walk(self, prefix: str) -> Iterator[str]:
-        todo: list_[tuple[str, frozenset[str]]] = [(prefix, frozenset())]
+        todo: _List[tuple[str, frozenset[str]]] = [(prefix, frozenset())]
         while todo:
             prefix, links = todo.pop()
             keys, prefixes = self._scan(prefix)
@@ -416,10 +391,10 @@ class LocalStore(Store):
                 else:
                     todo.append((below, links))
 
-    def _scan(self, prefix: str) -> tuple[list_[str], list_[tuple[str, bool]]]:
+    def _scan(self, prefix: str) -> tuple[_List[str], _List[tuple[str, bool]]]:
         """Return the keys directly under `prefix`, and the prefixes, each with whether it is a symbolic link."""
-        keys: list_[str] = []
-        prefixes: list_[tuple[str, bool]] = []
+        keys: _List[str] = []
+        prefixes: _List[tuple[str, bool]] = []
         try:
             with os.scandir(self._base + prefix) as entries:
                 self._admit(prefix[:-1])
@@ -438,7 +413,7 @@ class LocalStore(Store):
         except StoreError:
             raise
         except OSError as error:
-            if not _is_absence(error):
+            if not files.is_absence(error):
                 raise self._failure(error, prefix) from error
         return keys, prefixes
 
@@ -447,11 +422,11 @@ class LocalStore(Store):
     def _check_name(self, key: str) -> None:
         """Check a key that is to be written."""
         check_key(key)
-        if _WINDOWS and _is_windows_key(key) is None:
+        if files.WINDOWS and _is_windows_key(key) is None:
             raise InvalidKeyError("Windows has no such file names", store=repr(self), key=key)
 
     def _admit(self, parent: str) -> bool:
-        """Return whether the directory `parent` exists; raise `InvalidKeyError` if a link leads out of the root to it."""
+        """Return whether the directory `parent` exists; raise `InvalidKeyError` if it is reached by a link outwards."""
         if parent in self._known:
             return True
         end = 0
@@ -520,123 +495,3 @@ class LocalStore(Store):
 
     def __repr__(self) -> str:
         return f"LocalStore({self.root!r})"
-
-
-list_ = list  # within the class, `list` is a verb
-
-
-def _is_absence(error: OSError) -> bool:
-    """Return whether an error says that there is no such file."""
-    return error.errno in _ABSENCE
-
-
-def _read(file: int, start: int, length: int) -> Buffer:
-    """Return `length` bytes from `start` on; fewer only if the file ends before."""
-    if hasattr(os, "pread"):
-        value = os.pread(file, length, start)
-    else:
-        os.lseek(file, start, os.SEEK_SET)
-        value = os.read(file, length)
-    if len(value) == length:
-        return value
-    # The operating system reads 2 GiB at most at once, and a network file system as much as it likes.
-    whole = bytearray(length)
-    size = _read_into(file, memoryview(whole), start)
-    return memoryview(whole)[:size]
-
-
-def _read_into(file: int, out: memoryview, start: int) -> int:
-    """Fill `out` as far as the file reaches; return how many bytes it has from `start` on."""
-    status = os.fstat(file)
-    if not stat.S_ISREG(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    available = max(0, status.st_size - start)
-    out = out.cast("B")[:available]
-    done = 0
-    while done < len(out):
-        if _HAS_PREADV:
-            size = os.preadv(file, (out[done:],), start + done)
-        else:
-            os.lseek(file, start + done, os.SEEK_SET)
-            size = fill(out[done:], memoryview(os.read(file, min(len(out) - done, 2**24))))
-        if not size:
-            return done
-        done += size
-    return available
-
-
-def _write_rest(file: int, value: Buffer, written: int) -> None:
-    """Write what one call did not: the operating system takes 2 GiB at most at once."""
-    rest = memoryview(value).cast("B")[written:]
-    while rest:
-        rest = rest[os.write(file, rest) :]
-
-
-def _discard(path: str) -> None:
-    with suppress(OSError):
-        os.unlink(path)
-
-
-def _sync_directory(folder: str) -> None:
-    """Wait until the names in a directory are on the disk."""
-    if _WINDOWS:  # directories cannot be opened there
-        return
-    file = os.open(folder, os.O_RDONLY | _COMMON)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def _remove_tree(top: str, *, keep: bool) -> None:
-    """Remove the directory `top` and all below it, except (`keep`) itself; what others create meanwhile may stay."""
-    folders = [top]
-    for folder in folders:
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-                    else:
-                        with suppress(FileNotFoundError):
-                            os.unlink(entry.path)
-        except FileNotFoundError:
-            continue
-        except NotADirectoryError:  # a value, or a link: not what stands below the prefix
-            if folder is top and not os.path.islink(top):
-                return
-            _discard(folder)
-    for folder in reversed(folders[1:] if keep else folders):
-        with suppress(OSError):
-            os.rmdir(folder)
-
-
-def _replace_patiently(source: str, target: str) -> None:
-    """Rename, though others may have the target open: Windows refuses that for as long as they have."""
-    for attempt in range(50):
-        try:
-            os.replace(source, target)
-        except PermissionError:
-            if os.path.isdir(target):
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target) from None
-            time.sleep(0.001 * attempt)
-        else:
-            return
-    os.replace(source, target)
-
-
-def _link(source: str, target: str) -> None:
-    """Give a file a second name, unless that exists, and take the first away."""
-    os.link(source, target)
-    os.unlink(source)
-
-
-_replace = _replace_patiently if _WINDOWS else os.replace
-_rename_to_free = os.rename if _WINDOWS else _link  # on Windows, `rename` never replaces
-
-
-def _long_path(path: str) -> str:
-    """Return a path that may be longer than 260 characters on Windows."""
-    if not _WINDOWS or path.startswith("\\\\?\\"):
-        return path
-    return f"\\\\?\\UNC\\{path[2:]}" if path.startswith("\\\\") else f"\\\\?\\{path}"

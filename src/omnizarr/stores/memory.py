@@ -66,7 +66,7 @@ class MemoryStore(Store):
         """Set `key` in one step of the dictionary, so that plain `set` cannot come in between."""
         self.check_writable()
         check_key(key)
-        if type(self._values) is not dict or len(value) < 2:  # noqa: PLR2004 - bytes of one or none are shared objects
+        if type(self._values) is not dict or len(value) < 2:  # bytes of one or none are shared objects
             return super().set_if_absent(key, value)
         new = bytes(bytearray(value))  # an object of our own, to be told apart from an equal value that was there
         return self._values.setdefault(key, new) is new
@@ -94,9 +94,7 @@ class MemoryStore(Store):
         return (key for key in list(self._values) if isinstance(key, str) and key.startswith(prefix) and is_key(key))
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, MemoryStore) and self._values is other._values and self.read_only == other.read_only
-        )
+        return isinstance(other, MemoryStore) and self._values is other._values and self.read_only == other.read_only
 
     def __hash__(self) -> int:
         return hash((MemoryStore, id(self._values)))

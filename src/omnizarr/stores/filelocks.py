@@ -1,0 +1,172 @@
+"""Locks among processes (and threads): one lock file beside what is locked, there only while it is.
+
+Whoever wants in creates the file (or opens the one that is there), takes the operating system's lock
+on it, and checks that the path still leads to the file that was locked; if not, tries again.
+Whoever leaves removes the file while still holding it. So
+
+- a holder that is killed leaves at most an empty file: its lock died with it, and the next one to
+  come takes the file over and removes it;
+- what happens to the value meanwhile (created, deleted, replaced by a rename) does not matter. A lock on the
+  value's own file would move to another file at each write;
+- a forked child does not inherit it;
+- machines that share the file system exclude each other as far as it hands locks on (NFS does).
+
+Windows cannot remove a file that is open, but there nothing that is open can be removed by others either:
+the file is locked by polling, and removed by the last one to leave.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from omnizarr.errors import StoreError
+from omnizarr.stores import threads
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+try:
+    import msvcrt
+except ImportError:  # everywhere else
+    msvcrt = None  # type: ignore[assignment]
+
+_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
+_POLL_SECONDS = 0.002
+
+_descriptors: set[int] = set()  # of lock files that are held
+
+
+def _let_go() -> None:
+    """In a forked child: close the parent's lock files, or they would stay locked if the parent is killed."""
+    for descriptor in _descriptors:
+        os.close(descriptor)
+    _descriptors.clear()
+    _held.__dict__.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)
+
+_held = threading.local()  # paths that this thread holds already: {path: depth}
+
+
+@contextmanager
+def lock(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock file `path` while the ``with`` block runs; the same thread may enter twice.
+
+    `make_parent` is called whenever the directory of `path` is missing.
+    """
+    depths: dict[str, int] = _held.__dict__.setdefault("depths", {})
+    if path in depths:
+        depths[path] += 1
+        try:
+            yield
+        finally:
+            depths[path] -= 1
+        return
+    with _exclusive(path, make_parent):
+        depths[path] = 1
+        try:
+            yield
+        finally:
+            depths.pop(path, None)
+
+
+@contextmanager
+def _exclusive(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
+    process = os.getpid()
+    try:
+        descriptor = _acquire(path, make_parent)
+    except StoreError:
+        raise
+    except OSError as error:
+        failure = StoreError(f"cannot be locked: {error.strerror}", found=path)
+        failure.errno = error.errno
+        raise failure from error
+    if descriptor is None:  # the file system has no locks: at least the threads exclude each other
+        with threads.lock(path):
+            yield
+        return
+    _descriptors.add(descriptor)
+    try:
+        yield
+    finally:
+        if os.getpid() == process:  # a child forked within the block holds nothing
+            _descriptors.discard(descriptor)
+            _release(path, descriptor)
+
+
+def _acquire(path: str, make_parent: Callable[[], None]) -> int | None:
+    """Return the descriptor of the locked file, or None if the file system knows no locks."""
+    while True:
+        try:
+            descriptor = os.open(path, _OPEN, 0o666)
+        except FileNotFoundError:
+            make_parent()
+            continue
+        except PermissionError:
+            if msvcrt is None:
+                raise
+            time.sleep(_POLL_SECONDS)  # on Windows: about to be removed
+            continue
+        try:
+            _lock_file(descriptor)
+            if _is_at(path, descriptor):
+                return descriptor
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno not in _UNSUPPORTED:
+                raise
+            with suppress(OSError):
+                os.unlink(path)
+            warnings.warn(
+                f"the file system of {path!r} does not lock files: other processes are not kept out",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return None
+        except BaseException:  # interrupted while waiting
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _release(path: str, descriptor: int) -> None:
+    """Remove the lock file and let go of it."""
+    if msvcrt is None:
+        with suppress(OSError):
+            os.unlink(path)
+    os.close(descriptor)
+    if msvcrt is not None:
+        with suppress(OSError):  # still open elsewhere: the last one removes it
+            os.unlink(path)
+
+
+def _lock_file(descriptor: int) -> None:
+    if msvcrt is None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return
+    while True:
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        except OSError:
+            time.sleep(_POLL_SECONDS)
+        else:
+            return
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    """Return whether `path` still leads to the open file."""
+    try:
+        there = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(there, os.fstat(descriptor))

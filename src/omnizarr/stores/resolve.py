@@ -1,0 +1,137 @@
+"""From what a user calls a store to a store."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
+from zipfile import is_zipfile
+
+from omnizarr.errors import NodeExistsError, ReadOnlyError, StoreError
+from omnizarr.stores.base import Buffer, Store, as_prefix
+from omnizarr.stores.local import LocalStore
+from omnizarr.stores.memory import MemoryStore
+from omnizarr.stores.zip import ZipStore
+
+MODES = ("r", "r+", "a", "w", "w-", "x")
+
+_scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://").match  # of two letters or more: C:\\ is a drive
+
+# What `memory://name` stands for. It lasts as long as the process, as the name can come back any time.
+_named: dict[str, dict[str, Buffer]] = {}
+
+
+def resolve(storelike: Any, mode: str = "r") -> tuple[Store, str]:
+    """Return the store that `storelike` means, and the path in it where the hierarchy begins.
+
+    Nothing is created: what does not exist yet comes into being with the first value, a zip archive when closed.
+
+    Parameters
+    ----------
+    storelike : Store, path, str, mutable mapping or None
+        A store; a directory; a zip archive (``*.zip``, or a file that is one); ``file://`` URL;
+        ``memory://name``: values in this process, the same for the same name; ``memory://name/path``;
+        a dictionary; None: new values in memory.
+    mode : {"r", "r+", "a", "w", "w-", "x"}
+        What will be done with it; with "r" the store is read-only.
+
+    Returns
+    -------
+    store : Store
+    path : str
+        "" but for ``memory://name/path``, and for an archive that has everything in one folder, as
+        one gets by packing a directory by hand: then the name of the folder.
+
+    Raises
+    ------
+    StoreError
+        The URL means a kind of store that is not there, or the path a file that is no archive.
+    ReadOnlyError
+        The store cannot be written, and the mode says that it will be.
+    TypeError
+        Nothing of the above.
+
+    Examples
+    --------
+    >>> store, path = resolve({"zarr.json": b"{}"}, "r")
+    >>> store.read_only, path, list(store.list())
+    (True, '', ['zarr.json'])
+    """
+    if mode not in MODES:
+        raise ValueError(f"mode is {mode!r}, must be one of {', '.join(map(repr, MODES))}")
+    if isinstance(storelike, Store):
+        return _in_mode(storelike, mode), ""
+    if storelike is None:
+        return MemoryStore(read_only=mode == "r"), ""
+    if isinstance(storelike, MutableMapping):
+        return MemoryStore(storelike, read_only=mode == "r"), ""
+    if isinstance(storelike, Mapping):
+        return _in_mode(MemoryStore(dict(storelike), read_only=True), mode), ""
+    if isinstance(storelike, str):
+        scheme = _scheme(storelike)
+        return _from_path(os.path.expanduser(storelike), mode) if scheme is None else _from_url(storelike, mode)
+    if isinstance(storelike, os.PathLike):
+        return _from_path(os.fsdecode(storelike), mode)
+    raise TypeError(
+        f"{type(storelike).__name__} is no store; give a path, a URL, a dictionary, None or an omnizarr.stores.Store"
+    )
+
+
+def _in_mode(store: Store, mode: str) -> Store:
+    if mode == "r":
+        return store if store.read_only else store.with_read_only()
+    if store.read_only:
+        raise ReadOnlyError(
+            "the store is read-only", store=repr(store), found=f"mode {mode!r}", remedy='use mode "r", or another store'
+        )
+    return store
+
+
+def _from_url(url: str, mode: str) -> tuple[Store, str]:
+    parts = urlsplit(url)
+    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+        return _from_path(url2pathname(parts.path), mode)
+    if parts.scheme == "memory":
+        path = unquote(parts.path).strip("/")
+        return _named_memory(parts.netloc, mode), as_prefix(path).removesuffix("/")
+    hidden = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"  # without user, password and signed query
+    raise StoreError(
+        f"there is no store for {parts.scheme}://: cloud and web stores are not part of this release",
+        found=hidden,
+        remedy="copy the data to a local directory or zip archive, or hand in a store of your own",
+    )
+
+
+def _named_memory(name: str, mode: str) -> MemoryStore:
+    if mode in ("r", "r+"):  # looking does not create
+        return MemoryStore(_named.get(name, {}), read_only=mode == "r")
+    return MemoryStore(_named.setdefault(name, {}))
+
+
+def _from_path(path: str, mode: str) -> tuple[Store, str]:
+    if not path:
+        raise ValueError("the path of a store cannot be empty; '.' is the current directory")
+    is_file = os.path.isfile(path)
+    if os.path.isdir(path) or not (is_file or path.lower().endswith(".zip")):
+        return LocalStore(path, read_only=mode == "r"), ""
+    if is_file and mode in ("w-", "x"):
+        raise NodeExistsError("the archive exists already", store=path, remedy='overwrite it with mode "w"')
+    if is_file and not is_zipfile(path):
+        raise StoreError(
+            "a file that is neither a directory nor a zip archive", store=path, remedy="is it of another format?"
+        )
+    store = ZipStore(path, mode=mode)
+    return store, "" if mode in ("w", "w-", "x") else _top_folder(store)
+
+
+def _top_folder(store: Store) -> str:
+    """Return the name of the folder that everything in the archive is in; "" if there is no such folder."""
+    keys, prefixes = store.list_dir("")
+    # What macOS adds to the archives it packs.
+    folders = [prefix for prefix in prefixes if prefix != "__MACOSX/"]
+    if len(folders) == 1 and all(key == ".DS_Store" for key in keys):
+        return folders[0].removesuffix("/")
+    return ""

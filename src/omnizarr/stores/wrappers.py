@@ -1,0 +1,241 @@
+"""Stores upon other stores."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+
+from omnizarr.stores.base import Buffer, Buffers, Listing, Request, Span, Store, as_prefix, check_key
+
+
+class WrapperStore(Store):
+    """A store that hands every verb on to another one; a base for those that do something besides.
+
+    Parameters
+    ----------
+    store : Store
+        The store to be wrapped. Closing the wrapper closes it.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.read_only = store.read_only
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Hand on."""
+        return self.store.get(key, span)
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Hand on."""
+        return self.store.get_many(requests)
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Hand on."""
+        return self.store.get_spans(key, spans)
+
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        """Hand on."""
+        return self.store.read_into(key, out, start)
+
+    def exists(self, key: str) -> bool:
+        """Hand on."""
+        return self.store.exists(key)
+
+    def size(self, key: str) -> int | None:
+        """Hand on."""
+        return self.store.size(key)
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Hand on."""
+        self.check_writable()
+        self.store.set(key, value)
+
+    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
+        """Hand on."""
+        self.check_writable()
+        self.store.set_many(items)
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Hand on."""
+        self.check_writable()
+        return self.store.set_if_absent(key, value)
+
+    def set_partial(self, key: str, start: int, value: Buffer) -> None:
+        """Hand on."""
+        self.check_writable()
+        self.store.set_partial(key, start, value)
+
+    def delete(self, key: str) -> None:
+        """Hand on."""
+        self.check_writable()
+        self.store.delete(key)
+
+    def delete_many(self, keys: Iterable[str]) -> None:
+        """Hand on."""
+        self.check_writable()
+        self.store.delete_many(keys)
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Hand on."""
+        self.check_writable()
+        self.store.delete_prefix(prefix)
+
+    def lock(self, key: str) -> AbstractContextManager[None]:
+        """Hand on."""
+        self.check_writable()
+        return self.store.lock(key)
+
+    def list(self) -> Iterator[str]:
+        """Hand on."""
+        return self.store.list()
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Hand on."""
+        return self.store.list_prefix(prefix)
+
+    def list_dir(self, prefix: str) -> Listing:
+        """Hand on."""
+        return self.store.list_dir(prefix)
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
+        """Return the same wrapper around a store that may not be written, or (False) one that may."""
+        clone = copy.copy(self)
+        clone.store = self.store.with_read_only(read_only)
+        clone.read_only = read_only
+        return clone
+
+    def close(self) -> None:
+        """Hand on."""
+        self.store.close()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.store))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.store!r})"
+
+
+class ReadOnlyStore(WrapperStore):
+    """A view of a store that may not be written.
+
+    Examples
+    --------
+    >>> from omnizarr.stores import MemoryStore
+    >>> ReadOnlyStore(MemoryStore()).set("a", b"")
+    Traceback (most recent call last):
+    ...
+    omnizarr.errors.ReadOnlyError: ReadOnlyStore(MemoryStore(<0 keys at 0x...>)): the store is read-only; ...
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.read_only = True
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
+        """Return this view, or (False) a store that may be written."""
+        return self if read_only else self.store.with_read_only(read_only=False)
+
+
+class PrefixStore(WrapperStore):
+    """What stands under one prefix of a store, as a store of its own; nothing outside can be reached.
+
+    Parameters
+    ----------
+    store : Store
+        The store.
+    prefix : str
+        Where it begins, with or without the slash at the end.
+
+    Examples
+    --------
+    >>> from omnizarr.stores import MemoryStore
+    >>> store = PrefixStore(MemoryStore({"a/b/c": b"1", "d": b"2"}), "a")
+    >>> list(store.list()), store.get("b/c")
+    (['b/c'], b'1')
+    """
+
+    def __init__(self, store: Store, prefix: str) -> None:
+        super().__init__(store)
+        self.prefix = as_prefix(prefix)
+
+    def _full(self, key: str) -> str:
+        check_key(key)
+        return self.prefix + key
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Read below the prefix."""
+        return self.store.get(self._full(key), span)
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Read below the prefix."""
+        return self.store.get_many((self._full(key), span) for key, span in requests)
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Read below the prefix."""
+        return self.store.get_spans(self._full(key), spans)
+
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        """Read below the prefix."""
+        return self.store.read_into(self._full(key), out, start)
+
+    def exists(self, key: str) -> bool:
+        """Look below the prefix."""
+        return self.store.exists(self._full(key))
+
+    def size(self, key: str) -> int | None:
+        """Look below the prefix."""
+        return self.store.size(self._full(key))
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Write below the prefix."""
+        super().set(self._full(key), value)
+
+    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
+        """Write below the prefix."""
+        super().set_many((self._full(key), value) for key, value in items)
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Write below the prefix."""
+        return super().set_if_absent(self._full(key), value)
+
+    def set_partial(self, key: str, start: int, value: Buffer) -> None:
+        """Write below the prefix."""
+        super().set_partial(self._full(key), start, value)
+
+    def delete(self, key: str) -> None:
+        """Delete below the prefix."""
+        super().delete(self._full(key))
+
+    def delete_many(self, keys: Iterable[str]) -> None:
+        """Delete below the prefix."""
+        super().delete_many(self._full(key) for key in keys)
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Delete below the prefix."""
+        super().delete_prefix(self.prefix + as_prefix(prefix))
+
+    def lock(self, key: str) -> AbstractContextManager[None]:
+        """Lock below the prefix."""
+        return super().lock(self._full(key))
+
+    def list(self) -> Iterator[str]:
+        """List below the prefix."""
+        return self.list_prefix("")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """List below the prefix."""
+        skip = len(self.prefix)
+        return (key[skip:] for key in self.store.list_prefix(self.prefix + as_prefix(prefix)))
+
+    def list_dir(self, prefix: str) -> Listing:
+        """List below the prefix."""
+        keys, prefixes = self.store.list_dir(self.prefix + as_prefix(prefix))
+        skip = len(self.prefix)
+        return Listing([key[skip:] for key in keys], [below[skip:] for below in prefixes])
+
+    def __repr__(self) -> str:
+        return f"PrefixStore({self.store!r}, {self.prefix!r})"
