@@ -33,26 +33,31 @@ def load_inline(document: JSON, report: Report = strict) -> dict[str, dict[str, 
     return nodes
 
 
-def _collect(
-    reader: Reader, document: JSON, pointer: str, path: str, nodes: dict[str, dict[str, JSON]]
-) -> None:
+def _collect(reader: Reader, document: JSON, pointer: str, path: str, nodes: dict[str, dict[str, JSON]]) -> None:
     if not isinstance(document, Mapping):
-        _problem(reader, pointer, "not an object", document, "an object", _V3)
+        _problem(reader, pointer, "not an object", found=document, expected="an object", spec=_V3)
         return
     kind = document.get("kind", "inline")
     if kind != "inline":
-        _problem(reader, join(pointer, "kind"), "unknown kind of consolidated metadata", kind, '"inline"', _V3)
+        _problem(
+            reader,
+            join(pointer, "kind"),
+            "unknown kind of consolidated metadata",
+            found=kind,
+            expected='"inline"',
+            spec=_V3,
+        )
         return
     place = join(pointer, "metadata")
     metadata = document.get("metadata")
     if not isinstance(metadata, Mapping):
-        _problem(reader, place, "not an object", metadata, "an object", _V3)
+        _problem(reader, place, "not an object", found=metadata, expected="an object", spec=_V3)
         return
     nested = []
     for name, node in metadata.items():
         full = key(path, name)
         if not isinstance(node, Mapping):
-            _problem(reader, join(place, name), "the document of a node is not an object", node, "an object", _V3)
+            _problem(reader, join(place, name), "the document of a node is not an object", found=node, spec=_V3)
             continue
         nodes.setdefault(full, {"zarr.json": node})
         if node.get("consolidated_metadata") is not None:
@@ -74,11 +79,12 @@ def load_zmetadata(document: JSON, report: Report = strict) -> dict[str, dict[st
     """
     reader = Reader(report)
     if not isinstance(document, Mapping):
-        _problem(reader, "", "not an object", document, "an object", _V2)
+        _problem(reader, "", "not an object", found=document, expected="an object", spec=_V2)
         return {}
     number: Any = document.get("zarr_consolidated_format")
     if number != 1 or isinstance(number, bool):
-        _problem(reader, "/zarr_consolidated_format", "unknown format of consolidated metadata", number, "1", _V2)
+        message = "unknown format of consolidated metadata"
+        _problem(reader, "/zarr_consolidated_format", message, found=number, expected="1", spec=_V2)
     nodes: dict[str, dict[str, JSON]] = {}
     for name, value in read_object(reader, document.get("metadata"), "/metadata", _V2).items():
         path, _, last = name.rpartition("/")
@@ -98,5 +104,5 @@ def dump_zmetadata(nodes: Nodes) -> dict[str, JSON]:
     return {"metadata": metadata, "zarr_consolidated_format": 1}
 
 
-def _problem(reader: Reader, pointer: str, message: str, found: object, expected: str, spec: str) -> None:
-    reader.problem(pointer, message, found=found, expected=expected, spec=spec, kind=ConsolidatedMetadataError)
+def _problem(reader: Reader, pointer: str, message: str, **fields: object) -> None:
+    reader.problem(pointer, message, **fields, kind=ConsolidatedMetadataError)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from omnizarr.dialects.reading import join
 from omnizarr.errors import MetadataError
 from omnizarr.model import JSON, Problem, Report, strict
 
@@ -47,52 +49,49 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
     {'fill_value': nan, 'shape': [18446744073709551615]}
     """
     if len(data) > MAX_SIZE:
-        report(Problem("", "document is too large", found=f"{len(data)} bytes", expected=f"at most {MAX_SIZE}"))
+        found = f"{len(data)} bytes"
+        report(Problem("", "document is too large", found=found, expected=f"at most {MAX_SIZE} bytes"))
         return None
     repeated: list[tuple[dict[str, JSON], list[str]]] = []
-
-    def build(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-        built = dict(pairs)
-        if len(built) < len(pairs):
-            names = [name for name, _ in pairs]
-            repeated.append((built, sorted({name for name in names if names.count(name) > 1})))
-        return built
-
     try:
-        document: JSON = json.loads(bytes(data).decode("utf-8-sig"), object_pairs_hook=build)
+        document = _decode(bytes(data), repeated)
     except UnicodeDecodeError as error:
-        problem = Problem(
-            "",
-            f"document is not UTF-8 (byte {error.start})",
-            found=bytes(data[error.start : error.start + 8]),
-            spec="RFC 8259, section 8.1",
-        )
+        odd = bytes(data[error.start : error.start + 8])
+        report(Problem("", f"document is not UTF-8 (byte {error.start})", found=odd, spec="RFC 8259, section 8.1"))
     except json.JSONDecodeError as error:
-        problem = _no_json(error)
+        report(_no_json(error))
     except RecursionError:
-        problem = _too_deep()
+        report(_too_deep())
     except ValueError as error:  # Python converts no integer of more than 4300 digits
-        problem = Problem("", f"document holds a number that cannot be read: {error}", spec="RFC 8259, section 6")
+        report(Problem("", f"document holds a number that cannot be read: {error}", spec="RFC 8259, section 6"))
     else:
         if _is_too_deep(document):
             report(_too_deep())
             return None
         for built, names in repeated:
             for name in names:
-                report(
-                    Problem(
-                        _find(document, built) + _token(name),
-                        f"member {name!r} occurs more than once in one object",
-                        spec="RFC 8259, section 4",
-                    )
-                )
+                pointer = join(_find(document, built), name)
+                message = f"member {name!r} occurs more than once in one object"
+                report(Problem(pointer, message, spec="RFC 8259, section 4"))
         return document
-    report(problem)
     return None
 
 
+def _decode(data: bytes, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:
+    """Return the JSON value in `data`, and put objects with repeated members, and their names, into `repeated`."""
+
+    def build(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+        built = dict(pairs)
+        if len(built) < len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            repeated.append((built, [name for name, count in counts.items() if count > 1]))
+        return built
+
+    return json.loads(data.decode("utf-8-sig"), object_pairs_hook=build)  # type: ignore[no-any-return]
+
+
 def render(document: object) -> bytes:
-    """Return `document` as strict JSON, in UTF-8.
+    r"""Return `document` as strict JSON, in UTF-8.
 
     NumPy scalars and arrays become numbers and lists, tuples become lists. Floats that are not finite, for which JSON
     has no words, become the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
@@ -105,7 +104,7 @@ def render(document: object) -> bytes:
     Examples
     --------
     >>> render({"valid_range": (np.float32(0.5), float("inf"))}).decode()
-    '{\\n  "valid_range": [\\n    0.5,\\n    "Infinity"\\n  ]\\n}'
+    '{\n  "valid_range": [\n    0.5,\n    "Infinity"\n  ]\n}'
     """
     try:
         return json.dumps(to_json(document), indent=2, allow_nan=False).encode()
@@ -145,31 +144,29 @@ def _convert(value: Any, pointer: str, depth: int) -> JSON:
     if isinstance(value, np.ndarray | np.generic):
         value = _from_numpy(value, pointer)
     if value is None or isinstance(value, bool):
-        return value  # type: ignore[no-any-return]
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, int):
-        return int(value)
+        return value
+    if isinstance(value, str | int):  # also of derived types: numpy.str_, IntEnum
+        return str(value) if isinstance(value, str) else int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else name_of_nonfinite(value)
     if isinstance(value, Mapping):
-        for key in value:
-            if not isinstance(key, str):
-                raise MetadataError(
-                    "the names of an object's members are strings in JSON",
-                    pointer=pointer,
-                    found=key,
-                    expected="a string",
-                )
-        return {str(key): _convert(member, pointer + _token(key), depth + 1) for key, member in value.items()}
+        return {_name(key, pointer): _convert(item, join(pointer, key), depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_convert(item, f"{pointer}/{index}", depth + 1) for index, item in enumerate(value)]
+        return [_convert(item, join(pointer, index), depth + 1) for index, item in enumerate(value)]
     raise MetadataError(
         f"a value of type {type(value).__name__} has no form in JSON",
         pointer=pointer,
         found=value,
         expected="a string, number, boolean, None, list, tuple, mapping, or NumPy array of numbers or strings",
         remedy="convert it to one of these",
+    )
+
+
+def _name(key: object, pointer: str) -> str:
+    if isinstance(key, str):
+        return str(key)
+    raise MetadataError(
+        "the names of an object's members are strings in JSON", pointer=pointer, found=key, expected="a string"
     )
 
 
@@ -238,12 +235,7 @@ def _find(value: JSON, wanted: JSON, pointer: str = "") -> str:
         members = list(enumerate(value))
     for key, member in members:
         if isinstance(member, dict | list):
-            found = _find(member, wanted, pointer + _token(str(key)))
+            found = _find(member, wanted, join(pointer, key))
             if found or member is wanted:
                 return found
     return ""
-
-
-def _token(name: str) -> str:
-    """Return one step of a JSON pointer (RFC 6901)."""
-    return "/" + name.replace("~", "~0").replace("/", "~1")

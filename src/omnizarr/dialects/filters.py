@@ -28,8 +28,10 @@ OBJECT_CODECS: Final = frozenset(
 _COMPRESSORS = frozenset({"blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"})
 
 _NUMBERS = frozenset(
-    "acceleration blocksize check clevel digits elementsize format initval keepbits level offset preset protocol "
-    "scale shuffle typesize".split()
+    {
+        *("acceleration", "blocksize", "check", "clevel", "digits", "elementsize", "format", "initval", "keepbits"),
+        *("level", "offset", "preset", "protocol", "scale", "shuffle", "typesize"),
+    }
 )
 """Parameters that are numbers; netcdf-c 4.9 writes them as strings."""
 
@@ -158,7 +160,7 @@ def _filtered(reader: Reader, step: Step, dtype: np.dtype[Any]) -> np.dtype[Any]
         return dtype
     try:
         result = np.dtype(name)  # type: ignore[call-overload]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, SyntaxError):
         result = None
     if not isinstance(name, str) or result is None or result.hasobject:
         reader.problem(
@@ -181,7 +183,7 @@ def _load_codec(reader: Reader, step: Step, item_size: int) -> Named:
 
 def _gzip(parameters: Mapping[str, JSON], _item_size: int) -> Named | None:
     level = parameters.get("level", 1)
-    if parameters.keys() <= {"level"} and is_integer(level) and 0 <= level <= 9:  # noqa: PLR2004
+    if parameters.keys() <= {"level"} and is_integer(level) and 0 <= level <= 9:
         return Named("gzip", {"level": level})
     return None
 
@@ -315,7 +317,7 @@ def _check_last_filter(filters: Sequence[Mapping[str, JSON]], endian: str | None
         return
     try:
         order = byte_order_of(np.dtype(name))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, SyntaxError):
         return
     if order is not None and order != endian:
         raise NotRepresentableError(

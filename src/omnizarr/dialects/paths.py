@@ -61,7 +61,7 @@ def normalize_v3(path: str) -> str:
         try:
             check_v3_name(name)
         except NodeNameError as error:
-            raise error.add(path=path)
+            raise error.add(path=path) from None
     return "/".join(names)
 
 
@@ -78,7 +78,7 @@ def normalize_v2(path: str) -> str:
         try:
             check_v2_name(name)
         except NodeNameError as error:
-            raise error.add(path=path)
+            raise error.add(path=path) from None
     return "/".join(names)
 
 

@@ -22,6 +22,8 @@ class Reader:
 
     def problem(self, pointer: str, message: str, **fields: Any) -> None:
         """Say that the document departs from its format; raises if the attitude is `strict`."""
+        if fields.get("found", self) is None:
+            fields["found"] = "null"  # None would mean that there is nothing to show
         self.report(Problem(pointer, message, **fields))
 
     def note(self, pointer: str, message: str, spec: str = "") -> None:
@@ -84,9 +86,7 @@ def read_lengths(reader: Reader, value: JSON, pointer: str, spec: str) -> tuple[
     return tuple(lengths)
 
 
-def read_chunk_lengths(
-    reader: Reader, value: JSON, pointer: str, shape: tuple[int, ...], spec: str
-) -> tuple[int, ...]:
+def read_chunk_lengths(reader: Reader, value: JSON, pointer: str, shape: tuple[int, ...], spec: str) -> tuple[int, ...]:
     """Return the lengths of a regular grid's chunks: one per dimension, at least 1.
 
     A 0 that some writers put where the dimension itself is empty becomes 1.

@@ -154,15 +154,10 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
 
 def _check_format(reader: Reader, document: Mapping[str, JSON]) -> None:
     found = document.get("zarr_format")
-    if found == 2 and type(found) is int:  # noqa: PLR2004
-        return
-    reader.problem(
-        "/zarr_format",
-        "zarr_format is missing" if "zarr_format" not in document else "another zarr_format",
-        found=found,
-        expected="2",
-        spec=_SPEC,
-    )
+    if "zarr_format" not in document:
+        reader.problem("/zarr_format", "zarr_format is missing", expected="2", spec=_SPEC)
+    elif found != 2 or type(found) is not int:
+        reader.problem("/zarr_format", "another zarr_format", found=found, expected="2", spec=_SPEC)
 
 
 def _read_attributes(reader: Reader, value: JSON) -> Mapping[str, JSON]:
@@ -193,9 +188,7 @@ def _load_array(
         if name not in document:
             reader.problem(f"/{name}", f"{name} is missing", spec=_SPEC)
     shape = read_lengths(reader, document.get("shape", []), "/shape", _SPEC)
-    chunks = read_chunk_lengths(
-        reader, document.get("chunks", [max(n, 1) for n in shape]), "/chunks", shape, _SPEC
-    )
+    chunks = read_chunk_lengths(reader, document.get("chunks", [max(n, 1) for n in shape]), "/chunks", shape, _SPEC)
     steps = _read_steps(reader, document)
     elements = _read_elements(reader, document.get("dtype", "|u1"), steps)
     order = document.get("order", "C")
@@ -215,10 +208,9 @@ def _load_array(
         unknown={name: value for name, value in document.items() if name not in _MEMBERS},
         notes=tuple(reader.notes),
     )
-    memos.update({
-        name: (aspect.meaning(metadata), {member: document[member] for member in aspect.members if member in document})
-        for name, aspect in _ASPECTS.items()
-    })
+    for name, aspect in _ASPECTS.items():
+        spelled = {member: document[member] for member in aspect.members if member in document}
+        memos[name] = (aspect.meaning(metadata), spelled)
     return replace(metadata, spellings=remember(NAME, memos))
 
 
@@ -229,9 +221,7 @@ def _read_steps(reader: Reader, document: Mapping[str, JSON]) -> list[Step]:
     if "filters" not in document:
         reader.note("/filters", "missing, taken as null", _SPEC)
     elif filters is not None:
-        values = [
-            (value, join("/filters", i)) for i, value in enumerate(read_list(reader, filters, "/filters", _SPEC))
-        ]
+        values = [(value, join("/filters", i)) for i, value in enumerate(read_list(reader, filters, "/filters", _SPEC))]
     if document.get("compressor") is not None:
         values.append((document["compressor"], "/compressor"))
     steps = (read_step(reader, value, pointer) for value, pointer in values)
@@ -342,9 +332,7 @@ def _dump_consolidated(metadata: GroupMetadata, group: JSON) -> Mapping[str, JSO
     # copies of documents in another format are no use here, and can be made again
     if metadata.consolidated is None or not _are_v2(metadata.consolidated):
         return {}
-    spelled = recall(
-        metadata, NAME, ".zmetadata", (metadata.consolidated, metadata.attributes, metadata.unknown)
-    )
+    spelled = recall(metadata, NAME, ".zmetadata", (metadata.consolidated, metadata.attributes, metadata.unknown))
     if spelled is not None:
         return spelled
     own: dict[str, JSON] = {".zgroup": group, ".zattrs": metadata.attributes}
@@ -367,9 +355,7 @@ def _refuse_what_v2_lacks(metadata: ArrayMetadata) -> None:
             list(metadata.dimension_names),
         )
     if metadata.storage_transformers:
-        raise _refuse(
-            f"storage transformer {metadata.storage_transformers[0].name!r} has no place there", "write v3"
-        )
+        raise _refuse(f"storage transformer {metadata.storage_transformers[0].name!r} has no place there", "write v3")
 
 
 def _write_chunks(metadata: ArrayMetadata) -> Mapping[str, JSON]:
@@ -451,9 +437,7 @@ _ASPECTS: Mapping[str, _Aspect] = {
 V2: Final = Dialect(
     name=NAME,
     zarr_format=2,
-    documents=lambda path: {
-        name: paths.key(path, name) for name in (".zarray", ".zgroup", ".zattrs", ".zmetadata")
-    },
+    documents=lambda path: {name: paths.key(path, name) for name in (".zarray", ".zgroup", ".zattrs", ".zmetadata")},
     chunk_prefix=paths.prefix,
     load=load,
     dump=dump,

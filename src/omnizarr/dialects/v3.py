@@ -16,9 +16,11 @@ from typing import Any, Final
 
 from omnizarr import datatypes
 from omnizarr.dialects import consolidated, paths
+from omnizarr.dialects.chains import read_codecs
 from omnizarr.dialects.contract import Consolidated, Dialect, Documents
 from omnizarr.dialects.documents import name_of_nonfinite
-from omnizarr.dialects.filters import byte_order_of
+from omnizarr.dialects.extensions import SPEC as _EXTENSION
+from omnizarr.dialects.extensions import may_be_ignored, read_extension, read_understood, write_extension
 from omnizarr.dialects.reading import (
     Reader,
     is_list,
@@ -49,13 +51,8 @@ DOCUMENT: Final = "zarr.json"
 
 _ARRAY = 'Zarr v3, "Array metadata"'
 _GROUP = 'Zarr v3, "Group metadata"'
-_EXTENSION = 'Zarr v3, "Extension definition"'
 _GRID = 'Zarr v3, "Regular grids"'
 _KEYS = 'Zarr v3, "Chunk key encodings"'
-_CODECS = 'Zarr v3, "Codecs"'
-_SHARDING = 'Zarr v3, "Sharding codec"'
-
-LITTLE: Final = Named("bytes", {"endian": "little"})
 
 _ARRAY_MEMBERS = (
     "shape",
@@ -94,14 +91,11 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
         case "group":
             return _load_group(reader, document)
         case other:
-            missing = "node_type" not in document
-            reader.problem(
-                "/node_type",
-                "node_type is missing" if missing else "unknown node_type",
-                found=None if missing else other,
-                expected='"array" or "group"',
-                spec='Zarr v3, "node_type"',
-            )
+            expected, spec = '"array" or "group"', 'Zarr v3, "node_type"'
+            if "node_type" not in document:
+                reader.problem("/node_type", "node_type is missing", expected=expected, spec=spec)
+            else:
+                reader.problem("/node_type", "unknown node_type", found=other, expected=expected, spec=spec)
             return None
 
 
@@ -132,81 +126,18 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     return {DOCUMENT: in_order_of(written, original.document) if original is not None else written}
 
 
-def read_extension(reader: Reader, value: JSON, pointer: str) -> Named | None:
-    """Return an extension point's value: an object with a name, or just the name; None if it is neither.
-
-    Spec: Zarr v3, "Extension definition".
-    """
-    if isinstance(value, str) and value:
-        return Named(value)
-    if not isinstance(value, Mapping):
-        reader.problem(
-            pointer, "not an extension", found=value, expected="an object with a name, or a name", spec=_EXTENSION
-        )
-        return None
-    name = value.get("name")
-    if not isinstance(name, str) or not name:
-        reader.problem(
-            join(pointer, "name"),
-            "an extension without a name",
-            found=name if "name" in value else dict(value),
-            expected="a string",
-            spec=_EXTENSION,
-        )
-        return None
-    configuration: Mapping[str, JSON] = {}
-    if "configuration" in value:
-        configuration = read_object(reader, value["configuration"], join(pointer, "configuration"), _EXTENSION)
-    must_understand = value.get("must_understand", True)
-    if not isinstance(must_understand, bool):
-        reader.problem(
-            join(pointer, "must_understand"),
-            "not a boolean",
-            found=must_understand,
-            expected="true or false",
-            spec=_EXTENSION,
-        )
-        must_understand = True
-    for member in value.keys() - {"name", "configuration", "must_understand"}:
-        if not _may_be_ignored(value[member]):
-            reader.problem(
-                join(pointer, member),
-                f"unknown member {member!r} in an extension",
-                found=value[member],
-                expected="name, configuration, must_understand",
-                spec=_EXTENSION,
-            )
-    return Named(name, configuration, must_understand)
-
-
-def write_extension(named: Named) -> JSON:
-    """Return the object form of an extension, with no more members than needed."""
-    document: dict[str, JSON] = {"name": named.name}
-    if named.configuration:
-        document["configuration"] = named.configuration
-    if not named.must_understand:
-        document["must_understand"] = False
-    return document
-
-
 # Reading
 
 
 def _check_format(reader: Reader, document: Mapping[str, JSON]) -> None:
     found = document.get("zarr_format")
-    if found == 3 and type(found) is int:
-        return
-    remedy = None
-    if isinstance(found, str) and "purl.org" in found:
-        remedy = "this is the entry point of a hierarchy of the v3 draft of 2020"
-    reader.problem(
-        "/zarr_format",
-        "zarr_format is missing" if "zarr_format" not in document else "another zarr_format",
-        found=found,
-        expected="3",
-        remedy=remedy,
-        spec='Zarr v3, "zarr_format"',
-    )
+    if "zarr_format" not in document:
+        reader.problem("/zarr_format", "zarr_format is missing", expected="3", spec='Zarr v3, "zarr_format"')
+    elif found != 3 or type(found) is not int:
+        draft = isinstance(found, str) and "purl.org" in found
+        remedy = "this is the entry point of a hierarchy of the v3 draft of 2020" if draft else None
+        message = "another zarr_format"
+        reader.problem("/zarr_format", message, found=found, expected="3", remedy=remedy, spec='Zarr v3, "zarr_format"')
 
 
 def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
@@ -214,9 +145,9 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
         if name not in document:
             reader.problem(f"/{name}", f"{name} is missing", spec=_ARRAY)
     shape = read_lengths(reader, document.get("shape", []), "/shape", 'Zarr v3, "shape"')
-    data_type = _read_data_type(reader, document.get("data_type", "uint8"))
+    data_type = read_understood(reader, document.get("data_type", "uint8"), "/data_type", Named("uint8"))
     bound = _bind(reader, data_type)
-    codecs = _read_codecs(reader, document.get("codecs", ["bytes"]), "/codecs", len(shape), bound)
+    codecs = read_codecs(reader, document.get("codecs", ["bytes"]), "/codecs", len(shape), bound)
     values: dict[str, Any] = {
         "shape": shape,
         "data_type": data_type,
@@ -254,15 +185,11 @@ def _memos(document: Mapping[str, JSON], metadata: Metadata, members: tuple[str,
     return remember(NAME, {**memos, DOCUMENT: (None, document)})
 
 
-def _may_be_ignored(value: JSON) -> bool:
-    return isinstance(value, Mapping) and value.get("must_understand") is False
-
-
 def _read_unknown(reader: Reader, document: Mapping[str, JSON], known: tuple[str, ...]) -> dict[str, JSON]:
     """Return the members that no text defines: those that say so may be ignored, others are problems."""
     unknown = {name: value for name, value in document.items() if name not in known}
     for name, value in unknown.items():
-        if not _may_be_ignored(value):
+        if not may_be_ignored(value):
             reader.problem(
                 join("", name),
                 f"unknown member {name!r}",
@@ -271,24 +198,6 @@ def _read_unknown(reader: Reader, document: Mapping[str, JSON], known: tuple[str
                 spec=_EXTENSION,
             )
     return unknown
-
-
-def _read_data_type(reader: Reader, value: JSON) -> Named:
-    named = read_extension(reader, value, "/data_type") or Named("uint8")
-    return _always_understood(reader, named, "/data_type")
-
-
-def _always_understood(reader: Reader, named: Named, pointer: str) -> Named:
-    if not named.must_understand:
-        reader.problem(
-            join(pointer, "must_understand"),
-            "must_understand cannot be false here",
-            found=False,
-            expected="true, or no such member",
-            spec=_EXTENSION,
-        )
-        return Named(named.name, named.configuration)
-    return named
 
 
 def _bind(reader: Reader, named: Named) -> datatypes.DataType | None:
@@ -306,8 +215,7 @@ def _read_grid(reader: Reader, document: Mapping[str, JSON], shape: tuple[int, .
     regular = Named("regular", {"chunk_shape": [max(length, 1) for length in shape]})
     if "chunk_grid" not in document:
         return regular
-    named = read_extension(reader, document["chunk_grid"], "/chunk_grid") or regular
-    named = _always_understood(reader, named, "/chunk_grid")
+    named = read_understood(reader, document["chunk_grid"], "/chunk_grid", regular)
     if named.name != "regular":
         return named
     pointer = "/chunk_grid/configuration/chunk_shape"
@@ -319,8 +227,7 @@ def _read_grid(reader: Reader, document: Mapping[str, JSON], shape: tuple[int, .
 
 
 def _read_key_encoding(reader: Reader, value: JSON) -> Named:
-    named = read_extension(reader, value, "/chunk_key_encoding") or Named("default")
-    named = _always_understood(reader, named, "/chunk_key_encoding")
+    named = read_understood(reader, value, "/chunk_key_encoding", Named("default"))
     if named.name in {"default", "v2"}:
         separator = named.configuration.get("separator", "/")
         if separator not in ("/", "."):
@@ -357,69 +264,6 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], bound: dataty
         reader.report(problem_of(error, "/fill_value", spec))
         return default
     return value
-
-
-def _read_codecs(
-    reader: Reader, value: JSON, pointer: str, ndim: int, bound: datatypes.DataType | None
-) -> tuple[Named, ...]:
-    """Return a list of codecs, its older spellings put into the words of today."""
-    items = read_list(reader, value, pointer, _CODECS)
-    if not items:
-        reader.note(pointer, "no codecs, taken as little-endian bytes", _CODECS)
-        return (LITTLE,)
-    codecs: list[Named] = []
-    for index, item in enumerate(items):
-        place = join(pointer, index)
-        named = read_extension(reader, item, place)
-        if named is not None:
-            plain = {codec.name for codec in codecs} <= {"transpose", "reshape"}
-            codecs.append(_read_codec(reader, named, place, ndim, bound if plain else None))
-    return tuple(codecs) or (LITTLE,)
-
-
-def _read_codec(
-    reader: Reader, named: Named, pointer: str, ndim: int, bound: datatypes.DataType | None
-) -> Named:
-    if named.name == "endian":
-        reader.note(pointer, "'endian', the old name of 'bytes'", _CODECS)
-        named = Named("bytes", named.configuration, named.must_understand)
-    configuration = named.configuration
-    place = join(pointer, "configuration")
-    if named.name == "bytes" and "endian" not in configuration and bound is not None and _has_byte_order(bound):
-        reader.note(place, "no endian, taken as little", 'Zarr v3, "Bytes codec"')
-        configuration = {**configuration, "endian": "little"}
-    elif named.name == "transpose" and configuration.get("order") in ("C", "F"):
-        axes = range(ndim) if configuration["order"] == "C" else reversed(range(ndim))
-        reader.note(join(place, "order"), f"order {configuration['order']!r}, taken as a list", "Zarr v3.0")
-        configuration = {**configuration, "order": list(axes)}
-    elif named.name == "sharding_indexed":
-        configuration = _read_sharding(reader, configuration, place, ndim, bound)
-    return Named(named.name, configuration, named.must_understand)
-
-
-def _read_sharding(
-    reader: Reader, configuration: Mapping[str, JSON], pointer: str, ndim: int, bound: datatypes.DataType | None
-) -> dict[str, JSON]:
-    """Return the configuration of ``sharding_indexed``, with the codecs in it in the words of today."""
-    result = dict(configuration)
-    if "codecs" in configuration:
-        codecs = _read_codecs(reader, configuration["codecs"], join(pointer, "codecs"), ndim, bound)
-        result["codecs"] = [write_extension(codec) for codec in codecs]
-    if "index_codecs" not in configuration:
-        reader.note(join(pointer, "index_codecs"), "missing, taken as little-endian bytes and crc32c", _SHARDING)
-        result["index_codecs"] = [write_extension(LITTLE), write_extension(Named("crc32c"))]
-    else:
-        index = datatypes.bind(Named("uint64"))
-        place = join(pointer, "index_codecs")
-        codecs = _read_codecs(reader, configuration["index_codecs"], place, ndim + 1, index)
-        result["index_codecs"] = [write_extension(codec) for codec in codecs]
-    return result
-
-
-def _has_byte_order(bound: datatypes.DataType) -> bool:
-    if not bound.is_fixed_size:
-        return False
-    return byte_order_of(bound.dtype) is not None
 
 
 def _read_dimension_names(reader: Reader, value: JSON, shape: tuple[int, ...]) -> tuple[str | None, ...] | None:
@@ -518,7 +362,7 @@ def _check_fields(named: Named, within: tuple[str, ...]) -> None:
 
 def _write_fill_value(metadata: ArrayMetadata) -> JSON:
     if metadata.fill_value is not UNDEFINED:
-        return metadata.fill_value  # type: ignore[return-value]
+        return metadata.fill_value
     # v3 has no undefined fill value, and any value serves where none was promised
     try:
         bound = datatypes.bind(metadata.data_type)
@@ -540,7 +384,7 @@ def _write_codecs(metadata: ArrayMetadata) -> JSON:
 
 def _check_unknown(metadata: Metadata) -> None:
     for name, value in metadata.unknown.items():
-        if not _may_be_ignored(value):
+        if not may_be_ignored(value):
             raise _refuse(
                 f"member {name!r} is not defined there",
                 "drop it from `unknown`, or move it to the attributes",

@@ -1,0 +1,71 @@
+"""Extension points: a name, perhaps with a configuration, in the documents of Zarr v3.
+
+Spec: Zarr v3 core, "Extension definition".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from omnizarr.dialects.reading import Reader, join, read_object
+from omnizarr.model import JSON, Named
+
+SPEC: Final = 'Zarr v3, "Extension definition"'
+_MEMBERS = ("name", "configuration", "must_understand")
+
+
+def read_extension(reader: Reader, value: JSON, pointer: str) -> Named | None:
+    """Return an extension point's value: an object with a name, or just the name; None if it is neither."""
+    if isinstance(value, str) and value:
+        return Named(value)
+    if not isinstance(value, Mapping):
+        expected = "an object with a name, or a name"
+        reader.problem(pointer, "not an extension", found=value, expected=expected, spec=SPEC)
+        return None
+    name = value.get("name")
+    if not isinstance(name, str) or not name:
+        found = name if "name" in value else dict(value)
+        place = join(pointer, "name")
+        reader.problem(place, "an extension without a name", found=found, expected="a string", spec=SPEC)
+        return None
+    configuration: Mapping[str, JSON] = {}
+    if "configuration" in value:
+        configuration = read_object(reader, value["configuration"], join(pointer, "configuration"), SPEC)
+    must_understand = value.get("must_understand", True)
+    if not isinstance(must_understand, bool):
+        place = join(pointer, "must_understand")
+        reader.problem(place, "not a boolean", found=must_understand, expected="true or false", spec=SPEC)
+        must_understand = True
+    for member, content in value.items():
+        if member not in _MEMBERS and not may_be_ignored(content):
+            message = f"unknown member {member!r} in an extension"
+            expected = ", ".join(_MEMBERS)
+            reader.problem(join(pointer, member), message, found=content, expected=expected, spec=SPEC)
+    return Named(name, configuration, must_understand)
+
+
+def read_understood(reader: Reader, value: JSON, pointer: str, default: Named) -> Named:
+    """Return the value of an extension point that no reader may skip; `default` in place of what is none."""
+    named = read_extension(reader, value, pointer) or default
+    if not named.must_understand:
+        place = join(pointer, "must_understand")
+        expected = "true, or no such member"
+        reader.problem(place, "must_understand cannot be false here", found=False, expected=expected, spec=SPEC)
+        return Named(named.name, named.configuration)
+    return named
+
+
+def write_extension(named: Named) -> JSON:
+    """Return the object form of an extension, with no more members than needed."""
+    document: dict[str, JSON] = {"name": named.name}
+    if named.configuration:
+        document["configuration"] = named.configuration
+    if not named.must_understand:
+        document["must_understand"] = False
+    return document
+
+
+def may_be_ignored(value: JSON) -> bool:
+    """Whether a member that nobody knows says that nobody need know it."""
+    return isinstance(value, Mapping) and value.get("must_understand") is False
