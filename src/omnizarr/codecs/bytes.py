@@ -1,0 +1,240 @@
+"""The `bytes` codec: array to bytes. The elements in C order, each in the byte order that the configuration says.
+
+Names: v3 `bytes`, and `endian` in documents of 2022 and 2023. Configuration: ``endian`` is "little" or "big"; it
+may be absent for types of single bytes. Where it is absent for others, the data is little-endian, as zarr-python
+writes and reads it.
+
+Fields of a record that carry a byte order of their own keep it. Any byte but 0 is true. Agrees with: zarr-python,
+TensorStore, zarrs.
+
+Spec: Zarr v3, "Bytes codec"; zarr-extensions for the layout of each data type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from omnizarr.codecs import spans
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Source
+from omnizarr.datatypes.data_type import AnyDType
+from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, MetadataError
+
+_SPEC = 'Zarr v3, "Bytes codec"'
+_ORDERS = {"little": "<", "big": ">", None: "<"}
+# Chunks up to this size are fetched whole: finding out what to leave away takes longer.
+_SMALL = 64 * 1024
+# Offsets are counted in int64.
+_LARGEST = 2**63 - 1
+_LAST_CODE_POINT = 0x10FFFF
+# Types of ml_dtypes that fill a byte in part, and go wrong if the bits above, which mean nothing, are set.
+_LOW_BITS = {"float4_e2m1fn": 0x0F, "float6_e2m3fn": 0x3F, "float6_e3m2fn": 0x3F}
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """The memory of an array, in a stated byte order.
+
+    Attributes
+    ----------
+    decoded : ArraySpec
+    stored : numpy.dtype
+        The elements as they are stored.
+    carrier : numpy.dtype
+        The elements in memory, in types that NumPy can swap the bytes of.
+    nbytes : int
+        Size of the stored chunk.
+    is_plain : bool
+        Any bytes of the right size are the memory of the decoded array.
+    """
+
+    decoded: ArraySpec
+    stored: AnyDType
+    carrier: AnyDType
+    nbytes: int
+    is_plain: bool
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """The exact size, and that of an element."""
+        return BytesSpec(self.nbytes, max(1, self.stored.itemsize), self.nbytes)
+
+    def encode(self, array: AnyArray) -> Buffer:
+        """Return the bytes of `array`: a view of its memory if that has the right order already."""
+        if array.shape != self.decoded.shape:
+            raise CodecError("the array has the wrong shape", found=array.shape, expected=self.decoded.shape)
+        if self.nbytes == 0:
+            return b""
+        if array.dtype != self.decoded.dtype:
+            array = array.astype(self.decoded.dtype)
+        array = np.ascontiguousarray(array)
+        if self.carrier != self.decoded.dtype:
+            array = array.view(self.carrier)
+        if self.stored != self.carrier:
+            array = array.astype(self.stored)
+        return array.reshape(-1).view(np.uint8).data
+
+    def decode(self, data: Buffer) -> AnyArray:
+        """Return the array: a view of `data` if that has the right order already.
+
+        Raises
+        ------
+        ChunkSizeError
+            If `data` has another size than the array.
+        ChunkError
+            If it is text with numbers that are no Unicode code points.
+        """
+        if len(data) != self.nbytes:
+            raise _wrong_size(len(data), self.nbytes)
+        return self._from_stored(self._view(data))
+
+    def read(self, source: Source, selection: tuple[Any, ...], out: AnyArray) -> bool:
+        """Set ``out[...] = decoded[selection]``, and fetch only the runs of bytes that it needs.
+
+        Returns False if nothing is stored. A chunk that is too long is not noticed.
+        """
+        wanted = None if self.nbytes <= _SMALL else self._spans_of(selection)
+        if wanted is None:
+            values = source(None)
+            if values is None:
+                return False
+            if len(values[0]) != self.nbytes:
+                raise _wrong_size(len(values[0]), self.nbytes)
+            out[...] = self._from_stored(self._view(values[0])[selection])
+            return True
+        values = source(wanted)
+        if values is None:
+            return False
+        for (start, stop), value in zip(wanted, values, strict=True):
+            if len(value) != stop - start:
+                raise _wrong_size(start + len(value), self.nbytes)
+        # Memory that is never touched is never there: only the runs fetched take place.
+        chunk = np.empty(self.nbytes, np.uint8)
+        for (start, stop), value in zip(wanted, values, strict=True):
+            chunk[start:stop] = np.frombuffer(value, np.uint8)
+        out[...] = self._from_stored(self._view(chunk.data)[selection])
+        return True
+
+    def _view(self, data: Buffer) -> AnyArray:
+        """Return the chunk as it is stored."""
+        if self.nbytes == 0:
+            return np.zeros(self.decoded.shape, self.stored)
+        return np.ndarray(self.decoded.shape, self.stored, data)
+
+    def _from_stored(self, array: AnyArray) -> AnyArray:
+        """Return stored elements as they are in memory."""
+        if self.stored != self.carrier:
+            array = np.asarray(array).astype(self.carrier)
+        if self.carrier != self.decoded.dtype:
+            array = array.view(self.decoded.dtype)
+        return array if self.is_plain else _valid(array)
+
+    def _spans_of(self, selection: tuple[Any, ...]) -> Sequence[tuple[int, int]] | None:
+        """Return the runs of bytes that hold the selection, or None if the whole chunk had better be fetched."""
+        if self.nbytes > _LARGEST:
+            return None
+        runs = spans.of_selection(selection, self.decoded.shape, self.stored.itemsize)
+        return runs if 0 < spans.size_of(runs) <= self.nbytes // 2 else None
+
+
+def bind(configuration: Configuration, decoded: ArraySpec) -> Bytes:
+    """Return the codec for arrays like `decoded`.
+
+    Raises
+    ------
+    MetadataError
+        If ``endian`` is neither "little" nor "big", or there is more in the configuration.
+    CodecError
+        If the elements have no fixed size.
+    """
+    endian = _endian(configuration)
+    if not decoded.data_type.is_fixed_size:
+        raise CodecError(
+            "the elements have no fixed size",
+            found=f"data type {decoded.data_type.named.name!r}",
+            expected="a data type of fixed size",
+            remedy="use 'vlen-utf8' for strings, 'vlen-bytes' for bytes, or an object codec",
+            spec=_SPEC,
+        )
+    order = _ORDERS[endian]
+    dtype = decoded.dtype
+    carrier = _carrier(dtype, "=")
+    stored = _carrier(decoded.data_type.with_byte_order("<" if order == "<" else ">").dtype, order)
+    nbytes = math.prod(decoded.shape) * stored.itemsize
+    return Bytes(decoded, stored, carrier, nbytes, is_plain=stored == carrier == dtype and _any_bytes_are_valid(dtype))
+
+
+def _endian(configuration: Configuration) -> str | None:
+    unknown = set(configuration) - {"endian"}
+    if unknown:
+        raise MetadataError(
+            "the codec has a field that it does not know",
+            pointer=f"/configuration/{min(unknown)}",
+            found=sorted(unknown),
+            expected="endian",
+            spec=_SPEC,
+        )
+    endian = configuration.get("endian")
+    if endian is not None and endian not in ("little", "big"):
+        raise MetadataError(
+            "the byte order is not known",
+            pointer="/configuration/endian",
+            found=endian,
+            expected='"little" or "big"',
+            spec=_SPEC,
+        )
+    return endian
+
+
+def _carrier(dtype: AnyDType, order: str) -> AnyDType:
+    """Return `dtype` with unsigned integers in `order` instead of types that NumPy cannot swap (ml_dtypes)."""
+    if dtype.names is not None and dtype.fields is not None:
+        fields = [(name, _carrier(dtype.fields[name][0], order)) for name in dtype.names]
+        return np.dtype(fields)
+    if dtype.subdtype is not None:
+        return np.dtype((_carrier(dtype.base, order), dtype.shape))
+    if dtype.isbuiltin != 2 or dtype.itemsize == 1:
+        return dtype
+    if dtype.kind == "c" or dtype.name.endswith("complex32"):
+        part = f"{order}u{dtype.itemsize // 2}"
+        return np.dtype([("real", part), ("imag", part)])
+    return np.dtype(f"{order}u{dtype.itemsize}")
+
+
+def _any_bytes_are_valid(dtype: AnyDType) -> bool:
+    """Tell whether NumPy takes any bytes for elements of `dtype`."""
+    if dtype.names is not None and dtype.fields is not None:
+        return all(_any_bytes_are_valid(dtype.fields[name][0]) for name in dtype.names)
+    return dtype.base.kind not in "bU" and dtype.base.name not in _LOW_BITS
+
+
+def _valid(array: AnyArray) -> AnyArray:
+    """Return `array` with truth values 0 or 1, and unused bits 0; raise ChunkError if text holds no code points."""
+    dtype = array.dtype
+    if dtype.names is not None:
+        if not array.flags.writeable:
+            array = array.copy()
+        for name in dtype.names:
+            field = array[name]
+            if not _any_bytes_are_valid(field.dtype):
+                field[...] = _valid(field)
+        return array
+    if dtype.kind == "b":
+        octets = array.view(np.uint8)
+        return octets != 0 if octets.size and octets.max() > 1 else array
+    if dtype.name in _LOW_BITS:
+        return (array.view(np.uint8) & _LOW_BITS[dtype.name]).view(dtype)
+    if dtype.kind == "U" and array.size and dtype.itemsize:
+        points = np.ascontiguousarray(array).reshape(-1).view(f"{dtype.str[0]}u4")
+        if points.max() > _LAST_CODE_POINT:
+            found = f"{points.max():#x}"
+            raise ChunkError("text holds a number that is no code point", found=found, expected="at most 0x10ffff")
+    return array
+
+
+def _wrong_size(found: int, expected: int) -> ChunkSizeError:
+    return ChunkSizeError("the chunk has the wrong size", found=f"{found} bytes", expected=f"{expected} bytes")

@@ -1,0 +1,115 @@
+"""The `transpose` codec: array to array. The same elements with the axes in another order.
+
+Names: v3 `transpose`. Configuration: ``order`` is a permutation; axis ``i`` of the encoded array is axis
+``order[i]`` of the decoded one. "C" (leave) and "F" (reverse) are how documents of 2022 and 2023 say it.
+
+Nothing is copied here: both directions return views.
+
+Spec: Zarr v3, "Transpose codec".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.errors import MetadataError
+
+_SPEC = 'Zarr v3, "Transpose codec"'
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """Axes in another order.
+
+    Attributes
+    ----------
+    encoded : ArraySpec
+    order : tuple of int
+        Axis of the decoded array for each axis of the encoded one.
+    inverse : tuple of int
+    """
+
+    encoded: ArraySpec
+    order: tuple[int, ...]
+    inverse: tuple[int, ...]
+
+    def encode(self, array: AnyArray) -> AnyArray:
+        """Return a view of `array` with the axes in `order`."""
+        return array.transpose(self.order)
+
+    def decode(self, array: AnyArray) -> AnyArray:
+        """Return a view of `array` with the axes as they were."""
+        return array.transpose(self.inverse)
+
+    def map_selection(self, selection: tuple[Any, ...], array: AnyArray) -> tuple[tuple[Any, ...], AnyArray] | None:
+        """Return selection and array (result or value) as they look in the encoded array, the array as a view.
+
+        `selection` is a piece's `chunk_selection`. None is returned if `array` has not the axes of
+        ``decoded[selection]``.
+        """
+        mapped = [selection[axis] for axis in self.order]
+        scattered = [place for place, part in enumerate(mapped) if isinstance(part, np.ndarray)]
+        if len(scattered) > 1 and mapped[scattered[0]].ndim == 1:
+            return tuple(mapped), array  # single elements: the axes of the array are not those of the chunk
+        if array.ndim != len(mapped):
+            return None
+        if len(scattered) > 1:
+            _open_mesh(mapped, range(scattered[0], scattered[-1] + 1), self.encoded.shape)
+        return tuple(mapped), array.transpose(self.order)
+
+
+def _open_mesh(selection: list[Any], span: range, shape: Sequence[int]) -> None:
+    """Turn all parts in a span of axes into arrays as `numpy.ix_` makes them.
+
+    NumPy leaves the axes of a result in their place only if no slice stands between two arrays.
+    """
+    for axis in span:
+        part = selection[axis]
+        places = np.arange(*part.indices(shape[axis])) if isinstance(part, slice) else part
+        selection[axis] = places.reshape([-1 if other == axis else 1 for other in span])
+
+
+def bind(configuration: Configuration, decoded: ArraySpec) -> Transpose:
+    """Return the codec for arrays like `decoded`.
+
+    Raises
+    ------
+    MetadataError
+        If ``order`` is no permutation of the axes, or there is more in the configuration.
+    """
+    unknown = set(configuration) - {"order"}
+    if unknown:
+        raise MetadataError(
+            "the codec has a field that it does not know",
+            pointer=f"/configuration/{min(unknown)}",
+            found=sorted(unknown),
+            expected="order",
+            spec=_SPEC,
+        )
+    order = _permutation(configuration.get("order"), len(decoded.shape))
+    inverse = tuple(order.index(axis) for axis in range(len(order)))
+    encoded = replace(decoded, shape=tuple(decoded.shape[axis] for axis in order))
+    return Transpose(encoded, order, inverse)
+
+
+def _permutation(order: Any, ndim: int) -> tuple[int, ...]:
+    if order == "C":
+        return tuple(range(ndim))
+    if order == "F":
+        return tuple(reversed(range(ndim)))
+    is_list = isinstance(order, Sequence) and not isinstance(order, str)
+    # True == 1, but JSON's true is no axis.
+    if not is_list or any(type(axis) is not int for axis in order) or sorted(order) != list(range(ndim)):
+        raise MetadataError(
+            "the order is no permutation of the axes",
+            pointer="/configuration/order",
+            found=order,
+            expected=f"each of 0 to {ndim - 1} once" if ndim else "no axes: []",
+            spec=_SPEC,
+        )
+    return tuple(order)
