@@ -28,6 +28,7 @@
     ├── SelectionError (IndexError, ValueError)
     │   └── BoundsCheckError
     ├── ShapeError (ValueError)                   a value does not fit the selection
+    ├── ValueTypeError (TypeError, ValueError)    a value cannot become the array's data type
     ├── ReadOnlyError (PermissionError, ValueError)
     └── StoreError (OSError)
         ├── InvalidKeyError (ValueError)
@@ -259,6 +260,10 @@ class BoundsCheckError(SelectionError):
 
 class ShapeError(OmnizarrError, ValueError):
     """A value does not fit the selection that it is assigned to."""
+
+
+class ValueTypeError(OmnizarrError, TypeError, ValueError):
+    """A value cannot be converted to the data type of the array it is assigned to."""
 
 
 class ReadOnlyError(OmnizarrError, PermissionError, ValueError):

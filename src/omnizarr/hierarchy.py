@@ -19,6 +19,7 @@ from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects.contract import Dialect
 from omnizarr.errors import (
     ArrayNotFoundError,
+    ConsolidatedMetadataError,
     ContainsArrayError,
     ContainsGroupError,
     GroupNotFoundError,
@@ -27,7 +28,7 @@ from omnizarr.errors import (
     OmnizarrError,
     ReadOnlyError,
 )
-from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Problem, strict
 from omnizarr.stores.base import Store
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
@@ -145,9 +146,15 @@ def load(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | Non
     if not found:
         return None
     try:
-        return dialect.load(found, strict)
+        return dialect.load(found, _strict_beside_consolidated)
     except OmnizarrError as error:
         raise error.add(store=str(where.store), path=where.path)
+
+
+def _strict_beside_consolidated(problem: Problem) -> None:
+    """Raise the problem, unless it lies in copies of other nodes: who uses these has them checked."""
+    if not issubclass(problem.kind, ConsolidatedMetadataError):
+        raise problem.error()
 
 
 def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | None:

@@ -1,0 +1,856 @@
+"""Arrays: NumPy's ways of reading and writing what lies in chunks in a store."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.lib.recfunctions import repack_fields
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from omnizarr import datatypes, engine, grids, hierarchy, indexing, info, resizing
+from omnizarr.assignment import converted_value, write_values
+from omnizarr.attributes import Attributes, Attrs, to_json
+from omnizarr.codecs import registry, values
+from omnizarr.codecs.contract import ChunkPolicy
+from omnizarr.codecs.values import CodecValue
+from omnizarr.consolidated import Snapshot
+from omnizarr.engine import Binding
+from omnizarr.errors import (
+    MetadataError,
+    OmnizarrError,
+    ReadOnlyError,
+    SelectionError,
+    ShapeError,
+    UnknownCodecError,
+)
+from omnizarr.grids import Grid
+from omnizarr.hierarchy import StorePath
+from omnizarr.indexing import Plan
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named
+from omnizarr.settings import config as settings
+from omnizarr.stores import Store, resolve
+
+AnyArray: TypeAlias = NDArray[Any]
+Fields: TypeAlias = "str | list[str] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayConfig:
+    """How an array behaves while it is open; nothing of this is stored.
+
+    Parameters
+    ----------
+    order : {"C", "F"}
+        Memory layout of results.
+    write_empty_chunks : bool
+        Store chunks that hold nothing but the fill value.
+    missing : {"fill", "error"}
+        What reading a chunk that is not stored means.
+    allow_pickle : bool
+        Let pickled objects be read, which can run any code.
+    concurrency : int, optional
+        Chunks in flight at a time; None: what suits the machine.
+    """
+
+    order: Literal["C", "F"] = field(default_factory=lambda: settings.get("array.order"))
+    write_empty_chunks: bool = field(default_factory=lambda: settings.get("array.write_empty_chunks"))
+    missing: Literal["fill", "error"] = field(
+        default_factory=lambda: "fill" if settings.get("array.read_missing_chunks") else "error"
+    )
+    allow_pickle: bool = False
+    concurrency: int | None = field(default_factory=lambda: settings.get("concurrency"))
+
+    @classmethod
+    def of(cls, config: ArrayConfig | Mapping[str, Any] | None = None, **more: Any) -> ArrayConfig:
+        """Return the configuration that a mapping and keywords (None: not said) ask for.
+
+        Raises TypeError for a name that is none.
+        """
+        if isinstance(config, ArrayConfig):
+            base = config
+            changes: dict[str, Any] = {}
+        else:
+            base = cls()
+            changes = dict(config or {})
+        if "read_missing_chunks" in changes:  # zarr-python's name
+            changes["missing"] = "fill" if changes.pop("read_missing_chunks") else "error"
+        changes.update({name: value for name, value in more.items() if value is not None})
+        result = replace(base, **changes)
+        if result.missing not in {"fill", "error"}:
+            raise ValueError(f"missing={result.missing!r}: expected 'fill' or 'error'")
+        if result.order not in {"C", "F"}:
+            raise ValueError(f"order={result.order!r}: expected 'C' or 'F'")
+        return result
+
+    @property
+    def policy(self) -> ChunkPolicy:
+        """The part that concerns chunks."""
+        return ChunkPolicy(self.write_empty_chunks, self.missing, self.allow_pickle)
+
+
+class AppendedShape(tuple[int, ...]):
+    """What `Array.append` returns: the new shape, and as `region` where the appended block landed."""
+
+    region: tuple[slice, ...]
+
+    def __new__(cls, shape: tuple[int, ...], region: tuple[slice, ...]) -> Self:
+        """Return the shape with its region."""
+        self = super().__new__(cls, shape)
+        self.region = region
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AppendedShape, (tuple(self), self.region)
+
+
+class Array:
+    """An array in a store, read and written by selections.
+
+    Made by `omnizarr.open_array`, `omnizarr.create_array` and groups. It may be used by many threads at
+    once, and pickles to another process.
+
+    An array that names a codec or data type that nobody here knows opens too, and shows
+    its metadata and attributes; the error comes when its data is touched.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import omnizarr
+    >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+    >>> array[1:, ::-2]
+    array([[ 7,  5],
+           [11,  9]])
+    >>> array[0, 0] = 100
+    >>> array
+    <Array / (3, 4) int64 memory>
+    """
+
+    __slots__ = ("_binding", "_config", "_metadata", "_snapshot", "_where")
+
+    def __init__(
+        self,
+        store_path: StorePath,
+        metadata: ArrayMetadata,
+        config: ArrayConfig | None = None,
+        snapshot: Snapshot | None = None,
+    ) -> None:
+        self._where = store_path
+        self._metadata = metadata
+        self._config = config or ArrayConfig()
+        self._snapshot = snapshot
+        self._binding: Binding | None = None
+
+    @classmethod
+    def open(cls, store: Any, *, config: ArrayConfig | Mapping[str, Any] | None = None) -> Array:
+        """Return the array at a store, a `StorePath`, a path or a URL. Raises ArrayNotFoundError."""
+        where = store if isinstance(store, StorePath) else StorePath(*resolve(store))
+        return cls(where, hierarchy.open_array(where), ArrayConfig.of(config))
+
+    @classmethod
+    def from_dict(cls, store_path: StorePath, data: Mapping[str, JSON]) -> Array:
+        """Return the array that a document describes (``zarr.json``, or ``.zarray``), whether or not it is stored.
+
+        Raises MetadataError.
+        """
+        for dialect in hierarchy.dialects_for(data.get("zarr_format")):  # type: ignore[arg-type]
+            for name in dialect.documents(""):
+                metadata = hierarchy.load(store_path, dialect, {name: data})
+                if isinstance(metadata, ArrayMetadata):
+                    return cls(store_path, metadata)
+        raise MetadataError("the document describes no array", found=dict(data))
+
+    # -- what it is ---------------------------------------------------------------
+
+    @property
+    def store_path(self) -> StorePath:
+        """Where it is: store and path."""
+        return self._where
+
+    @property
+    def store(self) -> Store:
+        """The store it is in."""
+        return self._where.store
+
+    @property
+    def path(self) -> str:
+        """Path within the store, without a leading slash."""
+        return self._where.path
+
+    @property
+    def name(self) -> str:
+        """Path with a leading slash."""
+        return f"/{self._where.path}"
+
+    @property
+    def basename(self) -> str:
+        """Last part of the path."""
+        return self._where.name
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it refuses to be written."""
+        return self._where.store.read_only
+
+    @property
+    def metadata(self) -> ArrayMetadata:
+        """What its documents say, in the words of Zarr v3."""
+        return self._metadata
+
+    @property
+    def config(self) -> ArrayConfig:
+        """How it behaves while it is open."""
+        return self._config
+
+    @property
+    def zarr_format(self) -> int | str:
+        """The format it is stored in: 2, 3."""
+        return hierarchy.dialect_named(self._metadata.dialect).zarr_format
+
+    def documents(self) -> dict[str, JSON]:
+        """Return its documents as they are stored, by name: ``{"zarr.json": {...}}``."""
+        return dict(hierarchy.dialect_named(self._metadata.dialect).dump(self._metadata))
+
+    @property
+    def attrs(self) -> Attributes:
+        """Its attributes; changes are stored at once."""
+        return Attributes(lambda: self._metadata.attributes, self._change_attributes, self.refresh)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each dimension; assigning resizes."""
+        return self._metadata.shape
+
+    @shape.setter
+    def shape(self, shape: int | tuple[int, ...]) -> None:
+        self.resize(shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._metadata.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self._metadata.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy data type of the elements in memory. Raises UnknownDataTypeError."""
+        if self._binding is not None:
+            return self._binding.spec.dtype
+        try:
+            return datatypes.bind(self._metadata.data_type, self._metadata.byte_order).dtype
+        except OmnizarrError as error:
+            raise error.add(store=str(self.store), path=self.path)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the elements take in memory (references, where they are objects)."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def fill_value(self) -> Any:
+        """Value of elements that were never written; None if the document leaves it undefined."""
+        if self._metadata.fill_value is UNDEFINED:
+            return None
+        try:
+            data_type = datatypes.bind(self._metadata.data_type, self._metadata.byte_order)
+            return data_type.fill_from_json(self._metadata.fill_value)
+        except OmnizarrError as error:
+            raise error.add(store=str(self.store), path=self.path)
+
+    @property
+    def order(self) -> Literal["C", "F"]:
+        """Memory layout of results: for Zarr v2, that of the stored chunks."""
+        first = self._metadata.codecs[0] if self._metadata.codecs else None
+        if self._metadata.dialect == "v2":
+            return "F" if first is not None and first.name == "transpose" else "C"
+        return self._config.order
+
+    @property
+    def dimension_names(self) -> tuple[str | None, ...] | None:
+        """Names of the dimensions, if they have any."""
+        return self._metadata.dimension_names
+
+    # -- chunks and codecs ---------------------------------------------------------------
+
+    @property
+    def _grid(self) -> Grid:
+        if self._binding is not None:
+            return self._binding.grid
+        return grids.bind(self._metadata.chunk_grid, self._metadata.shape)
+
+    @property
+    def chunks(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
+        """Shape of a chunk (with shards: of an inner chunk); per dimension all lengths, if chunks differ."""
+        inner = _inner_chunk_shape(self._metadata.codecs)
+        if inner is not None:
+            return inner
+        chunk_shape = self._grid.chunk_shape
+        return self.write_chunk_sizes if chunk_shape is None else chunk_shape
+
+    @property
+    def shards(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...] | None:
+        """Shape of a shard; None if chunks are stored one by one."""
+        if _inner_chunk_shape(self._metadata.codecs) is None:
+            return None
+        chunk_shape = self._grid.chunk_shape
+        return self.write_chunk_sizes if chunk_shape is None else chunk_shape
+
+    @property
+    def write_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """Lengths of what is stored under one key (chunks, or shards), per dimension, cut at the array's edge."""
+        return tuple(_sizes(axis, None) for axis in self._grid.axes)
+
+    @property
+    def read_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """Lengths of what can be read by itself (chunks, or inner chunks), per dimension, cut at the array's edge."""
+        inner = _inner_chunk_shape(self._metadata.codecs) or (None,) * self.ndim
+        return tuple(_sizes(axis, length) for axis, length in zip(self._grid.axes, inner, strict=True))
+
+    @property
+    def cdata_shape(self) -> tuple[int, ...]:
+        """Number of chunks (inner chunks, with shards) along each dimension."""
+        inner = _inner_chunk_shape(self._metadata.codecs)
+        if inner is None:
+            return self._grid.grid_shape
+        return tuple(-(-length // chunk) for length, chunk in zip(self.shape, inner, strict=True))
+
+    @property
+    def nchunks(self) -> int:
+        """Number of chunks (inner chunks, with shards)."""
+        return math.prod(self.cdata_shape)
+
+    @property
+    def nchunks_initialized(self) -> int:
+        """Number of chunks that are stored; with shards, a stored shard counts as all its chunks."""
+        inner = _inner_chunk_shape(self._metadata.codecs)
+        shard = self._grid.chunk_shape
+        stored = info.count_stored(self._where, self._metadata)
+        if inner is None or shard is None:
+            return stored
+        return stored * math.prod(outer // part for outer, part in zip(shard, inner, strict=True))
+
+    def nbytes_stored(self) -> int:
+        """Return the bytes that the store holds for the array, documents included."""
+        return info.stored_bytes(self._where)
+
+    @property
+    def filters(self) -> tuple[CodecValue, ...]:
+        """Array to array codecs."""
+        return tuple(map(values.value_of, _split(self._metadata.codecs)[0]))
+
+    @property
+    def serializer(self) -> CodecValue | None:
+        """The array to bytes codec (with shards: that of the inner chunks); None if nobody knows which it is."""
+        serializer = _split(self._metadata.codecs)[1]
+        return None if serializer is None else values.value_of(serializer)
+
+    @property
+    def compressors(self) -> tuple[CodecValue, ...]:
+        """Bytes to bytes codecs."""
+        return tuple(map(values.value_of, _split(self._metadata.codecs)[2]))
+
+    @property
+    def compressor(self) -> CodecValue | None:
+        """The last of `compressors`; None if there is none. (Zarr v2 has one.)"""
+        compressors = self.compressors
+        return compressors[-1] if compressors else None
+
+    @property
+    def info(self) -> info.ArrayInfo:
+        """What it is, as a card to be printed."""
+        return info.of_array(self)
+
+    def info_complete(self) -> info.ArrayInfo:
+        """Return the card with what must be counted: chunks that are stored, and their bytes."""
+        return info.of_array(self, complete=True)
+
+    # -- reading -------------------------------------------------------------------
+
+    def _bind(self) -> Binding:
+        """Look up, once, all that moving chunks needs."""
+        metadata = self._metadata
+        prefix = hierarchy.dialect_named(metadata.dialect).chunk_prefix(self._where.path)
+        binding = engine.bind(metadata, self._where.store, prefix, self._config.policy, self._where.path)
+        self._binding = binding
+        return binding
+
+    def __getitem__(self, selection: Any) -> Any:
+        """Return the selected elements as a NumPy array or scalar.
+
+        Selections mean what they mean in NumPy: integers, slices with any step, Ellipsis, newaxis,
+        masks, integer arrays for all dimensions. One integer array or mask beside slices selects along
+        its axis; several beside slices are refused (`oindex` and `vindex` say which is meant). Names select fields.
+
+        Raises
+        ------
+        SelectionError
+            If the selection makes no sense.
+        ChunkError
+            If a stored chunk is broken.
+        ChunkNotFoundError
+            If a chunk is missing and the array was opened with ``missing="error"``.
+        """
+        binding = self._binding or self._bind()
+        if binding.spec.dtype.names is not None:
+            fields, selection = indexing.pop_fields(selection)
+            if fields is not None:
+                return self._get(indexing.plan, selection, None, fields)
+        try:
+            plan = indexing.plan(selection, binding.grid)
+        except SelectionError as error:
+            raise error.add(store=str(self.store), path=self.path)
+        out = np.empty(plan.buffer_shape, binding.spec.dtype, self.order)
+        engine.read(binding, plan, out, self._config.concurrency)
+        if plan.shape != plan.buffer_shape:
+            out = out.reshape(plan.shape)
+        return out if plan.shape else out[()]
+
+    def _get(
+        self, planner: Callable[[Any, Grid], Plan], selection: Any, out: AnyArray | None, fields: Fields
+    ) -> Any:
+        binding = self._binding or self._bind()
+        plan = self._plan(planner, selection, binding)
+        dtype = binding.spec.dtype
+        if fields is None and out is not None and out.dtype == dtype and out.shape == plan.shape:
+            view = _as_buffer(out, plan)
+            if view is not None:
+                engine.read(binding, plan, view, self._config.concurrency)
+                return out
+        buffer = np.empty(plan.buffer_shape, dtype, self.order)
+        engine.read(binding, plan, buffer, self._config.concurrency)
+        result = buffer.reshape(plan.shape)
+        if fields is not None:
+            result = _select_fields(result, fields)
+        if out is None:
+            return result if plan.shape else result[()]
+        if out.shape != plan.shape:
+            raise ShapeError("out has another shape than the selection", found=out.shape, expected=plan.shape)
+        np.copyto(out, result, casting="same_kind")
+        return out
+
+    def _plan(self, planner: Callable[[Any, Grid], Plan], selection: Any, binding: Binding) -> Plan:
+        try:
+            return planner(selection, binding.grid)
+        except SelectionError as error:
+            raise error.add(store=str(self.store), path=self.path)
+
+    def get_basic_selection(
+        self, selection: Any = Ellipsis, *, out: AnyArray | None = None, prototype: Any = None, fields: Fields = None
+    ) -> Any:
+        """Return what integers and slices select.
+
+        Parameters
+        ----------
+        selection : int, slice, Ellipsis, newaxis, or tuple of these
+        out : numpy.ndarray, optional
+            Filled and returned; of the selection's shape.
+        prototype : object
+            Without effect; a keyword of zarr-python.
+        fields : str or list of str, optional
+            Fields of a structured data type.
+        """
+        return self._get(indexing.basic, selection, out, fields)
+
+    def get_orthogonal_selection(
+        self, selection: Any, *, out: AnyArray | None = None, prototype: Any = None, fields: Fields = None
+    ) -> Any:
+        """Return what one selector per dimension selects, each independently; keywords as `get_basic_selection`."""
+        return self._get(indexing.orthogonal, selection, out, fields)
+
+    def get_coordinate_selection(
+        self, selection: Any, *, out: AnyArray | None = None, prototype: Any = None, fields: Fields = None
+    ) -> Any:
+        """Return the elements at coordinates, one array per dimension; keywords as `get_basic_selection`."""
+        return self._get(indexing.coordinate, selection, out, fields)
+
+    def get_mask_selection(
+        self, mask: Any, *, out: AnyArray | None = None, prototype: Any = None, fields: Fields = None
+    ) -> Any:
+        """Return the elements where a mask of the array's shape is true; keywords as `get_basic_selection`."""
+        return self._get(indexing.mask, mask, out, fields)
+
+    def get_block_selection(
+        self, selection: Any, *, out: AnyArray | None = None, prototype: Any = None, fields: Fields = None
+    ) -> Any:
+        """Return whole chunks, selected by their coordinates; keywords as `get_basic_selection`."""
+        return self._get(indexing.block, selection, out, fields)
+
+    @property
+    def oindex(self) -> Indexer:
+        """Orthogonal selections: ``array.oindex[[0, 2], :, mask]``, to get and to set."""
+        return Indexer(self, indexing.orthogonal)
+
+    @property
+    def vindex(self) -> Indexer:
+        """Selections of single elements: ``array.vindex[[0, 2], [1, 1]]``, or by a mask, to get and to set."""
+        return Indexer(self, _points)
+
+    @property
+    def blocks(self) -> Indexer:
+        """Selections of whole chunks: ``array.blocks[0, 1:]``, to get and to set."""
+        return Indexer(self, indexing.block)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
+        if copy is False:
+            raise ValueError("the elements must be copied out of the store; `copy=False` cannot be had")
+        result = np.asarray(self[...])
+        return result if dtype is None else result.astype(dtype, copy=False)
+
+    def astype(self, dtype: DTypeLike) -> AsType:
+        """Return a view that reads the elements as another data type."""
+        return AsType(self, np.dtype(dtype))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without dimensions")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate along the first dimension, reading each chunk once."""
+        if not self.shape:
+            raise TypeError("iteration over an array without dimensions")
+        return self._rows()
+
+    def _rows(self) -> Iterator[Any]:
+        start = 0
+        for length in self.read_chunk_sizes[0]:
+            yield from self[start : start + length]
+            start += length
+
+    # -- writing -------------------------------------------------------------------
+
+    def __setitem__(self, selection: Any, value: ArrayLike) -> None:
+        """Store elements; selections as for reading, `value` is broadcast as NumPy does.
+
+        What is refused (shape, type, selection) has written nothing.
+
+        Raises
+        ------
+        ReadOnlyError
+        SelectionError
+        ShapeError
+            If `value` cannot be broadcast to the selection.
+        ValueTypeError
+            If `value` cannot be converted to the array's data type.
+        """
+        fields: Fields = None
+        if (self._binding or self._bind()).spec.dtype.names is not None:
+            fields, selection = indexing.pop_fields(selection)
+        self._set(indexing.plan, selection, value, fields)
+
+    def _set(self, planner: Callable[[Any, Grid], Plan], selection: Any, value: Any, fields: Fields) -> None:
+        if self.read_only:
+            raise ReadOnlyError("the array is read-only", store=str(self.store), path=self.path)
+        binding = self._binding or self._bind()
+        plan = self._plan(planner, selection, binding)
+        if fields is not None:
+            self._set_fields(binding, plan, value, fields)
+            return
+        write_values(binding, plan, value, self._config.concurrency)
+
+    def _set_fields(self, binding: Binding, plan: Plan, value: Any, fields: Fields) -> None:
+        """Change some fields of elements: read them, change them, write them, no other doing so in between."""
+        dtype = _fields_dtype(binding.spec.dtype, fields)
+        converted = converted_value(value, dtype, plan.shape, binding)
+        with self._where.lock():
+            elements = np.empty(plan.buffer_shape, binding.spec.dtype)
+            engine.read(binding, plan, elements, self._config.concurrency)
+            shaped = elements.reshape(plan.shape)
+            if isinstance(fields, str):
+                shaped[fields] = converted
+            else:
+                for name in fields or ():
+                    shaped[name] = converted[name] if dtype.names is not None else converted
+            engine.write(binding, plan, elements, self._config.concurrency)
+
+    def set_basic_selection(
+        self, selection: Any, value: ArrayLike, *, fields: Fields = None, prototype: Any = None
+    ) -> None:
+        """Store elements that integers and slices select; see `__setitem__`."""
+        self._set(indexing.basic, selection, value, fields)
+
+    def set_orthogonal_selection(
+        self, selection: Any, value: ArrayLike, *, fields: Fields = None, prototype: Any = None
+    ) -> None:
+        """Store elements that one selector per dimension selects; see `__setitem__`."""
+        self._set(indexing.orthogonal, selection, value, fields)
+
+    def set_coordinate_selection(
+        self, selection: Any, value: ArrayLike, *, fields: Fields = None, prototype: Any = None
+    ) -> None:
+        """Store elements at coordinates; see `__setitem__`."""
+        self._set(indexing.coordinate, selection, value, fields)
+
+    def set_mask_selection(self, mask: Any, value: ArrayLike, *, fields: Fields = None, prototype: Any = None) -> None:
+        """Store elements where a mask is true; see `__setitem__`."""
+        self._set(indexing.mask, mask, value, fields)
+
+    def set_block_selection(
+        self, selection: Any, value: ArrayLike, *, fields: Fields = None, prototype: Any = None
+    ) -> None:
+        """Store whole chunks; see `__setitem__`."""
+        self._set(indexing.block, selection, value, fields)
+
+    def resize(self, *shape: int | tuple[int, ...]) -> None:
+        """Change the shape; elements keep their coordinates.
+
+        New elements have the fill value. Elements that are cut off are gone, also when the array grows again: their
+        chunks are deleted, and the part of a kept chunk that lies outside is set to the fill value.
+
+        Parameters
+        ----------
+        *shape : int or tuple of int
+            As many lengths as there are dimensions.
+        """
+        lengths: Any = shape[0] if len(shape) == 1 else shape
+        metadata = resizing.resize(self._where, lengths, self._config.policy)
+        self._adopt(metadata)
+
+    def append(self, data: ArrayLike, axis: int = 0) -> AppendedShape:
+        """Add elements at the end of a dimension.
+
+        Of many who append at the same time, each adds its block behind that of another: none is lost.
+
+        Parameters
+        ----------
+        data : array_like
+            Of the array's shape, but for the dimension along which it is appended.
+        axis : int
+
+        Returns
+        -------
+        tuple of int
+            The new shape. Its attribute ``region`` is the selection where `data` landed.
+
+        Raises
+        ------
+        ShapeError
+            If `data` does not fit.
+        """
+        metadata, region = resizing.append(
+            self._where, data, axis, self._config.policy, self._config.concurrency
+        )
+        self._adopt(metadata)
+        return AppendedShape(metadata.shape, region)
+
+    # -- metadata ------------------------------------------------------------------
+
+    def update_attributes(self, new_attributes: Mapping[str, Any]) -> Array:
+        """Set several attributes in one atomic change; return the array."""
+        self.attrs.update(to_json(new_attributes))
+        return self
+
+    def refresh(self) -> None:
+        """Read the documents again: others may have resized the array or changed its attributes."""
+        self._adopt(hierarchy.open_array(self._where), is_ours=False)
+
+    def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> Array:
+        """Return the same array, behaving otherwise: ``array.with_config({"missing": "error"})``."""
+        changed = config if isinstance(config, ArrayConfig) else ArrayConfig.of(self._config, **config)
+        return Array(self._where, self._metadata, changed, self._snapshot)
+
+    def _change_attributes(self, change: Callable[[Attrs], Attrs]) -> None:
+        self._adopt(
+            hierarchy.update(
+                self._where,
+                ArrayMetadata,
+                lambda metadata: replace(metadata, attributes=change(dict(metadata.attributes))),
+            )
+        )
+
+    def _adopt(self, metadata: ArrayMetadata, *, is_ours: bool = True) -> None:
+        """Take over what the documents say now."""
+        same = replace(metadata, attributes={}) == replace(self._metadata, attributes={})
+        self._metadata = metadata
+        if not same:
+            self._binding = None
+        if is_ours and self._snapshot is not None:
+            self._snapshot.refresh([self._where.path])
+
+    # -- Python's ways -------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"<Array {self.name} {self.shape} {info.type_name(self._metadata)} {info.store_name(self.store)}>"
+
+    def _repr_html_(self) -> str | None:
+        return info.html_of(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Array):
+            return NotImplemented
+        return self._where == other._where and self._metadata == other._metadata
+
+    def __hash__(self) -> int:
+        return hash((Array, self._where.path))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Array, (self._where, self._metadata, self._config, self._snapshot)
+
+    def __dask_tokenize__(self) -> object:
+        return "omnizarr.Array", info.identity(self.store), self.path, repr(self._metadata)
+
+
+class Indexer:
+    """A way of selecting, with brackets: ``array.oindex[...]``."""
+
+    __slots__ = ("_array", "_planner")
+
+    def __init__(self, array: Array, planner: Callable[[Any, Grid], Plan]) -> None:
+        self._array = array
+        self._planner = planner
+
+    def __getitem__(self, selection: Any) -> Any:
+        fields, selection = indexing.pop_fields(selection)
+        return self._array._get(self._planner, selection, None, fields)  # noqa: SLF001 - a part of Array
+
+    def __setitem__(self, selection: Any, value: ArrayLike) -> None:
+        fields, selection = indexing.pop_fields(selection)
+        self._array._set(self._planner, selection, value, fields)  # noqa: SLF001 - a part of Array
+
+
+class AsType:
+    """An array that is read as another data type."""
+
+    def __init__(self, array: Array, dtype: np.dtype[Any]) -> None:
+        self._array = array
+        self.dtype = dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each dimension."""
+        return self._array.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self._array.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._array.size
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, selection: Any) -> Any:
+        """Return the selected elements, converted."""
+        result = np.asarray(self._array[selection]).astype(self.dtype)
+        return result if result.ndim else result[()]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (np.asarray(item).astype(self.dtype) for item in self._array)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
+        return self._array.__array__(self.dtype, copy).astype(dtype or self.dtype, copy=False)
+
+    def __repr__(self) -> str:
+        return f"<{self._array!r} as {self.dtype}>"
+
+
+# -- selections ------------------------------------------------------------------
+
+
+def _as_buffer(out: AnyArray, plan: Plan) -> AnyArray | None:
+    """Return `out` in the shape of the plan's buffer, if no copy is needed for that."""
+    if plan.shape == plan.buffer_shape:
+        return out
+    view = out.reshape(plan.buffer_shape)
+    return view if np.shares_memory(view, out) else None
+
+
+def _select_fields(elements: AnyArray, fields: Fields) -> AnyArray:
+    _fields_dtype(elements.dtype, fields)
+    if isinstance(fields, str):
+        return np.ascontiguousarray(elements[fields]).reshape(elements[fields].shape)
+    return repack_fields(elements[fields])  # type: ignore[no-any-return]
+
+
+def _fields_dtype(dtype: np.dtype[Any], fields: Fields) -> np.dtype[Any]:
+    """Return the data type of some fields. Raises SelectionError if there are none such."""
+    wanted = [fields] if isinstance(fields, str) else list(fields or ())
+    for name in wanted:
+        if name not in (dtype.names or ()):
+            raise SelectionError(
+                "there is no such field",
+                found=repr(name),
+                expected=f"one of {', '.join(dtype.names)}" if dtype.names else "no field: the type has none",
+            )
+    if isinstance(fields, str):
+        return dtype[fields]
+    return np.dtype([(name, dtype[name]) for name in wanted])
+
+
+def _points(selection: Any, grid: Grid) -> Plan:
+    """Plan what stands between the brackets of ``array.vindex[...]``: coordinates, or a mask."""
+    items = selection if isinstance(selection, tuple) else (selection,)
+    if len(items) == 1:
+        only = np.asarray(items[0])
+        if only.dtype == np.bool_ and only.ndim == len(grid.shape):
+            return indexing.mask(only, grid)
+    return indexing.coordinate(selection, grid)
+
+
+# -- codecs ------------------------------------------------------------------------
+
+
+def _sharding(codecs: tuple[Named, ...]) -> tuple[int, Named] | None:
+    for position, codec in enumerate(codecs):
+        if codec.name == "sharding_indexed":
+            return position, codec
+        if codec.name != "transpose":
+            return None
+    return None
+
+
+def _inner_chunk_shape(codecs: tuple[Named, ...]) -> tuple[int, ...] | None:
+    """Return the shape of inner chunks as the array's axes go; None without shards."""
+    found = _sharding(codecs)
+    if found is None:
+        return None
+    position, codec = found
+    lengths: Any = codec.configuration.get("chunk_shape")
+    if not isinstance(lengths, (list, tuple)):
+        return None
+    for transpose in reversed(codecs[:position]):
+        order: Any = transpose.configuration.get("order", ())
+        # Encoded axis i is decoded axis order[i].
+        lengths = [lengths[list(order).index(axis)] for axis in range(len(lengths))]
+    return tuple(lengths)
+
+
+def _split(codecs: tuple[Named, ...]) -> tuple[tuple[Named, ...], Named | None, tuple[Named, ...]]:
+    """Return the three kinds of codecs; of a shard, those of its inner chunks."""
+    if len(codecs) == 1 and codecs[0].name == "sharding_indexed":
+        inner: Any = codecs[0].configuration.get("codecs")
+        if isinstance(inner, (list, tuple)):
+            codecs = tuple(values.named(codec) for codec in inner)
+    at = next((i for i, codec in enumerate(codecs) if _kind(codec) == "array to bytes"), None)
+    if at is None:
+        return codecs, None, ()
+    return codecs[:at], codecs[at], codecs[at + 1 :]
+
+
+def _kind(codec: Named) -> str:
+    try:
+        return registry.find(codec.name).kind
+    except (UnknownCodecError, ImportError):
+        return "unknown"
+
+
+def _sizes(axis: grids.Axis, inner: int | None) -> tuple[int, ...]:
+    """Return the lengths of chunks along one dimension, each divided into inner chunks, cut at the array's edge."""
+    sizes = []
+    for number in range(axis.count):
+        start, size = axis.chunk(number)
+        visible = min(size, axis.length - start)
+        step = inner or size
+        sizes += [min(step, visible - at) for at in range(0, visible, step)]
+    return tuple(sizes)

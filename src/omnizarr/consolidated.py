@@ -1,0 +1,264 @@
+"""Consolidated metadata of a group: reading it, writing it, keeping it current, checking it.
+
+A group opened from consolidated metadata takes what lies below from there. Whatever is
+then changed through it is changed in the documents first and in the copies next (`Snapshot.refresh`), so that they do
+not grow stale by our own doing. `differences` finds out whether somebody else's did.
+
+Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from omnizarr import hierarchy
+from omnizarr.dialects import DIALECTS, documents
+from omnizarr.dialects.contract import Dialect
+from omnizarr.errors import ConsolidatedMetadataError, OmnizarrError
+from omnizarr.hierarchy import Documents, StorePath
+from omnizarr.model import GroupMetadata, Metadata, strict
+
+Nodes = Mapping[str, Documents]
+
+
+class Snapshot:
+    """The nodes below a group, as its consolidated metadata has them.
+
+    Shared by all nodes that were reached through the group.
+
+    Parameters
+    ----------
+    root : StorePath
+        Of the group.
+    name : str, optional
+        Key of the document that holds the copies, where it is not the usual one.
+    nodes : mapping, optional
+        Documents by path below the group, not yet parsed; read when first needed if left out.
+    """
+
+    def __init__(self, root: StorePath, name: str | None = None, nodes: Nodes | None = None) -> None:
+        self.root = root
+        self.name = name
+        self._nodes = nodes
+
+    @property
+    def nodes(self) -> Nodes:
+        """Documents by path below the group."""
+        if self._nodes is None:
+            self._nodes = read(self.root, self.name) or {}
+        return self._nodes
+
+    def children(self, path: str) -> list[str]:
+        """Return the names of the nodes right below `path`, sorted."""
+        prefix = self._below(path)
+        names = {at[len(prefix) :].partition("/")[0] for at in self.nodes if at.startswith(prefix) and at != prefix}
+        return sorted(name for name in names if name)
+
+    def load(self, path: str) -> Metadata | None:
+        """Return the node at `path`; None if it is not among the copies. Raises MetadataError if its copy is broken."""
+        relative = self._relative(path)
+        found = self.nodes.get(relative)
+        where = StorePath(self.root.store, path)
+        if found is None:
+            dialect = DIALECTS[0].name
+            return GroupMetadata(dialect=dialect, implicit=True) if self.children(path) else None
+        for dialect in DIALECTS:
+            metadata = hierarchy.load(where, dialect, found)
+            if metadata is not None:
+                return metadata
+        return None
+
+    def refresh(self, paths: Iterable[str]) -> None:
+        """Bring the copies of the nodes at `paths` (and below, where one has gone) up to date, here and in the store."""
+        with self.root.lock():
+            nodes = read(self.root, self.name)
+            if nodes is None:
+                return  # somebody has taken the consolidated metadata away
+            changed = dict(nodes)
+            for path in paths:
+                relative = self._relative(path)
+                found = documents_at(StorePath(self.root.store, path))
+                if found:
+                    changed[relative] = found
+                else:
+                    below = f"{relative}/"
+                    changed = {at: node for at, node in changed.items() if at != relative and not at.startswith(below)}
+            write(self.root, changed, self.name)
+            self._nodes = changed
+
+    def _relative(self, path: str) -> str:
+        return path[len(self.root.prefix) :] if path != self.root.path else ""
+
+    def _below(self, path: str) -> str:
+        relative = self._relative(path)
+        return f"{relative}/" if relative else ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Snapshot, (self.root, self.name)
+
+
+def snapshot(where: StorePath, metadata: GroupMetadata, use: bool | str | None) -> Snapshot | None:
+    """Return the consolidated metadata of a group as ``use_consolidated=`` asks for it.
+
+    Parameters
+    ----------
+    use : bool or str, optional
+        True: it must be there. None: if it is there. False: not. A string: it must be there under this name.
+
+    Raises
+    ------
+    ConsolidatedMetadataError
+        If it must be there and is not, or is broken.
+    """
+    if use is False:
+        return None
+    name = use if isinstance(use, str) else None
+    try:
+        nodes = read(where, name)
+    except OmnizarrError as error:
+        if use is not None:
+            raise
+        warnings.warn(f"consolidated metadata is broken and left out of account: {error}", UserWarning, stacklevel=4)
+        return None
+    if nodes is None and use is not None:
+        raise ConsolidatedMetadataError(
+            "there is no consolidated metadata",
+            store=str(where.store),
+            path=where.path,
+            remedy="open with use_consolidated=None, or make it with consolidate_metadata",
+        )
+    return None if nodes is None else Snapshot(where, name, nodes)
+
+
+def read(where: StorePath, name: str | None = None) -> Nodes | None:
+    """Return the copies that a group's consolidated metadata holds; None if there is none.
+
+    Raises ConsolidatedMetadataError if it is broken.
+    """
+    for dialect in DIALECTS:
+        try:
+            nodes = _read(where, dialect, name)
+        except OmnizarrError as error:
+            raise error.add(
+                store=str(where.store), path=where.path, remedy="open with use_consolidated=False"
+            ) from None
+        if nodes is not None:
+            return nodes
+    return None
+
+
+def _read(where: StorePath, dialect: Dialect, name: str | None) -> Nodes | None:
+    if dialect.consolidated.document is None:
+        found = hierarchy.read_documents(where, dialect)
+        metadata = dialect.load(found, strict) if found else None
+        return metadata.consolidated if isinstance(metadata, GroupMetadata) else None
+    key = where.prefix + (name or dialect.consolidated.document)
+    data = where.store.get(key)
+    if data is None:
+        return None
+    try:
+        document = documents.parse(data, strict)
+    except OmnizarrError as error:
+        raise ConsolidatedMetadataError(error.message, key=key, found=error.found) from None
+    return dialect.consolidated.load(document, strict)
+
+
+def documents_at(where: StorePath) -> Documents:
+    """Return the documents of the node at a place, without copies of others in them; empty if there is none."""
+    for dialect in DIALECTS:
+        found = hierarchy.read_documents(where, dialect)
+        try:
+            metadata = hierarchy.load(where, dialect, found)
+        except OmnizarrError:
+            return found  # a copy of a broken document is as broken, and says so when it is read
+        if isinstance(metadata, GroupMetadata) and metadata.consolidated is not None:
+            return dialect.dump(replace(metadata, consolidated=None))
+        if metadata is not None:
+            return found
+    return {}
+
+
+def gather(where: StorePath) -> dict[str, Documents]:
+    """Return the documents of all nodes below a group, by path relative to it, the group itself under ""."""
+    nodes: dict[str, Documents] = {"": documents_at(where)}
+    for place in walk(where):
+        nodes[place.path[len(where.prefix) :]] = documents_at(place)
+    return nodes
+
+
+def walk(where: StorePath) -> Iterator[StorePath]:
+    """Yield the places of all nodes below a group that have documents, parents first."""
+    pending = [where]
+    while pending:
+        here = pending.pop()
+        for name, metadata in hierarchy.load_children(here, hierarchy.children(here), ""):
+            place = StorePath(here.store, f"{here.prefix}{name}")
+            if not (isinstance(metadata, GroupMetadata) and metadata.implicit):
+                yield place
+            if isinstance(metadata, GroupMetadata):
+                pending.append(place)
+
+
+def write(where: StorePath, nodes: Nodes, name: str | None = None) -> None:
+    """Store copies as the consolidated metadata of a group, in the group's dialect. Its lock is held by the caller."""
+    for dialect in DIALECTS:
+        found = hierarchy.read_documents(where, dialect)
+        metadata = hierarchy.load(where, dialect, found)
+        if isinstance(metadata, GroupMetadata):
+            break
+    else:
+        raise ConsolidatedMetadataError("there is no group", store=str(where.store), path=where.path)
+    if dialect.consolidated.document is None:
+        inline = {path: node for path, node in nodes.items() if path and set(node) <= set(dialect.documents(""))}
+        hierarchy.update_locked(where, GroupMetadata, lambda group: replace(group, consolidated=inline))
+    else:
+        key = where.prefix + (name or dialect.consolidated.document)
+        where.store.set(key, documents.render(dialect.consolidated.dump(nodes)))
+
+
+def consolidate(where: StorePath) -> None:
+    """Gather the documents of all nodes below a group and store copies of them with it."""
+    with where.lock():
+        write(where, gather(where))
+
+
+def differences(where: StorePath, nodes: Nodes) -> list[str]:
+    """Return the paths, relative to the group, of which the copies do not say what the documents say."""
+    there = gather(where)
+    paths = sorted(path for path in {*nodes, *there} if path)
+    return [path for path in paths if not _agree(nodes.get(path), there.get(path))]
+
+
+def _agree(copy: Documents | None, original: Documents | None) -> bool:
+    return _meaning(copy or {}) == _meaning(original or {})
+
+
+def _meaning(found: Documents) -> object:
+    """Return something that is equal for documents that say the same."""
+    for dialect in DIALECTS:
+        try:
+            metadata = dialect.load(found, strict)
+        except OmnizarrError:
+            return documents.render(found)
+        if isinstance(metadata, GroupMetadata):
+            metadata = replace(metadata, consolidated=None)
+        if metadata is not None:
+            # As JSON, where NaN equals NaN.
+            return replace(metadata, attributes={}), documents.to_json(metadata.attributes)
+    return None
+
+
+def check(where: StorePath, nodes: Nodes) -> None:
+    """Raise ConsolidatedMetadataError if the copies do not say what the documents say; it names the paths."""
+    different = differences(where, nodes)
+    if different:
+        raise ConsolidatedMetadataError(
+            "consolidated metadata is stale",
+            store=str(where.store),
+            path=where.path,
+            found=f"other documents at {', '.join(repr(path) for path in different)}",
+            remedy="run consolidate_metadata again, or open with use_consolidated=False",
+        )

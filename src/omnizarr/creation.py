@@ -1,0 +1,471 @@
+"""What the keywords of `create_array` mean: from them to `ArrayMetadata`; no I/O.
+
+Spec: Zarr v3 core, "Array metadata"; the names and defaults are those of zarr-python 3.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from numbers import Integral
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from omnizarr import datatypes, grids
+from omnizarr.attributes import to_json
+from omnizarr.codecs import registry, values
+from omnizarr.datatypes import DataType
+from omnizarr.dialects import filters as v2_filters
+from omnizarr.dialects.contract import Dialect
+from omnizarr.dialects.reading import Reader
+from omnizarr.errors import MetadataError, NotRepresentableError, UnknownDataTypeError
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, strict
+from omnizarr.settings import config
+
+
+class _Default(Enum):
+    """The fill value of who says none."""
+
+    DEFAULT = "default"
+
+    def __repr__(self) -> str:
+        return "DEFAULT"
+
+
+DEFAULT: Final = _Default.DEFAULT
+
+_MIN_CHUNK_BYTES: Final = 128 * 1024
+_MAX_CHUNK_BYTES: Final = 64 * 1024 * 1024
+_MAX_INNER_CHUNK_BYTES: Final = 1024 * 1024
+# Stands for the size of a string or an object, of which nobody knows how long they will be.
+_GUESSED_ITEM_SIZE: Final = 16
+_MANY_CHUNKS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """How chunks become bytes, as a user says it; "auto" is what suits the data type."""
+
+    filters: Any = "auto"
+    serializer: Any = "auto"
+    compressors: Any = "auto"
+    codecs: Any = None
+    """All of them in one list (``zarr.create``'s way), instead of the other three."""
+    object_codec: Any = None
+    order: Literal["C", "F"] = "C"
+
+
+def array_metadata(
+    dialect: Dialect,
+    *,
+    shape: int | Iterable[int],
+    dtype: Any,
+    chunks: Any = "auto",
+    shards: Any = None,
+    coding: Coding | None = None,
+    fill_value: Any = DEFAULT,
+    attributes: Mapping[str, Any] | None = None,
+    chunk_key_encoding: Any = None,
+    dimension_names: Iterable[str | None] | None = None,
+) -> ArrayMetadata:
+    """Return the metadata of a new array.
+
+    Raises
+    ------
+    MetadataError
+        If a keyword makes no sense, or does not fit the others.
+    UnknownExtensionError
+        If a data type or codec is not known.
+    NotRepresentableError
+        If the dialect has no words for it. (What only shows when documents are written, `dialect.dump` raises.)
+    """
+    coding = coding or Coding()
+    shape = parse_shape(shape)
+    data_type, object_steps = _data_type(dialect, dtype, coding)
+    item_size = data_type.dtype.itemsize if data_type.is_fixed_size else _GUESSED_ITEM_SIZE
+    grid, inner = _layout(shape, chunks, shards, max(item_size, 1))
+    if dialect.name == "v2":
+        if inner is not None:
+            raise NotRepresentableError(
+                "Zarr v2 has no shards", found=f"shards={shards!r}", remedy="leave out shards, or write v3"
+            )
+        codecs = _v2_codecs(coding, data_type, len(shape), object_steps)
+        byte_order = data_type.byte_order
+    else:
+        codecs = _v3_codecs(coding, data_type)
+        # v3 documents do not say how elements stand in memory; the bytes codec says how they are stored.
+        byte_order = "<"
+    if inner is not None:
+        codecs = (_shard(inner, codecs, shards),)
+    return ArrayMetadata(
+        dialect=dialect.name,
+        shape=shape,
+        data_type=data_type.named,
+        byte_order=byte_order,
+        chunk_grid=grid,
+        chunk_key_encoding=_key_encoding(chunk_key_encoding, dialect),
+        fill_value=_fill_value(fill_value, data_type, dialect),
+        codecs=codecs,
+        attributes=to_json(attributes or {}),
+        dimension_names=_dimension_names(dimension_names, shape),
+    )
+
+
+def parse_shape(shape: int | Iterable[int]) -> tuple[int, ...]:
+    """Return a shape as a tuple. Raises MetadataError for what is no shape."""
+    lengths = (shape,) if isinstance(shape, Integral) else shape
+    try:
+        result = tuple(lengths)
+    except TypeError:
+        result = (None,)
+    if not all(isinstance(n, Integral) and not isinstance(n, bool) and 0 <= n < 2**63 for n in result):
+        raise MetadataError(
+            "not a shape", pointer="/shape", found=repr(shape), expected="lengths from 0 to 2**63 - 1, or one of them"
+        )
+    return tuple(int(length) for length in result)
+
+
+# -- data type and fill value ---------------------------------------------------
+
+
+def _data_type(dialect: Dialect, dtype: Any, coding: Coding) -> tuple[DataType, list[Mapping[str, JSON]]]:
+    """Return the data type, and for Python objects the filters that say what they are."""
+    if dtype is None:
+        raise MetadataError("no data type is given", pointer="/data_type", remedy="pass dtype= or data=")
+    if not _is_object(dtype):
+        return datatypes.parse(dtype), []
+    if coding.object_codec is not None:
+        steps = [_config_of(coding.object_codec)]
+    else:
+        steps = [_config_of(step) for step in _listed(coding.filters)]
+    codec = next((step for step in steps if step and step.get("id") in v2_filters.OBJECT_CODECS), None)
+    if codec is None or dialect.name != "v2":
+        raise UnknownDataTypeError(
+            "Python objects as such cannot be stored",
+            pointer="/data_type",
+            found="object",
+            remedy="use dtype='string' or 'bytes'"
+            + ("; or pass object_codec=, such as numcodecs.JSON()" if dialect.name == "v2" else ""),
+        )
+    document = {
+        ".zarray": {
+            "zarr_format": 2,
+            "shape": [1],
+            "chunks": [1],
+            "dtype": "|O",
+            "filters": [codec],
+            "compressor": None,
+            "fill_value": None,
+            "order": "C",
+        }
+    }
+    metadata = dialect.load(document, strict)
+    if not isinstance(metadata, ArrayMetadata):
+        raise MetadataError("not an object codec", pointer="/filters", found=codec)
+    is_apart = coding.object_codec is not None
+    return datatypes.bind(metadata.data_type), [codec] if is_apart else []
+
+
+def _is_object(dtype: Any) -> bool:
+    try:
+        return not isinstance(dtype, (DataType, Named, Mapping)) and np.dtype(dtype) == np.dtype(object)
+    except (TypeError, ValueError, SyntaxError):
+        return False
+
+
+def _fill_value(value: Any, data_type: DataType, dialect: Dialect) -> Any:
+    if value is None and dialect.name == "v2":
+        return UNDEFINED
+    if value is None or value is DEFAULT:
+        return data_type.fill_to_json(data_type.default_fill_value)
+    return data_type.fill_to_json(data_type.cast(value))
+
+
+def _dimension_names(names: Iterable[str | None] | None, shape: tuple[int, ...]) -> tuple[str | None, ...] | None:
+    if names is None:
+        return None
+    result = (names,) if isinstance(names, str) else tuple(names)
+    if len(result) != len(shape) or not all(name is None or isinstance(name, str) for name in result):
+        raise MetadataError(
+            "dimension_names do not fit the shape",
+            pointer="/dimension_names",
+            found=repr(result),
+            expected=f"{len(shape)} strings or None, one per dimension of shape {shape}",
+        )
+    return result
+
+
+def _key_encoding(given: Any, dialect: Dialect) -> Named:
+    if given is None:
+        return Named("v2", {"separator": "."}) if dialect.name == "v2" else Named("default", {"separator": "/"})
+    if isinstance(given, Named):
+        return given
+    if isinstance(given, str):
+        return Named(given)
+    if isinstance(given, Mapping) and "name" in given:
+        rest = {name: value for name, value in given.items() if name not in {"name", "configuration"}}
+        return Named(str(given["name"]), {**dict(given.get("configuration") or {}), **rest})
+    if isinstance(given, Sequence) and len(given) == 2:  # noqa: PLR2004 - name and separator
+        return Named(str(given[0]), {"separator": given[1]})
+    if hasattr(given, "name") and hasattr(given, "separator"):
+        return Named(str(given.name), {"separator": given.separator})
+    raise MetadataError(
+        "not a chunk key encoding",
+        pointer="/chunk_key_encoding",
+        found=repr(given),
+        expected="{'name': 'default' or 'v2', 'separator': '/' or '.'}",
+    )
+
+
+# -- chunks and shards -------------------------------------------------------------
+
+
+def _layout(shape: tuple[int, ...], chunks: Any, shards: Any, item_size: int) -> tuple[Named, tuple[int, ...] | None]:
+    """Return the grid of what is stored under one key, and the shape of inner chunks (None: no shards)."""
+    if shards is None or shards is False:
+        return _grid(shape, _parse_chunks(chunks, shape, item_size, _MAX_CHUNK_BYTES), "chunks"), None
+    inner = _parse_chunks(chunks, shape, item_size, _MAX_INNER_CHUNK_BYTES)
+    if not all(isinstance(length, int) for length in inner):
+        raise MetadataError(
+            "inner chunks must have one shape", pointer="/chunk_grid", found=repr(chunks), expected="a chunk shape"
+        )
+    if isinstance(shards, Mapping):
+        shards = shards.get("shape")
+    if isinstance(shards, str) or shards is True:
+        _expect_auto(shards if isinstance(shards, str) else "auto", "shards")
+        return grids.regular(guess_shards(shape, inner, item_size)), inner
+    return _grid(shape, _parse_chunks(shards, shape, item_size, _MAX_CHUNK_BYTES), "shards"), inner
+
+
+def _expect_auto(word: str, keyword: str) -> None:
+    if word != "auto":
+        raise MetadataError(
+            f"not a value for {keyword}", pointer="/chunk_grid", found=repr(word), expected="'auto', or lengths"
+        )
+
+
+def _parse_chunks(chunks: Any, shape: tuple[int, ...], item_size: int, max_bytes: int) -> tuple[Any, ...]:
+    """Return one item per dimension: a length, or a tuple of lengths."""
+    if isinstance(chunks, str):
+        _expect_auto(chunks, "chunks")
+    if chunks is None or chunks is True or isinstance(chunks, str):
+        return guess_chunks(shape, item_size, max_bytes)
+    if chunks is False:
+        return tuple(max(length, 1) for length in shape)
+    per_axis = [chunks] * len(shape) if isinstance(chunks, Integral) else list(chunks)
+    if len(per_axis) != len(shape):
+        raise MetadataError(
+            "chunks do not fit the shape",
+            pointer="/chunk_grid",
+            found=f"{len(per_axis)} lengths {chunks!r}",
+            expected=f"{len(shape)}, one per dimension of shape {shape}",
+        )
+    return tuple(_parse_axis(item, length) for item, length in zip(per_axis, shape, strict=True))
+
+
+def _parse_axis(item: Any, length: int) -> int | tuple[int, ...]:
+    if item is None or (isinstance(item, Integral) and item == -1):
+        return max(length, 1)
+    sizes = [item] if isinstance(item, Integral) else list(item)
+    if not sizes or not all(isinstance(n, Integral) and not isinstance(n, bool) and n > 0 for n in sizes):
+        raise MetadataError(
+            "not a chunk length", pointer="/chunk_grid", found=repr(item), expected="an integer above 0, or several"
+        )
+    if isinstance(item, Integral):
+        return int(item)
+    found = tuple(int(size) for size in sizes)
+    if sum(found) != length:
+        raise MetadataError(
+            "chunk lengths do not add up to the length of the dimension",
+            pointer="/chunk_grid",
+            found=f"{sum(found)} = {' + '.join(map(str, found[:8]))}{' + ...' if len(found) > 8 else ''}",  # noqa: PLR2004
+            expected=length,
+        )
+    is_even = len(set(found[:-1])) <= 1 and found[-1] <= found[0]
+    return found[0] if is_even else found
+
+
+def _grid(shape: tuple[int, ...], per_axis: Sequence[Any], keyword: str) -> Named:
+    if all(isinstance(item, int) for item in per_axis):
+        return grids.regular(per_axis)
+    rows: list[JSON] = [item if isinstance(item, int) else _runs(item) for item in per_axis]
+    return Named("rectilinear", {"kind": "inline", "chunk_shapes": rows})
+
+
+def _runs(lengths: Iterable[int]) -> list[JSON]:
+    """Return lengths with runs of equal ones written as ``[length, count]``."""
+    counted = ((size, sum(1 for _ in group)) for size, group in itertools.groupby(lengths))
+    return [size if count == 1 else [size, count] for size, count in counted]
+
+
+def guess_chunks(shape: tuple[int, ...], item_size: int, max_bytes: int = _MAX_CHUNK_BYTES) -> tuple[int, ...]:
+    """Return a chunk shape that suits most uses: roughly cubic in number of chunks, larger for larger arrays.
+
+    >>> guess_chunks((10000, 10000), 8)
+    (625, 625)
+    """
+    lengths = [max(length, 1) for length in shape]
+    total = math.prod(lengths) * item_size
+    if not lengths:
+        return ()
+    # 256 KiB for an array of 1 MiB, twice that for each tenfold size.
+    wanted = 256 * 1024 * 2 ** (math.log10(total) - math.log10(1024 * 1024))
+    wanted = min(max(wanted, _MIN_CHUNK_BYTES), max_bytes)
+    for axis in itertools.cycle(range(len(lengths))):
+        size = math.prod(lengths) * item_size
+        if size <= max_bytes and size < 1.5 * wanted or max(lengths) == 1:
+            break
+        lengths[axis] = -(-lengths[axis] // 2)
+    return tuple(lengths)
+
+
+def guess_shards(shape: tuple[int, ...], chunk_shape: tuple[int, ...], item_size: int) -> tuple[int, ...]:
+    """Return a shard shape: twice the chunk along axes with many chunks, or as many as the setting allows."""
+    target = config.get("array.target_shard_size_bytes")
+    if target is None:
+        return tuple(
+            2 * chunk if length // chunk > _MANY_CHUNKS else chunk
+            for length, chunk in zip(shape, chunk_shape, strict=True)
+        )
+    chunk_bytes = max(math.prod(chunk_shape) * item_size, 1)
+    per_axis = 1
+    while chunk_bytes * (per_axis + 1) ** len(shape) <= target and all(
+        chunk * (per_axis + 1) <= length for length, chunk in zip(shape, chunk_shape, strict=True)
+    ):
+        per_axis += 1
+    return tuple(chunk * per_axis for chunk in chunk_shape)
+
+
+def _shard(chunk_shape: tuple[int, ...], codecs: tuple[Named, ...], shards: Any) -> Named:
+    location = shards.get("index_location", "end") if isinstance(shards, Mapping) else "end"
+    sharding = values.ShardingCodec(
+        chunk_shape=chunk_shape, codecs=codecs, index_location=getattr(location, "value", location)
+    )
+    return values.named(sharding)
+
+
+# -- codecs --------------------------------------------------------------------------
+
+
+def _v3_codecs(coding: Coding, data_type: DataType) -> tuple[Named, ...]:
+    dtype = data_type.dtype
+    if coding.codecs is not None:
+        return tuple(_finished(_named(codec, dtype), data_type) for codec in _listed(coding.codecs))
+    serializer = coding.serializer
+    filters = [_named(codec, dtype) for codec in _listed(coding.filters)]
+    kinds = [_kind(codec) for codec in filters]
+    if _is_auto(serializer):
+        if "array to bytes" in kinds:  # as zarr 2 passed object codecs
+            serializer = filters.pop(kinds.index("array to bytes"))
+        else:
+            serializer = _default_serializer(data_type)
+    auto = _is_auto(coding.compressors)
+    compressors = [Named("zstd", {"level": 0, "checksum": False})] if auto else _listed(coding.compressors)
+    chain = [*filters, serializer, *compressors]
+    return tuple(_finished(_named(codec, dtype), data_type) for codec in chain)
+
+
+def _default_serializer(data_type: DataType) -> Named:
+    name = data_type.named.name
+    if name in {"bytes", "variable_length_bytes"}:
+        return Named("vlen-bytes")
+    if not data_type.is_fixed_size:
+        return Named("vlen-utf8")
+    return v2_filters.bytes_codec(data_type.dtype)
+
+
+def _finished(codec: Named, data_type: DataType) -> Named:
+    """Return a codec with what its value left to be found out."""
+    item_size = data_type.dtype.itemsize if data_type.is_fixed_size else 1
+    if codec.name == "blosc":
+        shuffle = codec.configuration.get("shuffle") or ("bitshuffle" if item_size == 1 else "shuffle")
+        typesize = codec.configuration.get("typesize") or item_size
+        return Named("blosc", {**codec.configuration, "shuffle": shuffle, "typesize": typesize})
+    if codec.name == "bytes" and v2_filters.byte_order_of(data_type.dtype) is None:
+        return Named("bytes", {name: value for name, value in codec.configuration.items() if name != "endian"})
+    return codec
+
+
+def _v2_codecs(
+    coding: Coding, data_type: DataType, ndim: int, object_steps: list[Mapping[str, JSON]]
+) -> tuple[Named, ...]:
+    if not _is_auto(coding.serializer):
+        raise NotRepresentableError(
+            "Zarr v2 has no serializer", found=repr(coding.serializer), remedy="leave it out, or write v3"
+        )
+    filters = _listed(coding.filters)
+    compressors = [{"id": "zstd", "level": 0}] if _is_auto(coding.compressors) else _listed(coding.compressors)
+    has_object_codec = any((_config_of(step) or {}).get("id") in v2_filters.OBJECT_CODECS for step in filters)
+    if not data_type.is_fixed_size and not has_object_codec and not object_steps:
+        object_steps = [{"id": "vlen-utf8" if data_type.dtype.kind == "T" else "vlen-bytes"}]
+    chain = [*object_steps, *filters, *compressors] if coding.codecs is None else _listed(coding.codecs)
+    return _v2_chain(chain, coding.order, ndim, data_type)
+
+
+def _v2_chain(chain: Sequence[Any], order: str, ndim: int, data_type: DataType) -> tuple[Named, ...]:
+    """Return the codecs of a list of numcodecs' and ours, in the order they encode."""
+    configs: list[Mapping[str, JSON]] = []
+    dtype = data_type.dtype
+    for codec in chain:
+        step = _config_of(codec)
+        if step is not None:
+            configs.append(step)
+            continue
+        stack = v2_filters.dump_chain([_finished(_named(codec, dtype), data_type)], ndim)
+        order = stack.order if stack.order == "F" else order
+        configs += stack.filters
+        if stack.compressor is not None:
+            configs.append(stack.compressor)
+    reader = Reader(strict)
+    steps = [v2_filters.read_step(reader, step, f"/filters/{position}") for position, step in enumerate(configs)]
+    stored = np.dtype(object) if dtype.kind == "T" else dtype
+    return v2_filters.load_chain(reader, [step for step in steps if step], order, ndim, stored)
+
+
+def _named(codec: Any, dtype: np.dtype[Any]) -> Named:
+    """Return the v3 name of a codec, also of one given as numcodecs has it."""
+    step = _config_of(codec)
+    if step is None:
+        try:
+            return values.named(codec)
+        except TypeError as error:
+            raise MetadataError(str(error), pointer="/codecs", found=repr(codec)) from None
+    found = v2_filters.read_step(Reader(strict), step, "/codecs")
+    if found is None:
+        raise MetadataError("not a codec", pointer="/codecs", found=repr(codec))
+    chain = v2_filters.load_chain(Reader(strict), [found], "C", 1, dtype)
+    return next((codec for codec in chain if codec.name != "bytes"), chain[0])
+
+
+def _config_of(codec: Any) -> dict[str, JSON] | None:
+    """Return the configuration of a codec as numcodecs has it, with its ``id``; None if it is given otherwise."""
+    if isinstance(codec, Mapping):
+        return dict(codec) if "id" in codec else None
+    if callable(getattr(codec, "get_config", None)) and not callable(getattr(codec, "to_dict", None)):
+        return {name: _plain(value) for name, value in codec.get_config().items()}
+    return None
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _kind(codec: Named) -> str:
+    return registry.find(codec.name).kind
+
+
+def _listed(given: Any) -> list[Any]:
+    """Return one codec or several as a list; none for None and "auto"."""
+    if given is None or _is_auto(given):
+        return []
+    if isinstance(given, (Mapping, str, Named)) or not isinstance(given, Iterable):
+        return [given]
+    return list(given)
+
+
+def _is_auto(given: Any) -> bool:
+    return isinstance(given, str) and given == "auto"
