@@ -160,7 +160,7 @@ def reject(message: str, at: str, found: object, expected: object, *, spec: str 
 
 def _printable(found: object) -> object:
     """Return `found`, or words for what an error message could not show."""
-    if found is None or found == "":
+    if found is None or (isinstance(found, str) and not found):
         return "null" if found is None else "an empty string"
     try:
         repr(found)
@@ -176,6 +176,9 @@ def scalar_of(data: bytes, dtype: AnyDType) -> Any:
 
 def bytes_of(scalar: Any, dtype: AnyDType) -> bytes:
     """Return the bytes of `scalar` as an element of `dtype`."""
+    if dtype.kind in "Mm" and isinstance(scalar, np.generic):
+        # NumPy (2.4) forgets to swap the bytes of times without a unit.
+        return np.asarray(scalar).view(np.int64).astype(f"{dtype.str[0]}i8").tobytes()
     return np.asarray(scalar, dtype).tobytes()
 
 

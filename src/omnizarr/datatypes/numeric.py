@@ -84,7 +84,7 @@ class Integer:
         """Return the scalar that a user means by `value`."""
         if isinstance(value, float | np.floating) and float(value).is_integer():
             value = int(value)
-        if _is_integer(value) or getattr(value, "dtype", None) == self.dtype:
+        if _is_integer(value) or (isinstance(value, np.generic) and value.dtype == self.dtype):
             return self._checked(int(value), at)
         raise reject("the fill value is no integer", at, value, self._range())
 
@@ -130,7 +130,9 @@ class Float:
 
     def to_json(self, scalar: Any) -> JSON:
         """Return the canonical v3 form of `scalar`."""
-        if np.isnan(scalar):
+        with np.errstate(invalid="ignore"):  # ml_dtypes mind signalling NaNs
+            is_nan = np.isnan(scalar)
+        if is_nan:
             bits = self._bits(scalar)
             return "NaN" if bits == self.nan else f"0x{bits:0{2 * self.dtype.itemsize}x}"
         number = float(scalar)
@@ -140,7 +142,7 @@ class Float:
 
     def cast(self, value: Any, at: str) -> Any:
         """Return the scalar that a user means by `value`."""
-        dtype = getattr(value, "dtype", None)
+        dtype = value.dtype if isinstance(value, np.generic) else None
         if dtype is not None and dtype.newbyteorder("=") == self.dtype.newbyteorder("="):
             return value
         if _is_integer(value):
@@ -209,7 +211,7 @@ class Complex:
 
     def cast(self, value: Any, at: str) -> Any:
         """Return the scalar that a user means by `value`."""
-        dtype = getattr(value, "dtype", None)
+        dtype = value.dtype if isinstance(value, np.generic) else None
         if dtype is not None and dtype.newbyteorder("=") == self.dtype.newbyteorder("="):
             return value
         if isinstance(value, complex | np.complexfloating):

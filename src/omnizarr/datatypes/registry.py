@@ -278,7 +278,7 @@ def _objects(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalar
 
 
 def _ragged(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
-    items = bind(named_from_json(configuration.get("data_type")), byte_order)
+    items = bind(named_from_json(configuration.get("data_type"), "/data_type/configuration/data_type"), byte_order)
     if not items.is_fixed_size:
         raise MetadataError(
             "the items of ragged arrays have no fixed size",

@@ -129,7 +129,7 @@ class Struct:
         scalar = np.frombuffer(data, dtype).astype(self.dtype)[0]
         try:
             self.to_json(scalar)
-        except ValueError as error:  # A code point beyond U+10FFFF, for example.
+        except (ValueError, SystemError) as error:  # NumPy's answers to a code point beyond U+10FFFF.
             raise reject(f"the fill value is no such record ({error})", at, data.hex(), str(self.dtype)) from None
         return scalar
 
