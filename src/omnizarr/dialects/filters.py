@@ -136,11 +136,8 @@ def bytes_codec(dtype: np.dtype[Any]) -> Named:
 
 def byte_order_of(dtype: np.dtype[Any]) -> str | None:
     """Return "<" or ">", None where it makes no difference; of structured types, that of the first field with one."""
-    if dtype.hasobject:
+    if dtype.hasobject or dtype.itemsize == 1 or dtype.newbyteorder("<") == dtype.newbyteorder(">"):
         return None
-    if dtype.newbyteorder("<") == dtype.newbyteorder(">"):
-        # types of ml_dtypes cannot be swapped: wide ones are in the order of the machine
-        return "<" if dtype.byteorder == "=" and dtype.itemsize > 1 else None
     return ">" if dtype == dtype.newbyteorder(">") else "<"
 
 

@@ -382,6 +382,14 @@ def _write_codecs(metadata: ArrayMetadata) -> JSON:
     return [write_extension(codec) for codec in metadata.codecs]
 
 
+def _write_consolidated(metadata: GroupMetadata) -> Mapping[str, JSON]:
+    nodes = metadata.consolidated
+    # copies of documents in another format are no use here, and can be made again
+    if nodes is None or not all(DOCUMENT in documents for documents in nodes.values()):
+        return {}
+    return {"consolidated_metadata": consolidated.dump_inline(nodes)}
+
+
 def _check_unknown(metadata: Metadata) -> None:
     for name, value in metadata.unknown.items():
         if not may_be_ignored(value):
@@ -408,9 +416,7 @@ _WRITE_ARRAY: Mapping[str, Callable[[Any], Mapping[str, JSON]]] = {
 
 _WRITE_GROUP: Mapping[str, Callable[[Any], Mapping[str, JSON]]] = {
     "attributes": lambda m: {"attributes": m.attributes},
-    "consolidated_metadata": lambda m: (
-        {} if m.consolidated is None else {"consolidated_metadata": consolidated.dump_inline(m.consolidated)}
-    ),
+    "consolidated_metadata": _write_consolidated,
 }
 
 
