@@ -184,6 +184,29 @@ def test_a_record_too_large_for_numpy_is_refused():
         bind(record({"name": "a", "data_type": half}, {"name": "b", "data_type": half}))
 
 
+def test_sub_arrays_within_sub_arrays_are_counted_out():
+    inner = {"name": "struct", "configuration": {"fields": [{"name": "a", "data_type": "int8", "shape": [2**11]}]}}
+    with pytest.raises(MetadataError):
+        bind(record({"name": "n", "data_type": inner, "shape": [2**11]}))
+
+
+def test_many_fields_and_levels_cost_little():
+    bind(record(*({"name": f"f{i}", "data_type": "int8"} for i in range(20_000))))
+    document = "int16"
+    for i in range(30):
+        field = {"name": "a", "data_type": document, "byte_order": "<>"[i % 2]}
+        document = {"name": "struct", "configuration": {"fields": [field]}}
+    for order in "<>":
+        assert bind(Named("struct", document["configuration"]), order).dtype.itemsize == 2
+
+
+def test_a_fill_value_is_no_view_of_the_array_it_was_taken_from():
+    array = np.ones(1, bind(POINT).dtype)
+    value = bind(POINT).cast(array[0])
+    array[0] = (5, 5)
+    assert tuple(value) == (1, 1)
+
+
 def test_deep_nesting_is_refused():
     document = "int8"
     for _ in range(200):

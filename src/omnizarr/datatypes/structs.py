@@ -7,6 +7,7 @@ Spec: zarr-extensions ``struct``, and its legacy name ``structured``. A field ma
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,8 @@ DEEPEST = 32
 """Records within records; deeper ones are somebody's joke."""
 LARGEST = 2**31 - 1
 """Bytes of an item: NumPy's limit."""
+MOST = 2**20
+"""Scalars of a record, sub-arrays and nested records counted out: their fill values are lists in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +43,23 @@ class Field:
     name: str
     data_type: DataType
     shape: tuple[int, ...] = ()
+    has_own_order: bool = False
+    """Stored in this byte order, whatever the codec's."""
 
     @property
-    def dtype(self) -> AnyDType:
-        """NumPy dtype of the field, sub-array included."""
-        return np.dtype((self.data_type.dtype, self.shape)) if self.shape else self.data_type.dtype
+    def little(self) -> AnyDType:
+        """NumPy dtype of the field (of an element of a sub-array), as a little-endian `bytes` codec stores it."""
+        if self.has_own_order:
+            return self.data_type.dtype
+        scalars = self.data_type.scalars
+        return scalars.little if isinstance(scalars, Struct) else self.data_type.with_byte_order("<").dtype
+
+    @property
+    def count(self) -> int:
+        """Number of scalars, sub-arrays and nested records counted out."""
+        scalars = self.data_type.scalars
+        each = sum(field.count for field in scalars.fields) if isinstance(scalars, Struct) else 1
+        return each * math.prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +73,7 @@ class Struct:
 
     def default(self) -> Any:
         """Return the zero of the type."""
-        return self._join([[field.data_type.default_fill_value] * _count(field.shape) for field in self.fields])
+        return scalar_of(bytes(self.dtype.itemsize), self.dtype)  # Zero is zero bytes for every type of a fixed size.
 
     def from_json(self, value: JSON, at: str) -> Any:
         """Return the scalar that `value` stands for."""
@@ -68,10 +83,11 @@ class Struct:
             return self.default()
         if not isinstance(value, Mapping):
             raise reject("the fill value is no record", at, value, "an object with every field", spec=SPEC)
-        names = [field.name for field in self.fields]
+        names = {field.name for field in self.fields}
         for name in value:
             if name not in names:
-                raise reject("the fill value has a field too many", f"{at}/{_token(name)}", name, names, spec=SPEC)
+                expected = [field.name for field in self.fields]
+                raise reject("the fill value has a field too many", f"{at}/{_token(name)}", name, expected, spec=SPEC)
         parts = []
         for field in self.fields:
             if field.name not in value:
@@ -88,7 +104,7 @@ class Struct:
     def cast(self, value: Any, at: str) -> Any:
         """Return the scalar that a user means by `value`."""
         if isinstance(value, np.void) and value.dtype == self.dtype:
-            return value
+            return scalar_of(value.tobytes(), self.dtype)  # A copy: it may be a view into the user's array.
         if isinstance(value, bytes):
             return self._from_bytes(value, self.dtype, at)
         if isinstance(value, np.void) and value.dtype.names:
@@ -126,7 +142,7 @@ class Struct:
     def _from_bytes(self, data: bytes, dtype: AnyDType, at: str) -> Any:
         if len(data) != dtype.itemsize:
             raise reject("the fill value has the wrong length", at, f"{len(data)} bytes", f"{dtype.itemsize} bytes")
-        scalar = np.frombuffer(data, dtype).astype(self.dtype)[0]
+        scalar = scalar_of(np.frombuffer(data, dtype).astype(self.dtype).tobytes(), self.dtype)
         try:
             self.to_json(scalar)
         except (ValueError, SystemError) as error:  # NumPy's answers to a code point beyond U+10FFFF.
@@ -156,18 +172,18 @@ def bind_struct(
     if depth >= DEEPEST:
         raise reject("records are nested too deeply", at, f"{depth} levels", f"at most {DEEPEST}", spec=SPEC)
     fields = tuple(_bind_field(document, byte_order, bind, f"{at}/{i}") for i, document in enumerate(documents))
-    little = tuple(_bind_field(document, "<", bind, f"{at}/{i}") for i, document in enumerate(documents))
-    names = [field.name for field in fields]
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise reject("two fields have one name", f"{at}/{i}/name", name, "unique names", spec=SPEC)
-    if sum(field.data_type.dtype.itemsize * _count(field.shape) for field in fields) > LARGEST:
-        raise reject("the record is too large", at, "more", f"at most {LARGEST} bytes", spec=None)
-    return Struct(_record(fields), fields, _record(little))
-
-
-def _record(fields: tuple[Field, ...]) -> AnyDType:
-    return np.dtype([(field.name, field.data_type.dtype, field.shape) for field in fields])
+    names = set()
+    for i, field in enumerate(fields):
+        if field.name in names:
+            raise reject("two fields have one name", f"{at}/{i}/name", field.name, "unique names", spec=SPEC)
+        names.add(field.name)
+    if (size := sum(field.data_type.dtype.itemsize * math.prod(field.shape) for field in fields)) > LARGEST:
+        raise reject("the record is too large", at, f"{size} bytes", f"at most {LARGEST}", spec=None)
+    if (count := sum(field.count for field in fields)) > MOST:
+        raise reject("the record has too many elements", at, count, f"at most {MOST}", spec=None)
+    dtype = np.dtype([(field.name, field.data_type.dtype, field.shape) for field in fields])
+    little = np.dtype([(field.name, field.little, field.shape) for field in fields])
+    return Struct(dtype, fields, little)
 
 
 def _bind_field(document: JSON, byte_order: ByteOrder, bind: Callable[[Named, ByteOrder], DataType], at: str) -> Field:
@@ -192,7 +208,8 @@ def _bind_field(document: JSON, byte_order: ByteOrder, bind: Callable[[Named, By
         raise
     if not data_type.is_fixed_size:
         raise reject("a field has no fixed size", f"{at}/data_type", data_type.named.name, "a type that has", spec=SPEC)
-    return Field(name, data_type, _shape(document.get("shape", ()), f"{at}/shape"))
+    shape = _shape(document.get("shape", ()), f"{at}/shape")
+    return Field(name, data_type, shape, has_own_order="byte_order" in document)
 
 
 def named_from_json(document: JSON, at: str = "/data_type") -> Named:
@@ -231,16 +248,9 @@ def _shape(document: JSON, at: str) -> tuple[int, ...]:
         if isinstance(length, bool) or not isinstance(length, int) or not 1 <= length <= LARGEST:
             raise reject("not a length", f"{at}/{i}", length, f"an integer from 1 to {LARGEST}", spec=None)
         lengths.append(length)
-    if len(lengths) > DEEPEST or _count(tuple(lengths)) > LARGEST:
-        raise reject("the sub-array is too large", at, lengths, f"at most {LARGEST} elements", spec=None)
+    if len(lengths) > DEEPEST or math.prod(lengths) > MOST:
+        raise reject("the sub-array is too large", at, lengths, f"at most {MOST} elements", spec=None)
     return tuple(lengths)
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    count = 1
-    for length in shape:
-        count *= length
-    return count
 
 
 def _nest(field: Field, values: Any) -> JSON:

@@ -218,13 +218,15 @@ def _load_unit(text: str, scale: str | None, unit: str | None, pointer: str) -> 
 def _load_descr(document: Sequence[JSON], pointer: str, depth: int) -> tuple[Named, ByteOrder | None]:
     fields: list[dict[str, JSON]] = []
     orders: list[ByteOrder | None] = []
+    names = set()
     for i, field in enumerate(document):
         at = f"{pointer}/{i}"
         if isinstance(field, str) or not isinstance(field, Sequence) or len(field) not in (2, 3):
             raise _malformed(field, at, "[name, type] or [name, type, shape]")
         name = _field_name(field[0], i, f"{at}/0")
-        if any(name == other["name"] for other in fields):
+        if name in names:
             raise _malformed(name, f"{at}/0", "names that differ")
+        names.add(name)
         named, order = _load(field[1], f"{at}/1", depth + 1)
         entry: dict[str, JSON] = {"name": name, "data_type": named_to_json(named)}
         if len(field) > 2 and (shape := _shape(field[2], f"{at}/2")):  # a shape is there
