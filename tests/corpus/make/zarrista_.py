@@ -70,6 +70,11 @@ def add(recording, path, data, *codecs, data_type=None, fill=0, fill_value=0, on
     recording.array(path, found, fill_value, array.attrs, **extra)
 
 
+def attributes(recording, path):
+    """Return the attributes of an array; zarrs adds one of its own."""
+    return zarrista.Array.open(FilesystemStore(recording.store), f"/{path}").attrs
+
+
 def raw(recording, path, data, *codecs, fill=0, fill_value=0, data_type=None, **more):
     """The same for types of ml_dtypes, of which bytes go in and out."""
     name = data_type or data.dtype.name
@@ -81,7 +86,8 @@ def raw(recording, path, data, *codecs, fill=0, fill_value=0, data_type=None, **
     found = np.frombuffer(array[...].buffer(), dtype=data.dtype).reshape(data.shape)
     assert found.tobytes() == data.tobytes()
     bits = f"u{size}"
-    recording.array(path, found.view(bits), np.array(fill_value, data.dtype).view(bits), dtype=data.dtype.name)
+    fill = np.array(fill_value, data.dtype).view(bits)
+    recording.array(path, found.view(bits), fill, attributes(recording, path), dtype=data.dtype.name)
 
 
 with case("numeric") as c:
@@ -98,7 +104,7 @@ with case("numeric") as c:
         array.store_chunk([0, 0], zarrista.ArrayBytes(data.tobytes()))
         found = np.frombuffer(array[...].buffer(), dtype=name).reshape(data.shape)
         np.testing.assert_array_equal(found, data)
-        c.array(name, found, complex(1.5, np.nan))
+        c.array(name, found, complex(1.5, np.nan), attributes(c, name))
 
 with case("codecs") as c:
     data = RNG.integers(0, 1000, (5, 7)).astype("i4")
@@ -175,9 +181,9 @@ with case("layout") as c:
     add(c, "rectilinear_runs", GRID, chunk_grid=runs)
     array = create(c, "scalar", (), "int64", 5, [LITTLE], chunks=())
     array.store_chunk([], zarrista.ArrayBytes(np.int64(42).tobytes()))
-    c.array("scalar", np.int64(42), 5)
+    c.array("scalar", np.int64(42), 5, attributes(c, "scalar"))
     create(c, "scalar_missing", (), "int64", 5, [LITTLE], chunks=())
-    c.array("scalar_missing", np.int64(5), 5)
+    c.array("scalar_missing", np.int64(5), 5, attributes(c, "scalar_missing"))
 
 with case("fills") as c:
 
@@ -185,7 +191,7 @@ with case("fills") as c:
         array = create(c, path, (5,), data_type, document, [LITTLE], chunks=(3,))
         found = np.frombuffer(array[...].buffer(), dtype=np.asarray(expected).dtype)
         assert found.tobytes() == np.full(5, expected).tobytes()
-        c.array(path, found, expected)
+        c.array(path, found, expected, attributes(c, path))
 
     fill("nan", "float64", "NaN", np.float64(np.nan))
     fill("minus_infinity", "float32", "-Infinity", np.float32(-np.inf))
@@ -202,7 +208,7 @@ with case("raw") as c:
     array = create(c, "r24", (4,), "r24", [1, 0, 255], [BYTES], chunks=(4,))
     array.store_chunk([0], zarrista.ArrayBytes(data.tobytes()))
     assert bytes(array[...].buffer()) == data.tobytes()
-    c.array("r24", data, np.void(b"\x01\x00\xff"))
+    c.array("r24", data, np.void(b"\x01\x00\xff"), attributes(c, "r24"))
 
 with case("variable") as c:
     words = ["a", "ü€", "", "\N{GRINNING FACE}x"]
@@ -214,11 +220,13 @@ with case("variable") as c:
         offsets = np.cumsum([0, *map(len, items)]).tolist()
         array.store_chunk([0], zarrista.ArrayBytes(b"".join(items), offsets=offsets))
         if data_type == "string":
-            c.array(path, np.array([*words, "none", "none"], dtype=np.dtypes.StringDType()), "none")
+            c.array(
+                path, np.array([*words, "none", "none"], dtype=np.dtypes.StringDType()), "none", attributes(c, path)
+            )
         else:
             values = np.empty(6, dtype=object)
             values[:] = [*items, b"\x00\xff", b"\x00\xff"]
-            c.array(path, values, b"\x00\xff")
+            c.array(path, values, b"\x00\xff", attributes(c, path))
         print(path, array[...].to_numpy())
 
 with case("datetime") as c:
@@ -229,7 +237,8 @@ with case("datetime") as c:
             array = create(c, f"{kind}_{scale}{unit}", (5,), data_type, "NaT", [LITTLE], chunks=(5,))
             array.store_chunk([0], zarrista.ArrayBytes(moments.tobytes()))
             found = np.frombuffer(array[...].buffer(), dtype="i8").view(f"{code}[{scale}{unit}]")
-            c.array(f"{kind}_{scale}{unit}", found, np.array("NaT", found.dtype))
+            path = f"{kind}_{scale}{unit}"
+            c.array(path, found, np.array("NaT", found.dtype), attributes(c, path))
 
 with case("small_types") as c:
     numbers = np.array([0, 1, -1, 0.5, 2, 3])
