@@ -1,5 +1,7 @@
 """Every exception omnizarr raises.
 
+The tree, with the built-in exceptions that they are as well::
+
     OmnizarrError
     ├── NodeNotFoundError (FileNotFoundError, KeyError, ValueError)
     │   ├── ArrayNotFoundError
