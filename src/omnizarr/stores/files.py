@@ -13,8 +13,16 @@ from omnizarr.stores.base import Buffer, fill
 WINDOWS = os.name == "nt"
 HAS_PREADV = hasattr(os, "preadv")
 
-# A directory, a pipe or a socket in the place of a file is no value either.
-_ABSENCE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ENXIO, errno.ESPIPE}
+# A directory, a pipe, a socket or a link that leads in a circle is no value either.
+_ABSENCE = {
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ENXIO,
+    errno.ESPIPE,
+    errno.ELOOP,
+}
 if WINDOWS:
     _ABSENCE |= {errno.EINVAL, errno.EACCES}  # a name that cannot be; a directory
 
@@ -94,15 +102,29 @@ def sync_directory(folder: str) -> None:
     """Wait until the names in a directory are on the disk."""
     if WINDOWS:  # directories cannot be opened there
         return
-    file = os.open(folder, os.O_RDONLY | _COMMON)
+    try:
+        file = os.open(folder, os.O_RDONLY | _COMMON)
+    except FileNotFoundError:  # removed again
+        return
     try:
         os.fsync(file)
     finally:
         os.close(file)
 
 
+def is_in_the_way(path: str) -> bool:
+    """Return whether something that is no directory stands where one should be."""
+    try:
+        return not stat.S_ISDIR(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return os.path.islink(path)
+
+
 def remove_tree(top: str, *, keep: bool) -> None:
     """Remove the directory `top` and all below it, except (`keep`) itself; what others create meanwhile may stay."""
+    if not keep and os.path.islink(top):
+        discard(top)
+        return
     folders = [top]
     for folder in folders:
         try:
@@ -113,12 +135,8 @@ def remove_tree(top: str, *, keep: bool) -> None:
                     else:
                         with suppress(FileNotFoundError):
                             os.unlink(entry.path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # a value is not what stands below a prefix
             continue
-        except NotADirectoryError:  # a value, or a link: not what stands below the prefix
-            if folder is top and not os.path.islink(top):
-                return
-            discard(folder)
     for folder in reversed(folders[1:] if keep else folders):
         with suppress(OSError):
             os.rmdir(folder)

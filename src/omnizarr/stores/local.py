@@ -47,7 +47,7 @@ from omnizarr.stores.base import (
 _List: TypeAlias = list  # within the class, `list` is a verb
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
 _MAX_KNOWN = 100_000  # directories remembered as checked
-_ATTEMPTS = 100  # to create a directory that others keep removing
+_ATTEMPTS = 1000  # to create a directory that others keep removing
 _SPARE = bytearray(1)  # one byte past the end: whoever reads it learns that there is more; its content means nothing
 
 # What Windows cannot have in a name, or has another meaning for (streams, devices).
@@ -94,8 +94,8 @@ class LocalStore(Store):
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read the file."""
-        parent, _, name = key.rpartition("/")
-        if parent not in self._known or not name.isalnum():
+        parent, slash, name = key.rpartition("/")
+        if parent not in self._known or not name.isalnum() or (slash and not parent):
             check_key(key)
         try:
             file = os.open(self._base + key, files.READ)
@@ -124,8 +124,8 @@ class LocalStore(Store):
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:  # noqa: C901 - one frame, see above
         """Read from the file straight into `out`."""
-        parent, _, name = key.rpartition("/")
-        if parent not in self._known or not name.isalnum():
+        parent, slash, name = key.rpartition("/")
+        if parent not in self._known or not name.isalnum() or (slash and not parent):
             check_key(key)
         try:
             file = os.open(self._base + key, files.READ)
@@ -204,16 +204,16 @@ class LocalStore(Store):
 
     def _open_otherwise(self, key: str, error: OSError) -> int:
         """Open a file that did not open because it is a symbolic link; -1 if there is no such file."""
+        if error.errno in (errno.ELOOP, errno.EMLINK):  # what O_NOFOLLOW says; FreeBSD the second
+            try:
+                return os.open(self._inside(key), files.READ_LINK)
+            except StoreError:
+                raise
+            except OSError as second:
+                error = second
         if files.is_absence(error):
             return -1
-        if error.errno not in (errno.ELOOP, errno.EMLINK):  # what O_NOFOLLOW says; FreeBSD the second
-            raise self._failure(error, key) from error
-        try:
-            return os.open(self._inside(key), files.READ_LINK)
-        except OSError as second:
-            if files.is_absence(second):
-                return -1
-            raise self._failure(second, key) from second
+        raise self._failure(error, key) from error
 
     # -- writing ------------------------------------------------------------------
 
@@ -260,7 +260,10 @@ class LocalStore(Store):
         self.check_writable()
         folder = as_prefix(prefix)[:-1]
         self._admit(folder)
-        files.remove_tree(self._base + folder, keep=not folder)
+        try:
+            files.remove_tree(self._base + folder, keep=not folder)
+        except OSError as error:
+            raise self._failure(error, prefix) from error
         self._known.clear()
         if folder:
             self._prune(folder.rpartition("/")[0])
@@ -345,7 +348,7 @@ class LocalStore(Store):
                 os.mkdir(path)
             if self.fsync:
                 files.sync_directory(os.path.dirname(path))
-        if missing and not os.path.isdir(missing[0]) and os.path.lexists(missing[0]):
+        if missing and files.is_in_the_way(missing[0]):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), missing[0])
 
     def _prune(self, parent: str) -> None:
@@ -406,9 +409,10 @@ class LocalStore(Store):
                     is_link = entry.is_symlink()
                     if is_link and not self._is_inside(key):
                         continue
-                    if entry.is_dir():
+                    # A link may lead in a circle; `isdir` and `isfile` make no fuss of that.
+                    if os.path.isdir(entry) if is_link else entry.is_dir():
                         prefixes.append((key + "/", is_link))
-                    elif entry.is_file():
+                    elif os.path.isfile(entry) if is_link else entry.is_file():
                         keys.append(key)
         except StoreError:
             raise
