@@ -10,8 +10,14 @@ import omnizarr
 
 SOURCE = Path(omnizarr.__path__[0])
 
+# One floor, one order: nodes are built upon each other.
+NODES = [
+    *["hierarchy", "attributes", "consolidated", "creation", "assignment", "resizing", "info"],
+    *["array", "tree", "nodes", "group", "api"],
+]
 FLOORS = {
     "errors": 0,
+    "settings": 0,
     "model": 1,
     "datatypes": 2,
     "grids": 2,
@@ -21,12 +27,7 @@ FLOORS = {
     "dialects": 3,
     "stores": 4,
     "engine": 5,
-    # One floor, one order: nodes are built upon each other.
-    "hierarchy": 6.1,
-    "attributes": 6.2,
-    "array": 6.3,
-    "group": 6.4,
-    "api": 6.5,
+    **{room: 6 + place / 100 for place, room in enumerate(NODES)},
     "tools": 7,
     "cli": 8,
     "html": 8,
