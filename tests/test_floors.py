@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import omnizarr
-
-SOURCE = Path(omnizarr.__path__[0])
+SOURCE = Path(__file__).parents[1] / "src" / "omnizarr"
 
 # One floor, one order: nodes are built upon each other.
 NODES = [
