@@ -1,0 +1,143 @@
+"""Checksums: four bytes, little-endian, before or behind the data.
+
+Names, place and configuration:
+
+- ``crc32c`` (v3 core): behind; none.
+- ``crc32``, ``adler32`` (v2; v3 ``numcodecs.crc32``, ``numcodecs.adler32``): before; ``location`` "start" or "end".
+- ``numcodecs.crc32c`` (v2 ``crc32c``): behind; ``location``.
+- ``fletcher32``, ``jenkins_lookup3`` (v2; v3 ``numcodecs.fletcher32``, ...): behind; those of HDF5.
+  ``jenkins_lookup3`` has ``initval``, and a ``prefix`` that can only be null in JSON.
+
+Agree with numcodecs. Decoding returns a view of the data, it copies nothing.
+
+Spec: Zarr v3, "CRC32C checksum codec"; HDF5, "Disk Format: Level 2A2j" for fletcher32.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any, Final
+
+import google_crc32c
+import numpy as np
+
+from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.streams import changed_by, check_size, fill
+from omnizarr.errors import ChecksumError, ChunkSizeError
+
+_WIDTH: Final = 4
+_LOCATIONS: Final = {"start": True, "end": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """A checksum beside the data.
+
+    Attributes
+    ----------
+    checksum : callable
+        Bytes to a number of 32 bits.
+    is_first : bool
+        Whether it stands before the data.
+    decoded : BytesSpec
+        The data.
+    """
+
+    checksum: Callable[[Buffer], int]
+    is_first: bool
+    decoded: BytesSpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Four bytes more."""
+        return changed_by(self.decoded, _WIDTH)
+
+    def encode(self, data: Buffer) -> Buffer:
+        """Return checksum and data."""
+        stored = self.checksum(data).to_bytes(_WIDTH, "little")
+        return b"".join((stored, data) if self.is_first else (data, stored))
+
+    def decode(self, data: Buffer) -> Buffer:
+        """Return a view of the data."""
+        if len(data) < _WIDTH:
+            raise ChunkSizeError("too short for a checksum", found=f"{len(data)} bytes", expected="at least 4 bytes")
+        view = memoryview(data)
+        stored, rest = (view[:_WIDTH], view[_WIDTH:]) if self.is_first else (view[-_WIDTH:], view[:-_WIDTH])
+        check_size(len(rest), self.decoded)
+        found = self.checksum(rest)
+        expected = int.from_bytes(stored, "little")
+        if found != expected:
+            raise ChecksumError("checksum differs", found=f"0x{found:08x}", expected=f"0x{expected:08x}")
+        return rest
+
+    def decode_into(self, data: Buffer, out: memoryview) -> None:
+        """Fill `out` with the data."""
+        fill(out, self.decode(data))
+
+
+def crc32c(data: Buffer) -> int:
+    """Return the CRC-32C (Castagnoli) of `data`.
+
+    >>> hex(crc32c(b"123456789"))
+    '0xe3069283'
+    """
+    # The library takes arrays and bytes, but no memoryviews; NumPy makes no array of no bytes.
+    return google_crc32c.value(np.frombuffer(data, np.uint8) if len(data) else b"")  # type: ignore[no-any-return]
+
+
+def _fletcher32() -> Callable[[Buffer], int]:
+    codec = import_module("numcodecs.fletcher32").Fletcher32()
+
+    def checksum(data: Buffer) -> int:
+        # numcodecs shows its C function only through the codec.
+        return int.from_bytes(codec.encode(data)[-_WIDTH:], "little") if len(data) else 0
+
+    return checksum
+
+
+def _jenkins_lookup3(initval: int) -> Callable[[Buffer], int]:
+    function: Any = import_module("numcodecs.jenkins").jenkins_lookup3
+
+    def checksum(data: Buffer) -> int:
+        return int(function(np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8), initval))
+
+    return checksum
+
+
+def bind_crc32c(configuration: Configuration, decoded: BytesSpec) -> Checksum:
+    """Return the codec of Zarr v3."""
+    Fields(configuration, (), 'Zarr v3, "CRC32C checksum codec"')
+    return Checksum(crc32c, is_first=False, decoded=decoded)
+
+
+def _bind_located(
+    checksum: Callable[[Buffer], int], place: str, configuration: Configuration, decoded: BytesSpec
+) -> Checksum:
+    fields = Fields(configuration, ("location",))
+    # numcodecs takes null for the default
+    where = fields.choice("location", _LOCATIONS) if fields.has("location") else _LOCATIONS[place]
+    return Checksum(checksum, where, decoded)
+
+
+bind_crc32 = partial(_bind_located, zlib.crc32, "start")
+bind_adler32 = partial(_bind_located, zlib.adler32, "start")
+bind_numcodecs_crc32c = partial(_bind_located, crc32c, "end")
+
+
+def bind_fletcher32(configuration: Configuration, decoded: BytesSpec) -> Checksum:
+    """Return the codec of numcodecs, which is the filter of HDF5."""
+    Fields(configuration, ())
+    return Checksum(_fletcher32(), is_first=False, decoded=decoded)
+
+
+def bind_jenkins_lookup3(configuration: Configuration, decoded: BytesSpec) -> Checksum:
+    """Return the codec of numcodecs, which is the checksum of HDF5's own metadata."""
+    fields = Fields(configuration, ("initval", "prefix"))
+    if fields.has("prefix"):
+        raise fields.reject("prefix", "a prefix cannot be read from JSON", fields.raw("prefix"), "null")
+    return Checksum(_jenkins_lookup3(fields.integer("initval", 0, 0, 2**32 - 1)), is_first=False, decoded=decoded)

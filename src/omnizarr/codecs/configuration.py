@@ -1,0 +1,145 @@
+"""Reading the configuration of a codec, field by field; what is wrong is said with pointer, found and expected."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from omnizarr.errors import MetadataError
+
+AnyDType = np.dtype[Any]
+T = TypeVar("T")
+
+REQUIRED: Final[Any] = object()
+"""The default of a field that has none."""
+
+
+class Fields:
+    """The fields of one configuration.
+
+    Parameters
+    ----------
+    configuration : mapping
+        As the document has it.
+    known : sequence of str
+        Names of the fields that the codec has; any other is an error, as ignoring it could give wrong values.
+    spec : str, optional
+        The text that defines them.
+    """
+
+    def __init__(self, configuration: Mapping[str, Any], known: Sequence[str], spec: str | None = None) -> None:
+        self.spec = spec
+        if not isinstance(configuration, Mapping):
+            raise self.reject("", "the configuration is malformed", configuration, "an object")
+        self._values = configuration
+        for name in configuration:
+            if name not in known:
+                close = difflib.get_close_matches(str(name), known, n=1)
+                raise MetadataError(
+                    f"unknown field {name!r} in the configuration",
+                    pointer=f"/configuration/{name}",
+                    found=name,
+                    expected=f"only {', '.join(known)}" if known else "an empty configuration",
+                    remedy=f"did you mean {close[0]!r}?" if close else None,
+                    spec=spec,
+                )
+
+    def reject(self, name: str, message: str, found: object, expected: object) -> MetadataError:
+        """Return the error that says what is wrong with a field ("" for all of them)."""
+        shown = "null" if found is None else f"{found!r}"
+        pointer = f"/configuration/{name}" if name else "/configuration"
+        return MetadataError(message, pointer=pointer, found=shown, expected=expected, spec=self.spec)
+
+    def has(self, name: str) -> bool:
+        """Tell whether a field is there and not null."""
+        return self._values.get(name) is not None
+
+    def raw(self, name: str, default: Any = REQUIRED) -> Any:
+        """Return a field as it is."""
+        if name in self._values:
+            return self._values[name]
+        if default is REQUIRED:
+            raise MetadataError(
+                f"the configuration lacks the field {name!r}", pointer=f"/configuration/{name}", spec=self.spec
+            )
+        return default
+
+    def integer(self, name: str, default: Any = REQUIRED, low: int | None = None, high: int | None = None) -> int:
+        """Return an integer from `low` to `high` (both included)."""
+        value = self.raw(name, default)
+        if value is default and default is not REQUIRED:
+            return value  # type: ignore[no-any-return]
+        # JSON has one kind of number: some writers turn every one into a float.
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        inside = isinstance(value, int) and not isinstance(value, bool)
+        if not inside or (low is not None and value < low) or (high is not None and value > high):
+            raise self.reject(name, f"{name!r} is out of range" if inside else f"{name!r} is no integer", value,
+                              f"an integer{_range_text(low, high)}")  # fmt: skip
+        return value  # type: ignore[no-any-return]
+
+    def number(self, name: str, default: Any = REQUIRED) -> float:
+        """Return a finite number, int or float as it is written."""
+        value = self.raw(name, default)
+        if value is default and default is not REQUIRED:
+            return value  # type: ignore[no-any-return]
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124  NaN
+            raise self.reject(name, f"{name!r} is no number", value, "a finite number")
+        return value  # type: ignore[no-any-return]
+
+    def boolean(self, name: str, default: Any = REQUIRED) -> bool:
+        """Return a boolean."""
+        value = self.raw(name, default)
+        if not isinstance(value, bool):
+            raise self.reject(name, f"{name!r} is no boolean", value, "true or false")
+        return value
+
+    def text(self, name: str, default: Any = REQUIRED) -> str:
+        """Return a string."""
+        value = self.raw(name, default)
+        if not isinstance(value, str):
+            raise self.reject(name, f"{name!r} is no string", value, "a string")
+        return value
+
+    def choice(self, name: str, choices: Mapping[str, T], default: Any = REQUIRED) -> T:
+        """Return what the string in a field stands for."""
+        value = self.raw(name, default)
+        if not isinstance(value, str) or value not in choices:
+            raise self.reject(name, f"unknown {name!r}", value, f"one of {', '.join(map(repr, choices))}")
+        return choices[value]
+
+    def dtype(self, name: str, default: Any = REQUIRED) -> AnyDType:
+        """Return the NumPy dtype that a type string of Zarr v2 names; never one that holds objects."""
+        value = self.raw(name, default)
+        if isinstance(value, np.dtype):
+            return value
+        if value is None and default is not REQUIRED:  # numcodecs takes null for "the same as the other"
+            return self.dtype_of(name, default)
+        return self.dtype_of(name, value)
+
+    def dtype_of(self, name: str, value: Any) -> AnyDType:
+        """Return the NumPy dtype that `value`, found in a field, names."""
+        if isinstance(value, np.dtype):
+            return value
+        expected = 'a type string such as "<f4"'
+        if not isinstance(value, str) or len(value) > 64 or "," in value:  # NumPy reads commas as structs
+            raise self.reject(name, f"{name!r} names no data type", value, expected)
+        try:
+            dtype = np.dtype(value)
+        except (TypeError, ValueError, SyntaxError) as error:
+            raise self.reject(name, f"{name!r} names no data type", value, expected) from error
+        if dtype.hasobject or dtype.itemsize == 0 or dtype.kind == "T":
+            raise self.reject(name, f"{name!r} names no data type of fixed size", value, expected)
+        return dtype
+
+
+def _range_text(low: int | None, high: int | None) -> str:
+    if low is None and high is None:
+        return ""
+    if high is None:
+        return f", at least {low}"
+    return f" from {low} to {high}" if low is not None else f", at most {high}"

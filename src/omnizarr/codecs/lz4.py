@@ -1,0 +1,82 @@
+"""lz4: the decoded size as a little-endian 32-bit number, then one raw LZ4 block.
+
+Names: v2 ``lz4``; v3 ``numcodecs.lz4``, and ``lz4`` (neither is registered; not the frame format of the lz4 tool).
+Configuration: ``acceleration``, default 1 (numcodecs takes what is below 1 for 1).
+Agrees with numcodecs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from numcodecs import lz4
+
+from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.streams import check_size, compressed
+from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
+
+_LARGEST: Final = 0x7E000000  # LZ4_MAX_INPUT_SIZE
+_INT32 = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lz4:
+    """One LZ4 block behind its size."""
+
+    acceleration: int
+    decoded: BytesSpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Bytes of any size."""
+        return compressed(self.decoded)
+
+    def encode(self, data: Buffer) -> Buffer:
+        """Return size and block."""
+        if len(data) > _LARGEST:
+            raise CodecError(
+                "LZ4 cannot encode so many bytes at once", found=f"{len(data)} bytes",
+                expected=f"at most {_LARGEST} bytes", remedy="choose smaller chunks",
+            )  # fmt: skip
+        return lz4.compress(data, self.acceleration)  # type: ignore[no-any-return]
+
+    def decode(self, data: Buffer) -> Buffer:
+        """Return what the block decodes to."""
+        size = self._size(data)
+        if size == 0:
+            return b""
+        return _run(data, None)
+
+    def decode_into(self, data: Buffer, out: memoryview) -> None:
+        """Fill `out` with what the block decodes to."""
+        size = self._size(data)
+        check_size(size, BytesSpec(len(out)))
+        if size:
+            _run(data, out)
+
+    def _size(self, data: Buffer) -> int:
+        if len(data) < 5:  # the size, and a block of at least one token
+            raise ChunkSizeError("too short for LZ4", found=f"{len(data)} bytes", expected="at least 5 bytes")
+        size = int.from_bytes(data[:4], "little")
+        check_size(size, self.decoded)
+        if size == 0 and data[4:] != b"\0":
+            raise ChunkError("the LZ4 block is not empty as its size says", found=bytes(data[4:9]).hex())
+        # An LZ4 byte stands for at most 255; a size beyond that is a lie, however large the bound.
+        if size > 255 * len(data):
+            raise ChunkSizeError("the size before the LZ4 block cannot be true", found=f"{size} bytes",
+                                 expected=f"at most {255 * len(data)} bytes")  # fmt: skip
+        return size
+
+
+def _run(data: Buffer, out: memoryview | None) -> Buffer:
+    try:
+        return lz4.decompress(data, out)  # type: ignore[no-any-return]
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise ChunkError(f"the compressed bytes are broken: {error}") from error
+
+
+def bind(configuration: Configuration, decoded: BytesSpec) -> Lz4:
+    """Return the codec."""
+    return Lz4(Fields(configuration, ("acceleration",)).integer("acceleration", 1, -_INT32 - 1, _INT32), decoded)

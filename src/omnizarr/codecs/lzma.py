@@ -1,0 +1,114 @@
+"""lzma: xz containers, "alone" files or raw LZMA streams.
+
+Names: v1 and v2 ``lzma``; v3 ``numcodecs.lzma``, and ``lzma`` (neither is registered).
+Configuration: ``format`` 1 (xz, default), 2 (alone) or 3 (raw); ``check`` (-1, default: that of the format;
+0, 1, 4, 10); ``preset`` 0 to 9, perhaps with bit 31 set for "extreme", or null; ``filters``: list of filter
+specifications of Python's lzma, or null. GDAL adds a ``delta`` of its own, which means nothing here.
+Agrees with Python's lzma: several streams are one value; what follows them is ignored.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.streams import Decompressor, compressed, fill, inflate, limit_of
+from omnizarr.errors import ChunkError, CodecError
+
+_FIELDS = ("format", "check", "preset", "filters", "delta")
+_CHECKS: Final = (-1, lzma.CHECK_NONE, lzma.CHECK_CRC32, lzma.CHECK_CRC64, lzma.CHECK_SHA256)
+_EXTREME: Final = 1 << 31
+_MEMORY: Final = 1 << 28  # liblzma needs 65 MiB for preset 9; a header may ask for 4 GiB
+
+_XZ_MAGIC = b"\xfd7zXZ\x00"
+
+
+@dataclass(frozen=True, slots=True)
+class Lzma:
+    """LZMA in one of its containers."""
+
+    format: int
+    check: int
+    preset: int | None
+    filters: tuple[Mapping[str, Any], ...] | None
+    decoded: BytesSpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Bytes of any size."""
+        return compressed(self.decoded)
+
+    def encode(self, data: Buffer) -> Buffer:
+        """Return one stream."""
+        try:
+            return lzma.compress(data, self.format, self.check, self.preset, self.filters)
+        except (lzma.LZMAError, ValueError, TypeError) as error:
+            raise CodecError(f"cannot encode: {error}") from error
+
+    def decode(self, data: Buffer) -> Buffer:
+        """Return what all streams decode to."""
+        try:
+            return inflate(self._start, data, self.decoded, self._ends)
+        except (lzma.LZMAError, EOFError, ValueError, MemoryError) as error:
+            if isinstance(error, ChunkError):
+                raise
+            raise ChunkError(f"the compressed bytes are broken: {error}") from error
+
+    def decode_into(self, data: Buffer, out: memoryview) -> None:
+        """Fill `out` with what all streams decode to."""
+        fill(out, self.decode(data))
+
+    def _start(self) -> Decompressor:
+        if self.format == lzma.FORMAT_RAW:
+            return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=self.filters)
+        return lzma.LZMADecompressor(self.format, memlimit=_MEMORY + (limit_of(self.decoded) or _MEMORY))
+
+    def _ends(self, rest: bytes) -> bool:
+        return self.format != lzma.FORMAT_XZ or not rest.lstrip(b"\0").startswith(_XZ_MAGIC) or rest[:1] == b"\0"
+
+
+def bind(configuration: Configuration, decoded: BytesSpec) -> Lzma:
+    """Return the codec."""
+    fields = Fields(configuration, _FIELDS)
+    container = fields.integer("format", 1, 1, 3)
+    check = fields.integer("check", -1, -1, 10)
+    if check not in _CHECKS:
+        raise fields.reject("check", "unknown 'check'", check, f"one of {', '.join(map(str, _CHECKS))}")
+    preset = fields.integer("preset", None, 0, _EXTREME | 9) if fields.has("preset") else None
+    if preset is not None and preset & ~_EXTREME > 9:
+        raise fields.reject("preset", "'preset' is out of range", preset, "0 to 9, perhaps with bit 31 set")
+    filters = _filters(fields)
+    if container == lzma.FORMAT_RAW and filters is None:
+        raise fields.reject("filters", "a raw stream needs its filters", None, "a list of filter specifications")
+    codec = Lzma(container, check, preset, filters, decoded)
+    try:
+        # The library knows best which filters and presets go together.
+        lzma.LZMACompressor(container, check, preset, filters)
+        if container == lzma.FORMAT_RAW:
+            codec._start()  # noqa: SLF001
+    except (lzma.LZMAError, ValueError, TypeError, MemoryError, OverflowError) as error:
+        raise fields.reject("filters", f"no such stream can be made: {error}", dict(configuration), "fields that "
+                            "go together") from error  # fmt: skip
+    return codec
+
+
+def _filters(fields: Fields) -> tuple[Mapping[str, Any], ...] | None:
+    filters = fields.raw("filters", None)
+    if filters is None:
+        return None
+    if not isinstance(filters, list | tuple) or not filters or not all(map(_is_filter, filters)):
+        raise fields.reject("filters", "malformed filters", filters, "a list of objects with an integer id")
+    return tuple(dict(one) for one in filters)
+
+
+def _is_filter(value: Any) -> bool:
+    return (
+        isinstance(value, Mapping)
+        and "id" in value
+        and all(isinstance(number, int) and not isinstance(number, bool) for number in value.values())
+        and 0 <= value.get("dict_size", 0) <= _MEMORY
+    )

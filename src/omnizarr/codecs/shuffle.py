@@ -1,0 +1,78 @@
+"""shuffle: first all first bytes of the items, then all second ones, and so on.
+
+Names: v2 ``shuffle``; v3 ``numcodecs.shuffle``, ``shuffle`` (not registered).
+Configuration: ``elementsize``, default 4; 0 stands for the item size of the array (netCDF-C), a string of digits
+for the number.
+Agrees with numcodecs, and with HDF5 where the size is no multiple of the item size: the bytes left over stay
+at the end as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.streams import check_size
+
+_LARGEST: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """The byte shuffle of HDF5."""
+
+    item_size: int
+    decoded: BytesSpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """The same size."""
+        return BytesSpec(self.decoded.nbytes, 1, self.decoded.max_nbytes)
+
+    def encode(self, data: Buffer) -> Buffer:
+        """Return the shuffled bytes."""
+        if self.item_size == 1 or len(data) < self.item_size:
+            return data
+        out = np.empty(len(data), np.uint8)
+        self._transpose(np.frombuffer(data, np.uint8), out, len(data) // self.item_size, self.item_size)
+        return out.data
+
+    def decode(self, data: Buffer) -> Buffer:
+        """Return the bytes in their order."""
+        check_size(len(data), self.decoded)
+        if self.item_size == 1 or len(data) < self.item_size:
+            return data
+        out = np.empty(len(data), np.uint8)
+        self.decode_into(data, out.data)
+        return out.data
+
+    def decode_into(self, data: Buffer, out: memoryview) -> None:
+        """Fill `out` with the bytes in their order."""
+        check_size(len(data), BytesSpec(len(out)))
+        if self.item_size == 1 or len(data) < self.item_size:
+            out[:] = data
+            return
+        self._transpose(
+            np.frombuffer(data, np.uint8), np.frombuffer(out, np.uint8), self.item_size, len(data) // self.item_size
+        )
+
+    def _transpose(self, data: NDArray[Any], out: NDArray[Any], rows: int, columns: int) -> None:
+        whole = rows * columns
+        np.copyto(out[:whole].reshape(columns, rows), data[:whole].reshape(rows, columns).T)
+        out[whole:] = data[whole:]
+
+
+def bind(configuration: Configuration, decoded: BytesSpec) -> Shuffle:
+    """Return the codec."""
+    fields = Fields(configuration, ("elementsize",))
+    value = fields.raw("elementsize", 4)
+    if isinstance(value, str) and value.isdecimal() and value.isascii():
+        size = int(value[:10])
+    else:
+        size = fields.integer("elementsize", 4, 0, _LARGEST)
+    return Shuffle(size or decoded.item_size, decoded)

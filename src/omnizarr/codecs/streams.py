@@ -1,0 +1,119 @@
+"""Bounds on the size of decoded bytes: what makes a small chunk unable to fill the memory.
+
+`sized` checks what a library returned; `inflate` runs the decompressors of the standard
+library, which can stop, so that nothing beyond the bound is ever decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from omnizarr.codecs.contract import Buffer, BytesSpec
+from omnizarr.errors import ChunkError, ChunkSizeError
+
+SLACK: Final = 4096
+
+
+class Decompressor(Protocol):
+    """What `zlib.decompressobj` is once adapted, and `bz2.BZ2Decompressor` and `lzma.LZMADecompressor` are."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the end of the stream has been seen."""
+
+    @property
+    def unused_data(self) -> bytes:
+        """What follows the end of the stream."""
+
+    def decompress(self, data: Buffer, max_length: int = -1, /) -> bytes:
+        """Return at most `max_length` more bytes."""
+
+
+def limit_of(spec: BytesSpec) -> int | None:
+    """Return the largest size that decoded bytes may have; None if there is no bound."""
+    return spec.nbytes if spec.nbytes is not None else spec.max_nbytes
+
+
+def compressed(decoded: BytesSpec) -> BytesSpec:
+    """Return what a compressor makes of `decoded`: any size, though never much more than it gets."""
+    limit = limit_of(decoded)
+    # Writers that flush often or do not compress at all waste less than this.
+    return BytesSpec(None, decoded.item_size, None if limit is None else 2 * limit + SLACK)
+
+
+def changed_by(decoded: BytesSpec, extra: int) -> BytesSpec:
+    """Return the spec of bytes that are `extra` longer."""
+    return BytesSpec(
+        None if decoded.nbytes is None else decoded.nbytes + extra,
+        decoded.item_size,
+        None if decoded.max_nbytes is None else decoded.max_nbytes + extra,
+    )
+
+
+def check_size(size: int, spec: BytesSpec) -> None:
+    """Raise ChunkSizeError if decoded bytes of this size are not what `spec` promises."""
+    if spec.nbytes is not None and size != spec.nbytes:
+        raise ChunkSizeError("the decoded bytes have the wrong size", found=f"{size} bytes",
+                             expected=f"{spec.nbytes} bytes")  # fmt: skip
+    if spec.max_nbytes is not None and size > spec.max_nbytes:
+        raise too_long(spec, found=f"{size} bytes")
+
+
+def too_long(spec: BytesSpec, found: str | None = None) -> ChunkSizeError:
+    """Return the error of decoded bytes that exceed their bound."""
+    limit = limit_of(spec)
+    at_most = "" if spec.nbytes is not None else "at most "
+    return ChunkSizeError(
+        "the decoded bytes have the wrong size",
+        found=found or f"more than {limit} bytes",
+        expected=f"{at_most}{limit} bytes",
+    )
+
+
+def sized(data: Buffer, spec: BytesSpec) -> Buffer:
+    """Return `data`, checked against `spec`."""
+    check_size(len(data), spec)
+    return data
+
+
+def fill(out: memoryview, data: Buffer) -> None:
+    """Copy `data` into `out`, which must be of its size."""
+    if len(data) != len(out):
+        raise ChunkSizeError("the decoded bytes have the wrong size", found=f"{len(data)} bytes",
+                             expected=f"{len(out)} bytes")  # fmt: skip
+    out[:] = data
+
+
+def inflate(start: Callable[[], Decompressor], data: Buffer, spec: BytesSpec, ends: Callable[[bytes], bool]) -> Buffer:
+    """Return what all streams in `data`, one after the other, decode to.
+
+    Parameters
+    ----------
+    start : callable
+        Returns a new decompressor.
+    data : buffer
+        One stream or more.
+    spec : BytesSpec
+        The bound.
+    ends : callable
+        Tells of the bytes after a stream that they are not one more; may raise ChunkError.
+    """
+    limit = limit_of(spec)
+    parts: list[bytes] = []
+    size = 0
+    rest: Buffer = data
+    while True:
+        stream = start()
+        # One byte more than allowed: shows whether there is more, and lets the stream see its end.
+        part = stream.decompress(rest, -1 if limit is None else limit - size + 1)
+        size += len(part)
+        parts.append(part)
+        if limit is not None and size > limit:
+            raise too_long(spec)
+        if not stream.eof:
+            raise ChunkError("the compressed bytes are cut off", found=f"{len(data)} bytes, {size} when decoded")
+        rest = stream.unused_data
+        if not rest or ends(rest):
+            break
+    return sized(parts[0] if len(parts) == 1 else b"".join(parts), spec)

@@ -1,0 +1,83 @@
+"""zlib: a deflate stream with a zlib header and an Adler-32 checksum.
+
+Names: v1 and v2 ``zlib``; v3 ``numcodecs.zlib``, and ``zlib`` as zarrs writes it (neither is registered).
+Configuration: ``level``, -1 to 9, default 1.
+Agrees with numcodecs: what follows the end of the stream is ignored.
+
+Spec: RFC 1950.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.streams import Decompressor, compressed, fill, inflate
+from omnizarr.errors import ChecksumError, ChunkError
+
+ZLIB_HEADER: Final = 15
+GZIP_HEADER: Final = 31
+
+
+class Inflater:
+    """A zlib decompressor that takes -1 for "no limit", as those of bz2 and lzma do."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, wbits: int) -> None:
+        self._stream = zlib.decompressobj(wbits)
+
+    @property
+    def eof(self) -> bool:
+        """Whether the end of the stream has been seen."""
+        return self._stream.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        """What follows the end of the stream."""
+        return self._stream.unused_data
+
+    def decompress(self, data: Buffer, max_length: int = -1) -> bytes:
+        """Return at most `max_length` bytes."""
+        try:
+            return self._stream.decompress(data, max(max_length, 0))
+        except zlib.error as error:
+            kind = ChecksumError if "incorrect data check" in str(error) else ChunkError
+            raise kind(f"the compressed bytes are broken: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Zlib:
+    """Deflate with a zlib header."""
+
+    level: int
+    decoded: BytesSpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Bytes of any size."""
+        return compressed(self.decoded)
+
+    def encode(self, data: Buffer) -> Buffer:
+        """Return one stream."""
+        return zlib.compress(data, self.level)
+
+    def decode(self, data: Buffer) -> Buffer:
+        """Return what the stream decodes to."""
+        return inflate(_start, data, self.decoded, lambda _rest: True)
+
+    def decode_into(self, data: Buffer, out: memoryview) -> None:
+        """Fill `out` with what the stream decodes to."""
+        fill(out, self.decode(data))
+
+
+def _start() -> Decompressor:
+    return Inflater(ZLIB_HEADER)
+
+
+def bind(configuration: Configuration, decoded: BytesSpec) -> Zlib:
+    """Return the codec."""
+    return Zlib(Fields(configuration, ("level",)).integer("level", 1, -1, 9), decoded)
