@@ -29,6 +29,7 @@ FLOORS = {
     "tools": 7,
     "cli": 8,
     "html": 8,
+    "storage": 8,
     "interop": 8,
     "aio": 8,
 }
