@@ -6,9 +6,12 @@ import math
 import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from omnizarr import grids, indexing
+from omnizarr.indexing import arrays as array_selections
+from omnizarr.indexing import plans
 from omnizarr.model import Named
 
 QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -175,6 +178,35 @@ def test_orthogonal_selection_is_numpys_axis_by_axis(data):
     assert np.array_equal(join(chunks, grid), changed)
 
 
+@given(st.data(), st.integers(10, 60), st.integers(1, 7), st.booleans(), st.booleans())
+@QUICK
+def test_long_lists_are_numpys_however_they_are_looked_at(data, length, size, few, rectilinear):
+    grid = grids.bind(grids.regular((size,)), (length,))
+    if rectilinear:
+        row = [[size, length // size // 2], 3, [size + 1, length]]
+        row = row[not length // size // 2 :]
+        grid = grids.bind(Named("rectilinear", {"kind": "inline", "chunk_shapes": [row]}), (length,))
+    stretches = data.draw(st.lists(st.slices(length), max_size=6))
+    selection = np.concatenate([np.arange(length)[s] for s in stretches] + [np.zeros(0, int)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(array_selections, "_FEW", 0 if few else 99)
+        for planner in (indexing.orthogonal, indexing.coordinate, indexing.plan):
+            check(planner(selection, grid), grid, np.arange(length)[selection], selection)
+
+
+@given(st.data(), st.integers(1, 3))
+@QUICK
+def test_plan_walked_in_windows_is_the_same(data, window):
+    grid = data.draw(a_grid(1, 3))
+    basic = data.draw(hnp.basic_indices(grid.shape, allow_ellipsis=False))
+    lists = tuple(data.draw(indices(n) | st.slices(n)) for n in grid.shape)
+    for plan in (indexing.basic(basic, grid), indexing.orthogonal(lists, grid)):
+        expected = sorted(repr(piece) for piece in plan)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(plans, "_WINDOW", window)
+            assert sorted(repr(piece) for piece in plan) == expected
+
+
 @given(st.data())
 @QUICK
 def test_coordinate_selection_is_numpys(data):
@@ -223,9 +255,11 @@ def test_block_selection_is_that_of_its_elements(data):
             item = slice(start, data.draw(st.integers(start, n)))
         selection.append(item)
         chosen = range(n)[item] if isinstance(item, slice) else [range(n)[item]]
-        covered = [grid.slices_of((0,) * axis + (c,) + (0,) * (len(grid.shape) - axis - 1)) for c in chosen] if (
-            0 not in grid.grid_shape
-        ) else []
+        covered = (
+            [grid.slices_of((0,) * axis + (c,) + (0,) * (len(grid.shape) - axis - 1)) for c in chosen]
+            if (0 not in grid.grid_shape)
+            else []
+        )
         elements.append(slice(covered[0][axis].start, covered[-1][axis].stop) if covered else slice(0, 0))
     expected = np.arange(math.prod(grid.shape)).reshape(grid.shape)[tuple(elements)]
     if 0 in grid.grid_shape:

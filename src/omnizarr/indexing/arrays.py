@@ -7,6 +7,7 @@ selection was written. What remains is grouped by chunk with at most one sort.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
@@ -16,11 +17,12 @@ from numpy.typing import NDArray
 
 from omnizarr.errors import SelectionError
 from omnizarr.grids import Axis, Grid
-from omnizarr.indexing.plans import Fixed, Integers, Part, Plan, Points, Product, Selector, strided
-from omnizarr.indexing.slices import basic, expand, is_integer, out_of_bounds, part_of, strided_either_way
+from omnizarr.indexing.plans import Fixed, Integers, Part, Plan, Points, Selector, product_of
+from omnizarr.indexing.slices import basic, expand, in_chunks, is_integer, out_of_bounds, part_of
 
 AnyArray: TypeAlias = NDArray[Any]
 _INT64_END: Final = 2**63
+_FEW: Final = 12  # from so many chunks on, looking at all of them at once is the quicker way
 
 
 def is_array_like(item: Any) -> bool:
@@ -55,8 +57,33 @@ def _wrapped(array: AnyArray, length: int, number: int) -> Integers:
         if low < -length or high >= length:
             raise out_of_bounds(low if low < -length else high, length, number)
         if low < 0:
-            return np.where(array < 0, array + np.int64(length), array).astype(np.int64, copy=False)
+            if length > _INT64_END:
+                raise SelectionError(f"dimension {number} is too long for arrays of negative indices", found=length)
+            # -1 + 2**63 fits into 64 bits, 2**63 does not.
+            array = array.astype(np.int64)
+            return np.where(array < 0, array + (length - 1) + 1, array)
     return array.astype(np.int64, copy=False)
+
+
+def _slice_or_array(indices: Integers) -> slice | Integers:
+    """Return the slice that selects the same as 1-d indices counted from the start; the indices if there is none."""
+    points = indices.size
+    if not points:
+        return slice(0, 0)
+    start, last = int(indices[0]), int(indices[-1])
+    step = int(indices[1]) - start if points > 1 else 1
+    if not step or last - start != step * (points - 1):
+        return indices
+    if points > 2 and not np.array_equal(indices, np.arange(points) * step + start):
+        return indices
+    if step > 0:
+        return slice(start, last + 1, step)
+    return slice(start, last - 1 if last else None, step)
+
+
+def _forward_slice_or_array(indices: Integers) -> Selector:
+    selector = _slice_or_array(indices)
+    return indices if isinstance(selector, slice) and selector.step < 0 else selector
 
 
 def orthogonal(selection: Any, grid: Grid) -> Plan:
@@ -84,23 +111,28 @@ def orthogonal(selection: Any, grid: Grid) -> Plan:
     [(0, 0), (1, 0)]
     """
     items = expand(selection if isinstance(selection, tuple) else (selection,), len(grid.axes))
-    axes = iter(grid.axes)
-    parts: list[Part] = []
-    buffer_shape, shape = [], []
-    for item in items:
-        if item is None:
-            shape.append(1)
-            continue
-        axis, number = next(axes), len(parts)
-        if is_array_like(item):
-            part, length = _part_of_indices(_indices_along(item, axis, number), axis)
-        else:
-            part, length = part_of(item, axis, number)
-        parts.append(part)
-        buffer_shape.append(length)
-        if is_array_like(item) or isinstance(item, slice):
-            shape.append(length)
-    return Plan(tuple(buffer_shape), tuple(shape), Product(parts))
+    axes = iter(enumerate(grid.axes))
+    return _independent([item if item is None else _simplest(item, *next(axes)) for item in items], grid)
+
+
+def _independent(items: Sequence[Any], grid: Grid) -> Plan:
+    """Plan one item per axis: integer, slice, or array of indices that no slice can say."""
+    if not any(isinstance(item, np.ndarray) for item in items):
+        return basic(tuple(items), grid)
+    return in_chunks(items, grid, _part_of, product_of)
+
+
+def _part_of(item: Any, axis: Axis, number: int) -> tuple[Part, int]:
+    if isinstance(item, np.ndarray):
+        return _listed(item, axis), item.size
+    return part_of(item, axis, number)
+
+
+def _simplest(item: Any, number: int, axis: Axis) -> Any:
+    """Return an item of an orthogonal selection with lists and masks turned into slices where that says the same."""
+    if is_array_like(item):
+        return _slice_or_array(_indices_along(item, axis, number))
+    return operator.index(item) if is_integer(item) else item
 
 
 def _indices_along(item: Any, axis: Axis, number: int) -> Integers:
@@ -119,18 +151,6 @@ def _indices_along(item: Any, axis: Axis, number: int) -> Integers:
             f"the mask does not fit dimension {number}", found=f"length {array.size}", expected=f"length {axis.length}"
         )
     return np.flatnonzero(array).astype(np.int64, copy=False)
-
-
-def _part_of_indices(indices: Integers, axis: Axis) -> tuple[Part, int]:
-    """Return the part that selects elements one by one, and their number."""
-    points = indices.size
-    if not points:
-        return strided(axis, 0, 1, 0), 0
-    start = int(indices[0])
-    step = int(indices[1]) - start if points > 1 else 1
-    if step and int(indices[-1]) - start == step * (points - 1) and np.all(np.diff(indices) == step):
-        return strided_either_way(axis, start, step, points), points
-    return _listed(indices, axis), points
 
 
 def _listed(indices: Integers, axis: Axis) -> Fixed:
@@ -153,7 +173,7 @@ def _listed(indices: Integers, axis: Axis) -> Fixed:
         not all(isinstance(selector, slice) for selector in inner),
         not all(isinstance(selector, slice) for selector in outer),
     )
-    return Fixed(chunks, inner, outer, wholes, arrays)
+    return Fixed(len(chunks), chunks, inner, outer, wholes, arrays)
 
 
 def _visible(axis: Axis, chunk: int) -> int:
@@ -179,6 +199,8 @@ def _bounds(numbers: Integers) -> list[int]:
 
 def _selectors(values: Integers, bounds: Sequence[int]) -> list[Selector]:
     """Return ``values[bounds[i]:bounds[i + 1]]`` for all i, as slices with positive steps where that says the same."""
+    if len(bounds) <= _FEW:
+        return [_forward_slice_or_array(values[start:stop]) for start, stop in pairwise(bounds)]
     steps = np.diff(values)
     bends = np.concatenate([[0], np.cumsum(steps[1:] != steps[:-1])]) if steps.size else np.zeros(1, np.int64)
     starts, stops = np.array(bounds[:-1]), np.array(bounds[1:])
@@ -239,16 +261,15 @@ def coordinate(selection: Any, grid: Grid) -> Plan:
 
 def _is_open_mesh(arrays: Sequence[Integers], ndim: int) -> bool:
     """Whether each array varies along an axis of its own, in order: then it selects along its own axis only."""
-    varying = [
-        axis + ndim - array.ndim for array in arrays for axis, length in enumerate(array.shape) if length != 1
-    ]
+    varying = [axis + ndim - array.ndim for array in arrays for axis, length in enumerate(array.shape) if length != 1]
     own = all(sum(length != 1 for length in array.shape) <= 1 for array in arrays)
     return own and all(a < b for a, b in pairwise(varying))
 
 
 def _mesh(indices: Sequence[Integers], grid: Grid, shape: tuple[int, ...]) -> Plan:
-    parts = [_part_of_indices(column, axis)[0] for column, axis in zip(indices, grid.axes, strict=True)]
-    return Plan(tuple(column.size for column in indices), shape, Product(parts))
+    """Plan 1-d indices along each axis, for a result of any shape with as many elements."""
+    plan = _independent([_slice_or_array(column) for column in indices], grid)
+    return Plan(plan.buffer_shape, shape, plan.pieces)
 
 
 def _points(indices: Sequence[Integers], grid: Grid, shape: tuple[int, ...]) -> Plan:
@@ -360,14 +381,14 @@ def subplan(selection: tuple[Any, ...], grid: Grid) -> Plan:
 def plan_arrays(items: tuple[Any, ...], grid: Grid) -> Plan:
     """Plan what stands between the brackets of ``array[...]`` if there may be arrays in it."""
     ndim = len(grid.axes)
-    arrays = [as_index_array(item) for item in items if is_array_like(item)]
-    if not arrays and not (len(items) == 1 and isinstance(items[0], np.ndarray) and items[0].dtype == np.bool_):
+    items = tuple(as_index_array(item) if is_array_like(item) else item for item in items)
+    arrays = [item for item in items if isinstance(item, np.ndarray) and (item.ndim or item.dtype == np.bool_)]
+    if not arrays:
         return basic(items, grid)
-    if len(items) == 1 and (not arrays or (arrays[0].dtype == np.bool_ and arrays[0].ndim == ndim)):
+    masks = sum(array.dtype == np.bool_ for array in arrays)
+    if len(items) == masks == 1 and arrays[0].ndim == ndim:
         return mask(items, grid)
-    has_mask = any(array.dtype == np.bool_ for array in arrays)
-    all_indices = len(items) == ndim and all(is_array_like(item) or is_integer(item) for item in items)
-    if all_indices and not has_mask:
+    if not masks and len(items) == ndim and all(isinstance(item, np.ndarray) or is_integer(item) for item in items):
         return coordinate(items, grid)
     if len(arrays) == 1 or len(arrays) == ndim:
         return orthogonal(items, grid)

@@ -9,17 +9,17 @@ a piece costs a fraction of a microsecond and no Python function runs for it.
 from __future__ import annotations
 
 import itertools
-import math
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import product
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.grids import Axis
+from omnizarr.grids import Axis, Segment
 
 Integers: TypeAlias = NDArray[np.int64]
 Selector: TypeAlias = "slice | Integers"
@@ -100,6 +100,8 @@ class Plan:
 class Fixed(NamedTuple):
     """A part whose columns are at hand."""
 
+    chunks: int
+    """Number of chunks touched."""
     numbers: Sequence[int]
     inner: Sequence[Selector]
     outer: Sequence[Selector]
@@ -107,15 +109,10 @@ class Fixed(NamedTuple):
     arrays: tuple[bool, bool] = (False, False)
     """Whether there are arrays in `inner`, and in `outer`."""
 
-    @property
-    def chunks(self) -> int:
-        """Number of chunks touched."""
-        return len(self.numbers)
-
     def columns(self, start: int, stop: int) -> Columns:
         """Return the columns of some of the chunks touched, counted from 0."""
-        numbers, inner, outer, wholes, _ = self
-        if stop - start == len(numbers):
+        chunks, numbers, inner, outer, wholes, _ = self
+        if stop - start == chunks:
             return numbers, inner, outer, wholes
         return numbers[start:stop], inner[start:stop], outer[start:stop], wholes[start:stop]
 
@@ -123,6 +120,8 @@ class Fixed(NamedTuple):
 class Run(NamedTuple):
     """A part that touches several chunks of one size: elements at a constant, positive step."""
 
+    chunks: int
+    """Number of chunks touched."""
     first: int
     """Number of the chunk that lies at `origin`."""
     size: int
@@ -140,18 +139,6 @@ class Run(NamedTuple):
     flip: int
     """Length of the buffer if the run fills it backwards, else 0."""
 
-    @property
-    def arrays(self) -> tuple[bool, bool]:
-        """Whether there are arrays among the selectors: none."""
-        return False, False
-
-    @property
-    def chunks(self) -> int:
-        """Number of chunks touched."""
-        if self.step > self.size:
-            return self.points  # no two of them in one chunk
-        return (self.start + (self.points - 1) * self.step) // self.size - self.start // self.size + 1
-
     def columns(self, start: int, stop: int) -> Columns:
         """Return the columns of some of the chunks touched, counted from 0."""
         if self.step == 1:
@@ -164,23 +151,26 @@ class Run(NamedTuple):
 
     def _dense(self, start: int, stop: int) -> tuple[Sequence[int], list[slice], list[slice], list[bool]]:
         """Make columns for step 1. Only the first and the last chunk can be cut."""
-        size = self.size
-        chunk = self.start // size
-        head = self.start - chunk * size  # places within the first chunk touched
+        size, place = self.size, self.start
+        chunk = place // size
+        head = place - chunk * size  # places within the first chunk touched
         tail = head + self.points
+        edge = self.visible - chunk * size
         shift = self.out - head
         chunks = stop - start
+        base = start * size
         inner = [slice(0, size, 1)] * chunks
-        outer = [slice(at, at + size, 1) for at in range(start * size + shift, stop * size + shift, size)]
+        outer = [slice(at, at + size, 1) for at in range(base + shift, base + chunks * size + shift, size)]
         wholes = [True] * chunks
-        for at in {0, chunks - 1}:
+        for at in (0, chunks - 1) if chunks > 1 else (0,):
             base = (start + at) * size
-            low, high = max(head - base, 0), min(tail - base, size)
+            low = head - base if base < head else 0
+            high = tail - base if tail < base + size else size
             inner[at] = slice(low, high, 1)
             outer[at] = slice(base + low + shift, base + high + shift, 1)
-            wholes[at] = high - low == min(size, self.visible - chunk * size - base)
-        first = self.first + chunk
-        return range(first + start, first + stop), inner, outer, wholes
+            wholes[at] = high - low == size or high - low == edge - base
+        first = self.first + chunk + start
+        return range(first, first + chunks), inner, outer, wholes
 
     def _sparse(self, start: int, stop: int) -> tuple[list[int], list[slice], list[slice], list[bool]]:
         numbers, inner, outer, wholes = [], [], [], []
@@ -202,18 +192,13 @@ class Run(NamedTuple):
 class Chain:
     """A part made of several runs, over chunks of several sizes."""
 
-    __slots__ = ("_ends", "_runs")
-
-    arrays = (False, False)
+    __slots__ = ("_ends", "_runs", "chunks")
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = runs
         self._ends = list(itertools.accumulate(run.chunks for run in runs))
-
-    @property
-    def chunks(self) -> int:
+        self.chunks = self._ends[-1]
         """Number of chunks touched."""
-        return self._ends[-1]
 
     def columns(self, start: int, stop: int) -> Columns:
         """Return the columns of some of the chunks touched, counted from 0."""
@@ -244,26 +229,42 @@ def strided(axis: Axis, start: int, step: int, points: int, *, backwards: bool =
     The elements fill the buffer from its end if `backwards`.
     """
     if not points:
-        return Fixed((), (), (), ())
+        return Fixed(0, (), (), (), ())
     last = start + (points - 1) * step
-    number, base, size = axis.find(start)
+    size = axis.size
+    if size:
+        number = start // size
+        base = number * size
+    else:
+        number, base, size = axis.find(start)
     if last < base + size:
         outer = slice(points - 1, None, -1) if backwards else slice(0, points, 1)
-        whole = points == min(size, axis.length - base)
-        return Fixed((number,), (slice(start - base, last - base + 1, step),), (outer,), (whole,))
+        whole = points == size or points == axis.length - base
+        return Fixed(1, (number,), (slice(start - base, last - base + 1, step),), (outer,), (whole,))
+    if axis.size:
+        return _run(axis.segments[0], axis.length, start, step, points, 0, points if backwards else 0)
     runs = []
-    flip = points if backwards else 0
     done = 0
-    for origin, first, size, chunks in axis.segments_between(start, last):
-        here = min(points - done, -((start + done * step - origin - size * chunks) // step))
+    for segment in axis.segments_between(start, last):
+        begin = start + done * step
+        end = segment.start + segment.size * segment.chunks
+        here = min(points - done, -((begin - end) // step))
         if here > 0:
-            begin = start + done * step - origin
-            runs.append(Run(first, size, axis.length - origin, begin, step, here, done, flip))
+            runs.append(_run(segment, axis.length, begin, step, here, done, points if backwards else 0))
             done += here
-    return runs[0] if len(runs) == 1 else Chain(runs)
+    return Chain(runs)
 
 
-_make_piece = partial(tuple.__new__, Piece)
+def _run(segment: Segment, length: int, start: int, step: int, points: int, out: int, flip: int) -> Run:
+    """Return the run that selects elements of one segment; `start` is counted from the start of the array."""
+    origin, first, size, _ = segment
+    start -= origin
+    # If steps are longer than chunks, no two points lie in one chunk.
+    chunks = points if step > size else (start + (points - 1) * step) // size - start // size + 1
+    return Run(chunks, first, size, length - origin, start, step, points, out, flip)
+
+
+_make_piece: Final = cast("Callable[[tuple[Any, ...]], Piece]", partial(tuple.__new__, Piece))
 
 
 class Product:
@@ -271,36 +272,47 @@ class Product:
 
     __slots__ = ("_inner_span", "_outer_span", "_parts")
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], inner_span: range = range(0), outer_span: range = range(0)) -> None:
         self._parts = parts
-        self._inner_span = _span([part.arrays[0] for part in parts])
-        self._outer_span = _span([part.arrays[1] for part in parts])
+        self._inner_span = inner_span
+        self._outer_span = outer_span
 
     def __len__(self) -> int:
-        return min(math.prod(part.chunks for part in self._parts), sys.maxsize)
+        count = 1
+        for part in self._parts:
+            count *= part.chunks
+        return min(count, sys.maxsize)
 
     def __iter__(self) -> Iterator[Piece]:
-        counts = [part.chunks for part in self._parts]
-        if max(counts, default=0) <= _WINDOW:
-            return self._pieces([(0, count) for count in counts])
-        return itertools.chain.from_iterable(map(self._pieces, _windows(counts)))
+        window = []
+        for part in self._parts:
+            if part.chunks > _WINDOW:
+                return itertools.chain.from_iterable(map(self._pieces, _windows([part.chunks for part in self._parts])))
+            window.append((0, part.chunks))
+        return self._pieces(window)
 
     def _pieces(self, window: Iterable[tuple[int, int]]) -> Iterator[Piece]:
-        columns = [part.columns(*bounds) for part, bounds in zip(self._parts, window, strict=True)]
-        inner: list[Sequence[Selector]] = [column[1] for column in columns]
-        outer: list[Sequence[Selector]] = [column[2] for column in columns]
+        numbers, inner, outer, wholes = [], [], [], []
+        for part, (start, stop) in zip(self._parts, window, strict=True):
+            columns = part.columns(start, stop)
+            numbers.append(columns[0])
+            inner.append(columns[1])
+            outer.append(columns[2])
+            wholes.append(columns[3])
         if self._inner_span:
             _open_mesh(inner, self._inner_span)
         if self._outer_span:
             _open_mesh(outer, self._outer_span)
-        pieces = zip(
-            itertools.product(*[column[0] for column in columns]),
-            itertools.product(*inner),
-            itertools.product(*outer),
-            map(all, itertools.product(*[column[3] for column in columns])),
-            strict=True,
+        return map(
+            _make_piece,
+            zip(product(*numbers), product(*inner), product(*outer), map(all, product(*wholes)), strict=True),
         )
-        return cast("Iterator[Piece]", map(_make_piece, pieces))
+
+
+def product_of(parts: Sequence[Part]) -> Product:
+    """Return the pieces of parts that may hold arrays."""
+    arrays = [part.arrays if isinstance(part, Fixed) else (False, False) for part in parts]
+    return Product(parts, _span([inner for inner, _ in arrays]), _span([outer for _, outer in arrays]))
 
 
 def _windows(counts: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import EllipsisType
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
 from omnizarr.errors import BoundsCheckError, SelectionError
 from omnizarr.grids import Axis, Grid
 from omnizarr.indexing.plans import Part, Piece, Plan, Product, strided
+
+_ALL: Final = slice(None)
 
 
 def basic(selection: Any, grid: Grid) -> Plan:
@@ -41,23 +43,10 @@ def basic(selection: Any, grid: Grid) -> Plan:
     [((0, 0), slice(0, 4, 1), slice(5, 1, -1)), ((1, 0), slice(0, 2, 1), slice(1, None, -1))]
     """
     items = selection if type(selection) is tuple else (selection,)
-    plan = _in_one_chunk(items, grid)
-    if plan is None:
+    if len(items) != len(grid.axes):
         items = expand(items, len(grid.axes))
-        axes = iter(grid.axes)
-        parts: list[Part] = []
-        lengths, shape = [], []
-        for item in items:
-            if item is None:
-                shape.append(1)
-                continue
-            part, length = part_of(item, next(axes), len(parts))
-            parts.append(part)
-            lengths.append(length)
-            if isinstance(item, slice):
-                shape.append(length)
-        plan = Plan(tuple(lengths), tuple(shape), Product(parts))
-    return plan
+    plan = _in_one_chunk(items, grid)
+    return in_chunks(expand(items, len(grid.axes)), grid) if plan is None else plan
 
 
 def _in_one_chunk(items: tuple[Any, ...], grid: Grid) -> Plan | None:
@@ -105,8 +94,11 @@ def part_of(item: Any, axis: Axis, number: int) -> tuple[Part, int]:
     """Return the part that an integer or a slice selects along axis `number`, and how many elements it has."""
     if isinstance(item, slice):
         start, stop, step = _slice_indices(item, axis.length, number)
-        points = max(0, -((start - stop) // step)) if step > 0 else max(0, -((stop - start) // -step))
-        return strided_either_way(axis, start, step, points), points
+        if step > 0:
+            points = -((start - stop) // step) if start < stop else 0
+            return strided(axis, start, step, points), points
+        points = -((stop - start) // -step) if stop < start else 0
+        return strided(axis, start + (points - 1) * step, -step, points, backwards=True), points
     if not is_integer(item):
         raise SelectionError(
             f"unsupported item of a selection for dimension {number}",
@@ -117,11 +109,29 @@ def part_of(item: Any, axis: Axis, number: int) -> tuple[Part, int]:
     return strided(axis, checked_index(operator.index(item), axis.length, number), 1, 1), 1
 
 
-def strided_either_way(axis: Axis, start: int, step: int, points: int) -> Part:
-    """Return the part that selects `points` elements from `start` on, at a step of any sign."""
-    if step > 0:
-        return strided(axis, start, step, points)
-    return strided(axis, start + (points - 1) * step, -step, points, backwards=True)
+def in_chunks(
+    items: Sequence[Any],
+    grid: Grid,
+    part_of: Callable[[Any, Axis, int], tuple[Part, int]] = part_of,
+    product: Callable[[Sequence[Part]], Product] = Product,
+) -> Plan:
+    """Plan any expanded selection of which each item speaks of one axis.
+
+    `part_of` makes the part of an item along an axis, and counts its elements.
+    """
+    axes = iter(grid.axes)
+    parts: list[Part] = []
+    lengths, shape = [], []
+    for item in items:
+        if item is None:
+            shape.append(1)
+            continue
+        part, length = part_of(item, next(axes), len(parts))
+        parts.append(part)
+        lengths.append(length)
+        if isinstance(item, slice) or not is_integer(item):
+            shape.append(length)
+    return Plan(tuple(lengths), tuple(shape), product(parts))
 
 
 def is_integer(item: Any) -> TypeGuard[int]:
@@ -160,13 +170,15 @@ def _slice_indices(item: slice, length: int, number: int) -> tuple[int, int, int
 
 def expand(items: Sequence[Any], ndim: int) -> tuple[Any, ...]:
     """Return a selection with Ellipsis written out, and one item per dimension besides newaxis."""
+    if len(items) == 1 and items[0] is Ellipsis:
+        return (_ALL,) * ndim
     ellipses = [at for at, item in enumerate(items) if isinstance(item, EllipsisType)]
     if len(ellipses) > 1:
         raise SelectionError("a selection can have only one Ellipsis", found=f"{len(ellipses)} of them")
     given = sum(item is not None for item in items) - len(ellipses)
     if given > ndim:
         raise SelectionError("too many indices for the array", found=given, expected=f"at most {ndim}")
-    missing = (slice(None),) * (ndim - given)
+    missing = (_ALL,) * (ndim - given)
     at = ellipses[0] if ellipses else len(items)
     return (*items[:at], *missing, *items[at + 1 :])
 
