@@ -17,6 +17,7 @@ FLOORS = {
     "errors": 0,
     "settings": 0,
     "model": 1,
+    "settings": 1,
     "datatypes": 2,
     "grids": 2,
     "keys": 2,

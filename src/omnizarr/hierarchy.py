@@ -394,6 +394,59 @@ def delete(where: StorePath) -> None:
         where.store.delete_prefix(where.prefix)
 
 
+def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> None:
+    """Copy a node and all below it, byte for byte, to another place of this or another store.
+
+    Documents come last, so that nothing is seen before it is complete.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is nothing at `source`.
+    ContainsArrayError, ContainsGroupError
+        If there is something at `target`, and not `overwrite`.
+    NodeNameError
+        If `target` lies in `source`.
+    """
+    _refuse_read_only(target)
+    metadata = open_node(source)
+    dialect = dialect_named(metadata.dialect)
+    check_path(dialect, target.path)
+    if source.store == target.store and f"{target.path}/".startswith(source.prefix):
+        raise NodeNameError(
+            "a node cannot be copied or moved into itself", path=target.path, found=target.path, expected="another place"
+        )
+    _create_ancestors(target, dialect)
+    names = {name for dialect in DIALECTS for name in dialect.documents("")}
+    with target.lock():
+        existing = _find_or_error(target)
+        if existing is not None:
+            if not overwrite:
+                raise _in_the_way(target, existing)
+            target.store.delete_prefix(target.prefix)
+        last: list[str] = []
+        for key in source.store.list_prefix(source.prefix):
+            if key.rpartition("/")[2] in names:
+                last.append(key)
+            else:
+                _copy_value(source, target, key)
+        # The deepest first, and of one node the one that makes it a node last.
+        for key in sorted(last, key=lambda key: (-key.count("/"), key.endswith((".zarray", ".zgroup")), key)):
+            _copy_value(source, target, key)
+
+
+def _copy_value(source: StorePath, target: StorePath, key: str) -> None:
+    value = source.store.get(key)
+    if value is not None:
+        target.store.set(target.prefix + key[len(source.prefix) :], value)
+
+
+def move(source: StorePath, target: StorePath) -> None:
+    """Move a node and all below it to another place of its store; raises as `copy`."""
+    copy(source, target)
+    delete(source)
+
+
 def _dump(where: StorePath, dialect: Dialect, metadata: Metadata) -> Documents:
     try:
         return dialect.dump(metadata)

@@ -1,0 +1,90 @@
+"""Every Zarr ever specified: read, write, check and inspect chunked arrays.
+
+>>> import numpy as np
+>>> import omnizarr
+>>> root = omnizarr.create_group({})
+>>> root["temp"] = np.linspace(0, 1, 5)
+>>> root["temp"][::2]
+array([0. , 0.5, 1. ])
+"""
+
+from __future__ import annotations
+
+from omnizarr import codecs, errors, storage
+from omnizarr.api import (
+    array,
+    consolidate_metadata,
+    create,
+    create_array,
+    create_group,
+    create_hierarchy,
+    empty,
+    empty_like,
+    from_array,
+    full,
+    full_like,
+    group,
+    load,
+    ones,
+    ones_like,
+    open,  # noqa: A004 - the name that zarr has for it
+    open_array,
+    open_consolidated,
+    open_group,
+    open_like,
+    print_debug_info,
+    save,
+    save_array,
+    save_group,
+    tree,
+    zeros,
+    zeros_like,
+)
+from omnizarr.array import Array, ArrayConfig
+from omnizarr.group import Group, UnreadableNode
+from omnizarr.settings import config
+from omnizarr.tools.copy import copy, copy_all, copy_store
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Array",
+    "ArrayConfig",
+    "Group",
+    "UnreadableNode",
+    "__version__",
+    "array",
+    "codecs",
+    "config",
+    "consolidate_metadata",
+    "copy",
+    "copy_all",
+    "copy_store",
+    "create",
+    "create_array",
+    "create_group",
+    "create_hierarchy",
+    "empty",
+    "empty_like",
+    "errors",
+    "from_array",
+    "full",
+    "full_like",
+    "group",
+    "load",
+    "ones",
+    "ones_like",
+    "open",
+    "open_array",
+    "open_consolidated",
+    "open_group",
+    "open_like",
+    "print_debug_info",
+    "save",
+    "save_array",
+    "save_group",
+    "storage",
+    "tree",
+    "zeros",
+    "zeros_like",
+]

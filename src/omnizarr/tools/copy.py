@@ -1,0 +1,317 @@
+"""Copying arrays and groups, within a store and between stores, formats and libraries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from omnizarr import hierarchy, nodes
+from omnizarr.array import Array
+from omnizarr.errors import ContainsGroupError, NodeExistsError
+from omnizarr.group import Group
+from omnizarr.hierarchy import StorePath
+from omnizarr.stores import resolve
+
+IfExists: TypeAlias = Literal["raise", "replace", "skip", "skip_initialized"]
+Log: TypeAlias = "Callable[[str], object] | None"
+
+
+class Copied(NamedTuple):
+    """What a copy has done."""
+
+    copied: int
+    """Number of nodes (`copy_store`: keys) copied."""
+    skipped: int
+    """Number of those that were left alone."""
+    nbytes: int
+    """Bytes of the values copied, as they are in memory (`copy_store`: as they are stored)."""
+
+
+@dataclass
+class _Job:
+    """A copy under way."""
+
+    if_exists: IfExists
+    dry_run: bool
+    without_attrs: bool
+    shallow: bool
+    log: Log
+    options: Mapping[str, Any]
+    copied: int = 0
+    skipped: int = 0
+    nbytes: int = 0
+
+    def say(self, text: str) -> None:
+        if self.log is not None:
+            self.log(text)
+
+    @property
+    def result(self) -> Copied:
+        return Copied(self.copied, self.skipped, self.nbytes)
+
+
+def copy(
+    source: Any,
+    dest: Group,
+    name: str | None = None,
+    shallow: bool = False,  # noqa: FBT001, FBT002 - zarr's signature
+    without_attrs: bool = False,  # noqa: FBT001, FBT002
+    log: Log = None,
+    if_exists: IfExists = "raise",
+    dry_run: bool = False,  # noqa: FBT001, FBT002
+    **create_kws: Any,
+) -> Copied:
+    """Copy an array or a group, with all below it, into a group.
+
+    Between nodes of one format an array keeps its chunks and codecs, and its stored chunks are copied as
+    they are. Otherwise it is read and written, block by block.
+
+    Parameters
+    ----------
+    source : Array or Group
+        Of omnizarr; or of another library with the same habits (h5py, zarr).
+    dest : Group
+        Where to.
+    name : str, optional
+        Name in `dest`; default: that of `source`.
+    shallow : bool
+        Of a group, only the arrays right below.
+    without_attrs : bool
+        Leave out attributes.
+    log : callable, optional
+        Called with a line for each node.
+    if_exists : {"raise", "replace", "skip", "skip_initialized"}
+        What to do about a node that is there already ("skip_initialized": skip it if a chunk of it is stored).
+    dry_run : bool
+        Do nothing, but say what would be done.
+    **create_kws
+        Keywords of `create_array` that arrays shall be made with instead.
+
+    Returns
+    -------
+    Copied
+        (number of nodes copied, number skipped, bytes copied)
+
+    Raises
+    ------
+    NodeExistsError
+        If something is there already, and `if_exists` is "raise".
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> source = omnizarr.create_group({}, zarr_format=2)
+    >>> source["temp"] = [1.0, 2.0]
+    >>> dest = omnizarr.create_group({})
+    >>> omnizarr.copy(source["temp"], dest)
+    Copied(copied=1, skipped=0, nbytes=16)
+    """
+    _check(if_exists)
+    name = name or str(source.name).rpartition("/")[2]
+    if not name:
+        raise ValueError("the root has no name: give one, or use copy_all")
+    job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws)
+    _copy_node(job, source, dest, name)
+    return job.result
+
+
+def copy_all(
+    source: Any,
+    dest: Group,
+    shallow: bool = False,  # noqa: FBT001, FBT002 - zarr's signature
+    without_attrs: bool = False,  # noqa: FBT001, FBT002
+    log: Log = None,
+    if_exists: IfExists = "raise",
+    dry_run: bool = False,  # noqa: FBT001, FBT002
+    **create_kws: Any,
+) -> Copied:
+    """Copy all members of a group into another group; arguments and result as those of `copy`."""
+    _check(if_exists)
+    job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws)
+    for name in list(source.keys()):
+        _copy_node(job, source[name], dest, name)
+    if not without_attrs and not dry_run:
+        _copy_attributes(source, dest)
+    return job.result
+
+
+def copy_store(
+    source: Any,
+    dest: Any,
+    source_path: str = "",
+    dest_path: str = "",
+    excludes: str | Iterable[str] = (),
+    includes: str | Iterable[str] = (),
+    flags: int = 0,
+    if_exists: Literal["raise", "replace", "skip"] = "raise",
+    dry_run: bool = False,  # noqa: FBT001, FBT002 - zarr's signature
+    log: Log = None,
+) -> Copied:
+    """Copy keys and values from one store to another as they are.
+
+    Documents go last, so that no node is seen before its chunks are there.
+
+    Parameters
+    ----------
+    source, dest : path, URL, Store or mutable mapping
+    source_path, dest_path : str
+        Copy only what is below this path, to below that one.
+    excludes, includes : str or iterable of str
+        Regular expressions: leave out keys that match one of `excludes`, unless they match one of `includes`.
+    flags : int
+        For the regular expressions.
+    if_exists : {"raise", "replace", "skip"}
+        What to do about a key that is there already.
+    dry_run, log
+        As for `copy`.
+
+    Returns
+    -------
+    Copied
+        (number of keys copied, number skipped, bytes copied)
+
+    Raises
+    ------
+    NodeExistsError
+        If a key is there already, and `if_exists` is "raise"; nothing has been copied then.
+    """
+    _check(if_exists)
+    old = StorePath(resolve(source, "r")[0], hierarchy.normalize(source_path))
+    new = StorePath(resolve(dest, "a")[0], hierarchy.normalize(dest_path))
+    keys = list(_wanted_keys(old, _patterns(excludes, flags), _patterns(includes, flags)))
+    there = {key for key in keys if new.store.exists(new.prefix + key)}
+    if there and if_exists == "raise":
+        raise NodeExistsError(
+            "keys are there already",
+            store=str(new.store),
+            path=new.path,
+            found=", ".join(sorted(there)[:5]),
+            remedy="pass if_exists='replace' or 'skip'",
+        )
+    copied = skipped = nbytes = 0
+    names = {name for dialect in hierarchy.DIALECTS for name in dialect.documents("")}
+    for key in sorted(keys, key=lambda key: (key.rpartition("/")[2] in names, -key.count("/"), key)):
+        if key in there and if_exists == "skip":
+            skipped += 1
+            if log is not None:
+                log(f"skip {key}")
+            continue
+        value = old.store.get(old.prefix + key)
+        if value is None:
+            continue
+        if log is not None:
+            log(f"copy {key}")
+        copied += 1
+        nbytes += len(value)
+        if not dry_run:
+            new.store.set(new.prefix + key, value)
+    return Copied(copied, skipped, nbytes)
+
+
+def _check(if_exists: str) -> None:
+    if if_exists not in {"raise", "replace", "skip", "skip_initialized"}:
+        raise ValueError(f"if_exists={if_exists!r}: expected 'raise', 'replace', 'skip' or 'skip_initialized'")
+
+
+def _patterns(given: str | Iterable[str], flags: int) -> list[re.Pattern[str]]:
+    return [re.compile(text, flags) for text in ([given] if isinstance(given, str) else given)]
+
+
+def _wanted_keys(
+    source: StorePath, excludes: list[re.Pattern[str]], includes: list[re.Pattern[str]]
+) -> Iterator[str]:
+    for full in source.store.list_prefix(source.prefix):
+        key = full[len(source.prefix) :]
+        if any(pattern.search(key) for pattern in excludes) and not any(pattern.search(key) for pattern in includes):
+            continue
+        yield key
+
+
+def _is_array(node: Any) -> bool:
+    return hasattr(node, "shape") and hasattr(node, "dtype")
+
+
+def _copy_node(job: _Job, source: Any, dest: Group, name: str) -> None:
+    if _is_array(source):
+        _copy_array(job, source, dest, name)
+    else:
+        _copy_group(job, source, dest, name)
+
+
+def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
+    there = dest.get(name)
+    if there is not None and not _may_replace(job, there):
+        return
+    job.say(f"copy {source.name} -> {dest.store_path / name}")
+    job.copied += 1
+    job.nbytes += int(source.nbytes)
+    if job.dry_run:
+        return
+    if _can_copy_bytes(job, source, dest):
+        hierarchy.copy(source.store_path, dest.store_path / name, overwrite=there is not None)
+        copied = dest.get_array(name)
+        if job.without_attrs:
+            copied.attrs.clear()
+        return
+    keywords = nodes.like(source, {"zarr_format": dest.zarr_format, **job.options})
+    keywords.pop("zarr_format")
+    made = dest.create_array(name, overwrite=there is not None, **keywords)
+    nodes.fill(made, source)
+    if not job.without_attrs:
+        _copy_attributes(source, made)
+
+
+def _can_copy_bytes(job: _Job, source: Any, dest: Group) -> bool:
+    return isinstance(source, Array) and not job.options and source.zarr_format == dest.zarr_format
+
+
+def _may_replace(job: _Job, there: Any) -> bool:
+    """Tell whether a node that is there may be replaced; count it as skipped if not."""
+    if job.if_exists == "raise":
+        raise NodeExistsError(
+            "there is a node already",
+            store=str(there.store_path.store),
+            path=there.path,
+            remedy="pass if_exists='replace' or 'skip'",
+        )
+    if job.if_exists == "replace":
+        if isinstance(there, Group):
+            raise ContainsGroupError(
+                "a group is in the way of an array", path=there.path, remedy="delete the group first"
+            )
+        return True
+    if job.if_exists == "skip_initialized" and isinstance(there, Array) and not there.nchunks_initialized:
+        return True
+    job.say(f"skip {there.name}")
+    job.skipped += 1
+    return False
+
+
+def _copy_group(job: _Job, source: Any, dest: Group, name: str) -> None:
+    there = dest.get(name)
+    if isinstance(there, Array) and not _may_replace(job, there):
+        return
+    job.say(f"copy {source.name} -> {dest.store_path / name}")
+    job.copied += 1
+    if job.dry_run:
+        made = there if isinstance(there, Group) else None
+    else:
+        made = dest.require_group(name, overwrite=isinstance(there, Array))
+        if not job.without_attrs:
+            _copy_attributes(source, made)
+    for member in list(source.keys()):
+        node = source[member]
+        if job.shallow and not _is_array(node):
+            continue
+        if made is not None:
+            _copy_node(job, node, made, member)
+        else:  # a dry run where nothing can be in the way
+            _copy_node(job, node, Group(dest.store_path / name, dest.metadata), member)
+
+
+def _copy_attributes(source: Any, dest: Array | Group) -> None:
+    attributes = dict(source.attrs)
+    if attributes:
+        dest.attrs.update(attributes)

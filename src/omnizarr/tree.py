@@ -1,0 +1,61 @@
+"""A hierarchy drawn as a tree of lines."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from omnizarr import info
+from omnizarr.array import Array
+
+
+@dataclass(frozen=True, repr=False)
+class Tree:
+    """A drawing; its text is what `repr` returns."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f'<pre style="white-space: pre; line-height: normal">{html.escape(self.text)}</pre>'
+
+
+def draw(root: str, members: Iterable[tuple[str, Any]], max_nodes: int = 500) -> Tree:
+    """Return the drawing of nodes given by path and node, each after the group that holds it."""
+    taken = list(islice(members, max_nodes + 1))
+    is_cut = len(taken) > max_nodes
+    taken = taken[:max_nodes]
+    below: dict[str, list[tuple[str, Any]]] = {}
+    for path, node in taken:
+        below.setdefault(path.rpartition("/")[0], []).append((path, node))
+    lines = [root]
+    stack = [("", iter(below.get("", ())), len(below.get("", ())))]
+    # Not recursive: a hierarchy may be deeper than Python's stack.
+    while stack:
+        indent, iterator, left = stack.pop()
+        item = next(iterator, None)
+        if item is None:
+            continue
+        path, node = item
+        stack.append((indent, iterator, left - 1))
+        is_last = left == 1
+        lines.append(f"{indent}{'└── ' if is_last else '├── '}{_label(path, node)}")
+        children = below.get(path, ())
+        stack.append((f"{indent}{'    ' if is_last else '│   '}", iter(children), len(children)))
+    if is_cut:
+        lines.append(f"... only the first {max_nodes} nodes; ask for more with max_nodes=")
+    return Tree("\n".join(lines))
+
+
+def _label(path: str, node: Any) -> str:
+    name = path.rpartition("/")[2]
+    if isinstance(node, Array):
+        return f"{name} {node.shape} {info.type_name(node.metadata)}"
+    if hasattr(node, "error"):
+        return f"{name} unreadable: {node.error.message}"
+    return name
