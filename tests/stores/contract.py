@@ -46,7 +46,20 @@ INVALID_KEYS = [
     "a/.omnizarr-x.lock",
 ]
 
-VALID_KEYS = ["a", ".zarray", "zarr.json", "c/0/1/2", "0.0", "ä/β/c 1", "...", "a:b", "..a", "x" * 200, "a\nb", "a%2F.."]
+VALID_KEYS = [
+    "a",
+    ".zarray",
+    "zarr.json",
+    "c/0/1/2",
+    "0.0",
+    "ä/β/c 1",
+    "...",
+    "a:b",
+    "..a",
+    "x" * 200,
+    "a\nb",
+    "a%2F..",
+]
 
 
 class StoreContract:
@@ -440,7 +453,7 @@ class StoreContract:
 
     def test_is_a_store_that_shows_itself(self, store):
         assert isinstance(store, Store)
-        assert repr(store) == repr(store)
+        assert repr(store).endswith(")")
         assert store == store  # noqa: PLR0124
         assert hash(store) == hash(store)
 
@@ -572,6 +585,3 @@ class LikeADictionary(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(sorted(self.model)))
         assert bytes(self.store.get(key)) == self.model[key]
         assert self.store.size(key) == len(self.model[key])
-
-
-

@@ -16,7 +16,9 @@ import tempfile
 import threading
 import time
 import zlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from lzma import LZMAError
 from typing import IO, Literal, NamedTuple, TypeAlias
 from zipfile import (
     ZIP_BZIP2,
@@ -27,14 +29,32 @@ from zipfile import (
     ZipInfo,
 )
 
-from omnizarr.errors import ChecksumError, NodeExistsError, NodeNotFoundError, StoreClosedError, StoreError
+from omnizarr.errors import (
+    ChecksumError,
+    NodeExistsError,
+    NodeNotFoundError,
+    OmnizarrError,
+    StoreClosedError,
+    StoreError,
+)
 from omnizarr.stores import threads
 from omnizarr.stores.base import RESERVED, Buffer, Span, bounds
 
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "x"]
 
 _LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature ... length of the name, length of the extra field
-_BROKEN = (BadZipFile, struct.error, ValueError, OverflowError, NotImplementedError, EOFError)
+# What zipfile and the decompressors raise if an archive is broken.
+_BROKEN = (
+    BadZipFile,
+    EOFError,
+    LZMAError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
 _BLOCK = 2**20
 
 _How: TypeAlias = tuple[int, bool]
@@ -63,7 +83,15 @@ class _Part:
             self._descriptor = -1
 
     def read(self, info: ZipInfo, span: Span | None) -> Buffer:
-        """Return the value of an entry, or a part of it."""
+        """Return the value of an entry, or a part of it; StoreError or ChecksumError whatever is broken."""
+        try:
+            return self._read(info, span)
+        except OmnizarrError:
+            raise
+        except _BROKEN as error:
+            raise StoreError(f"the entry cannot be read: {error}") from error
+
+    def _read(self, info: ZipInfo, span: Span | None) -> Buffer:
         if info.flag_bits & 1:
             raise StoreError("the entry is encrypted", remedy="decrypt the archive first")
         offset = self._data_offset(info)
@@ -85,19 +113,14 @@ class _Part:
     def _decompress(self, info: ZipInfo, offset: int) -> bytes:
         """Return the value of an entry; never much more than it says it has."""
         limit = info.file_size + 1
-        try:
-            if info.compress_type == ZIP_STORED:
-                return self._bytes(offset, info.compress_size)
-            if info.compress_type == ZIP_DEFLATED:
-                return zlib.decompressobj(-15).decompress(self._bytes(offset, info.compress_size), limit)
-            if info.compress_type == ZIP_BZIP2:
-                return bz2.BZ2Decompressor().decompress(self._bytes(offset, info.compress_size), limit)
-            with self.zip.open(info) as source:  # rare: LZMA, and whatever else this Python knows
-                return source.read()
-        except StoreError:
-            raise
-        except (*_BROKEN, zlib.error, OSError) as error:
-            raise StoreError(f"the entry cannot be read: {error}") from error
+        if info.compress_type == ZIP_STORED:
+            return self._bytes(offset, info.compress_size)
+        if info.compress_type == ZIP_DEFLATED:
+            return zlib.decompressobj(-15).decompress(self._bytes(offset, info.compress_size), limit)
+        if info.compress_type == ZIP_BZIP2:
+            return bz2.BZ2Decompressor().decompress(self._bytes(offset, info.compress_size), limit)
+        with self.zip.open(info) as source:  # rare: LZMA, and whatever else this Python knows
+            return source.read()
 
     def _data_offset(self, info: ZipInfo) -> int:
         """Return where the data of an entry begins: only the header before it knows."""
@@ -144,15 +167,18 @@ class _Part:
 
     def write(self, key: str, value: Buffer) -> ZipInfo:
         """Append an entry."""
+        data = memoryview(value).cast("B")
         info = ZipInfo(key, max(time.localtime()[:6], (1980, 1, 1, 0, 0, 0)))
         info.compress_type = self.zip.compression
         info.external_attr = 0o644 << 16
         self.zip.NameToInfo.pop(key, None)  # or zipfile would warn of the duplicate that `finish` leaves out
-        self.zip.writestr(info, memoryview(value).cast("B"))
+        self.dead += 1
+        self.zip.writestr(info, data)
+        self.dead -= 1  # it did not fail halfway
         self.file.flush()
         return info
 
-    def take(self, entry: _Entry) -> None:
+    def take(self, entry: _Entry) -> ZipInfo:
         """Append an entry of another zip file."""
         old = entry.info
         info = ZipInfo(old.filename, old.date_time)
@@ -160,6 +186,7 @@ class _Part:
         info.file_size = old.file_size
         with entry.part.zip.open(old) as source, self.zip.open(info, "w", force_zip64=old.file_size >= 2**31) as target:
             shutil.copyfileobj(source, target, _BLOCK)
+        return info
 
     def finish(self, keep: dict[str, ZipInfo]) -> None:
         """Write the directory: all entries that are to be kept, and no others."""
@@ -226,7 +253,7 @@ class Archive:
         try:
             file = self._target or open(self.path or "", "rb")  # noqa: SIM115 - open as long as the archive
         except OSError as error:
-            raise StoreError(error.strerror or "cannot be opened", store=self.path) from error
+            raise StoreError(f"cannot be opened: {error.strerror}", store=self.path) from error
         try:
             self._old = part = _Part(file, "r", self._how)
         except _BROKEN as error:
@@ -263,10 +290,11 @@ class Archive:
         """Set the value of `name`."""
         with self._lock:
             self._check_open()
-            if self._new is None:
-                self._new = self._begin()
             old = self.entries.get(name)
-            info = self._new.write(name, value)
+            with self._failures():
+                if self._new is None:
+                    self._new = self._begin()
+                info = self._new.write(name, value)
             self.entries[name] = _Entry(self._new, info)
             if old is None:
                 self._sorted = None
@@ -302,7 +330,8 @@ class Archive:
             self._closed = True
             try:
                 if self.writes and self._changed:
-                    self._commit()
+                    with self._failures():
+                        self._commit()
             finally:
                 for part in (self._old, self._new):
                     if part is not None and part.file is not self._target:
@@ -320,10 +349,9 @@ class Archive:
             part.discard()
 
     def _write_out(self, part: _Part) -> None:
-        for entry in self.entries.values():
-            if entry.part is not part:
-                part.take(entry)
-        part.finish({name: part.zip.NameToInfo[name] for name in self.entries})
+        part.finish(
+            {name: entry.info if entry.part is part else part.take(entry) for name, entry in self.entries.items()}
+        )
         if self._target is not None:
             part.file.seek(0)
             self._target.seek(0)
@@ -349,6 +377,18 @@ class Archive:
         temporary = os.path.join(folder, f"{RESERVED}{os.urandom(8).hex()}.tmp")
         file = open(temporary, "x+b")  # noqa: SIM115 - open as long as the archive
         return _Part(file, "w", self._how, temporary)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Turn errors of the operating system into ours."""
+        try:
+            yield
+        except OmnizarrError:
+            raise
+        except OSError as error:
+            failure = StoreError(f"cannot be written: {error.strerror}", store=self.path)
+            failure.errno = error.errno
+            raise failure from error
 
     def _check_open(self) -> None:
         if self._closed:

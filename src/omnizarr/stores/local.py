@@ -122,7 +122,7 @@ class LocalStore(Store):
         finally:
             os.close(file)
 
-    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:  # noqa: C901 - one frame, see above
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Read from the file straight into `out`."""
         parent, slash, name = key.rpartition("/")
         if parent not in self._known or not name.isalnum() or (slash and not parent):
