@@ -24,6 +24,9 @@ from omnizarr.indexing import Piece, Plan
 
 # Below this many bytes per thread, handing work to a thread costs more than it saves.
 _BYTES_PER_WORKER = 512 * 1024
+# Chunks below these sizes (bytes) are read by one thread: the interpreter's lock makes several slower than one.
+_SMALLEST_RAW = 512 * 1024
+_SMALLEST_ENCODED = 32 * 1024
 # A thread takes work in batches of about this many bytes, so that small chunks cost few hand-overs.
 _BYTES_PER_BATCH = 256 * 1024
 
@@ -55,11 +58,15 @@ def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None
 
 def _share(binding: Binding, pieces: int, concurrency: int | None) -> tuple[int, int]:
     """Return how many threads shall work, and how many pieces each takes at a time."""
-    chunk_bytes = binding.chain.spec.nbytes or _BYTES_PER_WORKER
-    workers = min(concurrency or pool.default_concurrency(), pieces)
-    if workers > 1:
-        workers = min(workers, -(-pieces * chunk_bytes // _BYTES_PER_WORKER))
-    return workers, max(1, min(_BYTES_PER_BATCH // chunk_bytes, pieces // (2 * workers)))
+    chunk_bytes = max(1, binding.chain.spec.nbytes or _BYTES_PER_WORKER)
+    batch = max(1, _BYTES_PER_BATCH // chunk_bytes)
+    if concurrency is None:
+        # Threads take turns in Python; only what runs between the turns, in C and the kernel, runs side by side.
+        smallest = _SMALLEST_RAW if binding.chain.is_raw else _SMALLEST_ENCODED
+        if chunk_bytes < smallest:
+            return 1, batch
+        concurrency = pool.default_concurrency()
+    return min(concurrency, pieces, -(-pieces * chunk_bytes // _BYTES_PER_WORKER)), batch
 
 
 def _read_piece(binding: Binding, out: AnyArray, piece: Piece) -> None:
