@@ -48,8 +48,11 @@ def check_piece(piece, grid):
             assert selector.size
             assert 0 <= selector.min() <= selector.max() < length
     numbers = np.arange(math.prod(cut)).reshape(cut)
-    if piece.whole:
-        assert np.array_equal(numbers[piece.chunk_selection], numbers)
+    covered = np.array_equal(numbers[piece.chunk_selection], numbers)
+    if all(isinstance(selector, slice) for selector in piece.chunk_selection):
+        assert piece.whole == covered
+    else:
+        assert not piece.whole or covered
 
 
 def read(chunks, plan, grid):

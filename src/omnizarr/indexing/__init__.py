@@ -55,7 +55,7 @@ def plan(selection: Any, grid: Grid) -> Plan:
     >>> plan([0, 5], grid).shape, plan(([0, 5], [1, 2]), grid).shape
     ((2, 3), (2,))
     """
-    items = selection if type(selection) is tuple else (selection,)
+    items = selection if isinstance(selection, tuple) else (selection,)
     for item in items:
         if type(item) not in _BASIC_TYPES:
             return plan_arrays(items, grid)

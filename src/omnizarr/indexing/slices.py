@@ -42,7 +42,7 @@ def basic(selection: Any, grid: Grid) -> Plan:
     >>> [(piece.coords, piece.chunk_selection[0], piece.out_selection[0]) for piece in plan]
     [((0, 0), slice(0, 4, 1), slice(5, 1, -1)), ((1, 0), slice(0, 2, 1), slice(1, None, -1))]
     """
-    items = selection if type(selection) is tuple else (selection,)
+    items = selection if isinstance(selection, tuple) else (selection,)
     if len(items) != len(grid.axes):
         items = expand(items, len(grid.axes))
     plan = _in_one_chunk(items, grid)
@@ -170,8 +170,12 @@ def _slice_indices(item: slice, length: int, number: int) -> tuple[int, int, int
 
 def expand(items: Sequence[Any], ndim: int) -> tuple[Any, ...]:
     """Return a selection with Ellipsis written out, and one item per dimension besides newaxis."""
-    if len(items) == 1 and items[0] is Ellipsis:
-        return (_ALL,) * ndim
+    for item in items:
+        if item is None or item is Ellipsis:
+            break
+    else:
+        if len(items) <= ndim:
+            return (*items, *(_ALL,) * (ndim - len(items)))
     ellipses = [at for at, item in enumerate(items) if isinstance(item, EllipsisType)]
     if len(ellipses) > 1:
         raise SelectionError("a selection can have only one Ellipsis", found=f"{len(ellipses)} of them")
