@@ -379,11 +379,12 @@ def _write_separator(metadata: ArrayMetadata) -> Mapping[str, JSON]:
 
 
 def _write_dtype(metadata: ArrayMetadata) -> Mapping[str, JSON]:
+    order = _stored_order(metadata)
     try:
-        return {"dtype": typestr.dump(metadata.data_type, _stored_order(metadata))}
+        return {"dtype": typestr.dump(metadata.data_type, order)}
     except NotRepresentableError as error:
-        error.message = f"cannot be written as Zarr v2: {error.message}"
-        raise
+        what = f"data type {str(error.found or metadata.data_type.name)!r} has no place there"
+        raise _refuse(what, "convert it to one that NumPy has, or write v3") from error
 
 
 def _stored_order(metadata: ArrayMetadata) -> Literal["<", ">"]:

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnizarr.dialects.documents import MAX_DEPTH, parse, render, to_json
+from omnizarr.dialects.spelling import same
+from omnizarr.errors import MetadataError
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30)
+
+
+def problems_in(data):
+    problems = []
+    parse(data, problems.append)
+    return problems
+
+
+@given(VALUES)
+def test_parse_inverts_render(value):
+    assert same(parse(render(value)), value)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_parse_or_are_metadata_errors(data):
+    problems = []
+    value = parse(data, problems.append)
+    assert value is None or not problems or all("more than once" in problem.message for problem in problems)
+
+
+def test_bare_tokens_of_old_writers_become_floats():
+    value = parse(b"[NaN, Infinity, -Infinity]")
+    assert math.isnan(value[0])
+    assert value[1:] == [math.inf, -math.inf]
+
+
+def test_integers_do_not_go_through_floats():
+    assert parse(b"[18446744073709551615, -9223372036854775808]") == [2**64 - 1, -(2**63)]
+
+
+def test_byte_order_mark_is_passed_over():
+    assert parse(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
+
+
+def test_memoryviews_parse():
+    assert parse(memoryview(b"[1]")) == [1]
+
+
+def test_lone_surrogates_survive():
+    assert render(parse(b'"\\ud800"')) == b'"\\ud800"'
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"", "document is empty"),
+        (b"  \n", "document is empty"),
+        (b"{", "document is not valid JSON (line 1, column 2)"),
+        (b'{"a": 1,}', "document is not valid JSON"),
+        (b'{"a": 1} x', "Extra data"),
+        (b'{"a": .5}', "document is not valid JSON"),
+        (b'\xff\xfe{\x00"\x00', "document is not UTF-8 (byte 0)"),
+        (b'{"a": "\xe9"}', "document is not UTF-8 (byte 7)"),
+        (b"[" * 100_000, "document nests too deeply"),
+        (b"[" * 400 + b"]" * 400, "document nests too deeply"),
+        (b'{"a":' * 5000 + b"1" + b"}" * 5000, "document nests too deeply"),
+        (b'{"a": 1' + b"0" * 10_000 + b"}", "document holds a number that cannot be read"),
+    ],
+)
+def test_broken_bytes_are_problems(data, text):
+    with pytest.raises(MetadataError) as raised:
+        parse(data)
+    assert text in str(raised.value)
+    assert [text in problem.message + str(problem.error()) for problem in problems_in(data)] == [True]
+
+
+def test_too_large_documents_are_refused_before_they_are_read(monkeypatch):
+    monkeypatch.setattr("omnizarr.dialects.documents.MAX_SIZE", 10)
+    with pytest.raises(MetadataError, match="too large: found 11 bytes, expected at most 10 bytes"):
+        parse(b" " * 11)
+
+
+def test_depth_up_to_the_bound_is_read():
+    data = b"[" * MAX_DEPTH + b"]" * MAX_DEPTH
+    assert parse(render(parse(data))) == json.loads(data)
+
+
+def test_repeated_members_are_reported_with_their_place():
+    problems = problems_in(b'{"a": 1, "b": [{"c": 1, "c": 2, "d/e": {"x": 1, "x": 1}}], "a": 3}')
+    assert sorted(problem.pointer for problem in problems) == ["/a", "/b/0/c", "/b/0/d~1e/x"]
+    assert problems[0].spec == "RFC 8259, section 4"
+
+
+def test_the_last_of_repeated_members_counts():
+    assert parse(b'{"a": 1, "a": 2}', [].append) == {"a": 2}
+
+
+def test_render_is_strict_json_in_ascii():
+    data = render({"a": [math.nan, math.inf, -math.inf], "ü": "\u2028"})
+    assert data.isascii()
+    assert json.loads(data, parse_constant=pytest.fail) == {"a": ["NaN", "Infinity", "-Infinity"], "ü": "\u2028"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.float32(0.5), 0.5),
+        (np.float32(np.nan), "NaN"),
+        (np.longdouble(2), 2.0),
+        (np.int64(-(2**63)), -(2**63)),
+        (np.uint64(2**64 - 1), 2**64 - 1),
+        (np.bool_(True), True),
+        (np.str_("x"), "x"),
+        (np.arange(4).reshape(2, 2), [[0, 1], [2, 3]]),
+        (np.array([0.5, np.inf]), [0.5, "Infinity"]),
+        (np.array(3), 3),
+        (np.array(["a", "b"]), ["a", "b"]),
+        (np.array([1, "x", None], dtype=object), [1, "x", None]),
+        ((1, (2,)), [1, [2]]),
+        ({"a": (np.int8(1),)}, {"a": [1]}),
+    ],
+)
+def test_numpy_values_and_tuples_are_written_as_plain_json(value, expected):
+    written = json.loads(render(value))
+    assert same(written, expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "pointer", "text"),
+    [
+        ({"a": {"when": dt.date(2020, 1, 1)}}, "/a/when", "type date has no form in JSON"),
+        ({"a": [b"x"]}, "/a/0", "type bytes"),
+        ({"a": {1, 2}}, "/a", "type set"),
+        ({"a": 1j}, "/a", "type complex"),
+        ({"a/b": object()}, "/a~1b", "type object"),
+        ({"a": {1: 2}}, "/a", "names of an object's members are strings"),
+        ({"a": np.datetime64("2020-01-01")}, "/a", "data type datetime64[D] have no form in JSON"),
+        ({"a": np.complex64(1)}, "/a", "complex64"),
+        ({"a": np.zeros(2, "S2")}, "/a", "convert them, for example with .astype(str)"),
+        ({"a": 10**5000}, None, "number that cannot be written"),
+    ],
+)
+def test_values_without_a_form_in_json_are_refused_by_name(value, pointer, text):
+    with pytest.raises(MetadataError) as raised:
+        render(value)
+    assert raised.value.pointer == pointer
+    assert text in str(raised.value)
+
+
+def test_values_that_hold_themselves_are_refused():
+    value: list[object] = []
+    value.append(value)
+    with pytest.raises(MetadataError, match="nests too deeply"):
+        render(value)
+
+
+def test_to_json_places_errors_below_the_pointer_given():
+    with pytest.raises(MetadataError) as raised:
+        to_json({"x": b""}, "/attributes")
+    assert raised.value.pointer == "/attributes/x"
+
+
+def test_reading_leaves_the_limits_of_the_interpreter_alone():
+    limits = sys.getrecursionlimit(), sys.get_int_max_str_digits()
+    problems_in(b"[" * 10_000)
+    assert limits == (sys.getrecursionlimit(), sys.get_int_max_str_digits())

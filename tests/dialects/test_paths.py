@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from omnizarr.dialects import V2, V3
+from omnizarr.errors import NodeNameError
+
+
+@pytest.mark.parametrize("name", ["", "a/b", ".", "..", "...", "__a", "__", "zarr.json", "a\0b", "\ud800"], ids=ascii)
+def test_v3_refuses_names(name):
+    with pytest.raises(NodeNameError) as raised:
+        V3.check_name(name)
+    assert raised.value.spec == 'Zarr v3, "Node names"'
+    assert raised.value.found is not None
+
+
+@pytest.mark.parametrize("name", ["a", "_a", "a__", ".a", "..a", "zarr.json5", "A b", "ü", "c", "\\"])
+def test_v3_allows_names(name):
+    V3.check_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a\\b", ".", "..", ".zarray", ".zgroup", ".zattrs", ".zmetadata", "\0"])
+def test_v2_refuses_names(name):
+    with pytest.raises(NodeNameError):
+        V2.check_name(name)
+
+
+@pytest.mark.parametrize("name", ["a", "...", "__a", "zarr.json", ".a", "ü"])
+def test_v2_allows_names(name):
+    V2.check_name(name)
+
+
+@pytest.mark.parametrize(
+    ("typed", "path"),
+    [("", ""), ("/", ""), ("a", "a"), ("/a/b/", "a/b"), ("a//b", "a/b"), ("\\a\\b", "a/b"), ("///", "")],
+)
+def test_v2_normalises_paths_as_its_text_says(typed, path):
+    assert V2.normalize_path(typed) == path
+
+
+@pytest.mark.parametrize("typed", ["..", "a/../b", "a/./b", "a\\..\\b"])
+def test_v2_refuses_relative_paths(typed):
+    with pytest.raises(NodeNameError) as raised:
+        V2.normalize_path(typed)
+    assert raised.value.path == typed
+
+
+def test_v3_keeps_backslashes():
+    assert V3.normalize_path("/a\\b//c/") == "a\\b/c"
+
+
+def test_v3_refuses_reserved_names_in_paths():
+    with pytest.raises(NodeNameError, match="reserved"):
+        V3.normalize_path("a/__b")
+
+
+def test_documents_of_a_node_lie_under_its_path():
+    assert V3.documents("a/b") == {"zarr.json": "a/b/zarr.json"}
+    assert V3.documents("") == {"zarr.json": "zarr.json"}
+    assert V2.documents("a")[".zarray"] == "a/.zarray"
+    assert V2.documents("")[".zattrs"] == ".zattrs"
+
+
+def test_chunks_of_an_array_lie_under_its_path():
+    assert [dialect.chunk_prefix(path) for dialect in (V2, V3) for path in ("", "a/b")] == ["", "a/b/", "", "a/b/"]
