@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import NamedTuple, Self, TypeAlias
 
 from omnizarr.errors import InvalidKeyError, ReadOnlyError
+from omnizarr.stores import threads
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """Bytes, C-contiguous and of format "B"; never written to by the one who receives them."""
@@ -153,8 +154,12 @@ class Store(ABC):
         Excludes threads, other stores upon the same data, and other processes where the store can be reached from them.
         The same thread may enter twice. Locks of different keys do not wait for each other. A process that is killed
         leaves no lock behind. `set` and `delete` alone take no lock.
+
+        The fallback only excludes threads that use this very object: stores that can be reached in other ways do more.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say how its keys are locked")
+        self.check_writable()
+        check_key(key)
+        return threads.lock((id(self), key))
 
     # -- listing ------------------------------------------------------------------
 

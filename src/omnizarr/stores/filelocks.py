@@ -113,10 +113,18 @@ def _acquire(path: str, make_parent: Callable[[], None]) -> int | None:
             make_parent()
             continue
         except PermissionError:
-            if msvcrt is None:
+            # On Windows: about to be removed. Elsewhere: another user's, or we may not write here at all.
+            if msvcrt is None and not os.access(os.path.dirname(path), os.W_OK):
                 raise
-            time.sleep(_POLL_SECONDS)  # on Windows: about to be removed
-            continue
+            try:
+                descriptor = os.open(path, os.O_RDONLY | (_OPEN & ~(os.O_RDWR | os.O_CREAT)))
+            except FileNotFoundError:
+                continue
+            except PermissionError:
+                if msvcrt is None:
+                    raise
+                time.sleep(_POLL_SECONDS)
+                continue
         try:
             _lock_file(descriptor)
             if _is_at(path, descriptor):

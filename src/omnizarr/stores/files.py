@@ -30,6 +30,7 @@ _COMMON = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os,
 # O_NONBLOCK: a named pipe in the place of a file must not make us wait for its writer.
 READ_LINK = os.O_RDONLY | _COMMON | getattr(os, "O_NONBLOCK", 0)
 READ = READ_LINK | getattr(os, "O_NOFOLLOW", 0)
+FOLLOWS_LINKS = not hasattr(os, "O_NOFOLLOW")  # Windows: opening says nothing of links, one has to look
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON
 
 
@@ -164,10 +165,3 @@ def _link(source: str, target: str) -> None:
 
 replace = _replace_patiently if WINDOWS else os.replace
 rename_to_free = os.rename if WINDOWS else _link  # on Windows, `rename` never replaces
-
-
-def long_path(path: str) -> str:
-    """Return a path that may be longer than 260 characters on Windows."""
-    if not WINDOWS or path.startswith("\\\\?\\"):
-        return path
-    return f"\\\\?\\UNC\\{path[2:]}" if path.startswith("\\\\") else f"\\\\?\\{path}"

@@ -10,7 +10,8 @@ What a key cannot do
 
 What the file system decides
     Where it does not tell ``A`` from ``a`` (macOS and Windows by default), neither does the store: such keys
-    are one key. Where ``a`` is a value there can be no ``a/b``, and the other way round.
+    are one key. Where ``a`` is a value there can be no ``a/b``, and the other way round. Windows takes paths of more
+    than 260 characters only if it is set up to (LongPathsEnabled), and some names never (``con``, ``a:b``).
 
 Writing
     A value is written to a temporary file beside it, which is then renamed: others see the old value or
@@ -85,7 +86,7 @@ class LocalStore(Store):
         self.root = os.path.abspath(os.fspath(root))
         self.read_only = read_only
         self.fsync = fsync
-        self._base = files.long_path(self.root.rstrip(os.sep)) + os.sep
+        self._base = self.root.rstrip(os.sep) + os.sep
         self._known: set[str] = set()  # parents of keys: there, and inside the root
 
     # -- reading ------------------------------------------------------------------
@@ -108,6 +109,8 @@ class LocalStore(Store):
         try:
             if parent not in self._known:
                 self._admit(parent)
+            if files.FOLLOWS_LINKS and os.path.islink(self._base + key):
+                self._inside(key)
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
                 return None
@@ -138,6 +141,8 @@ class LocalStore(Store):
         try:
             if parent not in self._known:
                 self._admit(parent)
+            if files.FOLLOWS_LINKS and os.path.islink(self._base + key):
+                self._inside(key)
             if files.HAS_PREADV:
                 # A byte more than fits: if it is not read, then the file ends here, and need not be asked for its size.
                 size = os.preadv(file, (out, _SPARE), start)
@@ -197,6 +202,8 @@ class LocalStore(Store):
                 return None
         try:
             self._admit(key.rpartition("/")[0])
+            if files.FOLLOWS_LINKS and os.path.islink(self._base + key):
+                self._inside(key)
         except BaseException:
             os.close(file)
             raise
