@@ -309,11 +309,7 @@ def test_truncated_chunk_is_an_error(selection):
 
 @given(st.data())
 def test_reading_a_part_equals_decoding_all(data):
-    ndim = data.draw(st.integers(1, 3))
-    shape = tuple(data.draw(st.lists(st.sampled_from([1, 3, 7, 5000]), min_size=ndim, max_size=ndim)))
-    shape = (*shape[:-1], shape[-1] * 20)
-    if np.prod(shape) > 2_000_000:
-        shape = (shape[0], *shape[1:-1], 20)
+    shape = data.draw(st.sampled_from([(3, 4, 9000), (4, 25_000), (300, 400), (100_000,), (7, 3, 40)]))
     dtype = data.draw(st.sampled_from(["<i4", ">f8", "u1", "?"]))
     array = (np.arange(np.prod(shape)) % 251 % (2 if dtype == "?" else 251)).astype(dtype).reshape(shape)
     codec = bound(data.draw(st.sampled_from([LITTLE, BIG])), shape, dtype)

@@ -51,7 +51,6 @@ def test_data_type_and_fill_value_stay():
 @pytest.mark.parametrize(
     "configuration",
     [
-        {},
         {"order": None},
         {"order": "A"},
         {"order": [0]},
@@ -72,6 +71,12 @@ def test_order_must_be_a_permutation(configuration):
         transpose.bind(configuration, spec_of((2, 3)))
     assert caught.value.pointer == "/configuration/order"
     assert caught.value.expected == "each of 0 to 1 once"
+
+
+def test_order_must_be_there():
+    with pytest.raises(MetadataError) as caught:
+        transpose.bind({}, spec_of((2, 3)))
+    assert caught.value.pointer == "/configuration/order"
 
 
 def test_unknown_field_is_refused():

@@ -15,17 +15,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from omnizarr.codecs import spans
+from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Source
 from omnizarr.datatypes.data_type import AnyDType
-from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, MetadataError
+from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 
 _SPEC = 'Zarr v3, "Bytes codec"'
-_ORDERS = {"little": "<", "big": ">", None: "<"}
+_ORDERS: Final[dict[str, Literal["<", ">"]]] = {"little": "<", "big": ">"}
 # Chunks up to this size are fetched whole: finding out what to leave away takes longer.
 _SMALL = 64 * 1024
 # Offsets are counted in int64.
@@ -151,7 +152,9 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Bytes:
     CodecError
         If the elements have no fixed size.
     """
-    endian = _endian(configuration)
+    fields = Fields(configuration, ("endian",), _SPEC)
+    # zarr-python leaves it away, or writes null, where it means little-endian.
+    order = fields.choice("endian", _ORDERS) if fields.has("endian") else "<"
     if not decoded.data_type.is_fixed_size:
         raise CodecError(
             "the elements have no fixed size",
@@ -160,34 +163,11 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Bytes:
             remedy="use 'vlen-utf8' for strings, 'vlen-bytes' for bytes, or an object codec",
             spec=_SPEC,
         )
-    order = _ORDERS[endian]
     dtype = decoded.dtype
     carrier = _carrier(dtype, "=")
-    stored = _carrier(decoded.data_type.with_byte_order("<" if order == "<" else ">").dtype, order)
+    stored = _carrier(decoded.data_type.with_byte_order(order).dtype, order)
     nbytes = math.prod(decoded.shape) * stored.itemsize
     return Bytes(decoded, stored, carrier, nbytes, is_plain=stored == carrier == dtype and _any_bytes_are_valid(dtype))
-
-
-def _endian(configuration: Configuration) -> str | None:
-    unknown = set(configuration) - {"endian"}
-    if unknown:
-        raise MetadataError(
-            "the codec has a field that it does not know",
-            pointer=f"/configuration/{min(unknown)}",
-            found=sorted(unknown),
-            expected="endian",
-            spec=_SPEC,
-        )
-    endian = configuration.get("endian")
-    if endian is not None and endian not in ("little", "big"):
-        raise MetadataError(
-            "the byte order is not known",
-            pointer="/configuration/endian",
-            found=endian,
-            expected='"little" or "big"',
-            spec=_SPEC,
-        )
-    return endian
 
 
 def _carrier(dtype: AnyDType, order: str) -> AnyDType:

@@ -26,6 +26,7 @@ from omnizarr.codecs.contract import (
     BytesToBytes,
     Codec,
     DecodesInto,
+    DecodesPart,
     ReadsPart,
     Source,
     WritesPart,
@@ -56,8 +57,8 @@ class Chain:
         The bytes before compression are the memory of the C-contiguous array.
     is_raw : bool
         The stored bytes are: plain, and not compressed.
-    reads_part, writes_part : bool
-        Reading (writing) a part of the chunk costs less than all of it.
+    decodes_part, reads_part, writes_part : bool
+        Decoding (reading, writing) a part of the chunk costs less than all of it.
     """
 
     spec: ArraySpec
@@ -67,6 +68,7 @@ class Chain:
     compressors: tuple[tuple[str, BytesToBytes], ...]
     is_plain: bool
     is_raw: bool
+    decodes_part: bool
     reads_part: bool
     writes_part: bool
 
@@ -103,12 +105,27 @@ class Chain:
         """
         if self.is_plain and out.flags.c_contiguous:
             self._fill(data, memory_of(out))
+        elif self.decodes_part:
+            self.decode_part(data, tuple([slice(0, length, 1) for length in self.spec.shape]), out)
         else:
             out[...] = self._decode_tail(data, len(self.compressors))
 
     def decode_part(self, data: Buffer, selection: tuple[Any, ...], out: AnyArray) -> None:
         """Set ``out[...] = decoded[selection]``. Raises ChunkError if `data` is broken."""
-        out[...] = self._decode_tail(data, len(self.compressors))[selection]
+        mapped = self._through_filters(selection, out) if self.decodes_part else None
+        if mapped is None:
+            out[...] = self._decode_tail(data, len(self.compressors))[selection]
+            return
+        name = ""
+        try:
+            for name, codec in reversed(self.compressors):
+                data = codec.decode(data)
+            name, serializer = self.serializer
+            serializer.decode_part(data, *mapped)  # type: ignore[attr-defined]
+        except OmnizarrError as error:
+            raise error.add(codec=name)
+        except (ValueError, TypeError, RuntimeError, OverflowError, MemoryError) as error:
+            raise ChunkError(f"cannot decode: {error}", codec=name) from error
 
     def read(self, source: Source, selection: tuple[Any, ...], out: AnyArray) -> bool:
         """Set ``out[...] = decoded[selection]``, fetching no more than needed.
@@ -316,6 +333,7 @@ def _assemble(spec: ArraySpec, encoded: BytesSpec, bound: Sequence[tuple[str, Co
         compressors=compressors,
         is_plain=is_plain,
         is_raw=is_plain and not compressors,
+        decodes_part=only_transposed and isinstance(serializer[1], DecodesPart),
         reads_part=not compressors and only_transposed and isinstance(serializer[1], ReadsPart),
         writes_part=not compressors and only_transposed and isinstance(serializer[1], WritesPart),
     )

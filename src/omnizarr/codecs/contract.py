@@ -139,6 +139,17 @@ class DecodesInto(Protocol):
         """
 
 
+@runtime_checkable
+class DecodesPart(Protocol):
+    """An array to bytes codec that can decode a part, straight into the caller's memory (a shard)."""
+
+    def decode_part(self, data: Buffer, selection: tuple[Any, ...], out: AnyArray) -> None:
+        """Set ``out[...] = decode(data)[selection]``; raises as `decode`.
+
+        `selection` is a piece's `chunk_selection` (see `omnizarr.indexing.Piece`).
+        """
+
+
 Span: TypeAlias = tuple[int, int | None]
 """(start, stop) in bytes, half-open; a negative start counts from the end, with stop None: the last bytes."""
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
-from omnizarr.errors import MetadataError
 
 _SPEC = 'Zarr v3, "Transpose codec"'
 
@@ -82,22 +82,15 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Transpose:
     MetadataError
         If ``order`` is no permutation of the axes, or there is more in the configuration.
     """
-    unknown = set(configuration) - {"order"}
-    if unknown:
-        raise MetadataError(
-            "the codec has a field that it does not know",
-            pointer=f"/configuration/{min(unknown)}",
-            found=sorted(unknown),
-            expected="order",
-            spec=_SPEC,
-        )
-    order = _permutation(configuration.get("order"), len(decoded.shape))
+    fields = Fields(configuration, ("order",), _SPEC)
+    order = _permutation(fields, len(decoded.shape))
     inverse = tuple(order.index(axis) for axis in range(len(order)))
     encoded = replace(decoded, shape=tuple(decoded.shape[axis] for axis in order))
     return Transpose(encoded, order, inverse)
 
 
-def _permutation(order: Any, ndim: int) -> tuple[int, ...]:
+def _permutation(fields: Fields, ndim: int) -> tuple[int, ...]:
+    order = fields.raw("order")
     if order == "C":
         return tuple(range(ndim))
     if order == "F":
@@ -105,11 +98,6 @@ def _permutation(order: Any, ndim: int) -> tuple[int, ...]:
     is_list = isinstance(order, Sequence) and not isinstance(order, str)
     # True == 1, but JSON's true is no axis.
     if not is_list or any(type(axis) is not int for axis in order) or sorted(order) != list(range(ndim)):
-        raise MetadataError(
-            "the order is no permutation of the axes",
-            pointer="/configuration/order",
-            found=order,
-            expected=f"each of 0 to {ndim - 1} once" if ndim else "no axes: []",
-            spec=_SPEC,
-        )
+        expected = f"each of 0 to {ndim - 1} once" if ndim else "no axes: []"
+        raise fields.reject("order", "the order is no permutation of the axes", order, expected)
     return tuple(order)

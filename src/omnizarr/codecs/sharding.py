@@ -1,0 +1,483 @@
+"""The `sharding_indexed` codec: array to bytes. Many inner chunks and an index of where they lie, in one value.
+
+Names: v3 `sharding_indexed`. Configuration: ``chunk_shape`` of an inner chunk; ``codecs`` of the inner chunks;
+``index_codecs``, little-endian `bytes` and `crc32c` if missing; ``index_location``, "end" (default) or "start".
+
+The index holds offset and size of each inner chunk, in C order; both 2**64 - 1 say that it is not stored, which
+means the fill value. Inner chunks may lie anywhere in the shard; we write them in C order, without gaps.
+
+A part of a shard is read in two requests: the index, then the inner chunks, near ones together (`spans`). The
+second one fetches the last bytes of the index again: if they have changed, somebody has written the shard in
+between, what was fetched fits no index, and the shard is fetched whole.
+
+Agrees with: zarr-python, TensorStore, zarrs. Spec: Zarr v3, "Sharding codec".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from omnizarr import datatypes, grids
+from omnizarr.codecs import chain, spans
+from omnizarr.codecs.chain import Chain
+from omnizarr.codecs.configuration import REQUIRED, Fields
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Source, Span
+from omnizarr.errors import ChunkSizeError, CodecError, OmnizarrError, ShardIndexError
+from omnizarr.grids import Grid
+from omnizarr.indexing import Piece, subplan
+from omnizarr.model import Named
+
+_SPEC: Final = 'Zarr v3, "Sharding codec"'
+_MISSING: Final = 2**64 - 1
+_LARGEST_FILE: Final = 2**63 - 1
+_BYTES: Final = Named("bytes", {"endian": "little"})
+_INDEX_CODECS: Final = (_BYTES, Named("crc32c"))
+# A writer may align inner chunks, as to the pages of a disk, and leave bytes between them that nobody reads.
+_ALIGNMENT: Final = 4096
+_CHECKSUM_SIZE: Final = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sharding:
+    """A shard.
+
+    Attributes
+    ----------
+    decoded : ArraySpec
+        The shard as an array.
+    encoded : BytesSpec
+    grid : Grid
+        Of the inner chunks in the shard.
+    inner : Chain
+        Of an inner chunk.
+    index : Chain
+        Of the index.
+    index_at_end : bool
+    """
+
+    decoded: ArraySpec
+    encoded: BytesSpec
+    grid: Grid
+    inner: Chain
+    index: Chain
+    index_size: int
+    index_at_end: bool
+
+    def encode(self, array: AnyArray) -> Buffer:
+        """Return the shard of `array`; inner chunks that hold only the fill value are left out (see the policy)."""
+        if array.shape != self.decoded.shape:
+            raise CodecError("the array has the wrong shape", found=array.shape, expected=self.decoded.shape)
+        return self._assemble([self._encode_inner(array, piece) for piece in self._all_pieces()])
+
+    def decode(self, data: Buffer) -> AnyArray:
+        """Return the whole array.
+
+        Raises
+        ------
+        ShardIndexError
+            If the index cannot be, or points outside the shard.
+        ChunkError
+            If the index or an inner chunk is broken otherwise; the message names the inner chunk.
+        ChunkNotFoundError
+            If an inner chunk is missing, and the array was opened with ``missing="error"``.
+        """
+        out: AnyArray = np.empty(self.decoded.shape, self.decoded.dtype)
+        self._decode_pieces(data, self._all_pieces(), out)
+        return out
+
+    def decode_part(self, data: Buffer, selection: tuple[Any, ...], out: AnyArray) -> None:
+        """Set ``out[...] = decoded[selection]``; decode only the inner chunks needed. Raises as `decode`."""
+        self._decode_pieces(data, list(subplan(selection, self.grid)), out)
+
+    def read(self, source: Source, selection: tuple[Any, ...], out: AnyArray) -> bool:
+        """Set ``out[...] = decoded[selection]``; fetch only the index and the inner chunks needed.
+
+        Returns False if the shard is not stored. Raises as `decode`.
+        """
+        pieces = list(subplan(selection, self.grid))
+        if not pieces:
+            return True
+        if len(pieces) == self.grid.nchunks and not self._any_in_parts(pieces):
+            return self._read_all(source, pieces, out)
+        values = source([self._index_span])
+        if values is None:
+            return False
+        index = values[0]
+        entries = self._entries(self._decode_index(index), pieces, None)
+        if not any(entries):
+            self._place(pieces, [None] * len(pieces), out)
+            return True
+        if self._read_entries(source, index, pieces, entries, out):
+            return True
+        return self._read_all(source, pieces, out)
+
+    def write(self, old: Buffer | None, selection: tuple[Any, ...], value: AnyArray) -> Buffer | None:
+        """Return the shard `old` with ``decoded[selection] = value``, or None if no inner chunk is left to store.
+
+        Inner chunks that the selection does not touch keep their bytes, undecoded.
+
+        Raises
+        ------
+        ShardIndexError, ChunkError
+            If the index of `old`, or an inner chunk of which a part is to stay, is broken.
+        """
+        pieces = list(subplan(selection, self.grid))
+        numbers = self._numbers(pieces)
+        covered = {number for number, piece in zip(numbers, pieces, strict=True) if piece.whole}
+        parts: list[Buffer | None] = [None] * self.grid.nchunks
+        if old is not None and len(covered) < len(parts):
+            self._keep(old, covered, parts)
+        for number, piece in zip(numbers, pieces, strict=True):
+            if piece.whole:
+                parts[number] = self._encode_inner(value, piece)
+                continue
+            try:
+                part = value[(*piece.out_selection, ...)]
+                parts[number] = self.inner.write(parts[number], piece.chunk_selection, part)
+            except OmnizarrError as error:
+                _name_inner_chunk(error, piece.coords)
+                raise
+        return None if all(part is None for part in parts) else self._assemble(parts)
+
+    # ---- the index
+
+    @property
+    def _index_span(self) -> Span:
+        return (-self.index_size, None) if self.index_at_end else (0, self.index_size)
+
+    @property
+    def _stamp_size(self) -> int:
+        """How many bytes at the end of the index tell one index from another."""
+        codecs = self.index.compressors
+        return _CHECKSUM_SIZE if codecs and codecs[-1][0] == "crc32c" else self.index_size
+
+    @property
+    def _stamp_span(self) -> Span:
+        size = self._stamp_size
+        return (-size, None) if self.index_at_end else (self.index_size - size, self.index_size)
+
+    def _index_of(self, data: Buffer) -> AnyArray:
+        """Return the index of a whole shard, one row per inner chunk."""
+        start = max(0, len(data) - self.index_size) if self.index_at_end else 0
+        return self._decode_index(memoryview(data)[start : start + self.index_size])
+
+    def _decode_index(self, data: Buffer) -> AnyArray:
+        if len(data) != self.index_size:
+            raise ShardIndexError(
+                "the shard is shorter than its index",
+                found=f"{len(data)} bytes",
+                expected=f"at least {self.index_size} bytes",
+                spec=_SPEC,
+            )
+        try:
+            return self.index.decode(data).reshape(-1, 2)
+        except OmnizarrError as error:
+            error.message = f"index of the shard: {error.message}"
+            raise
+
+    def _numbers(self, pieces: Sequence[Piece]) -> list[int]:
+        """Return the rows of the index that belong to pieces."""
+        shape = self.grid.grid_shape
+        strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        return [sum(map(int.__mul__, piece[0], strides)) for piece in pieces]
+
+    def _entries(self, index: AnyArray, pieces: Sequence[Piece], size: int | None) -> list[tuple[int, int] | None]:
+        """Return start and stop of the inner chunks that pieces need, None for those that are missing.
+
+        `size` is that of the shard, if known.
+        """
+        exact = self.inner.encoded.nbytes
+        entries: list[tuple[int, int] | None] = []
+        for piece, row in zip(pieces, index[self._numbers(pieces)].tolist(), strict=True):
+            entry = _entry(row, piece[0], size)
+            # Before anybody makes room for it.
+            if entry is not None and exact is not None and entry[1] - entry[0] != exact:
+                raise ChunkSizeError(
+                    f"inner chunk {piece[0]} has the wrong size",
+                    found=f"{entry[1] - entry[0]} bytes",
+                    expected=f"{exact} bytes",
+                )
+            entries.append(entry)
+        return entries
+
+    # ---- reading
+
+    def _all_pieces(self) -> list[Piece]:
+        return list(subplan(tuple(slice(0, length, 1) for length in self.decoded.shape), self.grid))
+
+    def _any_in_parts(self, pieces: Sequence[Piece]) -> bool:
+        """Whether it pays to fetch less than all of an inner chunk: only where that is a shard too."""
+        return isinstance(self.inner.serializer[1], Sharding) and not all(piece.whole for piece in pieces)
+
+    def _read_all(self, source: Source, pieces: Sequence[Piece], out: AnyArray) -> bool:
+        values = source(None)
+        if values is None:
+            return False
+        self._decode_pieces(values[0], pieces, out)
+        return True
+
+    def _decode_pieces(self, data: Buffer, pieces: Sequence[Piece], out: AnyArray) -> None:
+        entries = self._entries(self._index_of(data), pieces, len(data))
+        view = memoryview(data)
+        self._place(pieces, [None if entry is None else view[entry[0] : entry[1]] for entry in entries], out)
+
+    def _read_entries(
+        self,
+        source: Source,
+        index: Buffer,
+        pieces: Sequence[Piece],
+        entries: Sequence[tuple[int, int] | None],
+        out: AnyArray,
+    ) -> bool:
+        """Fetch and decode the inner chunks at `entries`; return False if the shard changes meanwhile."""
+        is_deep = [self._is_deep(piece, entry) for piece, entry in zip(pieces, entries, strict=True)]
+        deep = [n for n, yes in enumerate(is_deep) if yes]
+        flat = [n for n, yes in enumerate(is_deep) if not yes]
+        stamp = bytes(memoryview(index)[-self._stamp_size :])
+        stored = [n for n in flat if entries[n] is not None]
+        ranges, places = spans.coalesce([entry for n in stored if (entry := entries[n]) is not None])
+        values = source([*ranges, self._stamp_span])
+        if values is None or values[-1] != stamp:
+            return False
+        chunks: dict[int, Buffer] = {}
+        for n, place in zip(stored, places, strict=True):
+            chunks[n] = _cut(values[place], ranges[place][0], entries[n], pieces[n].coords)
+        self._place([pieces[n] for n in flat], [chunks.get(n) for n in flat], out)
+        try:
+            complete = all(self._read_deep(source, pieces[n], entries[n], out) for n in deep)
+        except OmnizarrError:
+            if self._is_unchanged(source, stamp):
+                raise
+            return False
+        return not deep or (complete and self._is_unchanged(source, stamp))
+
+    def _is_unchanged(self, source: Source, stamp: bytes) -> bool:
+        values = source([self._stamp_span])
+        return values is not None and values[0] == stamp
+
+    def _is_deep(self, piece: Piece, entry: tuple[int, int] | None) -> bool:
+        """Whether to look for a part within an inner chunk, rather than to fetch all of it."""
+        if entry is None or piece.whole or not self.inner.reads_part:
+            return False
+        # A shard within the shard says where its chunks are; others are worth requests of their own only if large.
+        least = spans.GAP if isinstance(self.inner.serializer[1], Sharding) else spans.LARGEST
+        return entry[1] - entry[0] > least
+
+    def _read_deep(self, source: Source, piece: Piece, entry: tuple[int, int] | None, out: AnyArray) -> bool:
+        if entry is None:
+            return True
+        part, is_view = _target(out, piece)
+        try:
+            complete = self.inner.read(partial(_within, source, *entry), piece.chunk_selection, part)
+        except OmnizarrError as error:
+            _name_inner_chunk(error, piece.coords)
+            raise
+        if not is_view:
+            out[piece.out_selection] = part
+        return complete
+
+    def _place(self, pieces: Sequence[Piece], chunks: Sequence[Buffer | None], out: AnyArray) -> None:
+        """Decode inner chunks (None: missing) and put what the pieces select into `out`."""
+        inner = self.inner
+        for piece, data in zip(pieces, chunks, strict=True):
+            part, is_view = _target(out, piece)
+            try:
+                if data is None:
+                    inner.fill_missing(part)
+                elif piece.whole:
+                    inner.decode_into(data, part)
+                else:
+                    inner.decode_part(data, piece.chunk_selection, part)
+            except OmnizarrError as error:
+                _name_inner_chunk(error, piece.coords)
+                raise
+            if not is_view:
+                out[piece.out_selection] = part
+
+    # ---- writing
+
+    def _encode_inner(self, array: AnyArray, piece: Piece) -> Buffer | None:
+        """Return an inner chunk that is covered by ``array[piece.out_selection]``; None if it need not be stored."""
+        try:
+            return self.inner.encode_unless_empty(array[(*piece.out_selection, ...)])
+        except OmnizarrError as error:
+            _name_inner_chunk(error, piece.coords)
+            raise
+
+    def _keep(self, old: Buffer, covered: set[int], parts: list[Buffer | None]) -> None:
+        """Put the bytes of the inner chunks of a shard into `parts`, except of those that will be covered."""
+        view = memoryview(old)
+        kept = 0
+        rows = self._index_of(old).tolist()
+        for number, (coords, row) in enumerate(zip(self.grid.coords(), rows, strict=True)):
+            if number in covered:
+                continue
+            entry = _entry(row, coords, len(old))
+            if entry is not None:
+                parts[number] = view[entry[0] : entry[1]]
+                kept += entry[1] - entry[0]
+        if kept > len(old):
+            # Copied one by one they might fill the memory.
+            raise ShardIndexError(
+                "inner chunks overlap",
+                found=f"{kept} bytes in all",
+                expected=f"at most {len(old)} bytes",
+                remedy="write the shard as a whole",
+                spec=_SPEC,
+            )
+
+    def _assemble(self, parts: Sequence[Buffer | None]) -> bytes:
+        """Return the shard of encoded inner chunks, None for those that are missing."""
+        table = np.full((len(parts), 2), _MISSING, np.uint64)
+        stored = [number for number, part in enumerate(parts) if part is not None]
+        chunks = [part for part in parts if part is not None]
+        sizes = np.array([len(chunk) for chunk in chunks], np.uint64)
+        start = 0 if self.index_at_end else self.index_size
+        table[stored, 0] = np.cumsum(sizes, dtype=np.uint64) - sizes + np.uint64(start)
+        table[stored, 1] = sizes
+        index = self.index.encode(table.reshape(self.index.spec.shape))
+        return b"".join([*chunks, index] if self.index_at_end else [index, *chunks])
+
+
+def _entry(row: Sequence[int], coords: tuple[int, ...], size: int | None) -> tuple[int, int] | None:
+    """Return start and stop of the inner chunk with this row of the index; None if it is missing."""
+    offset, nbytes = row
+    if offset == nbytes == _MISSING:
+        return None
+    if offset + nbytes > (_LARGEST_FILE if size is None else size):
+        raise _outside(coords, offset, nbytes, size)
+    return offset, offset + nbytes
+
+
+def _outside(coords: tuple[int, ...], offset: int, nbytes: int, size: int | None) -> ShardIndexError:
+    return ShardIndexError(
+        f"inner chunk {coords} lies outside the shard",
+        found=f"{nbytes} bytes at offset {offset}",
+        expected=f"nothing beyond byte {size}" if size is not None else "an offset and a size that a file can have",
+        spec=_SPEC,
+    )
+
+
+def _cut(value: Buffer, start: int, entry: tuple[int, int] | None, coords: tuple[int, ...]) -> Buffer:
+    """Return an inner chunk from the span that it was fetched in, which begins at `start`."""
+    low, high = entry or (0, 0)
+    if high - start > len(value):
+        raise _outside(coords, low, high - low, start + len(value))
+    return memoryview(value)[low - start : high - start]
+
+
+def _target(out: AnyArray, piece: Piece) -> tuple[AnyArray, bool]:
+    """Return the part of `out` that a piece fills, and whether it is a view; else it is to be copied there."""
+    for selector in piece.out_selection:
+        if isinstance(selector, np.ndarray):
+            shape = np.broadcast_to(np.False_, out.shape)[piece.out_selection].shape
+            return np.empty(shape, out.dtype), False
+    # The Ellipsis makes a view also of a 0-d array.
+    return out[(*piece.out_selection, ...)], True
+
+
+def _within(source: Source, start: int, stop: int, parts: Sequence[Span] | None) -> Sequence[Buffer] | None:
+    """Read from the value that lies from `start` to `stop` in another: a `Source` for the inner chunk."""
+    if parts is None:
+        return source([(start, stop)])
+    return source([_shifted(part, start, stop) for part in parts])
+
+
+def _shifted(part: Span, start: int, stop: int) -> Span:
+    low, high = part
+    first = max(start, stop + low) if low < 0 else min(start + low, stop)
+    return first, stop if high is None else max(first, min(start + high, stop))
+
+
+def _name_inner_chunk(error: OmnizarrError, coords: tuple[int, ...]) -> None:
+    error.message = f"inner chunk {coords}: {error.message}"
+
+
+def bind(configuration: Configuration, decoded: ArraySpec) -> Sharding:
+    """Return the codec for shards like `decoded`.
+
+    Raises
+    ------
+    MetadataError
+        If the configuration is broken; the pointer says where.
+    CodecError
+        If inner chunks do not divide the shard evenly, or the size of the encoded index is not fixed.
+    UnknownCodecError
+        If a codec of inner chunks or index is not known.
+    """
+    fields = Fields(configuration, ("chunk_shape", "codecs", "index_codecs", "index_location"), _SPEC)
+    chunk_shape = _chunk_shape(fields, decoded.shape)
+    index_at_end = fields.choice("index_location", {"end": True, "start": False}, "end")
+    grid = grids.bind(grids.regular(chunk_shape), decoded.shape)
+    inner = _bind_chain(fields, "codecs", replace(decoded, shape=chunk_shape))
+    uint64 = datatypes.bind(Named("uint64"))
+    index_spec = ArraySpec((*grid.grid_shape, 2), uint64, np.uint64(_MISSING))
+    index = _bind_chain(fields, "index_codecs", index_spec)
+    index_size = index.encoded.nbytes
+    if index_size is None:
+        raise CodecError(
+            "the codecs of the index give no fixed size",
+            pointer="/configuration/index_codecs",
+            found=[name for name, _ in (*index.filters, index.serializer, *index.compressors)],
+            expected="codecs whose result has one size, such as 'bytes' and 'crc32c'",
+            spec=_SPEC,
+        )
+    encoded = BytesSpec(None, 1, _bound(inner.encoded, grid.nchunks, index_size))
+    return Sharding(decoded, encoded, grid, inner, index, index_size, index_at_end)
+
+
+def _bound(inner: BytesSpec, count: int, index_size: int) -> int | None:
+    """Return how large a shard can reasonably be."""
+    largest = inner.nbytes if inner.nbytes is not None else inner.max_nbytes
+    return None if largest is None else count * (largest + _ALIGNMENT) + index_size
+
+
+def _chunk_shape(fields: Fields, shape: tuple[int, ...]) -> tuple[int, ...]:
+    lengths = fields.raw("chunk_shape")
+    is_list = isinstance(lengths, Sequence) and not isinstance(lengths, str)
+    # True == 1, but JSON's true is no length.
+    if not is_list or len(lengths) != len(shape) or any(type(n) is not int or n < 1 for n in lengths):
+        expected = f"{len(shape)} positive integers, one per dimension of the shard's shape {shape}"
+        raise fields.reject("chunk_shape", "no shape of an inner chunk", lengths, expected)
+    if any(length % size for length, size in zip(shape, lengths, strict=True)):
+        raise CodecError(
+            "inner chunks do not divide the shard evenly",
+            pointer="/configuration/chunk_shape",
+            found=tuple(lengths),
+            expected=f"divisors of the shard's shape {shape}",
+            spec=_SPEC,
+        )
+    return tuple(lengths)
+
+
+def _bind_chain(fields: Fields, name: str, spec: ArraySpec) -> Chain:
+    """Bind the list of codecs in a field."""
+    default = _INDEX_CODECS if name == "index_codecs" else REQUIRED
+    value = fields.raw(name, default)
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise fields.reject(name, "no list of codecs", value, "a list")
+    # An empty list is how documents of 2023 say little-endian bytes.
+    codecs = [_codec(fields, item, f"{name}/{number}") for number, item in enumerate(value)] or [_BYTES]
+    try:
+        return chain.bind(codecs, spec)
+    except OmnizarrError as error:
+        error.pointer = f"/configuration/{name}" + (error.pointer or "").removeprefix("/codecs")
+        raise
+
+
+def _codec(fields: Fields, item: Any, place: str) -> Named:
+    if isinstance(item, str):
+        return Named(item)
+    if isinstance(item, Named):
+        return item
+    if isinstance(item, Mapping) and isinstance(item.get("name"), str):
+        configuration = item.get("configuration", {})
+        if isinstance(configuration, Mapping):
+            return Named(item["name"], configuration, item.get("must_understand", True) is not False)
+    raise fields.reject(place, "no codec", item, "an object with a name, and perhaps a configuration")
