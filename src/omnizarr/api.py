@@ -245,7 +245,7 @@ def _opened_group(
     config: ArrayConfig | Mapping[str, Any] | None,
     options: Mapping[str, Any],
 ) -> Group:
-    snapshot = consolidated.snapshot(where, metadata, options.get("use_consolidated"))
+    snapshot = consolidated.snapshot(where, options.get("use_consolidated"))
     if snapshot is not None and options.get("check_consolidated"):
         consolidated.check(where, snapshot.nodes)
     return Group(where, metadata, _behaviour(config, options), snapshot)
@@ -279,8 +279,8 @@ def _with_hint(error: NodeNotFoundError, where: StorePath) -> NodeNotFoundError:
 
 
 def _locate(
-    store: Any, path: str | None, mode: str | None, storage_options: Mapping[str, Any] | None
-) -> tuple[StorePath, str]:
+    store: Any, path: str | None, mode: Mode | None, storage_options: Mapping[str, Any] | None
+) -> tuple[StorePath, Mode]:
     """Return the place that a user means, and the mode."""
     if storage_options:
         raise StoreError("storage_options mean nothing to this store", found=sorted(storage_options))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
-from numpy.lib.recfunctions import repack_fields
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from omnizarr import datatypes, engine, grids, hierarchy, indexing, info, resizing
+from omnizarr import cards, datatypes, engine, grids, hierarchy, indexing, resizing
 from omnizarr.assignment import converted_value, write_values
 from omnizarr.attributes import Attributes, Attrs, to_json
 from omnizarr.codecs import registry, values
@@ -92,9 +91,10 @@ class ArrayConfig:
         return ChunkPolicy(self.write_empty_chunks, self.missing, self.allow_pickle)
 
 
-class AppendedShape(tuple[int, ...]):
+class AppendedShape(tuple[int, ...]):  # noqa: SLOT001 - see `region`
     """What `Array.append` returns: the new shape, and as `region` where the appended block landed."""
 
+    # A tuple has no slots of its own to add to: its length varies.
     region: tuple[slice, ...]
 
     def __new__(cls, shape: tuple[int, ...], region: tuple[slice, ...]) -> Self:
@@ -105,6 +105,16 @@ class AppendedShape(tuple[int, ...]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AppendedShape, (tuple(self), self.region)
+
+
+class _Bound(NamedTuple):
+    """What reading and writing look at each time."""
+
+    binding: Binding
+    grid: Grid
+    dtype: np.dtype[Any]
+    has_fields: bool
+    order: Literal["C", "F"]
 
 
 class Array:
@@ -129,7 +139,7 @@ class Array:
     <Array / (3, 4) int64 memory>
     """
 
-    __slots__ = ("_binding", "_config", "_metadata", "_snapshot", "_where")
+    __slots__ = ("_bound", "_config", "_metadata", "_snapshot", "_where")
 
     def __init__(
         self,
@@ -142,7 +152,7 @@ class Array:
         self._metadata = metadata
         self._config = config or ArrayConfig()
         self._snapshot = snapshot
-        self._binding: Binding | None = None
+        self._bound: _Bound | None = None
 
     @classmethod
     def open(cls, store: Any, *, config: ArrayConfig | Mapping[str, Any] | None = None) -> Array:
@@ -241,8 +251,8 @@ class Array:
     @property
     def dtype(self) -> np.dtype[Any]:
         """NumPy data type of the elements in memory. Raises UnknownDataTypeError."""
-        if self._binding is not None:
-            return self._binding.spec.dtype
+        if self._bound is not None:
+            return self._bound.dtype
         try:
             return datatypes.bind(self._metadata.data_type, self._metadata.byte_order).dtype
         except OmnizarrError as error:
@@ -281,8 +291,8 @@ class Array:
 
     @property
     def _grid(self) -> Grid:
-        if self._binding is not None:
-            return self._binding.grid
+        if self._bound is not None:
+            return self._bound.grid
         return grids.bind(self._metadata.chunk_grid, self._metadata.shape)
 
     @property
@@ -330,15 +340,16 @@ class Array:
     def nchunks_initialized(self) -> int:
         """Number of chunks that are stored; with shards, a stored shard counts as all its chunks."""
         inner = _inner_chunk_shape(self._metadata.codecs)
-        shard = self._grid.chunk_shape
-        stored = info.count_stored(self._where, self._metadata)
-        if inner is None or shard is None:
-            return stored
-        return stored * math.prod(outer // part for outer, part in zip(shard, inner, strict=True))
+        grid = self._grid
+        count = 0
+        for coords in cards.stored_coords(self._where, self._metadata):
+            lengths = (part.stop - part.start for part in grid.slices_of(coords))
+            count += 1 if inner is None else math.prod(-(-n // size) for n, size in zip(lengths, inner, strict=True))
+        return count
 
     def nbytes_stored(self) -> int:
         """Return the bytes that the store holds for the array, documents included."""
-        return info.stored_bytes(self._where)
+        return cards.stored_bytes(self._where)
 
     @property
     def filters(self) -> tuple[CodecValue, ...]:
@@ -358,28 +369,29 @@ class Array:
 
     @property
     def compressor(self) -> CodecValue | None:
-        """The last of `compressors`; None if there is none. (Zarr v2 has one.)"""
+        """The last of `compressors`, of which Zarr v2 has one; None if there is none."""
         compressors = self.compressors
         return compressors[-1] if compressors else None
 
     @property
-    def info(self) -> info.ArrayInfo:
+    def info(self) -> cards.ArrayInfo:
         """What it is, as a card to be printed."""
-        return info.of_array(self)
+        return cards.of_array(self)
 
-    def info_complete(self) -> info.ArrayInfo:
+    def info_complete(self) -> cards.ArrayInfo:
         """Return the card with what must be counted: chunks that are stored, and their bytes."""
-        return info.of_array(self, complete=True)
+        return cards.of_array(self, complete=True)
 
     # -- reading -------------------------------------------------------------------
 
-    def _bind(self) -> Binding:
+    def _bind(self) -> _Bound:
         """Look up, once, all that moving chunks needs."""
         metadata = self._metadata
         prefix = hierarchy.dialect_named(metadata.dialect).chunk_prefix(self._where.path)
         binding = engine.bind(metadata, self._where.store, prefix, self._config.policy, self._where.path)
-        self._binding = binding
-        return binding
+        dtype = binding.spec.dtype
+        self._bound = bound = _Bound(binding, binding.grid, dtype, dtype.names is not None, self.order)
+        return bound
 
     def __getitem__(self, selection: Any) -> Any:
         """Return the selected elements as a NumPy array or scalar.
@@ -397,16 +409,17 @@ class Array:
         ChunkNotFoundError
             If a chunk is missing and the array was opened with ``missing="error"``.
         """
-        binding = self._binding or self._bind()
-        if binding.spec.dtype.names is not None:
+        # This way is short on purpose: for a small read, each function entered can be felt.
+        binding, grid, dtype, has_fields, order = self._bound or self._bind()
+        if has_fields:
             fields, selection = indexing.pop_fields(selection)
             if fields is not None:
                 return self._get(indexing.plan, selection, None, fields)
         try:
-            plan = indexing.plan(selection, binding.grid)
+            plan = indexing.plan(selection, grid)
         except SelectionError as error:
             raise error.add(store=str(self.store), path=self.path)
-        out = np.empty(plan.buffer_shape, binding.spec.dtype, self.order)
+        out = np.empty(plan.buffer_shape, dtype, order)
         engine.read(binding, plan, out, self._config.concurrency)
         if plan.shape != plan.buffer_shape:
             out = out.reshape(plan.shape)
@@ -415,15 +428,14 @@ class Array:
     def _get(
         self, planner: Callable[[Any, Grid], Plan], selection: Any, out: AnyArray | None, fields: Fields
     ) -> Any:
-        binding = self._binding or self._bind()
-        plan = self._plan(planner, selection, binding)
-        dtype = binding.spec.dtype
+        binding, grid, dtype, _, order = self._bound or self._bind()
+        plan = self._plan(planner, selection, grid)
         if fields is None and out is not None and out.dtype == dtype and out.shape == plan.shape:
             view = _as_buffer(out, plan)
             if view is not None:
                 engine.read(binding, plan, view, self._config.concurrency)
                 return out
-        buffer = np.empty(plan.buffer_shape, dtype, self.order)
+        buffer = np.empty(plan.buffer_shape, dtype, order)
         engine.read(binding, plan, buffer, self._config.concurrency)
         result = buffer.reshape(plan.shape)
         if fields is not None:
@@ -435,9 +447,9 @@ class Array:
         np.copyto(out, result, casting="same_kind")
         return out
 
-    def _plan(self, planner: Callable[[Any, Grid], Plan], selection: Any, binding: Binding) -> Plan:
+    def _plan(self, planner: Callable[[Any, Grid], Plan], selection: Any, grid: Grid) -> Plan:
         try:
-            return planner(selection, binding.grid)
+            return planner(selection, grid)
         except SelectionError as error:
             raise error.add(store=str(self.store), path=self.path)
 
@@ -497,7 +509,7 @@ class Array:
         """Selections of whole chunks: ``array.blocks[0, 1:]``, to get and to set."""
         return Indexer(self, indexing.block)
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
         if copy is False:
             raise ValueError("the elements must be copied out of the store; `copy=False` cannot be had")
         result = np.asarray(self[...])
@@ -541,15 +553,15 @@ class Array:
             If `value` cannot be converted to the array's data type.
         """
         fields: Fields = None
-        if (self._binding or self._bind()).spec.dtype.names is not None:
+        if (self._bound or self._bind()).has_fields:
             fields, selection = indexing.pop_fields(selection)
         self._set(indexing.plan, selection, value, fields)
 
     def _set(self, planner: Callable[[Any, Grid], Plan], selection: Any, value: Any, fields: Fields) -> None:
         if self.read_only:
             raise ReadOnlyError("the array is read-only", store=str(self.store), path=self.path)
-        binding = self._binding or self._bind()
-        plan = self._plan(planner, selection, binding)
+        binding, grid, *_ = self._bound or self._bind()
+        plan = self._plan(planner, selection, grid)
         if fields is not None:
             self._set_fields(binding, plan, value, fields)
             return
@@ -670,17 +682,17 @@ class Array:
         same = replace(metadata, attributes={}) == replace(self._metadata, attributes={})
         self._metadata = metadata
         if not same:
-            self._binding = None
+            self._bound = None
         if is_ours and self._snapshot is not None:
             self._snapshot.refresh([self._where.path])
 
     # -- Python's ways -------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return f"<Array {self.name} {self.shape} {info.type_name(self._metadata)} {info.store_name(self.store)}>"
+        return f"<Array {self.name} {self.shape} {cards.type_name(self._metadata)} {cards.store_name(self.store)}>"
 
     def _repr_html_(self) -> str | None:
-        return info.html_of(self)
+        return cards.html_of(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Array):
@@ -694,7 +706,7 @@ class Array:
         return Array, (self._where, self._metadata, self._config, self._snapshot)
 
     def __dask_tokenize__(self) -> object:
-        return "omnizarr.Array", info.identity(self.store), self.path, repr(self._metadata)
+        return "omnizarr.Array", cards.identity(self.store), self.path, repr(self._metadata)
 
 
 class Indexer:
@@ -748,7 +760,7 @@ class AsType:
     def __iter__(self) -> Iterator[Any]:
         return (np.asarray(item).astype(self.dtype) for item in self._array)
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
         return self._array.__array__(self.dtype, copy).astype(dtype or self.dtype, copy=False)
 
     def __repr__(self) -> str:
@@ -767,10 +779,14 @@ def _as_buffer(out: AnyArray, plan: Plan) -> AnyArray | None:
 
 
 def _select_fields(elements: AnyArray, fields: Fields) -> AnyArray:
-    _fields_dtype(elements.dtype, fields)
+    """Return some fields of elements, without the room that the others took."""
+    dtype = _fields_dtype(elements.dtype, fields)
     if isinstance(fields, str):
-        return np.ascontiguousarray(elements[fields]).reshape(elements[fields].shape)
-    return repack_fields(elements[fields])  # type: ignore[no-any-return]
+        return elements[fields].copy()
+    selected = np.empty(elements.shape, dtype)
+    for name in fields or ():
+        selected[name] = elements[name]
+    return selected
 
 
 def _fields_dtype(dtype: np.dtype[Any], fields: Fields) -> np.dtype[Any]:

@@ -102,12 +102,12 @@ class Attributes(MutableMapping[str, Any]):
 
     def clear(self) -> None:
         """Remove all attributes in one atomic change."""
-        self._change(lambda old: {})
+        self._change(lambda _: {})
 
     def put(self, attributes: Mapping[str, Any]) -> None:
         """Replace all attributes by these in one atomic change."""
         new = to_json(attributes)
-        self._change(lambda old: dict(new))
+        self._change(lambda _: dict(new))
 
     def asdict(self) -> dict[str, Any]:
         """Return a copy that is a plain dictionary of plain values."""
@@ -142,7 +142,7 @@ def _named(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in attributes.items():
         if not isinstance(name, str):
             raise MetadataError(
-                "the name of an attribute must be a string", pointer="/attributes", found=repr(name), expected="a string"
+                "an attribute's name must be a string", pointer="/attributes", found=repr(name), expected="a string"
             )
         yield str(name), value
 

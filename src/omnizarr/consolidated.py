@@ -63,8 +63,7 @@ class Snapshot:
         found = self.nodes.get(relative)
         where = StorePath(self.root.store, path)
         if found is None:
-            dialect = DIALECTS[0].name
-            return GroupMetadata(dialect=dialect, implicit=True) if self.children(path) else None
+            return GroupMetadata(dialect=DIALECTS[0].name, implicit=True) if self.children(path) else None
         for dialect in DIALECTS:
             metadata = hierarchy.load(where, dialect, found)
             if metadata is not None:
@@ -72,7 +71,7 @@ class Snapshot:
         return None
 
     def refresh(self, paths: Iterable[str]) -> None:
-        """Bring the copies of the nodes at `paths` (and below, where one has gone) up to date, here and in the store."""
+        """Bring the copies of the nodes at `paths` (and below, where one has gone) up to date."""
         with self.root.lock():
             nodes = read(self.root, self.name)
             if nodes is None:
@@ -100,7 +99,7 @@ class Snapshot:
         return Snapshot, (self.root, self.name)
 
 
-def snapshot(where: StorePath, metadata: GroupMetadata, use: bool | str | None) -> Snapshot | None:
+def snapshot(where: StorePath, use: str | bool | None) -> Snapshot | None:  # noqa: FBT001 - one of three and names
     """Return the consolidated metadata of a group as ``use_consolidated=`` asks for it.
 
     Parameters

@@ -117,12 +117,9 @@ def array_metadata(
 
 def parse_shape(shape: int | Iterable[int]) -> tuple[int, ...]:
     """Return a shape as a tuple. Raises MetadataError for what is no shape."""
-    lengths = (shape,) if isinstance(shape, Integral) else shape
-    try:
-        result = tuple(lengths)
-    except TypeError:
-        result = (None,)
-    if not all(isinstance(n, Integral) and not isinstance(n, bool) and 0 <= n < 2**63 for n in result):
+    lengths: Any = (shape,) if isinstance(shape, Integral) else shape
+    result: tuple[Any, ...] = tuple(lengths) if isinstance(lengths, Iterable) else (lengths,)
+    if not all(isinstance(n, Integral) and not isinstance(n, bool) and 0 <= int(n) < 2**63 for n in result):
         raise MetadataError(
             "not a shape", pointer="/shape", found=repr(shape), expected="lengths from 0 to 2**63 - 1, or one of them"
         )
@@ -151,7 +148,7 @@ def _data_type(dialect: Dialect, dtype: Any, coding: Coding) -> tuple[DataType, 
             remedy="use dtype='string' or 'bytes'"
             + ("; or pass object_codec=, such as numcodecs.JSON()" if dialect.name == "v2" else ""),
         )
-    document = {
+    document: dict[str, JSON] = {
         ".zarray": {
             "zarr_format": 2,
             "shape": [1],
@@ -209,7 +206,7 @@ def _key_encoding(given: Any, dialect: Dialect) -> Named:
     if isinstance(given, Mapping) and "name" in given:
         rest = {name: value for name, value in given.items() if name not in {"name", "configuration"}}
         return Named(str(given["name"]), {**dict(given.get("configuration") or {}), **rest})
-    if isinstance(given, Sequence) and len(given) == 2:  # noqa: PLR2004 - name and separator
+    if isinstance(given, Sequence) and len(given) == 2:
         return Named(str(given[0]), {"separator": given[1]})
     if hasattr(given, "name") and hasattr(given, "separator"):
         return Named(str(given.name), {"separator": given.separator})
@@ -270,8 +267,8 @@ def _parse_chunks(chunks: Any, shape: tuple[int, ...], item_size: int, max_bytes
 def _parse_axis(item: Any, length: int) -> int | tuple[int, ...]:
     if item is None or (isinstance(item, Integral) and item == -1):
         return max(length, 1)
-    sizes = [item] if isinstance(item, Integral) else list(item)
-    if not sizes or not all(isinstance(n, Integral) and not isinstance(n, bool) and n > 0 for n in sizes):
+    sizes: list[Any] = [item] if isinstance(item, Integral) else list(item)
+    if not sizes or not all(isinstance(n, Integral) and not isinstance(n, bool) and int(n) > 0 for n in sizes):
         raise MetadataError(
             "not a chunk length", pointer="/chunk_grid", found=repr(item), expected="an integer above 0, or several"
         )
@@ -282,7 +279,7 @@ def _parse_axis(item: Any, length: int) -> int | tuple[int, ...]:
         raise MetadataError(
             "chunk lengths do not add up to the length of the dimension",
             pointer="/chunk_grid",
-            found=f"{sum(found)} = {' + '.join(map(str, found[:8]))}{' + ...' if len(found) > 8 else ''}",  # noqa: PLR2004
+            found=f"{sum(found)} = {' + '.join(map(str, found[:8]))}{' + ...' if len(found) > 8 else ''}",
             expected=length,
         )
     is_even = len(set(found[:-1])) <= 1 and found[-1] <= found[0]
@@ -317,7 +314,7 @@ def guess_chunks(shape: tuple[int, ...], item_size: int, max_bytes: int = _MAX_C
     wanted = min(max(wanted, _MIN_CHUNK_BYTES), max_bytes)
     for axis in itertools.cycle(range(len(lengths))):
         size = math.prod(lengths) * item_size
-        if size <= max_bytes and size < 1.5 * wanted or max(lengths) == 1:
+        if (size <= max_bytes and size < 1.5 * wanted) or max(lengths) == 1:
             break
         lengths[axis] = -(-lengths[axis] // 2)
     return tuple(lengths)

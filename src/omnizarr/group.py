@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
 
 import numpy as np
 
-from omnizarr import consolidated, hierarchy, info, nodes
+from omnizarr import cards, consolidated, hierarchy, nodes
 from omnizarr.array import Array, ArrayConfig
 from omnizarr.attributes import Attributes, Attrs, to_json
 from omnizarr.consolidated import Snapshot
@@ -104,7 +104,7 @@ class Group:
         """Return the group at a store, a `StorePath`, a path or a URL. Raises GroupNotFoundError."""
         where = store if isinstance(store, StorePath) else StorePath(*resolve(store))
         metadata = hierarchy.open_group(where, zarr_format)
-        return cls(where, metadata, None, consolidated.snapshot(where, metadata, use_consolidated))
+        return cls(where, metadata, None, consolidated.snapshot(where, use_consolidated))
 
     @classmethod
     def from_store(
@@ -178,19 +178,19 @@ class Group:
         return self._snapshot is not None
 
     @property
-    def info(self) -> info.GroupInfo:
+    def info(self) -> cards.GroupInfo:
         """What it is, as a card to be printed."""
         return self._info({})
 
-    def info_complete(self) -> info.GroupInfo:
+    def info_complete(self) -> cards.GroupInfo:
         """Return the card with the number of members, at all depths."""
         found = [node for _, node in self.members(max_depth=None)]
         arrays = sum(isinstance(node, Array) for node in found)
         groups = sum(isinstance(node, Group) for node in found)
         return self._info({"members": len(found), "arrays": arrays, "groups": groups})
 
-    def _info(self, counts: Mapping[str, int]) -> info.GroupInfo:
-        return info.GroupInfo(
+    def _info(self, counts: Mapping[str, int]) -> cards.GroupInfo:
+        return cards.GroupInfo(
             name=self.name,
             zarr_format=self.zarr_format,
             read_only=self.read_only,
@@ -319,7 +319,7 @@ class Group:
             node = item[1]
             yield node.path[skip:], node
             if isinstance(node, Group) and (max_depth is None or depth < max_depth):
-                stack.append((depth + 1, node._children()))
+                stack.append((depth + 1, node._children()))  # noqa: SLF001 - a Group too
 
     def nmembers(self, max_depth: int | None = 0) -> int:
         """Return the number of nodes below; `max_depth` as for `members`."""
@@ -383,7 +383,12 @@ class Group:
         return None
 
     def tree(
-        self, expand: bool | None = None, level: int | None = None, *, max_nodes: int = 500, plain: bool = False
+        self,
+        expand: bool | None = None,  # noqa: FBT001 - zarr's signature
+        level: int | None = None,
+        *,
+        max_nodes: int = 500,
+        plain: bool = False,
     ) -> Tree:
         """Return a drawing of what lies below.
 
@@ -483,7 +488,10 @@ class Group:
         """Store values as an array at a path; an array that is there is replaced, a group is not."""
         if isinstance(self.get(path), Group):
             raise ContainsGroupError(
-                "there is a group already", store=str(self.store), path=(self._where / path).path, remedy="delete it first"
+                "there is a group already",
+                store=str(self.store),
+                path=(self._where / path).path,
+                remedy="delete it first",
             )
         self.create_array(path, data=value, overwrite=True)
 
@@ -517,11 +525,11 @@ class Group:
 
     def zeros(self, *, name: str, shape: Any, **options: Any) -> Array:
         """Create an array of zeros."""
-        return self.create_array(name, shape=shape, **{"fill_value": 0, **_with_dtype(options)})  # type: ignore[arg-type]
+        return self.create_array(name, shape=shape, **{"fill_value": 0, **_with_dtype(options)})
 
     def ones(self, *, name: str, shape: Any, **options: Any) -> Array:
         """Create an array of ones."""
-        return self.create_array(name, shape=shape, **{"fill_value": 1, **_with_dtype(options)})  # type: ignore[arg-type]
+        return self.create_array(name, shape=shape, **{"fill_value": 1, **_with_dtype(options)})
 
     def full(self, *, name: str, shape: Any, fill_value: Any, **options: Any) -> Array:
         """Create an array of one value."""
@@ -611,10 +619,10 @@ class Group:
         self.store.close()
 
     def __repr__(self) -> str:
-        return f"<Group {self.name} {info.store_name(self.store)}>"
+        return f"<Group {self.name} {cards.store_name(self.store)}>"
 
     def _repr_html_(self) -> str | None:
-        return info.html_of(self)
+        return cards.html_of(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Group):
@@ -647,7 +655,7 @@ def create_node(
     return Group(where, metadata, config, snapshot)
 
 
-def _from_snapshot(snapshot: Snapshot, where: StorePath) -> Iterable[tuple[str, Metadata | OmnizarrError]]:
+def _from_snapshot(snapshot: Snapshot, where: StorePath) -> Iterator[tuple[str, Metadata | OmnizarrError]]:
     for name in snapshot.children(where.path):
         try:
             metadata = snapshot.load(f"{where.prefix}{name}")

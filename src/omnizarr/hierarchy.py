@@ -414,7 +414,7 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
     check_path(dialect, target.path)
     if source.store == target.store and f"{target.path}/".startswith(source.prefix):
         raise NodeNameError(
-            "a node cannot be copied or moved into itself", path=target.path, found=target.path, expected="another place"
+            "a node cannot be copied or moved into itself", path=target.path, expected=f"not below {source.path!r}"
         )
     _create_ancestors(target, dialect)
     names = {name for dialect in DIALECTS for name in dialect.documents("")}

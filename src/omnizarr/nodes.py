@@ -54,7 +54,7 @@ class ArrayOptions(TypedDict, total=False):
     write_data: bool
 
 
-def new_array(  # noqa: D417 - the rest is documented at create_array
+def new_array(
     where: StorePath,
     *,
     zarr_format: int | str | None = None,
@@ -249,7 +249,7 @@ def like(source: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def codecs_of(array: Array) -> dict[str, Any]:
     """Return keywords that give another array of the same format the same codecs."""
-    if array.zarr_format == 2:  # noqa: PLR2004 - the format
+    if array.zarr_format == 2:
         document: Any = array.documents()[".zarray"]
         return {
             "filters": document["filters"] or None,

@@ -110,7 +110,11 @@ def _as_array(data: Any) -> Any:
 def _axis(where: StorePath, axis: int, ndim: int) -> int:
     if not -ndim <= axis < ndim:
         raise ShapeError(
-            "there is no such dimension", store=str(where.store), path=where.path, found=axis, expected=f"0 to {ndim - 1}"
+            "there is no such dimension",
+            store=str(where.store),
+            path=where.path,
+            found=axis,
+            expected=f"0 to {ndim - 1}",
         )
     return axis % ndim
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from omnizarr import info
+from omnizarr import cards
 from omnizarr.array import Array
 
 
@@ -55,7 +55,7 @@ def draw(root: str, members: Iterable[tuple[str, Any]], max_nodes: int = 500) ->
 def _label(path: str, node: Any) -> str:
     name = path.rpartition("/")[2]
     if isinstance(node, Array):
-        return f"{name} {node.shape} {info.type_name(node.metadata)}"
+        return f"{name} {node.shape} {cards.type_name(node.metadata)}"
     if hasattr(node, "error"):
         return f"{name} unreadable: {node.error.message}"
     return name

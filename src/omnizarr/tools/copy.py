@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from omnizarr import hierarchy, nodes
 from omnizarr.array import Array
+from omnizarr.dialects import DIALECTS
 from omnizarr.errors import ContainsGroupError, NodeExistsError
 from omnizarr.group import Group
 from omnizarr.hierarchy import StorePath
@@ -191,7 +192,7 @@ def copy_store(
             remedy="pass if_exists='replace' or 'skip'",
         )
     copied = skipped = nbytes = 0
-    names = {name for dialect in hierarchy.DIALECTS for name in dialect.documents("")}
+    names = {name for dialect in DIALECTS for name in dialect.documents("")}
     for key in sorted(keys, key=lambda key: (key.rpartition("/")[2] in names, -key.count("/"), key)):
         if key in there and if_exists == "skip":
             skipped += 1

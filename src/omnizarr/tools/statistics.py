@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from omnizarr import info
+from omnizarr import cards
 from omnizarr.array import Array
 from omnizarr.group import Group
 
@@ -50,12 +50,13 @@ def info_complete(node: Array | Group) -> Statistics:
     >>> statistics.chunks_stored, statistics.chunks_expected, statistics.bytes_logical
     (2, 4, 64)
     """
-    arrays = [node] if isinstance(node, Array) else [found for _, found in node.members(None) if isinstance(found, Array)]
-    cards = [info.of_array(array, complete=True) for array in arrays]
+    below = [node] if isinstance(node, Array) else [found for _, found in node.members(None)]
+    arrays = [found for found in below if isinstance(found, Array)]
+    counted = [cards.of_array(array, complete=True) for array in arrays]
     return Statistics(
         arrays=len(arrays),
-        chunks_stored=sum(card.chunks_stored or 0 for card in cards),
-        chunks_expected=sum(card.chunks_expected or 0 for card in cards),
-        bytes_stored=info.stored_bytes(node.store_path),
-        bytes_logical=sum(card.nbytes or 0 for card in cards),
+        chunks_stored=sum(card.chunks_stored or 0 for card in counted),
+        chunks_expected=sum(card.chunks_expected or 0 for card in counted),
+        bytes_stored=cards.stored_bytes(node.store_path),
+        bytes_logical=sum(card.nbytes or 0 for card in counted),
     )

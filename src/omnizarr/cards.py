@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,14 +185,18 @@ def count_expected(metadata: ArrayMetadata) -> int | None:
 
 def count_stored(where: StorePath, metadata: ArrayMetadata) -> int:
     """Return how many chunks (shards) of the array are stored."""
+    return sum(1 for _ in stored_coords(where, metadata))
+
+
+def stored_coords(where: StorePath, metadata: ArrayMetadata) -> Iterator[tuple[int, ...]]:
+    """Yield the coordinates of the chunks (shards) of the array that are stored."""
     prefix = hierarchy.dialect_named(metadata.dialect).chunk_prefix(where.path)
     encoding = keys.bind(metadata.chunk_key_encoding)
     grid_shape = grids.bind(metadata.chunk_grid, metadata.shape).grid_shape
-    count = 0
     for key in where.store.list_prefix(prefix):
         coords = encoding.decode(key[len(prefix) :], len(grid_shape))
-        count += coords is not None and all(n < total for n, total in zip(coords, grid_shape, strict=True))
-    return count
+        if coords is not None and all(n < total for n, total in zip(coords, grid_shape, strict=True)):
+            yield coords
 
 
 def readable(size: int) -> str:
@@ -201,8 +206,8 @@ def readable(size: int) -> str:
     '13915645 (13.3M)'
     """
     scaled, unit = float(size), ""
-    for unit in ("", "K", "M", "G", "T", "P"):  # noqa: B007 - the last one is used below
-        if scaled < 1024 or unit == "P":  # noqa: PLR2004
+    for unit in ("", "K", "M", "G", "T", "P"):
+        if scaled < 1024 or unit == "P":
             break
         scaled /= 1024
     return f"{size} ({scaled:.1f}{unit})" if unit else str(size)
