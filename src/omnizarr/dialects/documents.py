@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,11 @@ MAX_DEPTH = 128
 
 MAX_SIZE = 512 * 2**20
 """Bytes of one document. The consolidated metadata of 100,000 arrays takes about 100 MiB."""
+
+_PLAIN = frozenset({str, int, bool, type(None)})
+
+MAX_INDENTED = 2**20
+"""Characters of a document that is still written for people to read."""
 
 
 def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON:
@@ -106,12 +111,12 @@ def render(document: object) -> bytes:
     >>> render({"valid_range": (np.float32(0.5), float("inf"))}).decode()
     '{\n  "valid_range": [\n    0.5,\n    "Infinity"\n  ]\n}'
     """
+    plain = to_json(document)
     try:
-        return json.dumps(to_json(document), indent=2, allow_nan=False).encode()
-    except ValueError as error:
-        if isinstance(error, MetadataError):
-            raise
-        # Python converts no integer of more than 4300 digits
+        text = json.dumps(plain, allow_nan=False)
+        # Python indents slowly, and nobody reads documents of this size
+        return text.encode() if len(text) > MAX_INDENTED else json.dumps(plain, indent=2, allow_nan=False).encode()
+    except ValueError as error:  # Python converts no integer of more than 4300 digits
         raise MetadataError(f"document holds a number that cannot be written: {error}") from None
 
 
@@ -135,42 +140,56 @@ def to_json(value: object, pointer: str = "") -> JSON:
     >>> to_json({"levels": np.arange(3)})
     {'levels': [0, 1, 2]}
     """
-    return _convert(value, pointer, 0)
+    try:
+        return _convert(value, 0)
+    except MetadataError as error:
+        error.pointer = pointer + (error.pointer or "")
+        raise
 
 
-def _convert(value: Any, pointer: str, depth: int) -> JSON:
-    if depth > MAX_DEPTH:
-        raise _too_deep().error()
+def _convert(value: Any, depth: int) -> JSON:
+    """Return `value` in plain JSON types; errors bear the pointer from here on."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value  # type: ignore[no-any-return]
     if isinstance(value, np.ndarray | np.generic):
-        value = _from_numpy(value, pointer)
+        value = _from_numpy(value)
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, str | int):  # also of derived types: numpy.str_, IntEnum
+    if isinstance(value, str | int):  # of derived types: numpy.str_, IntEnum
         return str(value) if isinstance(value, str) else int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else name_of_nonfinite(value)
+    if depth >= MAX_DEPTH:
+        raise _too_deep().error()
     if isinstance(value, Mapping):
-        return {_name(key, pointer): _convert(item, join(pointer, key), depth + 1) for key, item in value.items()}
+        for key in value:
+            if not isinstance(key, str):
+                message = "the names of an object's members are strings in JSON"
+                raise MetadataError(message, pointer="", found=key, expected="a string")
+        return {str(key): item for key, item in _convert_all(value.items(), depth + 1)}
     if isinstance(value, list | tuple):
-        return [_convert(item, join(pointer, index), depth + 1) for index, item in enumerate(value)]
+        return [item for _, item in _convert_all(enumerate(value), depth + 1)]
     raise MetadataError(
-        f"a value of type {type(value).__name__} has no form in JSON",
-        pointer=pointer,
+        f"a value of type {kind.__name__} has no form in JSON",
+        pointer="",
         found=value,
         expected="a string, number, boolean, None, list, tuple, mapping, or NumPy array of numbers or strings",
         remedy="convert it to one of these",
     )
 
 
-def _name(key: object, pointer: str) -> str:
-    if isinstance(key, str):
-        return str(key)
-    raise MetadataError(
-        "the names of an object's members are strings in JSON", pointer=pointer, found=key, expected="a string"
-    )
+def _convert_all(items: Iterable[tuple[Any, Any]], depth: int) -> Iterator[tuple[Any, JSON]]:
+    """Yield keys and converted values; an error on the way is placed below its key."""
+    for key, item in items:
+        try:
+            yield key, _convert(item, depth)
+        except MetadataError as error:
+            error.pointer = join("", key) + (error.pointer or "")
+            raise
 
 
-def _from_numpy(value: np.ndarray[Any, Any] | np.generic, pointer: str) -> object:
+def _from_numpy(value: np.ndarray[Any, Any] | np.generic) -> object:
     """Return a NumPy value as Python objects; those without a form in JSON as they are."""
     if value.dtype.kind in "biufUT":
         plain = value.tolist()
@@ -180,7 +199,7 @@ def _from_numpy(value: np.ndarray[Any, Any] | np.generic, pointer: str) -> objec
         return value.tolist()
     raise MetadataError(
         f"NumPy values of data type {value.dtype} have no form in JSON",
-        pointer=pointer,
+        pointer="",
         found=value,
         expected="numbers, booleans or strings",
         remedy="convert them, for example with .astype(str)" if value.dtype.kind in "mMS" else "convert them",
