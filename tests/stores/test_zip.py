@@ -374,6 +374,8 @@ def test_changed_bytes_are_noticed(path):
         ZipStore(path).get("a")
     assert caught.value.key == "a"
     assert caught.value.found != caught.value.expected
+    with pytest.raises(ChecksumError):
+        ZipStore(path).read_into("a", memoryview(bytearray(10)))
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
