@@ -233,6 +233,11 @@ def test_a_group_that_only_zmetadata_speaks_of_is_read():
     assert metadata.consolidated.keys() == {"a"}
 
 
+def test_a_group_that_only_zmetadata_spoke_of_gets_documents_when_that_goes():
+    metadata = dataclasses.replace(V2.load(QUIRKS["only_zmetadata"]), consolidated=None)
+    assert V2.dump(metadata) == {".zgroup": {"zarr_format": 2}}
+
+
 def test_new_attributes_reach_the_consolidated_copy():
     metadata = dataclasses.replace(V2.load(QUIRKS["consolidated"]), attributes={"b": 2})
     written = V2.dump(metadata)

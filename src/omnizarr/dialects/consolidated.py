@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from omnizarr.dialects.contract import Nodes
 from omnizarr.dialects.paths import key
-from omnizarr.dialects.reading import Reader, join, read_object
+from omnizarr.dialects.reading import Reader, join
 from omnizarr.errors import ConsolidatedMetadataError
 from omnizarr.model import JSON, Report, strict
 
@@ -86,7 +86,11 @@ def load_zmetadata(document: JSON, report: Report = strict) -> dict[str, dict[st
         message = "unknown format of consolidated metadata"
         _problem(reader, "/zarr_consolidated_format", message, found=number, expected="1", spec=_V2)
     nodes: dict[str, dict[str, JSON]] = {}
-    for name, value in read_object(reader, document.get("metadata"), "/metadata", _V2).items():
+    metadata = document.get("metadata")
+    if not isinstance(metadata, Mapping):
+        _problem(reader, "/metadata", "not an object", found=metadata, expected="an object", spec=_V2)
+        return {}
+    for name, value in metadata.items():
         path, _, last = name.rpartition("/")
         if last in V2_DOCUMENTS:
             nodes.setdefault(path, {})[last] = value

@@ -132,8 +132,9 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     memo = metadata.spellings.get(f"{NAME}:documents", Spelling(None, {}))
     original = memo.document.get(kind)
     documents: dict[str, JSON] = {}
-    # where only .zmetadata speaks of a group, nothing else need be written
-    if kind in memo.document or ".zmetadata" not in memo.document:
+    # where only .zmetadata speaks of a node, and goes on to, nothing else need be written
+    is_elsewhere = ".zmetadata" in memo.document and kind not in memo.document
+    if not is_elsewhere or (isinstance(metadata, GroupMetadata) and metadata.consolidated is None):
         documents[kind] = in_order_of(written, original) if isinstance(original, Mapping) else written
     attributes = recall(metadata, NAME, ".zattrs", metadata.attributes)
     if attributes is None:
