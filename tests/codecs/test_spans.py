@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,7 +58,7 @@ def test_spans_of_a_selection_hold_it_and_little_more(data):
     numbers = np.arange(np.prod(shape)).reshape(shape)
     wanted = np.unique(numbers[selection])
     found = spans.of_selection(selection, shape, item_size)
-    assert all(stop + spans.GAP < start for (_, stop), (start, _) in zip(found, found[1:], strict=False))
+    assert all(stop + spans.GAP < start for (_, stop), (start, _) in pairwise(found))
     starts = np.array([start for start, _ in found])
     stops = np.array([stop for _, stop in found])
     at = np.searchsorted(starts, wanted * item_size, side="right") - 1

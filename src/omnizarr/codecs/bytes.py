@@ -151,6 +151,13 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Bytes:
         If ``endian`` is neither "little" nor "big", or there is more in the configuration.
     CodecError
         If the elements have no fixed size.
+
+    Examples
+    --------
+    >>> from omnizarr import datatypes
+    >>> codec = bind({"endian": "big"}, ArraySpec((2,), datatypes.parse("uint16"), np.uint16(0)))
+    >>> codec.encode(np.array([1, 2], "u2")).hex()
+    '00010002'
     """
     fields = Fields(configuration, ("endian",), _SPEC)
     # zarr-python leaves it away, or writes null, where it means little-endian.

@@ -410,6 +410,16 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Sharding:
         If inner chunks do not divide the shard evenly, or the size of the encoded index is not fixed.
     UnknownCodecError
         If a codec of inner chunks or index is not known.
+
+    Examples
+    --------
+    >>> spec = ArraySpec((4,), datatypes.parse("uint8"), np.uint8(0))
+    >>> shard = bind({"chunk_shape": [2], "codecs": [{"name": "bytes"}]}, spec)
+    >>> data = shard.encode(np.array([1, 2, 0, 0], "u1"))
+    >>> len(data)  # one inner chunk of 2 bytes, two rows of the index, a checksum
+    38
+    >>> shard.decode(data)
+    array([1, 2, 0, 0], dtype=uint8)
     """
     fields = Fields(configuration, ("chunk_shape", "codecs", "index_codecs", "index_location"), _SPEC)
     chunk_shape = _chunk_shape(fields, decoded.shape)

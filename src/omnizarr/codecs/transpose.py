@@ -81,6 +81,12 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Transpose:
     ------
     MetadataError
         If ``order`` is no permutation of the axes, or there is more in the configuration.
+
+    Examples
+    --------
+    >>> from omnizarr import datatypes
+    >>> bind({"order": [2, 0, 1]}, ArraySpec((3, 4, 5), datatypes.parse("uint8"), np.uint8(0))).encoded.shape
+    (5, 3, 4)
     """
     fields = Fields(configuration, ("order",), _SPEC)
     order = _permutation(fields, len(decoded.shape))

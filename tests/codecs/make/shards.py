@@ -114,4 +114,3 @@ for program, write in WRITERS.items():
             shards.append({**shard, "codecs": codecs, "data": base64.b64encode(data).decode()})
 
 TARGET.write_text("[\n" + ",\n".join(json.dumps(shard) for shard in shards) + "\n]\n")
-print(f"{len(shards)} shards, {TARGET.stat().st_size} bytes")
