@@ -422,6 +422,24 @@ class StoreContract:
                 assert done.wait(10)
                 thread.join()
 
+    def test_lock_holds_while_everything_around_it_is_deleted(self, store):
+        store.set_many([("a/b", b"1"), ("a/c/d", b"2")])
+        entered = threading.Event()
+
+        def enter():
+            with store.lock("a/b"):
+                entered.set()
+
+        thread = threading.Thread(target=enter, daemon=True)
+        with store.lock("a/b"):
+            store.delete_prefix("a/")
+            store.delete_prefix("")
+            thread.start()
+            assert not entered.wait(0.05)
+        thread.join(10)
+        assert entered.is_set()
+        assert store.list_dir("") == ([], [])
+
     def test_lock_is_released_by_an_exception(self, store):
         with pytest.raises(KeyError), store.lock("a"):
             raise KeyError

@@ -58,6 +58,10 @@ if hasattr(os, "register_at_fork"):
 _held = threading.local()  # paths that this thread holds already: {path: depth}
 
 
+SUFFIX = ".lock"
+"""How the names of lock files end, so that who clears a directory knows them."""
+
+
 @contextmanager
 def lock(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
     """Hold the lock file `path` while the ``with`` block runs; the same thread may enter twice.
@@ -145,6 +149,21 @@ def _acquire(path: str, make_parent: Callable[[], None]) -> int | None:
             os.close(descriptor)
             raise
         os.close(descriptor)
+
+
+def discard(path: str) -> None:
+    """Remove a lock file that nobody holds; one that is held stays, or a second holder could come in."""
+    with suppress(OSError):
+        if msvcrt is None:
+            descriptor = os.open(path, _OPEN & ~os.O_CREAT)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_at(path, descriptor):
+                    os.unlink(path)
+            finally:
+                os.close(descriptor)
+        else:
+            os.unlink(path)
 
 
 def _release(path: str, descriptor: int) -> None:

@@ -8,7 +8,8 @@ import stat
 import time
 from contextlib import suppress
 
-from omnizarr.stores.base import Buffer, fill
+from omnizarr.stores import filelocks
+from omnizarr.stores.base import RESERVED, Buffer, fill
 
 WINDOWS = os.name == "nt"
 HAS_PREADV = hasattr(os, "preadv")
@@ -133,6 +134,8 @@ def remove_tree(top: str, *, keep: bool) -> None:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
+                    elif entry.name.startswith(RESERVED) and entry.name.endswith(filelocks.SUFFIX):
+                        filelocks.discard(entry.path)
                     else:
                         with suppress(FileNotFoundError):
                             os.unlink(entry.path)

@@ -282,7 +282,7 @@ class LocalStore(Store):
             name = blake2b(name.encode(), digest_size=16).hexdigest()
         if parent not in self._known:
             self._make_parent(parent)
-        path = f"{self._base}{parent}{slash}{RESERVED}{name}.lock"
+        path = f"{self._base}{parent}{slash}{RESERVED}{name}{filelocks.SUFFIX}"
         try:
             with filelocks.lock(path, lambda: self._make_parent(parent)):
                 yield
