@@ -236,6 +236,11 @@ def test_what_only_v2_can_say_is_refused_with_a_way_out(fields, text):
     assert raised.value.remedy
 
 
+def test_codecs_of_numcodecs_always_have_a_configuration():
+    codecs = dump(new(codecs=(LITTLE, Named("numcodecs.crc32"), CRC32C)))["codecs"]
+    assert codecs[1:] == [{"name": "numcodecs.crc32", "configuration": {}}, {"name": "crc32c"}]
+
+
 def test_an_undefined_fill_value_becomes_the_default():
     assert dump(new(fill_value=UNDEFINED))["fill_value"] == 0.0
 

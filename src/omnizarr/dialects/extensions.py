@@ -59,7 +59,8 @@ def read_understood(reader: Reader, value: JSON, pointer: str, default: Named) -
 def write_extension(named: Named) -> JSON:
     """Return the object form of an extension, with no more members than needed."""
     document: dict[str, JSON] = {"name": named.name}
-    if named.configuration:
+    # zarr-python wants a configuration for codecs of numcodecs, even an empty one
+    if named.configuration or named.name.startswith("numcodecs."):
         document["configuration"] = named.configuration
     if not named.must_understand:
         document["must_understand"] = False
