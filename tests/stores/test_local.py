@@ -238,7 +238,7 @@ def test_store_pickles_and_compares_by_its_root(tmp_path):
 
 
 def test_windows_names_are_checked_where_they_matter(tmp_path, monkeypatch):
-    monkeypatch.setattr("omnizarr.stores.files.WINDOWS", True)
+    monkeypatch.setattr(sys.modules[LocalStore.__module__].files, "WINDOWS", True)
     store = LocalStore(tmp_path)
     for key in ("a:b", "con", "NUL.txt", "a/aux/b", "a.", "a /b", "a?", "com1", "a*", "a\nb"):
         with pytest.raises(InvalidKeyError):
