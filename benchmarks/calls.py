@@ -1,6 +1,6 @@
 """Count what one read of one chunk enters: frames down to the file, functions, files, threads.
 
-Usage: ``python benchmarks/calls.py``. The library's own Python functions are counted with `sys.setprofile` on every
+Usage: ``python -m benchmarks.calls``. The library's own Python functions are counted with `sys.setprofile` on every
 thread, until the chunk's file is opened (seen by an audit hook); warm, second read.
 """
 

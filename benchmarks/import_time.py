@@ -1,6 +1,6 @@
 """Compare import times, each in fresh processes, interleaved; NumPy's own time is taken off.
 
-Usage: ``python benchmarks/import_time.py``.
+Usage: ``python -m benchmarks.import_time``.
 """
 
 from __future__ import annotations

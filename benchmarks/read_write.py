@@ -2,7 +2,7 @@
 
 Usage::
 
-    python benchmarks/read_write.py [--quick] [--json FILE] [--markdown FILE]
+    python -m benchmarks.read_write [--quick] [--json FILE] [--markdown FILE]
 
 All libraries read the very same directories (made here with NumPy data of moderate entropy), interleaved,
 and their results are compared before anything is timed. What is printed are medians and ratios to the fastest peer;
@@ -25,9 +25,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import peers
+
 
 import omnizarr
+from benchmarks import peers
 
 AnyArray = npt.NDArray[Any]
 
@@ -200,7 +201,7 @@ def main() -> None:
     if arguments.markdown:
         arguments.markdown.write_text(table(results) + "\n")
     if arguments.json:
-        about = {"python": sys.version, "machine": platform.machine(), "peers": [vars(p) for p in []]}
+        about = {"python": sys.version, "machine": platform.machine()}
         found = {case.name: case.times for case in results}
         arguments.json.write_text(json.dumps({"about": about, "seconds": found}, indent=1) + "\n")
 

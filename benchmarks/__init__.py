@@ -1,0 +1,1 @@
+"""Measurements beside other libraries, all in one run. ``python -m benchmarks --help``."""
