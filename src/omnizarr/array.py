@@ -75,9 +75,9 @@ class ArrayConfig:
         else:
             base = cls()
             changes = dict(config or {})
+        changes.update({name: value for name, value in more.items() if value is not None})
         if "read_missing_chunks" in changes:  # zarr-python's name
             changes["missing"] = "fill" if changes.pop("read_missing_chunks") else "error"
-        changes.update({name: value for name, value in more.items() if value is not None})
         result = replace(base, **changes)
         if result.missing not in {"fill", "error"}:
             raise ValueError(f"missing={result.missing!r}: expected 'fill' or 'error'")
