@@ -267,7 +267,7 @@ def _parse_chunks(chunks: Any, shape: tuple[int, ...], item_size: int, max_bytes
 def _parse_axis(item: Any, length: int) -> int | tuple[int, ...]:
     if item is None or (isinstance(item, Integral) and item == -1):
         return max(length, 1)
-    sizes: list[Any] = [item] if isinstance(item, Integral) else list(item)
+    sizes: list[Any] = list(item) if isinstance(item, Iterable) else [item]
     if not sizes or not all(isinstance(n, Integral) and not isinstance(n, bool) and int(n) > 0 for n in sizes):
         raise MetadataError(
             "not a chunk length", pointer="/chunk_grid", found=repr(item), expected="an integer above 0, or several"

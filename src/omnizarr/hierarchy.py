@@ -122,14 +122,25 @@ def dialects_for(zarr_format: int | str | None) -> tuple[Dialect, ...]:
 
 
 def read_documents(where: StorePath, dialect: Dialect) -> Documents:
-    """Return the documents of one dialect that lie at a place, parsed, by name."""
+    """Return the documents of one dialect that lie at a place, parsed, by name.
+
+    A document of consolidated metadata is left alone (see `omnizarr.consolidated`), unless there is nothing else.
+    """
     keys = dialect.documents(where.path)
+    extra = dialect.consolidated.document
+    found = _read(where, {name: key for name, key in keys.items() if name != extra})
+    if not found and extra in keys:
+        found = _read(where, {extra: keys[extra]})
+    return found
+
+
+def _read(where: StorePath, keys: Mapping[str, str]) -> dict[str, JSON]:
     names = list(keys)
-    found: dict[str, JSON] = {}
     if len(names) == 1:
         raw = [(0, where.store.get(keys[names[0]]))]
     else:
         raw = list(where.store.get_many((keys[name], None) for name in names))
+    found: dict[str, JSON] = {}
     for position, data in raw:
         if data is None:
             continue
