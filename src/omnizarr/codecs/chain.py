@@ -32,7 +32,7 @@ from omnizarr.codecs.contract import (
     WritesPart,
 )
 from omnizarr.codecs.transpose import Transpose
-from omnizarr.errors import ChunkError, ChunkNotFoundError, ChunkSizeError, CodecError, OmnizarrError
+from omnizarr.errors import ChunkError, ChunkNotFoundError, ChunkSizeError, CodecError, OmnizarrError, UnknownCodecError
 from omnizarr.model import Named
 
 _SPEC = 'Zarr v3, "Codecs"'
@@ -239,7 +239,7 @@ class Chain:
 
 
 def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
-    """Return the chain of `codecs` for chunks like `spec`.
+    """Return the chain of `codecs` for chunks like `spec`. Codecs that are not known and need not be are left out.
 
     Raises
     ------
@@ -251,7 +251,12 @@ def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
     bound: list[tuple[str, Codec]] = []
     here: ArraySpec | BytesSpec = spec
     for position, named in enumerate(codecs):
-        codec = _bind_one(named, here, position)
+        try:
+            codec = _bind_one(named, here, position)
+        except UnknownCodecError:
+            if named.must_understand:
+                raise
+            continue
         bound.append((named.name, codec))
         here = codec.encoded
     if isinstance(here, ArraySpec):

@@ -23,6 +23,7 @@ from omnizarr.errors import ChecksumError, ChunkError
 
 _MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE: Final = 0x184D2A5  # followed by any hexadecimal digit
+_SHORTEST: Final = 9
 _LARGEST_BLOCK: Final = 1 << 17
 _DICTIONARY_BYTES: Final = (0, 1, 2, 4)
 _SIZE_IS_64_BIT: Final = 0xC0
@@ -63,6 +64,8 @@ class Zstd:
 
     def decode(self, data: Buffer) -> Buffer:
         """Return what all frames hold."""
+        if self.decoded.nbytes is not None and (found := _at_once(data, self.decoded.nbytes, None)) is not None:
+            return found
         frames = _sized_frames(data, self.decoded)
         if len(frames) == 1:
             return _run(*frames[0], None)
@@ -72,10 +75,30 @@ class Zstd:
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:
         """Fill `out` with what all frames hold."""
+        if _at_once(data, len(out), out) is not None:
+            return
         frames = _sized_frames(data, BytesSpec(len(out)))
         if sum(size for _, size in frames) != len(out):
             fill(out, b"".join(_run(*frame, None) for frame in frames))
         _fill(frames, out)
+
+
+def _at_once(data: Buffer, size: int, out: memoryview | None) -> Buffer | None:
+    """Decode what is, as nearly always, one frame that states the right size; None if it is not, or is broken."""
+    if data[:4] != _MAGIC or len(data) < _SHORTEST:
+        return None
+    descriptor = data[4]
+    header = 5 + (not descriptor & 0x20) + _DICTIONARY_BYTES[descriptor & 3]
+    width = (1 if descriptor & 0x20 else 0, 2, 4, 8)[descriptor >> 6]
+    stated = int.from_bytes(data[header : header + width], "little") + (256 if width == 2 else 0)
+    if not size or not width or stated != size:
+        return None
+    try:
+        # The library makes room for what the first frame states; more frames do not fit, and fail.
+        found: Buffer = zstd.decompress(data, out)
+    except (RuntimeError, ValueError, TypeError, MemoryError):
+        return None
+    return found if len(found) == size else None
 
 
 def _fill(frames: list[tuple[Buffer, int]], out: memoryview) -> None:
