@@ -229,9 +229,8 @@ def _unknown(name: str) -> UnknownCodecError:
     close = difflib.get_close_matches(name, names, n=3)
     meant = f"did you mean {' or '.join(repr(match) for match in close)}? " if close else ""
     return UnknownCodecError(
-        f"unknown codec {name!r}",
+        "unknown codec",
         codec=name,
-        found=name,
         expected=f"one of {', '.join(names)}",
         remedy=f'{meant}A package can add a codec under the entry point "{ENTRY_POINTS}", '
         "a program with omnizarr.codecs.registry.register",

@@ -1,0 +1,29 @@
+"""astype: the elements in another type.
+
+Names: v1 and v2 ``astype``; v3 ``numcodecs.astype``.
+Configuration: ``encode_dtype``, ``decode_dtype``, type strings of v2.
+Agrees with numcodecs: casts as NumPy does, without a look at what is lost.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from omnizarr.codecs.configuration import AnyDType, Fields
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.codecs.elements import ElementFilter, filter_of
+
+
+def _cast(dtype: AnyDType, row: AnyArray) -> AnyArray:
+    # Only the real part is kept, which NumPy does as well, but with a warning.
+    if row.dtype.kind == "c" and dtype.kind not in "cSUb":
+        row = row.real
+    return row.astype(dtype, copy=False)
+
+
+def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
+    """Return the codec."""
+    fields = Fields(configuration, ("encode_dtype", "decode_dtype"))
+    made = fields.dtype("encode_dtype")
+    seen = fields.dtype("decode_dtype", decoded.dtype)
+    return filter_of(decoded, seen, made, partial(_cast, made), partial(_cast, seen))

@@ -1,0 +1,70 @@
+"""categorize: strings as numbers of labels.
+
+Names: v1 and v2 ``categorize``; v3 ``numcodecs.categorize``.
+Configuration: ``labels`` (strings), ``dtype`` ("|O" or of kind U: that of the strings), ``astype`` ("|u1").
+Agrees with numcodecs: 1 is the first label, 0 is what is no label and decodes to the empty string. What is no
+label is lost, as the codec has no word for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from omnizarr.codecs.configuration import AnyDType, Fields
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.datatypes import bind as bind_data_type
+from omnizarr.datatypes import from_numpy
+from omnizarr.errors import CodecError
+
+
+@dataclass(frozen=True, slots=True)
+class Categorize:
+    """Strings as numbers."""
+
+    labels: tuple[str, ...]
+    decoded: ArraySpec
+    encoded: ArraySpec
+
+    def encode(self, array: AnyArray) -> AnyArray:
+        """Return the numbers of the labels."""
+        return _numbers(array, self.labels, self.encoded.dtype)
+
+    def decode(self, array: AnyArray) -> AnyArray:
+        """Return the labels."""
+        # dtype of a StringDType or of objects: NumPy picks no length, so none is cut
+        table = np.array(["", *self.labels], dtype=self.decoded.dtype)
+        known = (array > 0) & (array <= len(self.labels))
+        chosen: AnyArray = table[np.where(known, array, 0).astype(np.intp)]
+        return chosen.reshape(self.decoded.shape)
+
+
+def _numbers(array: AnyArray, labels: Sequence[str], dtype: AnyDType) -> AnyArray:
+    out = np.zeros(array.shape, dtype)
+    for number, label in enumerate(labels, start=1):
+        out[array == label] = number
+    return out
+
+
+def bind(configuration: Configuration, decoded: ArraySpec) -> Categorize:
+    """Return the codec."""
+    fields = Fields(configuration, ("labels", "dtype", "astype"))
+    labels: Any = fields.raw("labels")
+    if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
+        raise fields.reject("labels", "malformed labels", labels, "a list of strings")
+    if decoded.dtype.kind not in "UOT":
+        raise CodecError("only strings have categories", found=decoded.data_type.named.name, expected="strings")
+    kind = fields.raw("dtype", "|O")
+    if not isinstance(kind, str) or kind.lstrip("<>|=")[:1] not in ("O", "U"):
+        raise fields.reject("dtype", "'dtype' names no strings", kind, '"|O", or a type string of kind U')
+    made = fields.dtype("astype", np.dtype("u1"))
+    if made.kind not in "iu" or len(labels) > np.iinfo(made).max:
+        raise fields.reject("astype", "'astype' cannot number all labels", made.str, "an integer type, wide enough")
+    named, order = from_numpy(made)
+    fill = _numbers(np.full(1, decoded.fill_value, decoded.dtype), labels, made)[0]
+    return Categorize(
+        tuple(labels), decoded, ArraySpec(decoded.shape, bind_data_type(named, order), fill, decoded.policy)
+    )

@@ -1,0 +1,123 @@
+"""conditional: bytes to bytes codecs that each chunk may apply or leave out.
+
+Name: v3 ``conditional`` (zarr-extensions).
+Configuration: ``codecs`` (bytes to bytes), ``header_bits`` (multiple of 8, at least one bit per codec; by default
+just enough). A chunk begins with a little-endian mask: bit i says that codec i was applied.
+Writing applies a codec where it does not make the chunk longer.
+
+Spec: zarr-extensions, "conditional".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from omnizarr.codecs import registry
+from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.contract import Buffer, BytesSpec, BytesToBytes, Configuration
+from omnizarr.codecs.streams import limit_of, sized
+from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError
+from omnizarr.model import JSON
+
+_SPEC: Final = 'zarr-extensions, "conditional"'
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """Codecs that may be left out.
+
+    Attributes
+    ----------
+    steps : tuple of (name, configuration)
+        What each is bound from: what it decodes to depends on which ones were applied before it.
+    header : int
+        Bytes of the mask.
+    decoded : BytesSpec
+    """
+
+    steps: tuple[tuple[str, Mapping[str, JSON]], ...]
+    header: int
+    decoded: BytesSpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Bytes of any size."""
+        limit: int | None = limit_of(self.decoded)
+        for codec in _bound(self.steps, self.decoded):
+            here = limit_of(codec.encoded)
+            limit = None if limit is None or here is None else max(limit, here)
+        return BytesSpec(None, 1, None if limit is None else limit + self.header)
+
+    def encode(self, data: Buffer) -> Buffer:
+        """Return the mask and what the codecs made of `data`."""
+        mask, applied = 0, []
+        for position, step in enumerate(self.steps):
+            applied.append(step)
+            tried = _bound(applied, BytesSpec(None, self.decoded.item_size))[-1].encode(data)
+            if len(tried) <= len(data):
+                data, mask = tried, mask | 1 << position
+            else:
+                applied.pop()
+        return mask.to_bytes(self.header, "little") + data
+
+    def decode(self, data: Buffer) -> Buffer:
+        """Return what was encoded."""
+        if len(data) < self.header:
+            raise ChunkSizeError("too short for the mask", found=f"{len(data)} bytes",
+                                 expected=f"at least {self.header} bytes")  # fmt: skip
+        mask = int.from_bytes(data[: self.header], "little")
+        if mask >> len(self.steps):
+            raise ChunkError("the mask names codecs that are not there", found=f"{mask:#b}",
+                             expected=f"{len(self.steps)} bits", spec=_SPEC)  # fmt: skip
+        chosen = [step for position, step in enumerate(self.steps) if mask >> position & 1]
+        data = memoryview(data)[self.header :]
+        for (name, _), codec in zip(reversed(chosen), reversed(_bound(chosen, self.decoded)), strict=True):
+            try:
+                data = codec.decode(data)
+            except OmnizarrError as error:
+                raise error.add(codec=name)
+        return sized(data, self.decoded)
+
+
+def _bound(steps: Sequence[tuple[str, Mapping[str, JSON]]], decoded: BytesSpec) -> list[BytesToBytes]:
+    """Return the codecs of these steps, each bound to what the one before it makes."""
+    codecs: list[BytesToBytes] = []
+    for name, configuration in steps:
+        codec: BytesToBytes = registry.find(name)(configuration, decoded)
+        codecs.append(codec)
+        decoded = codec.encoded
+    return codecs
+
+
+def bind(configuration: Configuration, decoded: BytesSpec) -> Conditional:
+    """Return the codec."""
+    fields = Fields(configuration, ("codecs", "header_bits"), _SPEC)
+    documents = fields.raw("codecs")
+    if not isinstance(documents, list | tuple):
+        raise fields.reject("codecs", "malformed list of codecs", documents, "a list of codecs")
+    steps = tuple(_step(fields, document, position) for position, document in enumerate(documents))
+    bits = fields.integer("header_bits", (len(steps) + 7) // 8 * 8, len(steps), 2**16)
+    if bits % 8:
+        raise fields.reject("header_bits", "'header_bits' is no multiple of 8", bits, "a multiple of 8")
+    for position, (name, inner) in enumerate(steps):
+        if registry.find(name).kind not in ("bytes to bytes", "array or bytes"):
+            raise CodecError("only bytes to bytes codecs can be conditional", found=name,
+                             pointer=f"/configuration/codecs/{position}", spec=_SPEC)  # fmt: skip
+        try:
+            registry.find(name)(inner, decoded)
+        except OmnizarrError as error:
+            error.pointer = f"/configuration/codecs/{position}{error.pointer or ''}"
+            raise
+    return Conditional(steps, bits // 8, decoded)
+
+
+def _step(fields: Fields, document: Any, position: int) -> tuple[str, Mapping[str, JSON]]:
+    name: Any = document
+    configuration: Any = {}
+    if isinstance(document, Mapping):
+        name, configuration = document.get("name"), document.get("configuration", {})
+    if not isinstance(name, str) or not isinstance(configuration, Mapping):
+        raise fields.reject(f"codecs/{position}", "malformed codec", document, "a name, or an object with a name")
+    return name, configuration

@@ -1,0 +1,40 @@
+"""delta: the first element, then differences.
+
+Names: v2 ``delta``; v3 ``numcodecs.delta``.
+Configuration: ``dtype``, ``astype`` (default: ``dtype``), type strings of v2.
+Agrees with numcodecs; differences that do not fit into ``astype`` wrap around.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from omnizarr.codecs.configuration import AnyDType, Fields
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.codecs.elements import ElementFilter, filter_of
+
+
+def _differences(made: AnyDType, row: AnyArray) -> AnyArray:
+    out = np.empty(row.shape, made)
+    out[:1] = row[:1]
+    out[1:] = np.diff(row)
+    return out
+
+
+def _sums(seen: AnyDType, row: AnyArray) -> AnyArray:
+    out = np.empty(row.shape, seen)
+    np.cumsum(row, out=out)
+    return out
+
+
+def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
+    """Return the codec."""
+    fields = Fields(configuration, ("dtype", "astype"))
+    seen = fields.dtype("dtype", decoded.dtype)
+    made = fields.dtype("astype", seen)
+    for name, dtype in (("dtype", seen), ("astype", made)):
+        if dtype.kind not in "biufcmM":
+            raise fields.reject(name, f"{name!r} is no numeric type", dtype.str, "a numeric type string")
+    return filter_of(decoded, seen, made, partial(_differences, made), partial(_sums, seen))

@@ -1,0 +1,84 @@
+"""What the array filters of numcodecs have in common.
+
+Such a filter sees the elements in C order as one row of ``seen`` and makes a row of ``made``. Both are named by
+its configuration, and an array of another data type of the same bytes is looked at as if it were of that type
+(``delta`` over ``<i8`` is how datetimes are stored). Where the item sizes differ, so do the numbers of elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from omnizarr.codecs.contract import AnyArray, ArraySpec
+from omnizarr.datatypes import bind as bind_data_type
+from omnizarr.datatypes import from_numpy
+from omnizarr.errors import ChunkError, CodecError
+
+AnyDType = np.dtype[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ElementFilter:
+    """A filter made of two functions from row to row."""
+
+    decoded: ArraySpec
+    encoded: ArraySpec
+    seen: AnyDType
+    made: AnyDType
+    forward: Callable[[AnyArray], AnyArray]
+    backward: Callable[[AnyArray], AnyArray]
+
+    def encode(self, array: AnyArray) -> AnyArray:
+        """Return the filtered elements."""
+        try:
+            with np.errstate(all="ignore"):
+                row = self.forward(row_of(array).view(self.seen))
+        except (ValueError, TypeError, OverflowError) as error:
+            raise CodecError(f"cannot encode: {error}") from error
+        return row.astype(self.made, copy=False).reshape(self.encoded.shape)
+
+    def decode(self, array: AnyArray) -> AnyArray:
+        """Return the elements, as far as they can be had back."""
+        try:
+            with np.errstate(all="ignore"):
+                row = self.backward(row_of(array).view(self.made))
+            return row.astype(self.seen, copy=False).view(self.decoded.dtype).reshape(self.decoded.shape)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ChunkError(f"cannot decode: {error}") from error
+
+
+def row_of(array: AnyArray) -> AnyArray:
+    """Return the elements in C order, as a view if that can be."""
+    return np.ascontiguousarray(array).reshape(-1)
+
+
+def filter_of(
+    decoded: ArraySpec,
+    seen: AnyDType,
+    made: AnyDType,
+    forward: Callable[[AnyArray], AnyArray],
+    backward: Callable[[AnyArray], AnyArray],
+) -> ElementFilter:
+    """Return the filter of two functions, bound to arrays like `decoded`.
+
+    Raises CodecError if the bytes of such an array are no whole number of `seen`.
+    """
+    nbytes = decoded.nbytes
+    if nbytes is None or nbytes % seen.itemsize:
+        raise CodecError(
+            "the filter is made for another data type", found=decoded.data_type.named.name, expected=seen.str
+        )
+    shape = decoded.shape if seen.itemsize == decoded.dtype.itemsize else (nbytes // seen.itemsize,)
+    named, order = from_numpy(made)
+    data_type = bind_data_type(named, order)
+    encoded = ArraySpec(shape, data_type, data_type.default_fill_value, decoded.policy)
+    codec = ElementFilter(decoded, encoded, seen, made, forward, backward)
+    if seen.itemsize != decoded.dtype.itemsize:
+        return codec
+    one = np.full(1, decoded.fill_value, decoded.dtype)
+    fill = replace(codec, encoded=replace(encoded, shape=(1,))).encode(one)[0]
+    return replace(codec, encoded=replace(encoded, fill_value=fill))

@@ -1,0 +1,40 @@
+"""fixedscaleoffset: ``round((x - offset) * scale)`` in another type.
+
+Names: v1 and v2 ``fixedscaleoffset``; v3 ``numcodecs.fixedscaleoffset``.
+Configuration: ``offset``, ``scale`` (numbers), ``dtype``, ``astype`` (default: ``dtype``), type strings of v2.
+Agrees with numcodecs; results that do not fit into ``astype`` wrap around.
+
+Spec: zarr-extensions, "scale_offset", section on numcodecs.fixedscaleoffset.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.codecs.elements import ElementFilter, filter_of
+
+
+def _scale(offset: float, scale: float, row: AnyArray) -> AnyArray:
+    return np.around((row - offset) * scale)
+
+
+def _unscale(offset: float, scale: float, row: AnyArray) -> AnyArray:
+    return (row / scale) + offset
+
+
+def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
+    """Return the codec."""
+    fields = Fields(configuration, ("offset", "scale", "dtype", "astype"))
+    offset, scale = fields.number("offset"), fields.number("scale")
+    if scale == 0:
+        raise fields.reject("scale", "a scale of zero cannot be undone", scale, "a number other than 0")
+    seen = fields.dtype("dtype", decoded.dtype)
+    made = fields.dtype("astype", seen)
+    for name, dtype in (("dtype", seen), ("astype", made)):
+        if dtype.kind not in "biufc":
+            raise fields.reject(name, f"{name!r} is no numeric type", dtype.str, "a numeric type string")
+    return filter_of(decoded, seen, made, partial(_scale, offset, scale), partial(_unscale, offset, scale))

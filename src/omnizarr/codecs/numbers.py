@@ -1,0 +1,78 @@
+"""What the data types of real numbers can hold: ranges, infinities, NaNs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from omnizarr.datatypes import DataType
+from omnizarr.errors import OmnizarrError
+
+
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """The integers of a type."""
+
+    dtype: np.dtype[Any]
+    """In the machine's byte order."""
+    lowest: int
+    highest: int
+
+    @property
+    def bits(self) -> int:
+        """Width of the type (less than that of its elements in memory for ``int4``)."""
+        return (self.highest - self.lowest).bit_length()
+
+    def check(self, value: int, kind: type[OmnizarrError]) -> None:
+        """Raise an error if `value` is none of them."""
+        if not self.lowest <= value <= self.highest:
+            raise kind("a result does not fit into the data type", found=value,
+                       expected=f"{self.lowest} to {self.highest}")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Floats:
+    """The floating-point numbers of a type."""
+
+    dtype: np.dtype[Any]
+    """In the machine's byte order."""
+    highest: float
+    beyond: float
+    """What would follow `highest`, were there a larger exponent."""
+    has_infinity: bool
+    has_nan: bool
+
+
+def numbers_of(data_type: DataType) -> Integers | Floats | None:
+    """Return what a type of real numbers can hold; None if it is no such type."""
+    name, dtype = data_type.named.name, data_type.dtype.newbyteorder("=")
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return Integers(dtype, int(info.min), int(info.max))
+    if name in ("int2", "int4", "uint2", "uint4"):
+        bits = int(name[-1])
+        return Integers(dtype, *((0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)))
+    if dtype.kind == "f":
+        highest = float(np.finfo(dtype).max)
+        step = highest - float(np.nextafter(np.finfo(dtype).max, dtype.type(0)))
+        return Floats(dtype, highest, highest + step if dtype.itemsize < 8 else np.inf, True, True)  # noqa: FBT003
+    if "float" in name and not name.startswith("complex"):
+        return _small_floats(dtype)
+    return None
+
+
+def _small_floats(dtype: np.dtype[Any]) -> Floats:
+    """Return what a type of ml_dtypes can hold, found out by trying all of its values."""
+    words = np.arange(1 << 8 * dtype.itemsize, dtype=f"u{dtype.itemsize}")
+    with np.errstate(all="ignore"):
+        values = words.view(dtype).astype(np.float64)
+    finite = np.unique(values[np.isfinite(values)])
+    return Floats(
+        dtype,
+        float(finite[-1]),
+        float(2 * finite[-1] - finite[-2]),
+        bool(np.isinf(values).any()),
+        bool(np.isnan(values).any()),
+    )

@@ -1,0 +1,62 @@
+"""pickle: Python objects as Python pickles them.
+
+Names: v2 ``pickle``; v3 ``numcodecs.pickle``.
+Configuration: ``protocol`` (5 if missing).
+Unpickling runs whatever code the bytes ask for, so nothing is read or written unless the array was opened
+with ``allow_pickle=True``. Agrees with numcodecs.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+
+from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, PickleDisabledError
+
+
+@dataclass(frozen=True, slots=True)
+class Pickle:
+    """An array of objects as a pickle."""
+
+    protocol: int
+    decoded: ArraySpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Bytes of any size."""
+        return BytesSpec(None)
+
+    def encode(self, array: AnyArray) -> Buffer:
+        """Return the pickled array."""
+        try:
+            return pickle.dumps(array, protocol=self.protocol)
+        except Exception as error:  # objects may raise anything
+            raise CodecError(f"cannot pickle: {error}") from error
+
+    def decode(self, data: Buffer) -> AnyArray:
+        """Return the unpickled array."""
+        try:
+            array = pickle.loads(data)  # noqa: S301  allowed by the caller
+        except Exception as error:  # so may what is unpickled
+            raise ChunkError(f"cannot unpickle: {error}") from error
+        if not isinstance(array, np.ndarray):
+            raise ChunkError("the pickle holds no array", found=type(array).__name__, expected="ndarray")
+        if array.size != np.prod(self.decoded.shape, dtype=np.int64):
+            raise ChunkSizeError("the pickled array has another size", found=list(array.shape),
+                                 expected=list(self.decoded.shape))  # fmt: skip
+        return array.astype(self.decoded.dtype, copy=False).reshape(self.decoded.shape)
+
+
+def bind(configuration: Configuration, decoded: ArraySpec) -> Pickle:
+    """Return the codec. Raises PickleDisabledError unless the policy allows it."""
+    protocol = Fields(configuration, ("protocol",)).integer("protocol", 5, 0, pickle.HIGHEST_PROTOCOL)
+    if not decoded.policy.allow_pickle:
+        raise PickleDisabledError(
+            "the data is pickled, and unpickling can run any code",
+            remedy="open the array with allow_pickle=True if you trust whoever wrote it",
+        )
+    return Pickle(protocol, decoded)

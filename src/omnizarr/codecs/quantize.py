@@ -1,0 +1,41 @@
+"""quantize: floats rounded to a number of decimal digits, by way of powers of two.
+
+Names: v1 and v2 ``quantize``; v3 ``numcodecs.quantize``.
+Configuration: ``digits`` (integer), ``dtype``, ``astype`` (default: ``dtype``), type strings of floats.
+Agrees with numcodecs. Decoding only casts.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.codecs.elements import ElementFilter, filter_of
+
+
+def _round(scale: float, row: AnyArray) -> AnyArray:
+    return np.around(scale * row) / scale
+
+
+def _same(row: AnyArray) -> AnyArray:
+    return row
+
+
+def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
+    """Return the codec."""
+    fields = Fields(configuration, ("digits", "dtype", "astype"))
+    digits = fields.integer("digits", low=-300, high=300)
+    seen = fields.dtype("dtype", decoded.dtype)
+    made = fields.dtype("astype", seen)
+    for name, dtype in (("dtype", seen), ("astype", made)):
+        if dtype.kind != "f":
+            raise fields.reject(name, f"{name!r} is no floating-point type", dtype.str, 'such as "<f4"')
+    # The smallest power of two that is at least as fine as the digits, computed as numcodecs does.
+    exponent = math.log10(10.0**-digits)
+    exponent = math.floor(exponent) if exponent < 0 else math.ceil(exponent)
+    scale = 2.0 ** math.ceil(math.log2(10.0**-exponent))
+    return filter_of(decoded, seen, made, partial(_round, scale), _same)

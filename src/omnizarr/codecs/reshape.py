@@ -1,0 +1,86 @@
+"""reshape: the same elements, in C order, in another shape.
+
+Name: v3 ``reshape`` (zarr-extensions).
+Configuration: ``shape``: one entry per dimension of the encoded array, each a size, a list of dimensions of the
+decoded array whose sizes are multiplied, or once -1 for what is left.
+Spec: zarr-extensions, "reshape".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, Final
+
+from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.errors import CodecError
+
+_SPEC: Final = 'zarr-extensions, "reshape"'
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """Another shape."""
+
+    decoded: ArraySpec
+    encoded: ArraySpec
+
+    def encode(self, array: AnyArray) -> AnyArray:
+        """Return the array in the encoded shape."""
+        return array.reshape(self.encoded.shape)
+
+    def decode(self, array: AnyArray) -> AnyArray:
+        """Return the array in the decoded shape."""
+        return array.reshape(self.decoded.shape)
+
+
+def bind(configuration: Configuration, decoded: ArraySpec) -> Reshape:
+    """Return the codec."""
+    fields = Fields(configuration, ("shape",), _SPEC)
+    entries = fields.raw("shape")
+    if not isinstance(entries, list | tuple) or not all(map(_is_entry, entries)):
+        raise fields.reject("shape", "malformed shape", entries, "a list of sizes, lists of dimensions, or -1 (once)")
+    if sum(entry == -1 for entry in entries) > 1:
+        raise fields.reject("shape", "-1 occurs more than once", entries, "at most one -1")
+    dims = [dim for entry in entries if not isinstance(entry, int) for dim in entry]
+    if dims != sorted(set(dims)) or (dims and dims[-1] >= len(decoded.shape)):
+        raise fields.reject("shape", "the input dimensions are not in order, or not there", entries,
+                            f"strictly increasing dimensions below {len(decoded.shape)}")  # fmt: skip
+    shape = _sizes(entries, decoded.shape)
+    if prod(shape) != prod(decoded.shape):
+        raise CodecError("the shapes differ in size", pointer="/configuration/shape", found=list(entries),
+                         expected=f"{prod(decoded.shape)} elements, as in {decoded.shape}", spec=_SPEC)  # fmt: skip
+    _check_places(entries, shape, decoded.shape)
+    return Reshape(decoded, replace(decoded, shape=shape))
+
+
+def _is_entry(entry: Any) -> bool:
+    if isinstance(entry, list | tuple):
+        return all(isinstance(dim, int) and not isinstance(dim, bool) and dim >= 0 for dim in entry)
+    return isinstance(entry, int) and not isinstance(entry, bool) and (entry > 0 or entry == -1)
+
+
+def _sizes(entries: Any, source: tuple[int, ...]) -> tuple[int, ...]:
+    shape = [entry if isinstance(entry, int) else prod(source[dim] for dim in entry) for entry in entries]
+    if -1 in shape:
+        at = shape.index(-1)
+        others = prod(shape[:at] + shape[at + 1 :])
+        shape[at] = prod(source) // others if others else 0
+    return tuple(shape)
+
+
+def _check_places(entries: Any, shape: tuple[int, ...], source: tuple[int, ...]) -> None:
+    """Check that a coordinate along input dimensions is one along the output dimension made of them."""
+    for at, entry in enumerate(entries):
+        if isinstance(entry, int) or not entry:
+            continue
+        first, last = entry[0], entry[-1]
+        before = prod(shape[:at]) == prod(source[:first])
+        behind = prod(shape[at + 1 :]) == prod(source[last + 1 :])
+        if not before or not behind or prod(source[first : last + 1]) != shape[at]:
+            raise CodecError(
+                "an output dimension does not lie where its input dimensions do",
+                pointer=f"/configuration/shape/{at}", found=f"shape {shape} from {source}",
+                expected="as many elements before and behind them", spec=_SPEC,
+            )  # fmt: skip

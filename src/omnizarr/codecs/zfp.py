@@ -1,0 +1,112 @@
+"""zfp: numbers as a bare zfp stream; the configuration says what a header would.
+
+Name: v3 ``zfp`` (zarr-extensions).
+Configuration: ``mode``: reversible; fixed_accuracy with ``tolerance``; fixed_rate with ``rate``; fixed_precision with
+``precision``. The mode "expert" cannot be run by the package zfpy, and is refused.
+Types: int32, int64, float32, float64; int8, uint8, int16, uint16 and float16 are promoted as the text says.
+Agrees with zarrs. Needs the package zfpy.
+
+Spec: zarr-extensions, "zfp".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import zfpy
+
+from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.zfpy import TYPES, check_shape, compress, padded, padded_size
+from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
+
+_SPEC: Final = 'zarr-extensions, "zfp"'
+_PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "reversible": (),
+    "fixed_accuracy": ("tolerance",),
+    "fixed_rate": ("rate",),
+    "fixed_precision": ("precision",),
+    "expert": ("minbits", "maxbits", "maxprec", "minexp"),
+}
+_PROMOTED: Final = {"int8": "i4", "uint8": "i4", "int16": "i4", "uint16": "i4", "float16": "f4"}
+
+
+@dataclass(frozen=True, slots=True)
+class Zfp:
+    """A zfp stream without a header."""
+
+    parameters: Mapping[str, Any]
+    type: np.dtype[Any]
+    """What zfp is given."""
+    decoded: ArraySpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Bytes of any size, never much more than the array has."""
+        return BytesSpec(None, max_nbytes=padded_size(self.decoded.shape, self.type.itemsize))
+
+    def encode(self, array: AnyArray) -> Buffer:
+        """Return the stream."""
+        return compress(_promoted(array, self.type), self.parameters, has_header=False)
+
+    def decode(self, data: Buffer) -> AnyArray:
+        """Return the array."""
+        shape = self.decoded.shape or (1,)
+        if len(data) == 0 or len(data) > padded_size(shape, self.type.itemsize):
+            raise ChunkSizeError("no zfp stream of this array has this size", found=f"{len(data)} bytes")
+        stored = padded(data, shape, self.type.itemsize)
+        try:
+            ztype = zfpy.dtype_to_ztype(self.type)
+            array = zfpy._decompress(stored, ztype, shape, **self.parameters)  # noqa: SLF001  the only way
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise ChunkError(f"the zfp stream is broken: {error}") from error
+        return _demoted(np.asarray(array), self.decoded.dtype).reshape(self.decoded.shape)
+
+
+def _promoted(array: AnyArray, kind: np.dtype[Any]) -> AnyArray:
+    dtype = array.dtype
+    if kind.kind == "f" or dtype.itemsize == kind.itemsize:
+        return array.astype(kind, copy=False)
+    bits = 8 * dtype.itemsize
+    middle = 1 << (bits - 1) if dtype.kind == "u" else 0
+    promoted: AnyArray = (array.astype(kind) - kind.type(middle)) << (31 - bits)
+    return promoted
+
+
+def _demoted(array: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
+    if array.dtype.kind == "f" or dtype.itemsize == array.dtype.itemsize:
+        with np.errstate(over="ignore"):
+            return array.astype(dtype, copy=False)
+    bits = 8 * dtype.itemsize
+    middle = 1 << (bits - 1) if dtype.kind == "u" else 0
+    info = np.iinfo(dtype)
+    demoted: AnyArray = np.clip((array >> (31 - bits)) + middle, info.min, info.max).astype(dtype)
+    return demoted
+
+
+def bind(configuration: Configuration, decoded: ArraySpec) -> Zfp:
+    """Return the codec."""
+    every = sorted({name for names in _PARAMETERS.values() for name in names})
+    fields = Fields(configuration, ("mode", *every), _SPEC)
+    mode = fields.choice("mode", {name: name for name in _PARAMETERS})
+    for name in configuration:
+        if name != "mode" and name not in _PARAMETERS[mode]:
+            raise fields.reject(name, f"the mode {mode!r} has no {name!r}", configuration[name], "no such field")
+    dtype = decoded.dtype.newbyteorder("=")
+    if dtype.name not in TYPES and dtype.name not in _PROMOTED:
+        raise CodecError("zfp has no such elements", found=decoded.data_type.named.name,
+                         expected=", ".join((*TYPES, *_PROMOTED)), spec=_SPEC)  # fmt: skip
+    check_shape(decoded)
+    if mode == "expert":
+        raise CodecError("the package zfpy cannot run the expert mode of zfp", pointer="/configuration/mode",
+                         found="expert", expected="another mode")  # fmt: skip
+    parameters: dict[str, Any] = {}
+    for name in _PARAMETERS[mode]:
+        value = fields.integer(name, low=1, high=128) if name == "precision" else fields.number(name)
+        if value < 0 or (name == "rate" and value == 0):
+            raise fields.reject(name, f"{name!r} is out of range", value, "a positive number")
+        parameters[name] = value
+    return Zfp(parameters, np.dtype(_PROMOTED.get(dtype.name, dtype)), decoded)

@@ -1,0 +1,111 @@
+"""zfpy: numbers as a zfp stream behind its header.
+
+Names: v2 ``zfpy``; v3 ``numcodecs.zfpy``.
+Configuration: ``mode`` (2 fixed rate, 3 fixed precision, 4 fixed accuracy, default; 5 reversible), ``tolerance``,
+``rate``, ``precision`` (that of the mode; -1 means none), ``compression_kwargs`` (the same once more, ignored).
+Agrees with numcodecs, for int32, int64, float32 and float64 of one to four dimensions. Needs the package zfpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+import zfpy
+
+from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
+
+TYPES: Final = ("int32", "int64", "float32", "float64")
+MODES: Final = {2: "rate", 3: "precision", 4: "tolerance"}
+_REVERSIBLE: Final = 5
+_DIMENSIONS: Final = 4
+_MAGIC: Final = b"zfp"
+
+
+@dataclass(frozen=True, slots=True)
+class Zfpy:
+    """A zfp stream with a header."""
+
+    parameters: Mapping[str, Any]
+    decoded: ArraySpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Bytes of any size, never much more than the array has."""
+        return BytesSpec(None, max_nbytes=padded_size(self.decoded.shape, self.decoded.dtype.itemsize) + 64)
+
+    def encode(self, array: AnyArray) -> Buffer:
+        """Return header and stream."""
+        return compress(array, self.parameters, has_header=True)
+
+    def decode(self, data: Buffer) -> AnyArray:
+        """Return the array."""
+        dtype = self.decoded.dtype.newbyteorder("=")
+        if data[:3] != _MAGIC or len(data) < 12:
+            raise ChunkError("no zfp stream", found=bytes(data[:4]).hex(), expected=_MAGIC.hex())
+        stored = padded(data, self.decoded.shape, dtype.itemsize)
+        try:
+            header = zfpy.header(stored)
+        except (ValueError, TypeError, RuntimeError, KeyError) as error:
+            raise ChunkError(f"the zfp header is broken: {error}") from error
+        sizes = tuple(header[name] for name in ("nw", "nz", "ny", "nx") if header[name])
+        # zarr-python flattens chunks in some releases: the shape may be another one of the same size
+        if prod(sizes) != prod(self.decoded.shape):
+            raise ChunkSizeError("the zfp stream is of another shape", found=sizes, expected=self.decoded.shape)
+        if np.dtype(header["type"]) != dtype:
+            raise ChunkError("the zfp stream is of another type", found=str(np.dtype(header["type"])),
+                             expected=str(dtype))  # fmt: skip
+        try:
+            array: AnyArray = zfpy.decompress_numpy(stored)
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise ChunkError(f"the zfp stream is broken: {error}") from error
+        return array.reshape(self.decoded.shape).astype(self.decoded.dtype, copy=False)
+
+
+def compress(array: AnyArray, parameters: Mapping[str, Any], *, has_header: bool) -> bytes:
+    """Return the zfp stream of an array."""
+    native = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False))
+    try:
+        return zfpy.compress_numpy(  # type: ignore[no-any-return]
+            native.reshape(native.shape or (1,)), write_header=has_header, **parameters
+        )
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise CodecError(f"cannot encode: {error}") from error
+
+
+def padded(data: Buffer, shape: tuple[int, ...], item_size: int) -> bytes:
+    """Return a stream with zeros behind it: the library reads on, past the end, where a stream is cut off."""
+    return bytes(data).ljust(padded_size(shape, item_size), b"\0")
+
+
+def padded_size(shape: tuple[int, ...], item_size: int) -> int:
+    """Return more bytes than the blocks of any stream of this shape can take."""
+    blocks: int = prod((length + 3) // 4 for length in shape)
+    values: int = 4 ** max(len(shape), 1)
+    return blocks * (2 * item_size * values + 16) + 64
+
+
+def check_shape(decoded: ArraySpec) -> None:
+    """Raise CodecError if zfp has no such arrays."""
+    if len(decoded.shape) > _DIMENSIONS or 0 in decoded.shape:
+        raise CodecError("zfp has no arrays of this shape", found=decoded.shape, expected="one to four dimensions")
+
+
+def bind(configuration: Configuration, decoded: ArraySpec) -> Zfpy:
+    """Return the codec."""
+    fields = Fields(configuration, ("mode", "tolerance", "rate", "precision", "compression_kwargs"))
+    if decoded.dtype.name not in TYPES:
+        raise CodecError("zfp has no such elements", found=decoded.data_type.named.name, expected=", ".join(TYPES))
+    check_shape(decoded)
+    mode = fields.integer("mode", 4, 2, _REVERSIBLE)
+    if mode == _REVERSIBLE:
+        return Zfpy({}, decoded)
+    name = MODES[mode]
+    value = fields.integer(name, -1) if name == "precision" else fields.number(name, -1)
+    # -1 is how numcodecs says that there is none; zfp then loses nothing
+    return Zfpy({name: value} if value >= 0 else {}, decoded)
