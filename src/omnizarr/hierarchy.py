@@ -159,7 +159,9 @@ def load(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | Non
     try:
         return dialect.load(found, _strict_beside_consolidated)
     except OmnizarrError as error:
-        raise error.add(store=str(where.store), path=where.path)
+        # Of several documents, the dialect itself says which it means.
+        key = dialect.documents(where.path)[next(iter(found))] if len(found) == 1 else None
+        raise error.add(store=str(where.store), path=where.path, key=key)
 
 
 def _strict_beside_consolidated(problem: Problem) -> None:
@@ -254,6 +256,7 @@ def not_found(where: StorePath, kind: type[NodeNotFoundError]) -> NodeNotFoundEr
         f"there is no {what} here",
         store=str(where.store),
         path=where.path,
+        expected=" or ".join(sorted({name for dialect in DIALECTS for name in dialect.documents("")})),
         remedy=f"did you mean {near}?" if near else "create it with create_array or create_group, or mode='a' or 'w'",
     )
 

@@ -165,7 +165,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Bytes:
     if not decoded.data_type.is_fixed_size:
         raise CodecError(
             "the elements have no fixed size",
-            found=f"data type {decoded.data_type.named.name!r}",
+            found=_described(decoded),
             expected="a data type of fixed size",
             remedy="use 'vlen-utf8' for strings, 'vlen-bytes' for bytes, or an object codec",
             spec=_SPEC,
