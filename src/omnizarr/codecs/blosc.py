@@ -4,7 +4,7 @@ Names: v1 and v2 ``blosc``; v3 ``blosc`` (core), ``numcodecs.blosc``.
 Configuration: ``cname`` (blosclz, lz4, lz4hc, snappy, zlib, zstd), ``clevel`` 0 to 9, ``shuffle`` (noshuffle,
 shuffle, bitshuffle; numcodecs writes 0, 1, 2, and -1 for automatic), ``typesize``
 (item size if missing), ``blocksize`` (0: the library chooses). Decoding needs none of them.
-Agrees with numcodecs and zarr-python. At most 2 GiB can be encoded at once. Snappy depends on how the library was built.
+Agrees with numcodecs and zarr-python. At most 2 GiB can be encoded at once. Snappy depends on how the library is built.
 
 Spec: Zarr v3, "Blosc codec".
 """

@@ -257,7 +257,7 @@ def _directed(
     size = np.abs(exact.astype(np.float64))
     inwards = direction * sign < 0
     beyond = (size >= target.beyond) | ((size > target.highest) & ~inwards)
-    too_large = np.where(np.isinf(size) & (too_large == 0), False, beyond) & np.isfinite(size)  # noqa: FBT003
+    too_large = beyond & np.isfinite(size)
     step = (order != 0) & (np.sign(order) == direction) & (size <= target.highest)
     moved = nearest.copy()
     if step.any():

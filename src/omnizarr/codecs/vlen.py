@@ -48,6 +48,8 @@ class Vlen:
         if missing is not None and missing.any():
             row = row.copy()
             row[missing] = self.empty
+        elif not row.flags.writeable:
+            row = row.copy()  # numcodecs asks for a writable buffer, though it does not write
         try:
             return memoryview(self.items.encode(row)).cast("B")
         except (ValueError, TypeError, RuntimeError, OverflowError, AttributeError) as error:
