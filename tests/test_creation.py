@@ -53,7 +53,9 @@ class TestChunks:
     def test_automatic(self, chunks):
         assert chunk_shape(v3(chunks=chunks)) == guess_chunks((10, 10), 4)
 
-    @pytest.mark.parametrize("chunks", [(2,), (2, 3, 4), (0, 1), (2.5, 1), "automatic", ([3, 3], 2), ([], 2), (True, 1)])
+    @pytest.mark.parametrize(
+        "chunks", [(2,), (2, 3, 4), (0, 1), (2.5, 1), "automatic", ([3, 3], 2), ([], 2), (True, 1)]
+    )
     def test_nonsense_is_refused(self, chunks):
         with pytest.raises(errors.MetadataError):
             v3(chunks=chunks)
@@ -160,7 +162,9 @@ class TestCodecsV3:
 
     def test_objects_of_numcodecs(self):
         numcodecs = pytest.importorskip("numcodecs")
-        metadata = v3(filters=[numcodecs.Delta("<i4")], compressors=[numcodecs.Blosc("lz4", shuffle=1), numcodecs.Zlib(2)])
+        metadata = v3(
+            filters=[numcodecs.Delta("<i4")], compressors=[numcodecs.Blosc("lz4", shuffle=1), numcodecs.Zlib(2)]
+        )
         assert [codec.name for codec in metadata.codecs] == ["numcodecs.delta", "bytes", "blosc", "numcodecs.zlib"]
         assert metadata.codecs[2].configuration["typesize"] == 4
         assert metadata.codecs[2].configuration["shuffle"] == "shuffle"
@@ -207,7 +211,9 @@ class TestCodecsV2:
         assert document["fill_value"] == 0
 
     def test_ours_become_numcodecs(self):
-        document = self.document(compressors=codecs.GzipCodec(level=2), filters=Named("numcodecs.delta", {"dtype": "<i4"}))
+        document = self.document(
+            compressors=codecs.GzipCodec(level=2), filters=Named("numcodecs.delta", {"dtype": "<i4"})
+        )
         assert document["compressor"] == {"id": "gzip", "level": 2}
         assert document["filters"] == [{"id": "delta", "dtype": "<i4"}]
 

@@ -10,14 +10,13 @@ SOURCE = Path(__file__).parents[1] / "src" / "omnizarr"
 
 # One floor, one order: nodes are built upon each other.
 NODES = [
-    *["hierarchy", "attributes", "consolidated", "creation", "assignment", "resizing", "info"],
+    *["hierarchy", "attributes", "consolidated", "creation", "assignment", "resizing", "cards"],
     *["array", "tree", "nodes", "group", "api"],
 ]
 FLOORS = {
     "errors": 0,
     "settings": 0,
     "model": 1,
-    "settings": 1,
     "datatypes": 2,
     "grids": 2,
     "keys": 2,

@@ -164,7 +164,11 @@ class TestMaking:
         assert any_root.require_array("b", shape=(2, 3), dtype="f4") == any_root["b"]
         assert any_root.require_array("b", shape=(2, 3), dtype="f8") == any_root["b"]
         assert any_root.require_dataset("new", shape=3, dtype="i2").dtype == np.int16
-        for wrong in ({"shape": (3, 2)}, {"shape": (2, 3), "dtype": "i2"}, {"shape": (2, 3), "dtype": "f8", "exact": True}):
+        for wrong in (
+            {"shape": (3, 2)},
+            {"shape": (2, 3), "dtype": "i2"},
+            {"shape": (2, 3), "dtype": "f8", "exact": True},
+        ):
             with pytest.raises(TypeError):
                 any_root.require_array("b", **wrong)
         with pytest.raises(errors.ContainsGroupError):
@@ -281,7 +285,9 @@ class TestConsolidated:
             plain.create_group("a/late")
         else:
             del plain["a/x"]
-        with pytest.raises(errors.ConsolidatedMetadataError, match={"attribute": "'a'", "new": "'a/late'"}.get(change, "'a/x'")):
+        with pytest.raises(
+            errors.ConsolidatedMetadataError, match={"attribute": "'a'", "new": "'a/late'"}.get(change, "'a/x'")
+        ):
             self.check(consolidated)
         assert omnizarr.consolidate_metadata(consolidated.store)
         self.check(consolidated)

@@ -30,7 +30,8 @@ def at(path="", store=None):
 
 class TestPaths:
     @pytest.mark.parametrize(
-        ("path", "expected"), [("", ""), ("/", ""), ("/a//b/", "a/b"), ("a\\b", "a/b"), (None, ""), ("a.b/..c", "a.b/..c")]
+        ("path", "expected"),
+        [("", ""), ("/", ""), ("/a//b/", "a/b"), ("a\\b", "a/b"), (None, ""), ("a.b/..c", "a.b/..c")],
     )
     def test_normalized(self, path, expected):
         assert hierarchy.normalize(path) == expected
@@ -229,7 +230,9 @@ class TestUpdate:
         place = at("a")
         hierarchy.create(place, array(dialect))
         hierarchy.update(place, ArrayMetadata, lambda found: replace(found, attributes={"n": 1}))
-        seen = hierarchy.update(place, ArrayMetadata, lambda found: replace(found, attributes={"n": found.attributes["n"] + 1}))
+        seen = hierarchy.update(
+            place, ArrayMetadata, lambda found: replace(found, attributes={"n": found.attributes["n"] + 1})
+        )
         assert seen.attributes == {"n": 2}
         assert hierarchy.find(place).attributes == {"n": 2}
 

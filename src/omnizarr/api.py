@@ -251,9 +251,7 @@ def _opened_group(
     return Group(where, metadata, _behaviour(config, options), snapshot)
 
 
-def _behaviour(
-    config: ArrayConfig | Mapping[str, Any] | None, options: Mapping[str, Any], **more: Any
-) -> ArrayConfig:
+def _behaviour(config: ArrayConfig | Mapping[str, Any] | None, options: Mapping[str, Any], **more: Any) -> ArrayConfig:
     named = {name: options.get(name) for name in _BEHAVIOUR if name != "config"}
     return ArrayConfig.of(config, **{**named, **{name: value for name, value in more.items() if value is not None}})
 
@@ -751,4 +749,3 @@ def print_debug_info() -> None:
             print(f"{package}: {version(package)}")  # noqa: T201
         except PackageNotFoundError:
             print(f"{package}: not installed")  # noqa: T201
-

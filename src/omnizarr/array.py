@@ -425,9 +425,7 @@ class Array:
             out = out.reshape(plan.shape)
         return out if plan.shape else out[()]
 
-    def _get(
-        self, planner: Callable[[Any, Grid], Plan], selection: Any, out: AnyArray | None, fields: Fields
-    ) -> Any:
+    def _get(self, planner: Callable[[Any, Grid], Plan], selection: Any, out: AnyArray | None, fields: Fields) -> Any:
         binding, grid, dtype, _, order = self._bound or self._bind()
         plan = self._plan(planner, selection, grid)
         if fields is None and out is not None and out.dtype == dtype and out.shape == plan.shape:
@@ -646,9 +644,7 @@ class Array:
         ShapeError
             If `data` does not fit.
         """
-        metadata, region = resizing.append(
-            self._where, data, axis, self._config.policy, self._config.concurrency
-        )
+        metadata, region = resizing.append(self._where, data, axis, self._config.policy, self._config.concurrency)
         self._adopt(metadata)
         return AppendedShape(metadata.shape, region)
 

@@ -46,6 +46,8 @@ def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], bi
     # NumPy lets go of leading dimensions of length 1 in an assignment.
     while array.ndim > len(shape) and array.shape[0] == 1:
         array = array[0]
+    if array.shape == shape:
+        return array
     try:
         return np.broadcast_to(array, shape)
     except ValueError:

@@ -303,7 +303,7 @@ def guess_chunks(shape: tuple[int, ...], item_size: int, max_bytes: int = _MAX_C
     """Return a chunk shape that suits most uses: roughly cubic in number of chunks, larger for larger arrays.
 
     >>> guess_chunks((10000, 10000), 8)
-    (625, 625)
+    (313, 625)
     """
     lengths = [max(length, 1) for length in shape]
     total = math.prod(lengths) * item_size

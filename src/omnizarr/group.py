@@ -63,7 +63,6 @@ class UnreadableNode:
         return f"<Unreadable {self.name}: {self.error.message}>"
 
 
-
 class Group:
     """A group in a store.
 
@@ -301,9 +300,7 @@ class Group:
         """
         return tuple(self._walk(max_depth, use_consolidated_for_children=use_consolidated_for_children))
 
-    def _walk(
-        self, max_depth: int | None, *, use_consolidated_for_children: bool = True
-    ) -> Iterator[tuple[str, Any]]:
+    def _walk(self, max_depth: int | None, *, use_consolidated_for_children: bool = True) -> Iterator[tuple[str, Any]]:
         top = self
         if not use_consolidated_for_children and self._snapshot is not None:
             top = Group(self._where, self._metadata, self._config)
@@ -407,9 +404,7 @@ class Group:
 
     # -- making and removing ------------------------------------------------------------
 
-    def create_group(
-        self, name: str, *, overwrite: bool = False, attributes: Mapping[str, Any] | None = None
-    ) -> Group:
+    def create_group(self, name: str, *, overwrite: bool = False, attributes: Mapping[str, Any] | None = None) -> Group:
         """Create a group below this one, with the groups between, and return it.
 
         Raises ContainsArrayError or ContainsGroupError if there is something already, and not `overwrite`.
@@ -446,9 +441,7 @@ class Group:
         Keywords as those of `omnizarr.create_array`.
         """
         options.setdefault("config", self._config)
-        return nodes.new_array(
-            self._where / name, zarr_format=self.zarr_format, snapshot=self._snapshot, **options
-        )
+        return nodes.new_array(self._where / name, zarr_format=self.zarr_format, snapshot=self._snapshot, **options)
 
     create = create_array
     create_dataset = create_array

@@ -244,7 +244,8 @@ def like(source: Any, options: Mapping[str, Any]) -> dict[str, Any]:
             )
     elif isinstance(getattr(source, "chunks", None), tuple):
         found["chunks"] = source.chunks
-    return {**found, **options}
+    # No format asked for means that of the source.
+    return {**found, **{name: value for name, value in options.items() if (name, value) != ("zarr_format", None)}}
 
 
 def codecs_of(array: Array) -> dict[str, Any]:
@@ -265,9 +266,7 @@ def codecs_of(array: Array) -> dict[str, Any]:
     }
 
 
-def require_array(
-    where: StorePath, *, shape: Any, dtype: Any = None, exact: bool = False, **options: Any
-) -> Array:
+def require_array(where: StorePath, *, shape: Any, dtype: Any = None, exact: bool = False, **options: Any) -> Array:
     """Return the array at a place, after creating it if there is none.
 
     Raises ValueTypeError if there is one of another shape or data type.
@@ -306,5 +305,3 @@ def require_array(
 def values_dtype(dtype: Any) -> np.dtype[Any]:
     """Return the NumPy dtype of what a user calls a data type."""
     return datatypes.parse(dtype).dtype
-
-

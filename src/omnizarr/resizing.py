@@ -75,8 +75,7 @@ def append(
         start = metadata.shape[at]
         new_shape = (*metadata.shape[:at], start + block.shape[at], *metadata.shape[at + 1 :])
         region = tuple(
-            slice(start, length) if dimension == at else slice(0, length)
-            for dimension, length in enumerate(new_shape)
+            slice(start, length) if dimension == at else slice(0, length) for dimension, length in enumerate(new_shape)
         )
         grown = with_shape(metadata, new_shape)
         binding = _bind(where, grown, policy)
@@ -158,18 +157,14 @@ def _clear_outside(binding: Binding, shape: Shape) -> None:
     _delete_chunks(binding, kept)
     if 0 in kept:
         return
-    edges = tuple(
-        min(sum(axis.chunk(count - 1)), axis.length) for axis, count in zip(grid.axes, kept, strict=True)
-    )
+    edges = tuple(min(sum(axis.chunk(count - 1)), axis.length) for axis, count in zip(grid.axes, kept, strict=True))
     clearing = replace(binding.policy, write_empty_chunks=False)
     binding = engine.bind(binding.metadata, binding.store, binding.prefix, clearing, binding.path)
     fill = np.empty((), binding.spec.dtype)
     fill[()] = binding.spec.fill_value
     for dimension, (start, edge) in enumerate(zip(shape, edges, strict=True)):
         if start < edge:
-            region = tuple(
-                slice(start, edge) if at == dimension else slice(0, stop) for at, stop in enumerate(edges)
-            )
+            region = tuple(slice(start, edge) if at == dimension else slice(0, stop) for at, stop in enumerate(edges))
             plan = indexing.basic(region, grid)
             engine.write(binding, plan, np.broadcast_to(fill, plan.buffer_shape))
 
@@ -202,5 +197,3 @@ def _outside(grid: Grid, kept: Shape) -> Iterator[tuple[int, ...]]:
 def _refuse_read_only(where: StorePath) -> None:
     if where.store.read_only:
         raise ReadOnlyError("the store is read-only", store=str(where.store), path=where.path)
-
-

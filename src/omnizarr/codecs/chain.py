@@ -36,7 +36,7 @@ from omnizarr.errors import ChunkError, ChunkNotFoundError, ChunkSizeError, Code
 from omnizarr.model import Named
 
 _SPEC = 'Zarr v3, "Codecs"'
-_WORD_DTYPES = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
+_WORD_DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +173,9 @@ class Chain:
 
     def empty(self) -> AnyArray:
         """Return a new chunk that holds the fill value throughout."""
-        return np.full(self.spec.shape, self.spec.fill_value, dtype=self.spec.dtype)
+        array = np.empty(self.spec.shape, dtype=self.spec.dtype)
+        array[...] = fill_of(self.spec)
+        return array
 
     def is_empty(self, array: AnyArray) -> bool:
         """Tell whether `array` holds nothing but the fill value, bit for bit."""
@@ -185,7 +187,7 @@ class Chain:
             raise ChunkNotFoundError(
                 "the chunk is not stored", remedy='open with missing="fill" to read it as the fill value'
             )
-        out[...] = self.spec.fill_value
+        out[...] = fill_of(self.spec)
 
     def _decode_tail(self, data: Buffer, compressors: int) -> AnyArray:
         """Decode what the first so many compressors have made."""
@@ -288,12 +290,29 @@ def memory_of(array: AnyArray) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
+def fill_of(spec: ArraySpec) -> Any:
+    """Return the fill value as NumPy assigns it to many elements: boxed if it is an object, which may be an array."""
+    if not spec.dtype.hasobject:
+        return spec.fill_value
+    box = np.empty((), dtype=object)
+    box[()] = spec.fill_value
+    return box
+
+
+def _is_same(item: object, fill: object) -> bool:
+    if isinstance(item, np.ndarray) or isinstance(fill, np.ndarray):
+        return np.array_equal(item, fill)  # type: ignore[arg-type]
+    return type(item) is type(fill) and item == fill
+
+
 def holds_only(array: AnyArray, spec: ArraySpec) -> bool:
     """Tell whether all elements equal the fill value, bit for bit (NaN equals the same NaN, -0.0 is not 0.0)."""
     if array.size == 0:
         return True
+    if array.dtype.hasobject:
+        return all(_is_same(item, spec.fill_value) for item in array.flat)
     fill = np.asarray(spec.fill_value, dtype=array.dtype)
-    if array.dtype.hasobject or array.dtype.kind == "T":
+    if array.dtype.kind == "T":
         return bool((array == fill).all())
     words = array.dtype.itemsize
     if words == 0:

@@ -220,9 +220,7 @@ def _patterns(given: str | Iterable[str], flags: int) -> list[re.Pattern[str]]:
     return [re.compile(text, flags) for text in ([given] if isinstance(given, str) else given)]
 
 
-def _wanted_keys(
-    source: StorePath, excludes: list[re.Pattern[str]], includes: list[re.Pattern[str]]
-) -> Iterator[str]:
+def _wanted_keys(source: StorePath, excludes: list[re.Pattern[str]], includes: list[re.Pattern[str]]) -> Iterator[str]:
     for full in source.store.list_prefix(source.prefix):
         key = full[len(source.prefix) :]
         if any(pattern.search(key) for pattern in excludes) and not any(pattern.search(key) for pattern in includes):

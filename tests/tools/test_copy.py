@@ -1,0 +1,133 @@
+"""`omnizarr.tools.copy`."""
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr import errors
+from omnizarr.stores import MemoryStore
+
+FORMATS = (2, 3)
+VALUES = np.arange(12).reshape(3, 4)
+pairs = pytest.mark.parametrize(("old", "new"), [(2, 2), (2, 3), (3, 2), (3, 3)])
+
+
+def make(zarr_format):
+    root = omnizarr.create_group(MemoryStore(), zarr_format=zarr_format, attributes={"title": "t"})
+    root.create_array("g/x", data=VALUES, chunks=(2, 3), fill_value=-1, attributes={"units": "K"})
+    root.create_array("y", data=VALUES + 0.5)
+    return root
+
+
+class TestCopy:
+    @pairs
+    def test_array(self, old, new):
+        source, dest = make(old), omnizarr.create_group({}, zarr_format=new)
+        result = omnizarr.copy(source["g/x"], dest)
+        assert result == (1, 0, VALUES.nbytes)
+        made = dest["x"]
+        np.testing.assert_array_equal(made[...], VALUES)
+        assert (made.chunks, made.fill_value, made.zarr_format) == ((2, 3), -1, new)
+        assert made.attrs["units"] == "K"
+
+    @pairs
+    def test_group(self, old, new):
+        source, dest = make(old), omnizarr.create_group({}, zarr_format=new)
+        assert omnizarr.copy(source["g"], dest, name="h")[:2] == (2, 0)
+        np.testing.assert_array_equal(dest["h/x"][...], VALUES)
+
+    @pairs
+    def test_all(self, old, new):
+        source, dest = make(old), omnizarr.create_group({}, zarr_format=new)
+        assert omnizarr.copy_all(source, dest)[:2] == (3, 0)
+        assert [path for path, _ in dest.members(None)] == ["g", "g/x", "y"]
+        assert dest.attrs["title"] == "t"
+
+    def test_same_format_copies_stored_bytes(self):
+        source, dest = make(3), omnizarr.create_group(MemoryStore())
+        omnizarr.copy_all(source, dest)
+        assert {key: bytes(dest.store.get(key)) for key in dest.store.list()} == {
+            key: bytes(source.store.get(key)) for key in source.store.list()
+        }
+
+    def test_keywords_change_what_is_made(self):
+        dest = omnizarr.create_group({})
+        omnizarr.copy(make(3)["g/x"], dest, chunks=(3, 4), compressors=None)
+        assert (dest["x"].chunks, dest["x"].compressors) == ((3, 4), ())
+        np.testing.assert_array_equal(dest["x"][...], VALUES)
+
+    def test_without_attributes(self):
+        for zarr_format in FORMATS:
+            dest = omnizarr.create_group({}, zarr_format=zarr_format)
+            omnizarr.copy(make(3)["g/x"], dest, without_attrs=True)
+            assert dest["x"].attrs == {}
+
+    def test_shallow(self):
+        dest = omnizarr.create_group({})
+        source = omnizarr.create_group({})
+        source["g/sub/z"] = source["g/x"] = VALUES
+        omnizarr.copy(source["g"], dest, shallow=True)
+        assert [path for path, _ in dest.members(None)] == ["g", "g/x"]
+
+    def test_dry_run_says_what_it_would_do(self):
+        lines = []
+        dest = omnizarr.create_group({})
+        assert omnizarr.copy_all(make(3), dest, dry_run=True, log=lines.append)[:2] == (3, 0)
+        assert len(lines) == 3
+        assert list(dest) == []
+
+    @pytest.mark.parametrize(
+        ("if_exists", "result"), [("replace", (1, 0)), ("skip", (0, 1)), ("skip_initialized", (0, 1))]
+    )
+    def test_what_is_there(self, if_exists, result):
+        source, dest = make(3), omnizarr.create_group({})
+        dest["x"] = [1]
+        with pytest.raises(errors.NodeExistsError):
+            omnizarr.copy(source["g/x"], dest)
+        assert omnizarr.copy(source["g/x"], dest, if_exists=if_exists)[:2] == result
+        assert dest["x"].shape == ((3, 4) if if_exists == "replace" else (1,))
+
+    def test_empty_array_is_replaced_by_skip_initialized(self):
+        source, dest = make(3), omnizarr.create_group({})
+        dest.create_array("x", shape=1, dtype="i1")
+        omnizarr.copy(source["g/x"], dest, if_exists="skip_initialized")
+        assert dest["x"].shape == (3, 4)
+
+    def test_root_needs_a_name(self):
+        with pytest.raises(ValueError, match="name"):
+            omnizarr.copy(make(3), omnizarr.create_group({}))
+        with pytest.raises(ValueError, match="if_exists"):
+            omnizarr.copy(make(3)["y"], omnizarr.create_group({}), if_exists="perhaps")
+
+
+class TestCopyStore:
+    def test_everything(self):
+        source, dest = make(3).store, {}
+        result = omnizarr.copy_store(source, dest)
+        assert dest == {key: bytes(source.get(key)) for key in source.list()}
+        assert result == (len(dest), 0, sum(map(len, dest.values())))
+
+    def test_part(self):
+        dest = {}
+        omnizarr.copy_store(make(3).store, dest, source_path="g", dest_path="a/b")
+        assert omnizarr.open(dest, path="a/b/x").shape == (3, 4)
+
+    def test_patterns(self):
+        dest = {}
+        omnizarr.copy_store(make(3).store, dest, excludes=["/c/", "^y"], includes="/c/0/0")
+        assert set(dest) == {"zarr.json", "g/zarr.json", "g/x/zarr.json", "g/x/c/0/0", "y/c/0/0"}
+
+    def test_what_is_there(self):
+        source, dest = make(3).store, {"zarr.json": b"old"}
+        with pytest.raises(errors.NodeExistsError):
+            omnizarr.copy_store(source, dest)
+        assert dest == {"zarr.json": b"old"}
+        assert omnizarr.copy_store(source, dest, if_exists="skip").skipped == 1
+        assert dest["zarr.json"] == b"old"
+        omnizarr.copy_store(source, dest, if_exists="replace")
+        assert dest["zarr.json"] != b"old"
+
+    def test_dry_run(self):
+        dest, lines = {}, []
+        assert omnizarr.copy_store(make(3).store, dest, dry_run=True, log=lines.append).copied == len(lines)
+        assert dest == {}
