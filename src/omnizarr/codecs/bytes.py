@@ -177,6 +177,11 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Bytes:
     return Bytes(decoded, stored, carrier, nbytes, is_plain=stored == carrier == dtype and _any_bytes_are_valid(dtype))
 
 
+def _described(decoded: ArraySpec) -> str:
+    name = decoded.data_type.named.name
+    return "Python objects" if name == "omnizarr.object" else f"data type {name!r}"
+
+
 def _carrier(dtype: AnyDType, order: str) -> AnyDType:
     """Return `dtype` with unsigned integers in `order` instead of types that NumPy cannot swap (ml_dtypes)."""
     if dtype.names is not None and dtype.fields is not None:
