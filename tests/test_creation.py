@@ -185,7 +185,7 @@ class TestCodecsV3:
             Named("crc32c"),
         )
 
-    @pytest.mark.parametrize("codec", [5, {"level": 3}, object()], ids=repr)
+    @pytest.mark.parametrize("codec", [5, {"level": 3}, object()], ids=lambda codec: type(codec).__name__)
     def test_what_is_no_codec_is_refused(self, codec):
         with pytest.raises(errors.MetadataError):
             v3(compressors=[codec])

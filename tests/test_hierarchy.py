@@ -71,7 +71,7 @@ class TestCreate:
         assert caught.value.store is not None
         assert "overwrite" in caught.value.remedy
 
-    @pytest.mark.parametrize(("old", "new"), [(V2, V3), (V3, V2)], ids=str)
+    @pytest.mark.parametrize(("old", "new"), [(V2, V3), (V3, V2)], ids=lambda dialect: dialect.name)
     def test_nor_if_it_is_of_another_format(self, old, new):
         place = at("a")
         hierarchy.create(place, array(old))
