@@ -236,7 +236,7 @@ class TestWriting:
             (2**70, errors.ValueTypeError),
             (object(), errors.ValueTypeError),
         ],
-        ids=str,
+        ids=["short", "long", "text", "huge", "object"],
     )
     def test_refused_value_has_written_nothing(self, counted, value, error):
         before = {key: bytes(counted.store.get(key)) for key in counted.store.list()}

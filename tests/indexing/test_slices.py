@@ -38,7 +38,7 @@ def test_integer_outside_names_dimension_index_and_length(grid, selection, axis,
         np.float64(1),
         object(),
     ],
-    ids=repr,
+    ids=lambda selection: type(selection).__name__,
 )
 def test_other_selections_are_refused_as_index_errors(selection):
     for grid in (GRID, ONE_CHUNK):
