@@ -1,0 +1,561 @@
+"""One store under two libraries: omnizarr and zarr-python 3 on the same data, in one program.
+
+`to_zarr_python` and `from_zarr_python` hand a node or a store over; no data is copied. Stores are adapted both ways:
+`OmnizarrStore` is a store of zarr-python upon one of omnizarr, `ZarrPythonStore` the reverse.
+
+zarr-python takes no locks: what omnizarr promises to writers that share a chunk or a document holds among those that
+write through omnizarr.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from contextlib import AbstractContextManager
+from itertools import islice
+from typing import Any, ParamSpec, TypeAlias, TypeVar, overload
+
+from omnizarr.api import open_array, open_group
+from omnizarr.array import Array
+from omnizarr.errors import MissingDependencyError, NotRepresentableError, ReadOnlyError, StoreError
+from omnizarr.group import Group
+from omnizarr.hierarchy import StorePath
+from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, ReadOnlyStore, Store, ZipStore, threads
+from omnizarr.stores.base import Buffer, Listing, Span, as_prefix, bounds, check_key, is_key
+
+try:
+    import zarr
+    from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
+    from zarr.abc.store import Store as TheirStore
+    from zarr.core.buffer import Buffer as TheirBuffer
+    from zarr.core.buffer import BufferPrototype, default_buffer_prototype
+    from zarr.core.sync import sync
+    from zarr.storage import LocalStore as TheirLocalStore
+    from zarr.storage import ZipStore as TheirZipStore
+except ImportError as _error:
+    raise MissingDependencyError(
+        f"sharing stores with zarr-python needs zarr 3.1 or later, which cannot be imported ({_error})",
+        remedy="pip install 'omnizarr[zarr]'",
+    ) from _error
+
+T = TypeVar("T")
+P = ParamSpec("P")
+_List: TypeAlias = list  # within the classes, `list` is a verb
+
+_BATCH = 1000  # keys listed per visit to a thread
+
+
+# -- nodes -------------------------------------------------------------------------
+
+
+@overload
+def to_zarr_python(node: Array) -> zarr.Array[Any]: ...
+@overload
+def to_zarr_python(node: Group) -> zarr.Group: ...
+@overload
+def to_zarr_python(node: Store) -> TheirStore: ...
+def to_zarr_python(node: Array | Group | Store) -> zarr.Array[Any] | zarr.Group | TheirStore:
+    """Return the same array, group or store as zarr-python has it.
+
+    Parameters
+    ----------
+    node : Array, Group or Store
+        Of omnizarr. Nothing is copied: what one library writes, the other one reads.
+
+    Returns
+    -------
+    zarr.Array, zarr.Group or zarr.abc.store.Store
+        As writable as `node` is. A group that was opened without its consolidated metadata stays without.
+
+    Raises
+    ------
+    NotRepresentableError
+        If the node is stored in a format that zarr-python 3 does not read.
+    TypeError
+        If `node` is nothing of this.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> from omnizarr.interop.zarr_python import to_zarr_python
+    >>> ours = omnizarr.create_array({}, shape=(4,), dtype="int16")
+    >>> theirs = to_zarr_python(ours)
+    >>> theirs[1:3] = 7
+    >>> ours[:]
+    array([0, 7, 7, 0], dtype=int16)
+    """
+    if isinstance(node, Store):
+        return _store_to_zarr_python(node)
+    if not isinstance(node, Array | Group):
+        raise TypeError(f"{type(node).__name__} is neither an Array nor a Group nor a Store of omnizarr")
+    if node.zarr_format not in (2, 3):
+        raise NotRepresentableError(
+            "zarr-python 3 does not read this format",
+            store=repr(node.store),
+            path=node.path,
+            found=node.zarr_format,
+            expected="2 or 3",
+            remedy="write it in format 2 or 3 first",
+        )
+    where: dict[str, Any] = {
+        "store": _store_to_zarr_python(node.store),
+        "path": node.path,
+        "zarr_format": node.zarr_format,
+        "mode": "r" if node.read_only else "r+",
+    }
+    if isinstance(node, Array):
+        return zarr.open_array(**where)
+    return zarr.open_group(**where, use_consolidated=None if node.is_consolidated else False)
+
+
+@overload
+def from_zarr_python(node: zarr.Array[Any]) -> Array: ...
+@overload
+def from_zarr_python(node: zarr.Group) -> Group: ...
+@overload
+def from_zarr_python(node: TheirStore) -> Store: ...
+def from_zarr_python(node: zarr.Array[Any] | zarr.Group | TheirStore) -> Array | Group | Store:
+    """Return the same array, group or store as omnizarr has it.
+
+    Parameters
+    ----------
+    node : zarr.Array, zarr.Group or zarr.abc.store.Store
+        Of zarr-python 3. Nothing is copied: what one library writes, the other one reads.
+
+    Returns
+    -------
+    Array, Group or Store
+        As writable as `node` is. A group that was opened without its consolidated metadata stays without.
+
+    Raises
+    ------
+    TypeError
+        If `node` is nothing of this.
+
+    Notes
+    -----
+    A directory, and an archive that is open for reading, are opened by their path, so that all that a
+    `LocalStore` promises to writers holds. Any other store is used through its own methods: see `ZarrPythonStore`.
+
+    Examples
+    --------
+    >>> import zarr
+    >>> from omnizarr.interop.zarr_python import from_zarr_python
+    >>> theirs = zarr.create_array({}, shape=(4,), dtype="int16")
+    >>> ours = from_zarr_python(theirs)
+    >>> ours[1:3] = 7
+    >>> theirs[:]
+    array([0, 7, 7, 0], dtype=int16)
+    """
+    if isinstance(node, TheirStore):
+        return _store_from_zarr_python(node)
+    if not isinstance(node, zarr.Array | zarr.Group):
+        raise TypeError(f"{type(node).__name__} is neither an Array nor a Group nor a Store of zarr-python 3")
+    where = StorePath(_store_from_zarr_python(node.store), node.path)
+    if isinstance(node, zarr.Array):
+        return open_array(where, zarr_format=node.metadata.zarr_format)
+    is_consolidated = node.metadata.consolidated_metadata is not None
+    return open_group(where, zarr_format=node.metadata.zarr_format, use_consolidated=None if is_consolidated else False)
+
+
+def _store_to_zarr_python(store: Store) -> TheirStore:
+    if isinstance(store, ZarrPythonStore):
+        theirs = store.store
+        return theirs if theirs.read_only == store.read_only else theirs.with_read_only(store.read_only)
+    return OmnizarrStore(store)
+
+
+def _store_from_zarr_python(store: TheirStore) -> Store:
+    if isinstance(store, OmnizarrStore):
+        return store.store
+    if type(store) is TheirLocalStore:  # what others derive from it may do things of its own
+        return LocalStore(store.root, read_only=store.read_only)
+    if type(store) is TheirZipStore and store.read_only and getattr(store, "_zmode", None) == "r":
+        return ZipStore(store.path)
+    return ZarrPythonStore(store)
+
+
+# -- a store of zarr-python upon one of omnizarr --------------------------------------
+
+
+class OmnizarrStore(TheirStore):
+    """A store of omnizarr, as zarr-python 3 wants it.
+
+    Parameters
+    ----------
+    store : Store
+        The store. Closing this one closes it.
+    read_only : bool, optional
+        Refuse to write; by default, if `store` does.
+
+    Raises
+    ------
+    ReadOnlyError
+        If it shall be written and `store` cannot be.
+
+    Notes
+    -----
+    Values in memory are read at once, those of all other stores in a thread, so that reads overlap and the
+    event loop goes on. The methods without ``async`` (`get_sync`, ...) block.
+
+    A prefix ends at a name, with or without a slash at its end: ``"a"`` means ``"a/..."``, never ``"ab/..."``.
+
+    Examples
+    --------
+    >>> import zarr
+    >>> from omnizarr.storage import MemoryStore
+    >>> from omnizarr.interop.zarr_python import OmnizarrStore
+    >>> values = {}
+    >>> _ = zarr.create_array(OmnizarrStore(MemoryStore(values)), shape=(4,), dtype="int16")
+    >>> list(values)
+    ['zarr.json']
+    """
+
+    supports_writes = True
+    supports_deletes = True
+    supports_listing = True
+
+    def __init__(self, store: Store, *, read_only: bool | None = None) -> None:
+        if not isinstance(store, Store):
+            raise TypeError(f"{type(store).__name__} is no store of omnizarr")
+        if read_only is None:
+            read_only = store.read_only
+        elif store.read_only and not read_only:
+            raise ReadOnlyError("the store is read-only", store=repr(store), remedy="leave out read_only=False")
+        super().__init__(read_only=read_only)
+        self._store = store if store.read_only == read_only else store.with_read_only(read_only)
+        self._waits = _waits(store)
+
+    @property
+    def store(self) -> Store:
+        """The store of omnizarr."""
+        return self._store
+
+    async def _run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `function`, in a thread if it may have to wait for a disk."""
+        if self._waits:
+            return await asyncio.to_thread(function, *args, **kwargs)
+        return function(*args, **kwargs)
+
+    # -- reading
+
+    async def get(
+        self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> TheirBuffer | None:
+        """Return the value, or a part of it, cut where the value ends; None if there is no such key."""
+        return await self._run(self.get_sync, key, prototype=prototype, byte_range=byte_range)
+
+    def get_sync(
+        self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> TheirBuffer | None:
+        """Do what `get` does, at once."""
+        return _as_theirs(self._store.get(key, _span_of(byte_range)), prototype)
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> _List[TheirBuffer | None]:
+        """Return several values, or parts of them, in the order asked for."""
+        requests = [(key, _span_of(byte_range)) for key, byte_range in key_ranges]
+
+        def get_many() -> _List[TheirBuffer | None]:
+            values: _List[TheirBuffer | None] = [None] * len(requests)
+            for position, value in self._store.get_many(requests):
+                values[position] = _as_theirs(value, prototype)
+            return values
+
+        return await self._run(get_many)
+
+    async def exists(self, key: str) -> bool:
+        """Return whether `key` has a value."""
+        return await self._run(self._store.exists, key)
+
+    async def getsize(self, key: str) -> int:
+        """Return the size of a value in bytes. Raises FileNotFoundError if there is no such key."""
+        size = await self._run(self._store.size, key)
+        if size is None:
+            raise FileNotFoundError(key)
+        return size
+
+    async def getsize_prefix(self, prefix: str) -> int:
+        """Return the size of all values under `prefix` in bytes."""
+
+        def sizes() -> int:
+            return sum(self._store.size(key) or 0 for key in self._store.list_prefix(prefix))
+
+        return await self._run(sizes)
+
+    # -- writing
+
+    async def set(self, key: str, value: TheirBuffer) -> None:
+        """Store a value; others see it whole or not at all."""
+        await self._run(self.set_sync, key, value)
+
+    def set_sync(self, key: str, value: TheirBuffer) -> None:
+        """Do what `set` does, at once."""
+        self._check_writable()
+        self._store.set(key, _as_ours(value))
+
+    async def set_if_not_exists(self, key: str, value: TheirBuffer) -> None:
+        """Store a value unless there is one; of several callers exactly one wins."""
+        self._check_writable()
+        await self._run(self._store.set_if_absent, key, _as_ours(value))
+
+    async def delete(self, key: str) -> None:
+        """Remove a key; one that is not there counts as removed."""
+        await self._run(self.delete_sync, key)
+
+    def delete_sync(self, key: str) -> None:
+        """Do what `delete` does, at once."""
+        self._check_writable()
+        self._store.delete(key)
+
+    async def delete_dir(self, prefix: str) -> None:
+        """Remove everything under `prefix`."""
+        self._check_writable()
+        await self._run(self._store.delete_prefix, prefix)
+
+    # -- listing
+
+    async def list(self) -> AsyncIterator[str]:
+        """Yield every key."""
+        async for key in self.list_prefix(""):
+            yield key
+
+    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        """Yield every key under `prefix`."""
+        keys = await self._run(self._store.list_prefix, prefix)
+        while batch := await self._run(_take, keys):
+            for key in batch:
+                yield key
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        """Yield the names, of keys and of prefixes, that stand directly under `prefix`."""
+        keys, prefixes = await self._run(self._store.list_dir, prefix)
+        skip = len(as_prefix(prefix))
+        for name in (*keys, *prefixes):
+            yield name[skip:].removesuffix("/")
+
+    # -- the store itself
+
+    def with_read_only(self, read_only: bool = False) -> OmnizarrStore:  # noqa: FBT001, FBT002 - zarr-python's
+        """Return a store upon the same values that may be written, or (True) may not."""
+        return type(self)(self._store.with_read_only(read_only))
+
+    def close(self) -> None:
+        """Close the store of omnizarr; an archive is written then."""
+        super().close()
+        self._store.close()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OmnizarrStore) and self._store == other._store and self.read_only == other.read_only
+
+    def __hash__(self) -> int:
+        return hash((OmnizarrStore, self._store))
+
+    def __repr__(self) -> str:
+        return f"OmnizarrStore({self._store!r})"
+
+
+def _waits(store: Store) -> bool:
+    """Return whether the verbs of a store may take long enough to be worth a thread."""
+    while isinstance(store, ReadOnlyStore | PrefixStore):
+        store = store.store
+    return not isinstance(store, MemoryStore)
+
+
+def _take(keys: Iterator[str]) -> _List[str]:
+    return list(islice(keys, _BATCH))
+
+
+def _span_of(byte_range: ByteRequest | None) -> Span | None:
+    match byte_range:
+        case None:
+            return None
+        case RangeByteRequest(start=start, end=end) if start >= 0:
+            return (start, max(start, end))
+        case OffsetByteRequest(offset=offset) if offset >= 0:
+            return (offset, None)
+        case SuffixByteRequest(suffix=0):
+            return (0, 0)
+        case SuffixByteRequest(suffix=suffix) if suffix > 0:
+            return (-suffix, None)
+        case _:
+            raise ValueError(f"Unexpected byte_range, got {byte_range!r}")
+
+
+def _as_theirs(value: Buffer | None, prototype: BufferPrototype | None) -> TheirBuffer | None:
+    if value is None:
+        return None
+    return (prototype or default_buffer_prototype()).buffer.from_bytes(value)
+
+
+def _as_ours(value: TheirBuffer) -> Buffer:
+    if not isinstance(value, TheirBuffer):
+        raise TypeError(f"a value must be a Buffer of zarr-python, not {type(value).__name__}")
+    return value.as_numpy_array().view("B").data
+
+
+# -- a store of omnizarr upon one of zarr-python --------------------------------------
+
+
+class ZarrPythonStore(Store):
+    """A store of zarr-python 3, as omnizarr wants it.
+
+    Parameters
+    ----------
+    store : zarr.abc.store.Store
+        The store. Closing this one closes it.
+
+    Notes
+    -----
+    Each verb runs on the event loop of zarr-python and waits for it: from a coroutine on that very loop
+    it cannot be used.
+
+    `lock`, and with it `set_if_absent` and `set_partial`, excludes threads of this process that use the same store
+    through omnizarr, nobody else: stores of zarr-python have no locks. Whether a value becomes visible whole is up
+    to them.
+
+    Where a key is a prefix of others as well, `list_dir` says that it is a key.
+
+    Examples
+    --------
+    >>> import zarr.storage
+    >>> from omnizarr.interop.zarr_python import ZarrPythonStore
+    >>> store = ZarrPythonStore(zarr.storage.MemoryStore())
+    >>> store.set("a/b", b"abc")
+    >>> store.get("a/b", (1, None)), list(store.list())
+    (b'bc', ['a/b'])
+    """
+
+    def __init__(self, store: TheirStore) -> None:
+        if not isinstance(store, TheirStore):
+            raise TypeError(f"{type(store).__name__} is no store of zarr-python 3")
+        self._store = store
+        self.read_only = store.read_only
+
+    @property
+    def store(self) -> TheirStore:
+        """The store of zarr-python."""
+        return self._store
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Read the value, or a part of it."""
+        check_key(key)
+        if span is None or span == (0, None):
+            return self._get(key, None)
+        start, stop = span
+        if start >= 0:
+            if stop is None:
+                return self._get(key, OffsetByteRequest(start))
+            if stop <= start:  # an error for some of their stores
+                return b"" if self.exists(key) else None
+            return self._get(key, RangeByteRequest(start, stop))
+        value = self._get(key, SuffixByteRequest(-start))
+        if value is None or len(value) >= -start:
+            return value
+        # The value is shorter than what was asked for, and their stores disagree on what they return then.
+        value = self._get(key, None)
+        if value is None:
+            return None
+        first, length = bounds(span, len(value))
+        return value[first : first + length]
+
+    def _get(self, key: str, byte_range: ByteRequest | None) -> bytes | None:
+        value = _await(self._store.get(key, default_buffer_prototype(), byte_range))
+        return None if value is None else value.to_bytes()
+
+    def exists(self, key: str) -> bool:
+        """Ask for it."""
+        check_key(key)
+        return _await(self._store.exists(key))
+
+    def size(self, key: str) -> int | None:
+        """Ask for it."""
+        check_key(key)
+        try:
+            return _await(self._store.getsize(key))
+        except FileNotFoundError:
+            return None
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Store a copy of the value."""
+        self.check_writable()
+        check_key(key)
+        _await(self._store.set(key, default_buffer_prototype().buffer.from_bytes(bytes(value))))
+
+    def delete(self, key: str) -> None:
+        """Remove the key. Raises StoreError if it is there and the store cannot remove anything."""
+        self.check_writable()
+        check_key(key)
+        try:
+            _await(self._store.delete(key))
+        except NotImplementedError as error:
+            raise StoreError("the store cannot remove a value", store=repr(self), key=key) from error
+
+    def lock(self, key: str) -> AbstractContextManager[None]:
+        """Lock the key among the threads of this process that use this very store, or the same dictionary."""
+        self.check_writable()
+        check_key(key)
+        return threads.lock((id(self._values), key))
+
+    @property
+    def _values(self) -> object:
+        """What this store may share with others: a dictionary becomes a new MemoryStore each time it is opened."""
+        return getattr(self._store, "_store_dict", self._store)
+
+    def list(self) -> Iterator[str]:
+        """Yield the keys there are now."""
+        return self.list_prefix("")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield the keys there are now."""
+        prefix = as_prefix(prefix)
+        keys = _await(_collect(self._store.list_prefix(prefix)))
+        return (key for key in keys if key.startswith(prefix) and is_key(key))
+
+    def list_dir(self, prefix: str) -> Listing:
+        """List the names, and ask which of them are keys."""
+        prefix = as_prefix(prefix)
+
+        async def listing() -> Listing:
+            names = {
+                prefix + name.rstrip("/") for name in await _collect(self._store.list_dir(prefix.removesuffix("/")))
+            }
+            found = sorted(filter(is_key, names))
+            are_keys = await asyncio.gather(*map(self._store.exists, found))
+            keys = [name for name, is_one in zip(found, are_keys, strict=True) if is_one]
+            return Listing(keys, sorted({f"{name}/" for name in set(found).difference(keys)}))
+
+        return _await(listing())
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
+        """Return a store upon the same data that may not be written, or (False) one that may."""
+        upgrade = self._store.read_only and not read_only
+        clone = ZarrPythonStore(self._store.with_read_only(read_only=False)) if upgrade else copy.copy(self)
+        clone.read_only = read_only
+        return clone
+
+    def close(self) -> None:
+        """Close the store of zarr-python."""
+        self._store.close()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ZarrPythonStore) or self.read_only != other.read_only:
+            return False
+        return self._values is other._values or self._store == other._store
+
+    def __hash__(self) -> int:
+        return hash((ZarrPythonStore, type(self._store)))
+
+    def __repr__(self) -> str:
+        return f"ZarrPythonStore({self._store!r})"
+
+
+def _await(answer: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the event loop of zarr-python, and return what it returns."""
+    return sync(answer)
+
+
+async def _collect(keys: AsyncIterator[str]) -> _List[str]:
+    return [key async for key in keys]
