@@ -1,5 +1,6 @@
 """`omnizarr.array`."""
 
+import multiprocessing
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -307,6 +308,15 @@ class TestFields:
         with pytest.raises(errors.SelectionError, match="'z'"):
             records[0]["z"]
 
+    def test_field_that_is_an_array_itself(self):
+        dtype = np.dtype([("n", "<i4"), ("pair", "<f8", (2,))])
+        array, expected = make(shape=3, dtype=dtype, zarr_format=2), np.zeros(3, dtype)
+        array["pair"] = expected["pair"] = [[1, 2], [3, 4], [5, 6]]
+        array["pair", 1] = expected["pair"][1] = 7
+        np.testing.assert_array_equal(array["pair"], expected["pair"])
+        np.testing.assert_array_equal(array["pair", 1:], expected["pair"][1:])
+        assert array[...].tobytes() == expected.tobytes()
+
     def test_writers_of_two_fields_lose_nothing(self):
         array = make(shape=(8,), chunks=(8,), dtype=RECORD)
         with ThreadPoolExecutor(8) as pool:
@@ -426,6 +436,18 @@ class TestAppend:
         for number, region in enumerate(regions):
             assert (array[region] == number).all()
 
+    def test_processes_lose_no_block(self, tmp_path):
+        make(tmp_path, shape=(0,), chunks=(7,), dtype="i4")
+        context = multiprocessing.get_context("spawn")
+        processes = [context.Process(target=_append_often, args=(tmp_path, number)) for number in range(3)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        values, counts = np.unique(omnizarr.open_array(tmp_path)[...], return_counts=True)
+        assert values.tolist() == [1, 2, 3]
+        assert counts.tolist() == [15, 15, 15]
+
     def test_append_sees_what_others_appended(self):
         store = MemoryStore()
         first = make(store, shape=(0,), dtype="i4")
@@ -436,6 +458,14 @@ class TestAppend:
         assert first.shape == (2,)
         first.refresh()
         assert first.shape == (3,)
+
+
+def _append_often(path, number):
+    array = omnizarr.open_array(path)
+    for _ in range(5):
+        region = array.append([number + 1] * 3).region
+        if array[region].tolist() != [number + 1] * 3:
+            raise AssertionError(region)
 
 
 @st.composite

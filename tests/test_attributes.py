@@ -103,10 +103,14 @@ def test_documents_are_strict_json(node):
     assert node.attrs["nan"] == "NaN"
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, b"bytes", 1j, np.datetime64("2020-01-01")], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "value", [object(), {1, 2}, b"bytes", 1j, np.datetime64("2020-01-01")], ids=lambda value: type(value).__name__
+)
 def test_what_has_no_json_form_is_refused_whole(node, value):
-    with pytest.raises(errors.MetadataError):
+    with pytest.raises(errors.MetadataError) as caught:
         node.attrs.update(good=1, bad=[value])
+    assert caught.value.pointer == "/attributes/bad/0"
+    assert caught.value.path == ""
     assert stored(node) == {}
 
 

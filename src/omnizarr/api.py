@@ -220,7 +220,7 @@ def open_group(
     }
     if mode in _CREATING and (mode != "a" or hierarchy.find(where, zarr_format) is None):
         dialect = nodes.dialect_for_new(where, zarr_format)
-        metadata = hierarchy.create(where, nodes.new_group_metadata(dialect, attributes), overwrite=mode == "w")
+        metadata = hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=mode == "w")
         return Group(where, metadata, _behaviour(config, options))
     try:
         metadata = hierarchy.open_group(where, zarr_format)
@@ -610,7 +610,9 @@ def create_group(
     """
     where, _ = _locate(store, path, "a", storage_options)
     dialect = nodes.dialect_for_new(where, zarr_format)
-    return Group(where, hierarchy.create(where, nodes.new_group_metadata(dialect, attributes), overwrite=overwrite))
+    return Group(
+        where, hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=overwrite)
+    )
 
 
 def group(
@@ -626,7 +628,7 @@ def group(
     """Return the group at a place (by default in memory), after creating it if there is none; as `create_group`."""
     _warn_ignored(ignored)
     where, _ = _locate(store, path, "a", storage_options)
-    metadata = nodes.new_group_metadata(nodes.dialect_for_new(where, zarr_format), attributes)
+    metadata = nodes.new_group_metadata(where, nodes.dialect_for_new(where, zarr_format), attributes)
     if overwrite:
         return Group(where, hierarchy.create(where, metadata, overwrite=True))
     return Group(where, hierarchy.require(where, metadata))

@@ -227,7 +227,7 @@ class Array:
     @property
     def attrs(self) -> Attributes:
         """Its attributes; changes are stored at once."""
-        return Attributes(lambda: self._metadata.attributes, self._change_attributes, self.refresh)
+        return Attributes(self._where, lambda: self._metadata.attributes, self._change_attributes, self.refresh)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -568,7 +568,8 @@ class Array:
     def _set_fields(self, binding: Binding, plan: Plan, value: Any, fields: Fields) -> None:
         """Change some fields of elements: read them, change them, write them, no other doing so in between."""
         dtype = _fields_dtype(binding.spec.dtype, fields)
-        converted = converted_value(value, dtype, plan.shape, binding)
+        # A field that is an array itself adds dimensions.
+        converted = converted_value(value, dtype.base, plan.shape + dtype.shape, binding)
         with self._where.lock():
             elements = np.empty(plan.buffer_shape, binding.spec.dtype)
             engine.read(binding, plan, elements, self._config.concurrency)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from omnizarr.dialects import documents
 from omnizarr.errors import MetadataError
+from omnizarr.hierarchy import StorePath
 from omnizarr.model import JSON
 
 Attrs: TypeAlias = dict[str, JSON]
@@ -26,6 +27,8 @@ class Attributes(MutableMapping[str, Any]):
 
     Parameters
     ----------
+    where : StorePath
+        Of the node, for messages.
     current : callable
         Returns the attributes that the node knows.
     change : callable
@@ -34,14 +37,16 @@ class Attributes(MutableMapping[str, Any]):
         Makes the node look at its document again.
     """
 
-    __slots__ = ("_change", "_current", "_reread")
+    __slots__ = ("_change", "_current", "_reread", "_where")
 
     def __init__(
         self,
+        where: StorePath,
         current: Callable[[], Mapping[str, JSON]],
         change: Callable[[Callable[[Attrs], Attrs]], None],
         reread: Callable[[], object],
     ) -> None:
+        self._where = where
         self._current = current
         self._change = change
         self._reread = reread
@@ -67,14 +72,14 @@ class Attributes(MutableMapping[str, Any]):
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         """Set several attributes in one atomic change; arguments as for ``dict.update``."""
-        new = to_json(dict(*args, **kwargs))
+        new = self._to_json(dict(*args, **kwargs))
         self._change(lambda old: {**old, **new})
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """Return an attribute, after setting it to `default` if it is not there; in one atomic change."""
         if key in self:
             return self[key]
-        new = to_json({key: default})
+        new = self._to_json({key: default})
         self._change(lambda old: {**new, **old})
         return self[key]
 
@@ -106,7 +111,7 @@ class Attributes(MutableMapping[str, Any]):
 
     def put(self, attributes: Mapping[str, Any]) -> None:
         """Replace all attributes by these in one atomic change."""
-        new = to_json(attributes)
+        new = self._to_json(attributes)
         self._change(lambda _: dict(new))
 
     def asdict(self) -> dict[str, Any]:
@@ -116,6 +121,12 @@ class Attributes(MutableMapping[str, Any]):
     def refresh(self) -> None:
         """Read the document again: others may have changed it."""
         self._reread()
+
+    def _to_json(self, attributes: Mapping[str, Any]) -> Attrs:
+        try:
+            return to_json(attributes)
+        except MetadataError as error:
+            raise error.add(store=str(self._where.store), path=self._where.path)
 
     def __repr__(self) -> str:
         return repr(self.asdict())

@@ -243,7 +243,9 @@ def _meaning(found: Documents) -> object:
         except OmnizarrError:
             return documents.render(found)
         if isinstance(metadata, GroupMetadata):
-            metadata = replace(metadata, consolidated=None)
+            # zarr-python 3 puts an empty block into the copies of .zgroup.
+            unknown = {name: value for name, value in metadata.unknown.items() if name != "consolidated_metadata"}
+            metadata = replace(metadata, consolidated=None, unknown=unknown)
         if metadata is not None:
             # As JSON, where NaN equals NaN.
             return replace(metadata, attributes={}), documents.to_json(metadata.attributes)

@@ -117,7 +117,7 @@ class Group:
         """Create a group at a store, a `StorePath`, a path or a URL, and return it."""
         where = store if isinstance(store, StorePath) else StorePath(*resolve(store, "a"))
         dialect = nodes.dialect_for_new(where, zarr_format)
-        metadata = nodes.new_group_metadata(dialect, attributes)
+        metadata = nodes.new_group_metadata(where, dialect, attributes)
         return cls(where, hierarchy.create(where, metadata, overwrite=overwrite))
 
     # -- what it is ---------------------------------------------------------------
@@ -169,7 +169,7 @@ class Group:
     @property
     def attrs(self) -> Attributes:
         """Its attributes; changes are stored at once."""
-        return Attributes(lambda: self._metadata.attributes, self._change_attributes, self.refresh)
+        return Attributes(self._where, lambda: self._metadata.attributes, self._change_attributes, self.refresh)
 
     @property
     def is_consolidated(self) -> bool:
@@ -410,7 +410,7 @@ class Group:
         Raises ContainsArrayError or ContainsGroupError if there is something already, and not `overwrite`.
         """
         where = self._where / name
-        metadata = nodes.new_group_metadata(hierarchy.dialect_named(self._metadata.dialect), attributes)
+        metadata = nodes.new_group_metadata(where, hierarchy.dialect_named(self._metadata.dialect), attributes)
         hierarchy.create(where, metadata, overwrite=overwrite)
         nodes.note_change(self._snapshot, where)
         return Group(where, metadata, self._config, self._snapshot)
@@ -425,7 +425,7 @@ class Group:
         where = self._where / name
         existed = hierarchy.find(where) is not None
         metadata = hierarchy.require(
-            where, nodes.new_group_metadata(hierarchy.dialect_named(self._metadata.dialect), None)
+            where, nodes.new_group_metadata(where, hierarchy.dialect_named(self._metadata.dialect), None)
         )
         if not existed:
             nodes.note_change(self._snapshot, where)

@@ -161,9 +161,12 @@ def dialect_for_new(where: StorePath, zarr_format: int | str | None) -> Dialect:
     return hierarchy.dialects_for(zarr_format)[0]
 
 
-def new_group_metadata(dialect: Dialect, attributes: Mapping[str, Any] | None) -> GroupMetadata:
-    """Return the metadata of a new group."""
-    return GroupMetadata(dialect=dialect.name, attributes=to_json(attributes or {}))
+def new_group_metadata(where: StorePath, dialect: Dialect, attributes: Mapping[str, Any] | None) -> GroupMetadata:
+    """Return the metadata of a new group. Raises MetadataError for attributes that cannot be JSON."""
+    try:
+        return GroupMetadata(dialect=dialect.name, attributes=to_json(attributes or {}))
+    except OmnizarrError as error:
+        raise error.add(store=str(where.store), path=where.path)
 
 
 def _data_shape_dtype(data: Any, shape: Any, dtype: Any) -> tuple[Any, Any, Any]:
