@@ -40,7 +40,8 @@ from omnizarr.api import (
     zeros,
     zeros_like,
 )
-from omnizarr.array import Array, ArrayConfig
+from omnizarr.array import Array
+from omnizarr.behaviour import ArrayConfig
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.settings import config
 from omnizarr.tools.copy import copy, copy_all, copy_store

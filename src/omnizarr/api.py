@@ -28,7 +28,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from omnizarr import consolidated, hierarchy, nodes
-from omnizarr.array import Array, ArrayConfig
+from omnizarr.array import Array
+from omnizarr.behaviour import ArrayConfig
 from omnizarr.creation import DEFAULT
 from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError, StoreError
 from omnizarr.group import Group, create_node

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
-from omnizarr import cards, datatypes, engine, grids, hierarchy, indexing, resizing
+from omnizarr import cards, datatypes, engine, grids, hierarchy, indexing, layout, resizing
 from omnizarr.assignment import converted_value, write_values
 from omnizarr.attributes import Attributes, Attrs, to_json
-from omnizarr.codecs import registry, values
-from omnizarr.codecs.contract import ChunkPolicy
+from omnizarr.behaviour import ArrayConfig
+from omnizarr.codecs import values
 from omnizarr.codecs.values import CodecValue
 from omnizarr.consolidated import Snapshot
 from omnizarr.engine import Binding
@@ -24,71 +24,13 @@ from omnizarr.errors import (
     ReadOnlyError,
     SelectionError,
     ShapeError,
-    UnknownCodecError,
 )
 from omnizarr.grids import Grid
 from omnizarr.hierarchy import StorePath
 from omnizarr.indexing import Plan
-from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named
-from omnizarr.settings import config as settings
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata
 from omnizarr.stores import Store, resolve
-
-AnyArray: TypeAlias = NDArray[Any]
-Fields: TypeAlias = "str | list[str] | None"
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayConfig:
-    """How an array behaves while it is open; nothing of this is stored.
-
-    Parameters
-    ----------
-    order : {"C", "F"}
-        Memory layout of results.
-    write_empty_chunks : bool
-        Store chunks that hold nothing but the fill value.
-    missing : {"fill", "error"}
-        What reading a chunk that is not stored means.
-    allow_pickle : bool
-        Let pickled objects be read, which can run any code.
-    concurrency : int, optional
-        Chunks in flight at a time; None: what suits the machine.
-    """
-
-    order: Literal["C", "F"] = field(default_factory=lambda: settings.get("array.order"))
-    write_empty_chunks: bool = field(default_factory=lambda: settings.get("array.write_empty_chunks"))
-    missing: Literal["fill", "error"] = field(
-        default_factory=lambda: "fill" if settings.get("array.read_missing_chunks") else "error"
-    )
-    allow_pickle: bool = False
-    concurrency: int | None = field(default_factory=lambda: settings.get("concurrency"))
-
-    @classmethod
-    def of(cls, config: ArrayConfig | Mapping[str, Any] | None = None, **more: Any) -> ArrayConfig:
-        """Return the configuration that a mapping and keywords (None: not said) ask for.
-
-        Raises TypeError for a name that is none.
-        """
-        if isinstance(config, ArrayConfig):
-            base = config
-            changes: dict[str, Any] = {}
-        else:
-            base = cls()
-            changes = dict(config or {})
-        changes.update({name: value for name, value in more.items() if value is not None})
-        if "read_missing_chunks" in changes:  # zarr-python's name
-            changes["missing"] = "fill" if changes.pop("read_missing_chunks") else "error"
-        result = replace(base, **changes)
-        if result.missing not in {"fill", "error"}:
-            raise ValueError(f"missing={result.missing!r}: expected 'fill' or 'error'")
-        if result.order not in {"C", "F"}:
-            raise ValueError(f"order={result.order!r}: expected 'C' or 'F'")
-        return result
-
-    @property
-    def policy(self) -> ChunkPolicy:
-        """The part that concerns chunks."""
-        return ChunkPolicy(self.write_empty_chunks, self.missing, self.allow_pickle)
+from omnizarr.views import AnyArray, AsType, Fields, Indexer, as_buffer, fields_dtype, points, select_fields
 
 
 class AppendedShape(tuple[int, ...]):  # noqa: SLOT001 - see `region`
@@ -298,7 +240,7 @@ class Array:
     @property
     def chunks(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
         """Shape of a chunk (with shards: of an inner chunk); per dimension all lengths, if chunks differ."""
-        inner = _inner_chunk_shape(self._metadata.codecs)
+        inner = layout.inner_chunk_shape(self._metadata.codecs)
         if inner is not None:
             return inner
         chunk_shape = self._grid.chunk_shape
@@ -307,7 +249,7 @@ class Array:
     @property
     def shards(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...] | None:
         """Shape of a shard; None if chunks are stored one by one."""
-        if _inner_chunk_shape(self._metadata.codecs) is None:
+        if layout.inner_chunk_shape(self._metadata.codecs) is None:
             return None
         chunk_shape = self._grid.chunk_shape
         return self.write_chunk_sizes if chunk_shape is None else chunk_shape
@@ -315,18 +257,18 @@ class Array:
     @property
     def write_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
         """Lengths of what is stored under one key (chunks, or shards), per dimension, cut at the array's edge."""
-        return tuple(_sizes(axis, None) for axis in self._grid.axes)
+        return tuple(layout.sizes(axis, None) for axis in self._grid.axes)
 
     @property
     def read_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
         """Lengths of what can be read by itself (chunks, or inner chunks), per dimension, cut at the array's edge."""
-        inner = _inner_chunk_shape(self._metadata.codecs) or (None,) * self.ndim
-        return tuple(_sizes(axis, length) for axis, length in zip(self._grid.axes, inner, strict=True))
+        inner = layout.inner_chunk_shape(self._metadata.codecs) or (None,) * self.ndim
+        return tuple(layout.sizes(axis, length) for axis, length in zip(self._grid.axes, inner, strict=True))
 
     @property
     def cdata_shape(self) -> tuple[int, ...]:
         """Number of chunks (inner chunks, with shards) along each dimension."""
-        inner = _inner_chunk_shape(self._metadata.codecs)
+        inner = layout.inner_chunk_shape(self._metadata.codecs)
         if inner is None:
             return self._grid.grid_shape
         return tuple(-(-length // chunk) for length, chunk in zip(self.shape, inner, strict=True))
@@ -339,7 +281,7 @@ class Array:
     @property
     def nchunks_initialized(self) -> int:
         """Number of chunks that are stored; with shards, a stored shard counts as all its chunks."""
-        inner = _inner_chunk_shape(self._metadata.codecs)
+        inner = layout.inner_chunk_shape(self._metadata.codecs)
         grid = self._grid
         count = 0
         for coords in cards.stored_coords(self._where, self._metadata):
@@ -354,18 +296,18 @@ class Array:
     @property
     def filters(self) -> tuple[CodecValue, ...]:
         """Array to array codecs."""
-        return tuple(map(values.value_of, _split(self._metadata.codecs)[0]))
+        return tuple(map(values.value_of, layout.split(self._metadata.codecs)[0]))
 
     @property
     def serializer(self) -> CodecValue | None:
         """The array to bytes codec (with shards: that of the inner chunks); None if nobody knows which it is."""
-        serializer = _split(self._metadata.codecs)[1]
+        serializer = layout.split(self._metadata.codecs)[1]
         return None if serializer is None else values.value_of(serializer)
 
     @property
     def compressors(self) -> tuple[CodecValue, ...]:
         """Bytes to bytes codecs."""
-        return tuple(map(values.value_of, _split(self._metadata.codecs)[2]))
+        return tuple(map(values.value_of, layout.split(self._metadata.codecs)[2]))
 
     @property
     def compressor(self) -> CodecValue | None:
@@ -429,7 +371,7 @@ class Array:
         binding, grid, dtype, _, order = self._bound or self._bind()
         plan = self._plan(planner, selection, grid)
         if fields is None and out is not None and out.dtype == dtype and out.shape == plan.shape:
-            view = _as_buffer(out, plan)
+            view = as_buffer(out, plan)
             if view is not None:
                 engine.read(binding, plan, view, self._config.concurrency)
                 return out
@@ -437,7 +379,7 @@ class Array:
         engine.read(binding, plan, buffer, self._config.concurrency)
         result = buffer.reshape(plan.shape)
         if fields is not None:
-            result = _select_fields(result, fields)
+            result = select_fields(result, fields)
         if out is None:
             return result if plan.shape else result[()]
         if out.shape != plan.shape:
@@ -500,7 +442,7 @@ class Array:
     @property
     def vindex(self) -> Indexer:
         """Selections of single elements: ``array.vindex[[0, 2], [1, 1]]``, or by a mask, to get and to set."""
-        return Indexer(self, _points)
+        return Indexer(self, points)
 
     @property
     def blocks(self) -> Indexer:
@@ -567,7 +509,7 @@ class Array:
 
     def _set_fields(self, binding: Binding, plan: Plan, value: Any, fields: Fields) -> None:
         """Change some fields of elements: read them, change them, write them, no other doing so in between."""
-        dtype = _fields_dtype(binding.spec.dtype, fields)
+        dtype = fields_dtype(binding.spec.dtype, fields)
         # A field that is an array itself adds dimensions.
         converted = converted_value(value, dtype.base, plan.shape + dtype.shape, binding)
         with self._where.lock():
@@ -704,166 +646,3 @@ class Array:
 
     def __dask_tokenize__(self) -> object:
         return "omnizarr.Array", cards.identity(self.store), self.path, repr(self._metadata)
-
-
-class Indexer:
-    """A way of selecting, with brackets: ``array.oindex[...]``."""
-
-    __slots__ = ("_array", "_planner")
-
-    def __init__(self, array: Array, planner: Callable[[Any, Grid], Plan]) -> None:
-        self._array = array
-        self._planner = planner
-
-    def __getitem__(self, selection: Any) -> Any:
-        fields, selection = indexing.pop_fields(selection)
-        return self._array._get(self._planner, selection, None, fields)  # noqa: SLF001 - a part of Array
-
-    def __setitem__(self, selection: Any, value: ArrayLike) -> None:
-        fields, selection = indexing.pop_fields(selection)
-        self._array._set(self._planner, selection, value, fields)  # noqa: SLF001 - a part of Array
-
-
-class AsType:
-    """An array that is read as another data type."""
-
-    def __init__(self, array: Array, dtype: np.dtype[Any]) -> None:
-        self._array = array
-        self.dtype = dtype
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Elements along each dimension."""
-        return self._array.shape
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return self._array.ndim
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self._array.size
-
-    def __len__(self) -> int:
-        return len(self._array)
-
-    def __getitem__(self, selection: Any) -> Any:
-        """Return the selected elements, converted."""
-        result = np.asarray(self._array[selection]).astype(self.dtype)
-        return result if result.ndim else result[()]
-
-    def __iter__(self) -> Iterator[Any]:
-        return (np.asarray(item).astype(self.dtype) for item in self._array)
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
-        return self._array.__array__(self.dtype, copy).astype(dtype or self.dtype, copy=False)
-
-    def __repr__(self) -> str:
-        return f"<{self._array!r} as {self.dtype}>"
-
-
-# -- selections ------------------------------------------------------------------
-
-
-def _as_buffer(out: AnyArray, plan: Plan) -> AnyArray | None:
-    """Return `out` in the shape of the plan's buffer, if no copy is needed for that."""
-    if plan.shape == plan.buffer_shape:
-        return out
-    view = out.reshape(plan.buffer_shape)
-    return view if np.shares_memory(view, out) else None
-
-
-def _select_fields(elements: AnyArray, fields: Fields) -> AnyArray:
-    """Return some fields of elements, without the room that the others took."""
-    dtype = _fields_dtype(elements.dtype, fields)
-    if isinstance(fields, str):
-        return elements[fields].copy()
-    selected = np.empty(elements.shape, dtype)
-    for name in fields or ():
-        selected[name] = elements[name]
-    return selected
-
-
-def _fields_dtype(dtype: np.dtype[Any], fields: Fields) -> np.dtype[Any]:
-    """Return the data type of some fields. Raises SelectionError if there are none such."""
-    wanted = [fields] if isinstance(fields, str) else list(fields or ())
-    for name in wanted:
-        if name not in (dtype.names or ()):
-            raise SelectionError(
-                "there is no such field",
-                found=repr(name),
-                expected=f"one of {', '.join(dtype.names)}" if dtype.names else "no field: the type has none",
-            )
-    if isinstance(fields, str):
-        return dtype[fields]
-    return np.dtype([(name, dtype[name]) for name in wanted])
-
-
-def _points(selection: Any, grid: Grid) -> Plan:
-    """Plan what stands between the brackets of ``array.vindex[...]``: coordinates, or a mask."""
-    items = selection if isinstance(selection, tuple) else (selection,)
-    if len(items) == 1:
-        only = np.asarray(items[0])
-        if only.dtype == np.bool_ and only.ndim == len(grid.shape):
-            return indexing.mask(only, grid)
-    return indexing.coordinate(selection, grid)
-
-
-# -- codecs ------------------------------------------------------------------------
-
-
-def _sharding(codecs: tuple[Named, ...]) -> tuple[int, Named] | None:
-    for position, codec in enumerate(codecs):
-        if codec.name == "sharding_indexed":
-            return position, codec
-        if codec.name != "transpose":
-            return None
-    return None
-
-
-def _inner_chunk_shape(codecs: tuple[Named, ...]) -> tuple[int, ...] | None:
-    """Return the shape of inner chunks as the array's axes go; None without shards."""
-    found = _sharding(codecs)
-    if found is None:
-        return None
-    position, codec = found
-    lengths: Any = codec.configuration.get("chunk_shape")
-    if not isinstance(lengths, (list, tuple)):
-        return None
-    for transpose in reversed(codecs[:position]):
-        order: Any = transpose.configuration.get("order", ())
-        # Encoded axis i is decoded axis order[i].
-        lengths = [lengths[list(order).index(axis)] for axis in range(len(lengths))]
-    return tuple(lengths)
-
-
-def _split(codecs: tuple[Named, ...]) -> tuple[tuple[Named, ...], Named | None, tuple[Named, ...]]:
-    """Return the three kinds of codecs; of a shard, those of its inner chunks."""
-    if len(codecs) == 1 and codecs[0].name == "sharding_indexed":
-        inner: Any = codecs[0].configuration.get("codecs")
-        if isinstance(inner, (list, tuple)):
-            codecs = tuple(values.named(codec) for codec in inner)
-    at = next((i for i, codec in enumerate(codecs) if _kind(codec) == "array to bytes"), None)
-    if at is None:
-        return codecs, None, ()
-    return codecs[:at], codecs[at], codecs[at + 1 :]
-
-
-def _kind(codec: Named) -> str:
-    try:
-        return registry.find(codec.name).kind
-    except (UnknownCodecError, ImportError):
-        return "unknown"
-
-
-def _sizes(axis: grids.Axis, inner: int | None) -> tuple[int, ...]:
-    """Return the lengths of chunks along one dimension, each divided into inner chunks, cut at the array's edge."""
-    sizes = []
-    for number in range(axis.count):
-        start, size = axis.chunk(number)
-        visible = min(size, axis.length - start)
-        step = inner or size
-        sizes += [min(step, visible - at) for at in range(0, visible, step)]
-    return tuple(sizes)

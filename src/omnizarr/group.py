@@ -10,8 +10,9 @@ from typing import Any, Self, TypeVar, Unpack, overload
 import numpy as np
 
 from omnizarr import cards, consolidated, hierarchy, nodes
-from omnizarr.array import Array, ArrayConfig
+from omnizarr.array import Array
 from omnizarr.attributes import Attributes, Attrs, to_json
+from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.errors import (
     ArrayNotFoundError,

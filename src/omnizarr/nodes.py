@@ -10,8 +10,9 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from omnizarr import creation, datatypes, engine, grids, hierarchy
-from omnizarr.array import Array, ArrayConfig
+from omnizarr.array import Array
 from omnizarr.attributes import to_json
+from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.creation import DEFAULT, Coding
 from omnizarr.dialects.contract import Dialect

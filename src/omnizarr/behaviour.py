@@ -1,0 +1,64 @@
+"""How an array behaves while it is open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from omnizarr.codecs.contract import ChunkPolicy
+from omnizarr.settings import config as settings
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayConfig:
+    """How an array behaves while it is open; nothing of this is stored.
+
+    Parameters
+    ----------
+    order : {"C", "F"}
+        Memory layout of results.
+    write_empty_chunks : bool
+        Store chunks that hold nothing but the fill value.
+    missing : {"fill", "error"}
+        What reading a chunk that is not stored means.
+    allow_pickle : bool
+        Let pickled objects be read, which can run any code.
+    concurrency : int, optional
+        Chunks in flight at a time; None: what suits the machine.
+    """
+
+    order: Literal["C", "F"] = field(default_factory=lambda: settings.get("array.order"))
+    write_empty_chunks: bool = field(default_factory=lambda: settings.get("array.write_empty_chunks"))
+    missing: Literal["fill", "error"] = field(
+        default_factory=lambda: "fill" if settings.get("array.read_missing_chunks") else "error"
+    )
+    allow_pickle: bool = False
+    concurrency: int | None = field(default_factory=lambda: settings.get("concurrency"))
+
+    @classmethod
+    def of(cls, config: ArrayConfig | Mapping[str, Any] | None = None, **more: Any) -> ArrayConfig:
+        """Return the configuration that a mapping and keywords (None: not said) ask for.
+
+        Raises TypeError for a name that is none.
+        """
+        if isinstance(config, ArrayConfig):
+            base = config
+            changes: dict[str, Any] = {}
+        else:
+            base = cls()
+            changes = dict(config or {})
+        changes.update({name: value for name, value in more.items() if value is not None})
+        if "read_missing_chunks" in changes:  # zarr-python's name
+            changes["missing"] = "fill" if changes.pop("read_missing_chunks") else "error"
+        result = replace(base, **changes)
+        if result.missing not in {"fill", "error"}:
+            raise ValueError(f"missing={result.missing!r}: expected 'fill' or 'error'")
+        if result.order not in {"C", "F"}:
+            raise ValueError(f"order={result.order!r}: expected 'C' or 'F'")
+        return result
+
+    @property
+    def policy(self) -> ChunkPolicy:
+        """The part that concerns chunks."""
+        return ChunkPolicy(self.write_empty_chunks, self.missing, self.allow_pickle)
