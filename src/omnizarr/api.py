@@ -21,7 +21,7 @@ import platform
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -746,9 +746,10 @@ def tree(grp: Group, expand: bool | None = None, level: int | None = None) -> Tr
 def print_debug_info() -> None:
     """Print the versions that a report of a bug should name."""
     print(f"platform: {platform.platform()}")  # noqa: T201 - what it is for
+    metadata = import_module("importlib.metadata")  # 10 ms, and hardly ever needed
     print(f"python: {sys.version.split()[0]}")  # noqa: T201
     for package in ("omnizarr", "numpy", "numcodecs", "google-crc32c", "zfpy", "pcodec", "ml_dtypes", "zarr"):
         try:
-            print(f"{package}: {version(package)}")  # noqa: T201
-        except PackageNotFoundError:
+            print(f"{package}: {metadata.version(package)}")  # noqa: T201
+        except metadata.PackageNotFoundError:
             print(f"{package}: not installed")  # noqa: T201

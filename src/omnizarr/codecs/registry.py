@@ -13,10 +13,12 @@ import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from omnizarr.errors import MissingDependencyError, UnknownCodecError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
 
 Kind: TypeAlias = Literal["array to array", "array to bytes", "bytes to bytes", "array or bytes"]
 """What a codec takes and gives; "array or bytes" where that is known only once it is bound."""
@@ -170,6 +172,12 @@ def known_names() -> list[str]:
     """Return the names of all codecs that `find` would find (numcodecs ids of other packages aside), sorted."""
     offered = {point.name for group in (ENTRY_POINTS, "zarr.codecs") for point in entry_points(group=group)}
     return sorted({*_TABLE, *_found, *offered})
+
+
+def entry_points(**query: str) -> EntryPoints:
+    """Return what installed packages offer. (The import takes 10 ms, and most processes never need it.)"""
+    found: EntryPoints = import_module("importlib.metadata").entry_points(**query)
+    return found
 
 
 def _from_table(name: str) -> Entry | None:

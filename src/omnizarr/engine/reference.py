@@ -94,9 +94,7 @@ def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> Non
         if size is None:
             chain.fill_missing(view)
         elif size != view.nbytes:
-            raise ChunkSizeError(
-                "the chunk has the wrong size", found=f"{size} bytes", expected=f"{view.nbytes} bytes"
-            )
+            raise ChunkSizeError("the chunk has the wrong size", found=f"{size} bytes", expected=f"{view.nbytes} bytes")
         return
     data = binding.store.get(key)
     if data is None:
@@ -105,9 +103,7 @@ def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> Non
         chain.decode_into(data, view)
 
 
-def _read_part(
-    binding: Binding, chain: Chain, key: str, chunk_selection: tuple[Any, ...], view: AnyArray
-) -> bool:
+def _read_part(binding: Binding, chain: Chain, key: str, chunk_selection: tuple[Any, ...], view: AnyArray) -> bool:
     """Decode what the selection needs of a chunk; return False if the chunk is missing."""
     if chain.reads_part:
         return chain.read(partial(_fetch, binding, key), chunk_selection, view)
@@ -135,7 +131,8 @@ def _read_scattered(
 
 def _shape_of(out: AnyArray, selection: tuple[Any, ...]) -> tuple[int, ...]:
     """Return the shape of ``out[selection]`` without copying its elements."""
-    return np.broadcast_to(np.empty((), dtype=np.bool_), out.shape)[selection].shape
+    stand_in: AnyArray = np.broadcast_to(np.empty((), dtype=np.bool_), out.shape)[selection]
+    return stand_in.shape
 
 
 def _fetch(binding: Binding, key: str, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
