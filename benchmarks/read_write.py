@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-
 import omnizarr
 from benchmarks import peers
 

@@ -15,7 +15,7 @@ from typing import Final, Literal, NoReturn, TypeAlias
 
 from omnizarr.errors import MetadataError
 
-JSON: TypeAlias = "None | bool | int | float | str | Sequence[JSON] | Mapping[str, JSON]"
+JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 
 
 class _Undefined(Enum):
@@ -80,7 +80,7 @@ Report: TypeAlias = Callable[[Problem], None]
 
 
 def strict(problem: Problem) -> NoReturn:
-    """Raise the problem: the attitude of `open`. (`check` passes ``list.append`` and gets them all.)"""
+    """Raise the problem: the attitude of `open`, where `check` passes ``list.append`` and gets them all."""
     raise problem.error()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,9 @@ def regions(seed: int, writers: int) -> list[list[Region]]:
     rng = np.random.default_rng(seed)
     row_cuts = [0, *sorted(rng.choice(np.arange(1, SHAPE[0]), 11, replace=False).tolist()), SHAPE[0]]
     rectangles = []
-    for top, bottom in zip(row_cuts, row_cuts[1:], strict=False):
+    for top, bottom in pairwise(row_cuts):
         column_cuts = [0, *sorted(rng.choice(np.arange(1, SHAPE[1]), 5, replace=False).tolist()), SHAPE[1]]
-        rectangles += [
-            (slice(top, bottom), slice(left, right))
-            for left, right in zip(column_cuts, column_cuts[1:], strict=False)
-        ]
+        rectangles += [(slice(top, bottom), slice(left, right)) for left, right in pairwise(column_cuts)]
     rng.shuffle(rectangles)
     return [rectangles[writer::writers] for writer in range(writers)]
 

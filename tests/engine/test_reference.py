@@ -28,8 +28,8 @@ def metadata(shape=(6, 6), chunks=(3, 4), codecs=(BYTES,), fill_value=0):
     )
 
 
-def bind(store, policy=ChunkPolicy(), **changes):
-    return engine.bind(metadata(**changes), store, "a/", policy, "a")
+def bind(store, policy=None, **changes):
+    return engine.bind(metadata(**changes), store, "a/", policy or ChunkPolicy(), "a")
 
 
 def write(binding, selection, value):

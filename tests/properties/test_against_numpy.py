@@ -1,7 +1,7 @@
 """Laws: an omnizarr array behaves as the NumPy array of the same values does.
 
-Together these run well over 2,000 examples of selections and of sequences of changes, over random shapes, chunks, shards,
-data types, both formats and both memory orders. NumPy computes what is expected.
+Together these run well over 2,000 examples of selections and of sequences of changes, over random shapes, chunks,
+shards, data types, both formats and both memory orders. NumPy computes what is expected.
 """
 
 from __future__ import annotations
@@ -16,7 +16,21 @@ import omnizarr
 from omnizarr.stores.faults import FaultyStore
 from omnizarr.stores.memory import MemoryStore
 
-DTYPES = ["bool", "int8", "uint16", ">i4", "int64", "uint64", "float16", "float32", ">f8", "complex64", "M8[s]", "S3", "U2"]
+DTYPES = [
+    "bool",
+    "int8",
+    "uint16",
+    ">i4",
+    "int64",
+    "uint64",
+    "float16",
+    "float32",
+    ">f8",
+    "complex64",
+    "M8[s]",
+    "S3",
+    "U2",
+]
 EXAMPLES = 400
 
 

@@ -175,7 +175,7 @@ def known_names() -> list[str]:
 
 
 def entry_points(**query: str) -> EntryPoints:
-    """Return what installed packages offer. (The import takes 10 ms, and most processes never need it.)"""
+    """Return what installed packages offer; importing this takes 10 ms, and most processes never need it."""
     found: EntryPoints = import_module("importlib.metadata").entry_points(**query)
     return found
 

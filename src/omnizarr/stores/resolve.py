@@ -90,7 +90,7 @@ def _in_mode(store: Store, mode: str) -> Store:
 
 
 def _file_of(path: str) -> str:
-    """Return the file that the path of a URL means. (`urllib.request` knows too, but takes 20 ms to import.)"""
+    """Return the file that the path of a URL means, as `urllib.request` would (but that takes 20 ms to import)."""
     path = unquote(path)
     # file:///C:/data: the drive is no directory of the root
     return path[1:] if os.name == "nt" and re.match(r"/[A-Za-z]:", path) else path
