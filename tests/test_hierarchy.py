@@ -138,6 +138,21 @@ class TestCreate:
         assert hierarchy.find(StorePath(LocalStore(tmp_path), "a/b")).attributes == {"number": winners[0]}
 
     @both
+    def test_array_and_what_would_lie_below_it_are_not_both_created(self, dialect, tmp_path):
+        def attempt(number):
+            place = StorePath(LocalStore(tmp_path), "a" if number % 2 else f"a/b{number}")
+            try:
+                hierarchy.create(place, array(dialect))
+            except errors.NodeExistsError:
+                return None
+            return place.path
+
+        with ThreadPoolExecutor(8) as pool:
+            made = {path for path in pool.map(attempt, range(16)) if path is not None}
+        assert ("a" in made) != any(path.startswith("a/") for path in made)
+        hierarchy.open_node(StorePath(LocalStore(tmp_path), "a"))
+
+    @both
     def test_requiring_a_group_never_fails_in_a_race(self, dialect, tmp_path):
         def require(_):
             return hierarchy.require(StorePath(LocalStore(tmp_path), "a/b"), group(dialect))
@@ -207,6 +222,11 @@ class TestFind:
                 hierarchy.open_array(at(path, store))
         with pytest.raises(errors.NodeNotFoundError):
             hierarchy.open_node(at("a/x", store))
+
+    def test_directory_of_other_things_is_not_searched_to_the_bottom(self):
+        store = MemoryStore({f"{n}/{m}/file": b"" for n in range(60) for m in range(60)})
+        with pytest.raises(errors.NodeNotFoundError):
+            hierarchy.open_node(at("", store))
 
     def test_chunks_make_no_group(self):
         store = MemoryStore()

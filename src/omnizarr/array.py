@@ -59,6 +59,16 @@ class _Bound(NamedTuple):
     order: Literal["C", "F"]
 
 
+class _State:
+    """The metadata that an array knows, and what was made of it; replaced as a whole when the metadata changes."""
+
+    __slots__ = ("bound", "metadata")
+
+    def __init__(self, metadata: ArrayMetadata, bound: _Bound | None = None) -> None:
+        self.metadata = metadata
+        self.bound = bound
+
+
 class Array:
     """An array in a store, read and written by selections.
 
@@ -81,7 +91,7 @@ class Array:
     <Array / (3, 4) int64 memory>
     """
 
-    __slots__ = ("_bound", "_config", "_metadata", "_snapshot", "_where")
+    __slots__ = ("_config", "_snapshot", "_state", "_where")
 
     def __init__(
         self,
@@ -91,10 +101,9 @@ class Array:
         snapshot: Snapshot | None = None,
     ) -> None:
         self._where = store_path
-        self._metadata = metadata
+        self._state = _State(metadata)
         self._config = config or ArrayConfig()
         self._snapshot = snapshot
-        self._bound: _Bound | None = None
 
     @classmethod
     def open(cls, store: Any, *, config: ArrayConfig | Mapping[str, Any] | None = None) -> Array:
@@ -116,6 +125,10 @@ class Array:
         raise MetadataError("the document describes no array", found=dict(data))
 
     # -- what it is ---------------------------------------------------------------
+
+    @property
+    def _metadata(self) -> ArrayMetadata:
+        return self._state.metadata
 
     @property
     def store_path(self) -> StorePath:
@@ -193,8 +206,8 @@ class Array:
     @property
     def dtype(self) -> np.dtype[Any]:
         """NumPy data type of the elements in memory. Raises UnknownDataTypeError."""
-        if self._bound is not None:
-            return self._bound.dtype
+        if self._state.bound is not None:
+            return self._state.bound.dtype
         try:
             return datatypes.bind(self._metadata.data_type, self._metadata.byte_order).dtype
         except OmnizarrError as error:
@@ -233,8 +246,9 @@ class Array:
 
     @property
     def _grid(self) -> Grid:
-        if self._bound is not None:
-            return self._bound.grid
+        bound = self._state.bound
+        if bound is not None:
+            return bound.grid
         return grids.bind(self._metadata.chunk_grid, self._metadata.shape)
 
     @property
@@ -328,11 +342,12 @@ class Array:
 
     def _bind(self) -> _Bound:
         """Look up, once, all that moving chunks needs."""
-        metadata = self._metadata
+        state = self._state
+        metadata = state.metadata
         prefix = hierarchy.dialect_named(metadata.dialect).chunk_prefix(self._where.path)
         binding = engine.bind(metadata, self._where.store, prefix, self._config.policy, self._where.path)
         dtype = binding.spec.dtype
-        self._bound = bound = _Bound(binding, binding.grid, dtype, dtype.names is not None, self.order)
+        state.bound = bound = _Bound(binding, binding.grid, dtype, dtype.names is not None, self.order)
         return bound
 
     def __getitem__(self, selection: Any) -> Any:
@@ -352,7 +367,7 @@ class Array:
             If a chunk is missing and the array was opened with ``missing="error"``.
         """
         # This way is short on purpose: for a small read, each function entered can be felt.
-        binding, grid, dtype, has_fields, order = self._bound or self._bind()
+        binding, grid, dtype, has_fields, order = self._state.bound or self._bind()
         if has_fields:
             fields, selection = indexing.pop_fields(selection)
             if fields is not None:
@@ -368,7 +383,7 @@ class Array:
         return out if plan.shape else out[()]
 
     def _get(self, planner: Callable[[Any, Grid], Plan], selection: Any, out: AnyArray | None, fields: Fields) -> Any:
-        binding, grid, dtype, _, order = self._bound or self._bind()
+        binding, grid, dtype, _, order = self._state.bound or self._bind()
         plan = self._plan(planner, selection, grid)
         if fields is None and out is not None and out.dtype == dtype and out.shape == plan.shape:
             view = as_buffer(out, plan)
@@ -493,14 +508,14 @@ class Array:
             If `value` cannot be converted to the array's data type.
         """
         fields: Fields = None
-        if (self._bound or self._bind()).has_fields:
+        if (self._state.bound or self._bind()).has_fields:
             fields, selection = indexing.pop_fields(selection)
         self._set(indexing.plan, selection, value, fields)
 
     def _set(self, planner: Callable[[Any, Grid], Plan], selection: Any, value: Any, fields: Fields) -> None:
         if self.read_only:
             raise ReadOnlyError("the array is read-only", store=str(self.store), path=self.path)
-        binding, grid, *_ = self._bound or self._bind()
+        binding, grid, *_ = self._state.bound or self._bind()
         plan = self._plan(planner, selection, grid)
         if fields is not None:
             self._set_fields(binding, plan, value, fields)
@@ -618,10 +633,9 @@ class Array:
 
     def _adopt(self, metadata: ArrayMetadata, *, is_ours: bool = True) -> None:
         """Take over what the documents say now."""
-        same = replace(metadata, attributes={}) == replace(self._metadata, attributes={})
-        self._metadata = metadata
-        if not same:
-            self._bound = None
+        state = self._state
+        same = replace(metadata, attributes={}) == replace(state.metadata, attributes={})
+        self._state = _State(metadata, state.bound if same else None)
         if is_ours and self._snapshot is not None:
             self._snapshot.refresh([self._where.path])
 

@@ -10,6 +10,7 @@ Spec: Zarr v3 core, "Storage", "Operations"; Zarr v2, "Storage".
 from __future__ import annotations
 
 import difflib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ from omnizarr.stores.base import Store
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 Documents = Mapping[str, JSON]
+
+_MAX_SEARCHED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,15 +227,23 @@ def open_group(where: StorePath, zarr_format: int | str | None = None) -> GroupM
 
 
 def _implicit(where: StorePath, zarr_format: int | str | None) -> GroupMetadata | None:
-    """Return the group that is only implied by nodes below, or None. Spec: Zarr v3, "Discover all nodes"."""
+    """Return the group that is only implied by nodes below, or None. Spec: Zarr v3, "Discover all nodes".
+
+    Looks level by level, and gives up after many directories: who opens a directory that has nothing to do with Zarr
+    does not want it searched to the bottom.
+    """
     names = {name: dialect for dialect in dialects_for(zarr_format) for name in dialect.documents("")}
-    for key in where.store.list_prefix(where.prefix):
-        parent, _, name = key.rpartition("/")
-        if name in names and parent != where.path:
-            dialect = names[name]
-            below = StorePath(where.store, parent)
-            if _is_node(load_or_error(below, dialect)):
+    pending = deque(where.store.list_dir(where.prefix).prefixes)
+    for _ in range(_MAX_SEARCHED):
+        if not pending:
+            break
+        prefix = pending.popleft()
+        listing = where.store.list_dir(prefix)
+        for key in listing.keys:
+            dialect = names.get(key[len(prefix) :])
+            if dialect is not None and load_or_error(StorePath(where.store, prefix[:-1]), dialect) is not None:
                 return GroupMetadata(dialect=dialect.name, implicit=True)
+        pending.extend(listing.prefixes)
     return None
 
 
@@ -242,10 +253,6 @@ def load_or_error(where: StorePath, dialect: Dialect) -> Metadata | OmnizarrErro
         return load(where, dialect, read_documents(where, dialect))
     except OmnizarrError as error:
         return error
-
-
-def _is_node(found: Metadata | OmnizarrError | None) -> bool:
-    return found is not None
 
 
 def not_found(where: StorePath, kind: type[NodeNotFoundError]) -> NodeNotFoundError:
@@ -489,6 +496,11 @@ def _create_ancestors(where: StorePath, dialect: Dialect) -> None:
     """Give every place above a group's document, where there is no node; refuse an array among them."""
     for place in where.ancestors():
         existing = _find_or_error(place)
+        if existing is None:
+            with place.lock():
+                existing = _find_or_error(place)  # another creator may have been faster
+                if existing is None:
+                    _write(place, dialect, GroupMetadata(dialect=dialect.name), {})
         if isinstance(existing, ArrayMetadata):
             raise ContainsArrayError(
                 "an array is in the way: nodes cannot lie below it",
@@ -497,11 +509,6 @@ def _create_ancestors(where: StorePath, dialect: Dialect) -> None:
                 found=f"an array at {'/' + place.path!r}",
                 expected="a group",
             )
-        if existing is None:
-            group = GroupMetadata(dialect=dialect.name)
-            for name, document in dialect.dump(group).items():
-                # Another creator may have been faster; both would have written the same.
-                place.store.set_if_absent(dialect.documents(place.path)[name], documents.render(document))
 
 
 def _find_or_error(where: StorePath) -> Metadata | OmnizarrError | None:
