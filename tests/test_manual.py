@@ -1,14 +1,19 @@
-"""The examples in README, CONTRIBUTING and the manual run."""
+"""The examples in README, CONTRIBUTING and the manual run, those of the command line too."""
 
 import doctest
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)])
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+BLOCKS = re.compile(r"^```(python|pycon|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def session(text: str) -> str:
@@ -18,18 +23,44 @@ def session(text: str) -> str:
         return "\n" * prose.count("\n")
 
     result, end = "", 0
-    for block in re.finditer(r"^```(?:python|pycon)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
-        result += blank(text[end : block.start(1)])
-        result += block[1] if ">>>" in block[1] else blank(block[1])
-        end = block.end(1)
+    for block in BLOCKS.finditer(text):
+        kind, body = block[1], block[2]
+        result += blank(text[end : block.start(2)])
+        if kind == "console":
+            result += as_python(body)
+        else:
+            result += body if ">>>" in body else blank(body)
+        end = block.end(2)
     return result
+
+
+def as_python(console: str) -> str:
+    """Return examples of the command line as interactive ones: `$ omnizarr ...`, and what it prints."""
+    lines = []
+    for line in console.splitlines():
+        if line.startswith("$ "):
+            lines.append(f">>> shell({line[2:]!r})")
+        else:
+            lines.append(line or "<BLANKLINE>")
+    return "\n".join(lines) + "\n"
+
+
+def shell(line: str) -> None:
+    """Run a command and print what it says."""
+    program, *arguments = shlex.split(line)
+    assert program == "omnizarr", "only omnizarr is run"
+    command = [sys.executable, "-m", "omnizarr", *arguments]
+    environment = {**os.environ, "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
+    print((done.stdout + done.stderr).rstrip("\n"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_examples_of_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     name = page.relative_to(ROOT).as_posix()
-    test = doctest.DocTestParser().get_doctest(session(page.read_text(encoding="utf-8")), {}, name, str(page), 0)
+    names = {"shell": shell}
+    test = doctest.DocTestParser().get_doctest(session(page.read_text(encoding="utf-8")), names, name, str(page), 0)
     report: list[str] = []
     results = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append)
     assert not results.failed, "".join(report)
