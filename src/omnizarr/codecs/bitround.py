@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.codecs.numbers import native_of
 from omnizarr.errors import CodecError
 
 _MANTISSA: Final = {"float16": 10, "float32": 23, "float64": 52, "bfloat16": 7}
@@ -80,7 +81,7 @@ def _lengths(words: NDArray[Any]) -> NDArray[Any]:
 def bind(configuration: Configuration, decoded: ArraySpec) -> BitRound:
     """Return the codec of zarr-extensions."""
     keepbits = Fields(configuration, ("keepbits",), _SPEC).integer("keepbits", low=1)
-    dtype = decoded.dtype.newbyteorder("=")
+    dtype = native_of(decoded.dtype)
     if dtype.kind in "iumM":
         return BitRound(keepbits, dtype, None, decoded)
     part = np.dtype(_PARTS[dtype.name]) if dtype.name in _PARTS else dtype
@@ -92,7 +93,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> BitRound:
 def bind_numcodecs(configuration: Configuration, decoded: ArraySpec) -> BitRound:
     """Return the codec of numcodecs."""
     fields = Fields(configuration, ("keepbits",))
-    dtype = decoded.dtype.newbyteorder("=")
+    dtype = native_of(decoded.dtype)
     if dtype.kind != "f" or dtype.name not in _MANTISSA:
         raise _unfit(decoded, "float16, float32 or float64")
     mantissa = _MANTISSA[dtype.name]

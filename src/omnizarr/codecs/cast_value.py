@@ -297,7 +297,7 @@ def _difference(integers: NDArray[Any], near: NDArray[Any]) -> NDArray[Any]:
 
 def _next(values: NDArray[Any], direction: NDArray[Any], target: Floats) -> NDArray[Any]:
     """Return the neighbour of each number in the direction of a sign."""
-    if target.dtype.kind == "f":
+    if target.dtype.name in ("float16", "float32", "float64"):
         return np.asarray(np.nextafter(values, (direction * np.inf).astype(target.dtype)))
     table = _all_values(target.dtype)
     at = np.searchsorted(table, values.astype(np.float64))

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.numbers import native_of
 from omnizarr.codecs.streams import sized
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError
 
@@ -101,7 +102,9 @@ def _bytes(value: Any) -> Buffer:
 def _shaped(value: Any, spec: ArraySpec) -> AnyArray:
     """Return what a codec made as the array it should have made."""
     array = np.asarray(value) if isinstance(value, np.ndarray) else np.frombuffer(value, np.uint8)
-    if not array.dtype.hasobject and array.dtype != spec.dtype and array.nbytes == spec.nbytes:
+    # Bytes, or integers in place of floats, are looked at anew; another byte order is only another byte order.
+    is_raw = array.nbytes == spec.nbytes and native_of(array.dtype) != native_of(spec.dtype)
+    if is_raw and not array.dtype.hasobject:
         array = np.ascontiguousarray(array).reshape(-1).view(spec.dtype)
     if array.size != np.prod(spec.shape, dtype=np.int64):
         raise ChunkSizeError("the codec made another number of elements", found=array.size, expected=spec.shape)

@@ -45,16 +45,21 @@ class Floats:
     has_nan: bool
 
 
+def native_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a dtype in the machine's byte order; text of any length has none."""
+    return dtype if dtype.kind == "T" else dtype.newbyteorder("=")
+
+
 def numbers_of(data_type: DataType) -> Integers | Floats | None:
     """Return what a type of real numbers can hold; None if it is no such type."""
-    name, dtype = data_type.named.name, data_type.dtype.newbyteorder("=")
+    name, dtype = data_type.named.name, native_of(data_type.dtype)
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return Integers(dtype, int(info.min), int(info.max))
     if name in ("int2", "int4", "uint2", "uint4"):
         bits = int(name[-1])
         return Integers(dtype, *((0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)))
-    if dtype.kind == "f":
+    if dtype.name in ("float16", "float32", "float64"):  # ml_dtypes has a type of kind "f" as well
         highest = float(np.finfo(dtype).max)
         step = highest - float(np.nextafter(np.finfo(dtype).max, dtype.type(0)))
         return Floats(dtype, highest, highest + step if dtype.itemsize < 8 else np.inf, True, True)  # noqa: FBT003

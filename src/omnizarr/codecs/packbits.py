@@ -79,7 +79,9 @@ class PackBits:
             count, packed = (packed[0], packed[1:]) if self.padding == "first_byte" else (packed[-1], packed[:-1])
             if count != -self._bits % 8:
                 raise ChunkError("the number of padding bits is wrong", found=int(count), expected=-self._bits % 8)
-        fields = np.unpackbits(packed, count=self._bits, bitorder="little").reshape(self.components, -1)
+        fields = np.unpackbits(packed, count=self._bits, bitorder="little").reshape(
+            self.components, self.last - self.first + 1
+        )
         bits = np.zeros((self.components, 8 * self.width), np.uint8)
         bits[:, self.first : self.last + 1] = fields
         if self.is_signed:

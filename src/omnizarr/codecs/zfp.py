@@ -20,6 +20,7 @@ import zfpy
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.numbers import native_of
 from omnizarr.codecs.zfpy import TYPES, check_shape, compress, padded, padded_size
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 
@@ -95,7 +96,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Zfp:
     for name in configuration:
         if name != "mode" and name not in _PARAMETERS[mode]:
             raise fields.reject(name, f"the mode {mode!r} has no {name!r}", configuration[name], "no such field")
-    dtype = decoded.dtype.newbyteorder("=")
+    dtype = native_of(decoded.dtype)
     if dtype.name not in TYPES and dtype.name not in _PROMOTED:
         raise CodecError("zfp has no such elements", found=decoded.data_type.named.name,
                          expected=", ".join((*TYPES, *_PROMOTED)), spec=_SPEC)  # fmt: skip

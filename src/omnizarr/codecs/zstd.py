@@ -147,6 +147,8 @@ def _sized_frames(data: Buffer, spec: BytesSpec) -> list[tuple[Buffer, int]]:
 
 def _stating(data: Buffer, frame: Frame, size: int) -> bytes:
     """Return the frame with a header that states `size`: the library then decodes no more, and no less."""
+    if size == 0 and frame.most:
+        raise too_long(BytesSpec(0))
     if size > frame.most:
         raise ChunkError("the decoded bytes are too few", found=f"at most {frame.most} bytes", expected=f"{size} bytes")
     header = bytearray(data[frame.start : frame.header])
@@ -216,7 +218,7 @@ def _frame(data: Buffer, start: int) -> Frame:
         most += _LARGEST_BLOCK if kind == 2 else length
     position += 4 if descriptor & 4 else 0
     _check_inside(position, end)
-    if size is not None and size > most:
+    if size is not None and (size > most or (size == 0 and most)):
         raise ChunkError(
             "the frame cannot hold what it states", found=f"{size} bytes", expected=f"at most {most} bytes"
         )

@@ -1,0 +1,114 @@
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+
+import numcodecs
+import pytest
+from numcodecs.abc import Codec
+from numcodecs.registry import register_codec
+
+from omnizarr.codecs import registry
+from omnizarr.codecs.contract import BytesSpec
+from omnizarr.errors import CodecError, MissingDependencyError, UnknownCodecError
+
+
+@pytest.fixture
+def clean(monkeypatch):
+    monkeypatch.setattr(registry, "_found", {})
+
+
+@pytest.fixture
+def offered(monkeypatch, clean):
+    """Entry points that a test makes up, by group and name."""
+    points = {}
+
+    def entry_points(*, group, name=None):
+        return [p for (g, n), p in points.items() if g == group and name in (None, n)]
+
+    monkeypatch.setattr(registry, "entry_points", entry_points)
+    return points
+
+
+@pytest.mark.parametrize("name", sorted(registry._TABLE))
+def test_every_codec_of_the_table_is_there(name):
+    entry = registry.find(name)
+    assert callable(entry.bind)
+    assert entry.name == name
+    assert entry.kind == registry._TABLE[name][0]
+
+
+def test_every_codec_of_numcodecs_is_found():
+    ours = {"n5_wrapper", "zarr2"}
+    for codec_id in set(numcodecs.registry.codec_registry) - ours:
+        assert registry.find(f"numcodecs.{codec_id}")
+
+
+def test_importing_the_registry_imports_no_codec_and_no_numcodecs():
+    code = (
+        "import sys; import omnizarr.codecs.registry; "
+        "print([m for m in ('numcodecs', 'omnizarr.codecs.gzip', 'zarr', 'zfpy') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_unknown_name_is_answered_with_similar_ones():
+    with pytest.raises(UnknownCodecError) as caught:
+        registry.find("zsdt")
+    assert "did you mean 'zstd'" in caught.value.remedy
+    assert "omnizarr.codecs" in caught.value.remedy
+    assert "blosc" in caught.value.expected
+
+
+@pytest.mark.parametrize("name", ["", "numcodecs.", "numcodecs.nothing", "a" * 10_000, "zarr.codecs"])
+def test_names_of_nothing_are_unknown(name):
+    with pytest.raises(UnknownCodecError):
+        registry.find(name)
+
+
+def test_registered_codec_comes_first(clean):
+    registry.register("gzip", lambda configuration, decoded: (configuration, decoded))
+    assert registry.find("gzip")({"a": 1}, 2) == ({"a": 1}, 2)
+
+
+def test_codec_of_a_package_is_found_by_its_entry_point(offered):
+    offered["omnizarr.codecs", "theirs"] = EntryPoint("theirs", "omnizarr.codecs.gzip:bind", "omnizarr.codecs")
+    codec = registry.find("theirs")({"level": 1}, BytesSpec(3))
+    assert codec.decode(codec.encode(b"abc")) == b"abc"
+    assert "theirs" in registry.known_names()
+
+
+def test_codec_class_of_zarr_python_is_found_by_its_entry_point(offered):
+    offered["zarr.codecs", "theirs"] = EntryPoint("theirs", "zarr.codecs:GzipCodec", "zarr.codecs")
+    assert registry.find("theirs").kind == "bytes to bytes"
+
+
+def test_entry_point_that_is_no_codec_is_refused(offered):
+    offered["zarr.codecs", "theirs"] = EntryPoint("theirs", "math:pi", "zarr.codecs")
+    with pytest.raises(CodecError):
+        registry.find("theirs")
+
+
+def test_missing_package_is_named_with_its_extra(offered, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zfpy", None)
+    monkeypatch.delitem(sys.modules, "omnizarr.codecs.zfpy", raising=False)
+    with pytest.raises(MissingDependencyError) as caught:
+        registry.find("numcodecs.zfpy")
+    assert caught.value.remedy == "pip install 'omnizarr[zfp]'"
+    assert caught.value.codec == "numcodecs.zfpy"
+
+
+def test_codec_registered_with_numcodecs_is_found(clean, monkeypatch):
+    class Reversed(Codec):
+        codec_id = "test_reversed"
+
+        def encode(self, buf):
+            return bytes(buf)[::-1]
+
+        decode = encode
+
+    monkeypatch.setattr(numcodecs.registry, "codec_registry", dict(numcodecs.registry.codec_registry))
+    register_codec(Reversed)
+    codec = registry.find("numcodecs.test_reversed")({}, BytesSpec(3))
+    assert bytes(codec.encode(b"abc")) == b"cba"
+    assert bytes(codec.decode(b"cba")) == b"abc"
