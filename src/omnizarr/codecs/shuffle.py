@@ -20,6 +20,7 @@ from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
 from omnizarr.codecs.streams import check_size
 
 _LARGEST: Final = 2**31 - 1
+_FEW: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,13 @@ class Shuffle:
 
     def _transpose(self, data: NDArray[Any], out: NDArray[Any], rows: int, columns: int) -> None:
         whole = rows * columns
-        np.copyto(out[:whole].reshape(columns, rows), data[:whole].reshape(rows, columns).T)
+        source, target = data[:whole].reshape(rows, columns), out[:whole].reshape(columns, rows)
+        if rows <= _FEW:
+            # NumPy walks along the short axis otherwise, which takes three times as long.
+            for row in range(rows):
+                target[:, row] = source[row]
+        else:
+            np.copyto(target, source.T)
         out[whole:] = data[whole:]
 
 
