@@ -36,9 +36,16 @@ try:
     from zarr.storage import ZipStore as TheirZipStore
 except ImportError as _error:
     raise MissingDependencyError(
-        f"sharing stores with zarr-python needs zarr 3.1 or later, which cannot be imported ({_error})",
+        f"sharing stores with zarr-python needs the package 'zarr', which cannot be imported ({_error})",
         remedy="pip install 'omnizarr[zarr]'",
     ) from _error
+if "set_partial_values" in TheirStore.__abstractmethods__:  # what a store of theirs had to be able to do before 3.1.3
+    raise MissingDependencyError(
+        "sharing stores with zarr-python needs a later release of it",
+        found=zarr.__version__,
+        expected="3.1.3 or later",
+        remedy="pip install 'omnizarr[zarr]'",
+    )
 
 T = TypeVar("T")
 P = ParamSpec("P")
