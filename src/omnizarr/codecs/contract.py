@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,10 @@ class BytesSpec:
     """Bytes per element of the array encoded in it (for shuffling); 1 if unknown."""
     max_nbytes: int | None = None
     """A bound on the size where it is not exact; None if there is none."""
+
+
+VARIABLE_SIZE: Final = BytesSpec(None, max_nbytes=2**31)
+"""Elements of variable size. No document bounds them, so that a limit must: what compressors take at once."""
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped, unused-ignore]
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import VARIABLE_SIZE, AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.json2 import listed, unlisted
 from omnizarr.errors import ChunkError, CodecError
 
@@ -32,7 +32,7 @@ class MsgPack:
     @property
     def encoded(self) -> BytesSpec:
         """Bytes of any size."""
-        return BytesSpec(None)
+        return VARIABLE_SIZE
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the packed list."""

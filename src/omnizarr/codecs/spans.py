@@ -82,4 +82,3 @@ def _offsets(selection: Sequence[Any], shape: Sequence[int], stride: int) -> Any
 def size_of(spans: Sequence[tuple[int, int]]) -> int:
     """Return the number of bytes in spans that do not overlap."""
     return sum(stop - start for start, stop in spans)
-

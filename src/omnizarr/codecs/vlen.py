@@ -19,7 +19,7 @@ import numpy as np
 from numcodecs.vlen import VLenArray, VLenBytes, VLenUTF8
 
 from omnizarr.codecs.configuration import AnyDType, Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import VARIABLE_SIZE, AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.elements import row_of
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 
@@ -39,7 +39,7 @@ class Vlen:
     @property
     def encoded(self) -> BytesSpec:
         """Bytes of any size."""
-        return BytesSpec(None)
+        return VARIABLE_SIZE
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return count, sizes and items."""
