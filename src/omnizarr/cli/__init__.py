@@ -1,0 +1,36 @@
+"""The command line: ``omnizarr info | tree | ls | get``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+_NEEDED = ("click", "rich")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; ``omnizarr --help`` says what it does.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What was typed behind the program's name; by default ``sys.argv[1:]``.
+
+    Returns
+    -------
+    int
+        0: done. 1: the data is not there, or something is wrong with it. 2: the command makes no sense.
+        130: interrupted.
+    """
+    try:
+        # Only here: `pip install omnizarr` alone brings neither click nor rich.
+        run = importlib.import_module("omnizarr.cli.run")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _NEEDED:
+            raise
+        print(  # noqa: T201 - click would do it
+            f'omnizarr: the command line needs the package {error.name}: pip install "omnizarr[cli]"', file=sys.stderr
+        )
+        return 2
+    return int(run.run(arguments))

@@ -1,0 +1,246 @@
+"""Nodes in lines: `info` with all facts, `ls` in the brevity of h5ls, `tree` as a drawing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import click
+
+from omnizarr import cards
+from omnizarr.array import Array
+from omnizarr.cli.text import Branches, fit, one_line, shorten, to_json, visible
+from omnizarr.group import Group, UnreadableNode
+from omnizarr.model import Note
+from omnizarr.tools import words
+from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts
+
+_INDENT = "    "
+_WIDTH = 24  # h5ls's column for names
+_LONGEST_ATTRIBUTE = 100
+_MOST_STALE = 5
+
+
+# -- info ----------------------------------------------------------------------
+
+
+def array_card(title: str, facts: ArrayFacts) -> Iterator[str]:
+    """Yield the lines for one array."""
+    yield f"{_bold(title)}   {words.format_name(facts.dialect)} array"
+    for name, value in _rows(facts):
+        yield f"  {_dim(f'{name:<11}')} {value}"
+    yield from _attributes(facts.attributes)
+    yield from _notes(facts.notes)
+    if facts.problem is not None:
+        yield _problem(facts.problem, "  ")
+
+
+def _rows(facts: ArrayFacts) -> Iterator[tuple[str, str]]:
+    yield "data type", visible(facts.data_type)
+    yield "shape", fit(_shape(facts))
+    if facts.shards is not None:
+        yield "shards", fit(words.lengths(facts.shards))
+    yield "chunks", fit(_chunks(facts))
+    yield "codecs", visible(", then ".join(facts.codecs) or "none: uncompressed")
+    yield "fill value", visible(to_json(facts.fill_value)) if facts.has_fill_value else "undefined"
+    yield "stored", _presence(facts)
+    yield "size", _sizes(facts.bytes_stored, facts.bytes_logical)
+
+
+def array_block(facts: ArrayFacts) -> Iterator[str]:
+    """Yield the lines for an array among others."""
+    kind = f"{visible(facts.data_type)} {_shape_with_names(facts)}"
+    yield f"{_bold(visible('/' + facts.path))}  {kind}{_label(facts.attributes)}"
+    coding = ", then ".join(facts.codecs) or "uncompressed"
+    shards = "" if facts.shards is None else f"shards {words.lengths(facts.shards)} of "
+    sign = fit(" · ")
+    parts = [fit(f"{shards}chunks {_chunks(facts)}"), visible(coding)]
+    yield f"{_INDENT}{sign.join(parts)}"
+    yield f"{_INDENT}{_presence(facts)}{sign}{_sizes(facts.bytes_stored, facts.bytes_logical)}"
+    yield from (f"{_INDENT}{line.lstrip()}" for line in _notes(facts.notes))
+    if facts.problem is not None:
+        yield _problem(facts.problem, _INDENT)
+
+
+def group_lines(title: str, facts: GroupFacts) -> Iterator[str]:
+    """Yield the lines for the group that was asked for."""
+    kind = "group without a document of its own" if facts.is_implicit else "group"
+    yield f"{_bold(title)}   " + fit(f"{words.format_name(facts.dialect)} {kind} · {_consolidated(facts)}")
+    if facts.stale:
+        names = ", ".join(f"/{path}" for path in facts.stale[:_MOST_STALE])
+        more = f" and {len(facts.stale) - _MOST_STALE} more" if len(facts.stale) > _MOST_STALE else ""
+        yield _warn(f"  stale: consolidated metadata says otherwise than the documents of {visible(names)}{more}")
+    if facts.problem is not None:
+        yield _problem(facts.problem, "  ", "broken consolidated metadata")
+    yield from _attributes(facts.attributes)
+    yield from _notes(facts.notes)
+
+
+def unreadable_line(facts: UnreadableFacts) -> str:
+    """Return the line for a node that cannot be understood."""
+    return f"{_bold(visible('/' + facts.path))}  " + _problem(facts.problem, "", "unreadable")
+
+
+def block(facts: Facts) -> Iterable[str]:
+    """Return the lines for a node among others; none for a group in order, that the paths below it show."""
+    if isinstance(facts, ArrayFacts):
+        return array_block(facts)
+    if isinstance(facts, UnreadableFacts):
+        return (unreadable_line(facts),)
+    lines = list(_notes(facts.notes))
+    if facts.problem is not None:
+        lines.append(_problem(facts.problem, "  ", "broken consolidated metadata"))
+    return [_bold(visible("/" + facts.path)), *lines] if lines else ()
+
+
+def _consolidated(facts: GroupFacts) -> str:
+    return "not consolidated" if facts.consolidated == "none" else f"consolidated ({facts.consolidated})"
+
+
+def _shape(facts: ArrayFacts) -> str:
+    spoken = words.lengths(facts.shape)
+    if facts.dimension_names is None:
+        return spoken
+    names = ", ".join("-" if name is None else visible(name) for name in facts.dimension_names)
+    return f"{spoken}  ({names})"
+
+
+def _shape_with_names(facts: ArrayFacts) -> str:
+    names = facts.dimension_names or facts.attributes.get("_ARRAY_DIMENSIONS")
+    if not isinstance(names, (tuple, list)) or len(names) != len(facts.shape):
+        return _tuple(facts.shape)
+    pairs = zip(names, facts.shape, strict=True)
+    return f"({', '.join(str(n) if name is None else f'{visible(str(name))}={n}' for name, n in pairs)})"
+
+
+def _chunks(facts: ArrayFacts) -> str:
+    if facts.chunks is None:
+        return "of different shapes" if facts.expected is not None else "unknown"
+    return words.lengths(facts.chunks) + ("" if facts.chunk_nbytes is None else f" ({words.size(facts.chunk_nbytes)})")
+
+
+def _presence(facts: ArrayFacts) -> str:
+    if facts.stored is None or facts.expected is None:
+        return "nobody here knows its chunks"
+    missing = facts.expected - facts.stored
+    text = f"{facts.stored:,} of {words.plural(facts.expected, facts.unit)} present"
+    return f"{text}, {missing:,} missing" if missing else text
+
+
+def _sizes(stored: int, logical: int | None) -> str:
+    if logical is None:
+        return f"{words.size(stored)} stored"
+    return f"{words.size(stored)} stored, {words.size(logical)} logical, ratio {words.ratio(logical, stored)}"
+
+
+def total(arrays: int, groups: int, stored: int, logical: int | None) -> str:
+    """Return the last line of a listing."""
+    counts = f"{words.plural(groups, 'group')}, {words.plural(arrays, 'array')}"
+    return fit(f"{counts} · {_sizes(stored, logical)}")
+
+
+def _label(attributes: Mapping[str, Any]) -> str:
+    """Return unit and name of an array, as the CF conventions have them."""
+    units = attributes.get("units")
+    name = attributes.get("long_name") or attributes.get("standard_name")
+    text = f"  [{units}]" if isinstance(units, str) else ""
+    text += f"  {name}" if isinstance(name, str) else ""
+    return _dim(fit(visible(shorten(text, _LONGEST_ATTRIBUTE)))) if text else ""
+
+
+def _attributes(attributes: Mapping[str, Any]) -> Iterator[str]:
+    if attributes:
+        yield f"  {_dim('attributes')}"
+    for name, value in attributes.items():
+        yield f"{_INDENT}{visible(name)}: {fit(visible(shorten(to_json(value), _LONGEST_ATTRIBUTE)))}"
+
+
+def _notes(notes: Iterable[Note]) -> Iterator[str]:
+    for note in notes:
+        yield _warn(f"  note: {one_line(note.pointer)}: {one_line(note.message)}")
+
+
+def _problem(reason: str, indent: str, what: str = "cannot be read here") -> str:
+    return f"{indent}{click.style(what, fg='red')}: {one_line(reason)}"
+
+
+def _warn(text: str) -> str:
+    return click.style(text, fg="yellow")
+
+
+def _bold(text: str) -> str:
+    return click.style(text, bold=True)
+
+
+def _dim(text: str) -> str:
+    return click.style(text, dim=True)
+
+
+# -- ls ------------------------------------------------------------------------
+
+
+def short_line(name: str, node: Any) -> str:
+    """Return the line of `ls`."""
+    return f"{visible(name):<{_WIDTH}} {_kind(node)}"
+
+
+def _kind(node: Any) -> str:
+    if isinstance(node, Array):
+        return f"Array {{{', '.join(map(str, node.shape)) or 'SCALAR'}}} {visible(cards.type_name(node.metadata))}"
+    if isinstance(node, UnreadableNode):
+        return click.style("Unreadable", fg="red") + f": {one_line(node.error.message)}"
+    return "Group"
+
+
+def short_json(node: Any) -> str:
+    """Return the entry of ``ls --json``."""
+    entry: dict[str, Any] = {"path": node.name}
+    if isinstance(node, Array):
+        entry |= {"node_type": "array", "shape": list(node.shape), "data_type": cards.type_name(node.metadata)}
+    elif isinstance(node, UnreadableNode):
+        entry |= {"node_type": "unreadable", "problem": str(node.error)}
+    else:
+        entry |= {"node_type": "group"}
+    return json.dumps(entry)
+
+
+# -- tree ----------------------------------------------------------------------
+
+
+def tree_lines(group: Group, strokes: Branches, max_depth: int | None) -> Iterator[tuple[str, Any]]:
+    """Yield each line of the drawing, with its node; nothing is kept but the way down."""
+    stack = [_with_last(group.items())]
+    indents = [""]
+    while stack:
+        found = next(stack[-1], None)
+        if found is None:
+            stack.pop()
+            indents.pop()
+            continue
+        (name, node), is_last = found
+        yield f"{indents[-1]}{strokes.corner if is_last else strokes.tee}{visible(name)}{_leaf(node)}", node
+        if isinstance(node, Group) and (max_depth is None or len(stack) < max_depth):
+            stack.append(_with_last(node.items()))
+            indents.append(indents[-1] + (strokes.gap if is_last else strokes.bar))
+
+
+def _with_last(items: Iterator[tuple[str, Any]]) -> Iterator[tuple[tuple[str, Any], bool]]:
+    """Yield each item, and whether it is the last."""
+    held = next(items, None)
+    while held is not None:
+        following = next(items, None)
+        yield held, following is None
+        held = following
+
+
+def _leaf(node: Any) -> str:
+    if isinstance(node, Array):
+        return " " + _dim(f"{_tuple(node.shape)} {visible(cards.type_name(node.metadata))}")
+    if isinstance(node, UnreadableNode):
+        return " " + click.style("unreadable", fg="red") + f": {one_line(node.error.message)}"
+    return ""
+
+
+def _tuple(shape: tuple[int, ...]) -> str:
+    return str(tuple(shape))

@@ -1,0 +1,122 @@
+"""Running a command: what becomes of errors, interruptions and closed pipes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from omnizarr.cli.commands import omnizarr
+from omnizarr.cli.text import one_line
+from omnizarr.errors import NodeNotFoundError, OmnizarrError, SelectionError
+
+OK, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
+_COMPLETION = "_OMNIZARR_COMPLETE"
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; whatever happens, one line on stderr says so."""
+    _tolerate_all_characters()
+    with _short_warnings():
+        try:
+            result = omnizarr.main(args=arguments, prog_name="omnizarr", standalone_mode=False)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return _reader_has_gone()
+        except SystemExit as error:
+            # click's way out when it meets a broken pipe itself, or was asked by a shell to complete a word.
+            return error.code if _COMPLETION in os.environ and isinstance(error.code, int) else _reader_has_gone()
+        except Exception as error:  # noqa: BLE001 - a user of a command line can do nothing with a traceback
+            code = _explain(error)
+            _flush()
+            return code
+        except KeyboardInterrupt:
+            return _interrupted()
+    return result if isinstance(result, int) else OK
+
+
+def _explain(error: Exception) -> int:
+    """Say what went wrong, and return the exit code for it."""
+    if isinstance(error, click.exceptions.Exit):
+        return error.exit_code
+    if isinstance(error, click.Abort):
+        return _interrupted()
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx is not None else "omnizarr"
+        _say(f"{error.format_message().rstrip('.')}; see '{command} --help'")
+        return USAGE
+    if isinstance(error, click.ClickException):
+        _say(error.format_message())
+        return error.exit_code
+    if isinstance(error, SelectionError):
+        _say(str(error))
+        return USAGE
+    if isinstance(error, NodeNotFoundError):
+        _say(str(_for_looking(error)))
+        return PROBLEM
+    if isinstance(error, (OmnizarrError, OSError)):
+        _say(str(error))
+        return PROBLEM
+    if isinstance(error, MemoryError):
+        _say("not enough memory")
+        return PROBLEM
+    _say(f"unexpected {type(error).__name__}: {error} (a bug of omnizarr: please report it)")
+    return PROBLEM
+
+
+def _for_looking(error: NodeNotFoundError) -> NodeNotFoundError:
+    """Return the error without advice how to create what was only to be looked at."""
+    if error.remedy is not None and error.remedy.startswith("create"):
+        error.remedy = None
+    return error
+
+
+def _say(message: str) -> None:
+    click.echo(f"omnizarr: {one_line(message)}", err=True)
+
+
+def _interrupted() -> int:
+    click.echo("", err=True)
+    _flush()
+    return INTERRUPTED
+
+
+def _reader_has_gone() -> int:
+    """Let what is still buffered go nowhere. ``omnizarr ls -r x | head`` has done what it was asked to do."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # a stdout without a file behind it
+        sys.stdout = None
+    return OK
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _reader_has_gone()
+
+
+def _tolerate_all_characters() -> None:
+    """Make a character that the terminal does not have no error."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _short_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+
+        def show(message: Warning | str, *_: Any, **__: Any) -> None:
+            _say(f"warning: {message}")
+
+        warnings.showwarning = show
+        yield

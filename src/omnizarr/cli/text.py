@@ -1,0 +1,96 @@
+"""Text that is fit for a terminal, whatever the data says and whatever characters the terminal has."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TextIO
+
+# What stands for the signs of `omnizarr.tools.words` where there are none.
+_PLAIN: Final = str.maketrans({"×": "x", "·": "-", "…": "...", "→": "->"})
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """The strokes of a tree."""
+
+    tee: str
+    corner: str
+    bar: str
+    gap: str = "    "
+
+
+_DRAWN: Final = Branches("├── ", "└── ", "│   ")
+_TYPED: Final = Branches("|-- ", "`-- ", "|   ")
+
+
+def has_signs(stream: TextIO) -> bool:
+    """Return whether a stream can show strokes and signs that are not ASCII."""
+    try:
+        "├└│×·…→".encode(getattr(stream, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def branches() -> Branches:
+    """Return the strokes that stdout can show."""
+    return _DRAWN if has_signs(sys.stdout) else _TYPED
+
+
+def fit(text: str) -> str:
+    """Return our own text with the signs that stdout can show."""
+    return text if has_signs(sys.stdout) else text.translate(_PLAIN)
+
+
+def visible(text: str) -> str:
+    r"""Return text of others without what would command a terminal: names and attributes may hold anything.
+
+    >>> visible("a\x1b[2Jb\n")
+    'a\\x1b[2Jb\\n'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )
+
+
+def one_line(text: str) -> str:
+    r"""Return a message on one line.
+
+    >>> one_line("first\nsecond")
+    'first second'
+    """
+    return visible(" ".join(text.split("\n")))
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return text that is no longer than `limit` characters.
+
+    >>> shorten("abcdef", 4)
+    'abc…'
+    """
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Return strict JSON; numbers that JSON has no words for are strings, as in fill values of Zarr v3.
+
+    >>> to_json({"a": [1.5, float("nan"), float("-inf")]})
+    '{"a": [1.5, "NaN", "-Infinity"]}'
+    """
+    return json.dumps(_strict(value), indent=indent, ensure_ascii=not has_signs(sys.stdout), allow_nan=False)
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"  # noqa: PLR0124 - NaN alone differs from itself
+    if isinstance(value, Mapping):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_strict(item) for item in value]
+    return value
