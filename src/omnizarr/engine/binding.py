@@ -31,6 +31,8 @@ class Binding:
     keys : KeyEncoding
     chain : Chain
         For chunks of the grid's nominal shape; `chain_for` gives that of a certain chunk.
+    chunks_differ : bool
+        Not all chunks have the same shape.
     metadata : ArrayMetadata
     policy : ChunkPolicy
     """
@@ -41,6 +43,7 @@ class Binding:
     grid: Grid
     keys: KeyEncoding
     chain: Chain
+    chunks_differ: bool
     metadata: ArrayMetadata
     policy: ChunkPolicy
     _chains: dict[tuple[int, ...], Chain] = field(default_factory=dict, repr=False)
@@ -58,7 +61,7 @@ class Binding:
 
     def chain_for(self, coords: tuple[int, ...]) -> Chain:
         """Return the chain for one chunk: another than `chain` only where chunks differ in shape."""
-        if self.grid.chunk_shape is not None:
+        if not self.chunks_differ:
             return self.chain
         shape = self.grid.shape_of(coords)
         chain = self._chains.get(shape)
@@ -100,6 +103,7 @@ def bind(metadata: ArrayMetadata, store: Store, prefix: str, policy: ChunkPolicy
             grid=grid,
             keys=keys.bind(metadata.chunk_key_encoding),
             chain=chains.bind(metadata.codecs, spec),
+            chunks_differ=grid.chunk_shape is None,
             metadata=metadata,
             policy=policy,
         )

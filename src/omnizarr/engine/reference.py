@@ -72,9 +72,9 @@ def _share(binding: Binding, pieces: int, concurrency: int | None) -> tuple[int,
 def _read_piece(binding: Binding, out: AnyArray, piece: Piece) -> None:
     coords, chunk_selection, out_selection, whole = piece
     key = binding.prefix + binding.keys.encode(coords)
-    chain = binding.chain_for(coords)
+    chain = binding.chain_for(coords) if binding.chunks_differ else binding.chain
     try:
-        if any(type(part) is np.ndarray for part in out_selection):
+        if np.ndarray in map(type, out_selection):
             _read_scattered(binding, chain, key, chunk_selection, out, out_selection)
             return
         # The Ellipsis makes a view also of a 0-d result.
@@ -145,7 +145,7 @@ def _fetch(binding: Binding, key: str, spans: Sequence[Span] | None) -> Sequence
 def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:
     coords, chunk_selection, out_selection, whole = piece
     key = binding.prefix + binding.keys.encode(coords)
-    chain = binding.chain_for(coords)
+    chain = binding.chain_for(coords) if binding.chunks_differ else binding.chain
     part = value[(*out_selection, ...)]
     try:
         if whole:
