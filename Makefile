@@ -44,7 +44,7 @@ format: $(STAMPS)/lint
 	$(BIN)/ruff check --fix .
 
 docs: $(STAMPS)/docs
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs docs/_build/html
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 bench: $(STAMPS)/bench

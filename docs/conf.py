@@ -3,7 +3,7 @@
 from importlib.metadata import version as version_of
 
 project = "omnizarr"
-author = "omnizarr contributors"
+author = project_copyright = "omnizarr contributors"
 release = version = version_of("omnizarr")
 
 extensions = [
@@ -16,14 +16,26 @@ extensions = [
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "omnizarr"
+html_static_path = ["_static"]
+html_css_files = ["manual.css"]
 
 myst_heading_anchors = 3  # links to headings are checked
-autosummary_generate = True
-autosummary_imported_members = True
-autosummary_ignore_module_all = False
+
+# The pages of docs/api say what is shown; the tables of members there link to it.
+autosummary_generate = False
 autodoc_member_order = "groupwise"
 autodoc_typehints = "signature"
+autodoc_preserve_defaults = True  # the names of defaults, not their values
+# Names that say more than what they stand for.
+autodoc_type_aliases = {name: name for name in ("AnyArray", "ArrayLike", "Buffer", "DTypeLike", "JSON", "Span")}
+
 napoleon_google_docstring = False
+napoleon_numpy_docstring = True
+napoleon_use_param = False  # names and types of parameters in one line, as numpydoc has them
 napoleon_use_rtype = False
-default_role = "code"
+napoleon_use_ivar = True  # attributes in a list, beside those that have docstrings of their own
+napoleon_preprocess_types = False  # types are prose: "int or tuple of int"
+
+default_role = "py:obj"  # a link where there is such a thing, else code
+maximum_signature_line_length = 88  # long signatures get a line per parameter
 toc_object_entries_show_parents = "hide"
