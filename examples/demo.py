@@ -1,0 +1,445 @@
+"""Real data through omnizarr and back, beside the programs that others use.
+
+Other libraries write scientific data as Zarr; omnizarr opens it, shows it, slices it, and writes it anew with other chunks
+and another codec; the other libraries read that back. Every value is compared on the way. What is left behind in
+``demo-output/`` are the hierarchies and a quick look as PNG.
+
+- the land mask of the Earth at 1 km, 21600 x 43200 (in the package global-land-mask), 933 MB in memory
+- an MRI series and an anatomical volume (in nibabel's test data)
+- stained tissue under the microscope (in scikit-image)
+
+Run it by ``make demo``, or ``python examples/demo.py [--output DIRECTORY]``.
+"""
+
+import argparse
+import shutil
+import sys
+import time
+from contextlib import contextmanager
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import matplotlib as mpl
+import nibabel
+import numpy as np
+import tensorstore as ts
+import zarr
+from matplotlib import image
+from rich.console import Console
+from rich.table import Table
+
+import omnizarr
+from omnizarr import cli
+
+mpl.use("agg")
+from matplotlib import pyplot as plt  # noqa: E402 - after the choice of where to draw
+
+console = Console(highlight=False)
+
+PLACES = {
+    "Zürich": (47.37, 8.54),
+    "Nairobi": (-1.29, 36.82),
+    "La Paz": (-16.5, -68.15),
+    "Tristan da Cunha": (-37.11, -12.28),
+    "Mid-Atlantic": (30.0, -40.0),
+    "Point Nemo": (-48.88, -123.39),
+}
+
+failures = []
+timings = {}
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--output", type=Path, default=Path("demo-output"), help="directory for what is left behind")
+    output = options.parse_args().output
+    started = time.perf_counter()
+    output.mkdir(parents=True, exist_ok=True)
+    by_zarr, by_tensorstore, by_omnizarr = (
+        output / name for name in ("by-zarr-python-v2.zarr", "by-tensorstore-v3-sharded.zarr", "by-omnizarr.zarr")
+    )
+    for path in (by_zarr, by_tensorstore, by_omnizarr):
+        shutil.rmtree(path, ignore_errors=True)
+
+    title("1  Real data, from packages")
+    data = load()
+    title("2  Other libraries write it")
+    write_by_zarr_python(by_zarr, data)
+    write_by_tensorstore(by_tensorstore, data["land"])
+    title("3  omnizarr looks into it")
+    look_into(by_zarr, by_tensorstore)
+    title("4  omnizarr slices it, and so does NumPy")
+    slice_it(by_zarr, by_tensorstore, data)
+    title("5  Everything is read, and compared")
+    read_all(by_zarr, by_tensorstore, data)
+    title("6  omnizarr writes it anew: other chunks, another codec, the other format")
+    rewrite(by_zarr, by_omnizarr)
+    title("7  The other libraries read that back")
+    read_back(by_omnizarr, data)
+    title("8  A quick look")
+    draw(by_omnizarr, output / "quicklook.png")
+    console.print(f"  {output / 'quicklook.png'}")
+    title("Summary")
+    summarize(output, time.perf_counter() - started)
+    return 1 if failures else 0
+
+
+# -- what the steps are made of ---------------------------------------------------
+
+
+def title(text):
+    console.print()
+    console.rule(f"[bold]{text}", align="left", style="cyan")
+
+
+def say(text):
+    console.print(f"  {text}")
+
+
+@contextmanager
+def timed(what, who, nbytes):
+    """Print and keep how long something takes."""
+    start = time.perf_counter()
+    yield
+    seconds = time.perf_counter() - start
+    timings[what, who] = seconds
+    say(f"{who:<12} {what:<34} {seconds:6.2f} s   {nbytes / seconds / 1e6:7,.0f} MB/s")
+
+
+def check(what, is_right):
+    """Print and keep whether a comparison came out."""
+    say(f"[green]equal[/]   {what}" if is_right else f"[bold red]DIFFERS[/] {what}")
+    if not is_right:
+        failures.append(what)
+
+
+def equal(one, other, rows=1024):
+    """Return whether two arrays are equal, without a third of their size in memory; NaN equals NaN."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    starts = range(0, max(1, len(one)), rows)
+    return all(
+        np.array_equal(one[at : at + rows], other[at : at + rows], equal_nan=one.dtype.kind == "f") for at in starts
+    )
+
+
+def stored(path):
+    """Return the bytes in a directory."""
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+# -- the steps -----------------------------------------------------------------
+
+
+def inside(package, *parts):
+    """Return the path of a file in a package, which need not be imported for that."""
+    return Path(find_spec(package).origin).parent.joinpath(*parts)
+
+
+def load():
+    archive = np.load(inside("global_land_mask", "globe_combined_mask_compressed.npz"))
+    sea = archive["mask"]
+    volumes = inside("nibabel", "tests", "data")
+    tissue = image.imread(inside("skimage", "data", "ihc.png"))
+    data = {
+        "land": np.logical_not(sea, out=sea),
+        "lat": archive["lat"],
+        "lon": archive["lon"],
+        "series": np.asarray(nibabel.load(volumes / "example4d.nii.gz").dataobj),
+        "anatomy": nibabel.load(volumes / "anatomical.nii").get_fdata(dtype="float32"),
+        "tissue": np.round(tissue[..., :3] * 255).astype("uint8"),
+    }
+    for name, array in data.items():
+        say(f"{name:<8} {array.shape!s:<20} {array.dtype!s:<8} {array.nbytes / 1e6:8,.1f} MB")
+    return data
+
+
+def write_by_zarr_python(path, data):
+    root = zarr.open_group(path, mode="w", zarr_format=2, attributes={"title": "Land, brains and tissue"})
+    land = data["land"]
+    with timed("writes v2, chunks of 2160 x 2160", "zarr-python", land.nbytes):
+        array = root.create_array(
+            "earth/land",
+            shape=land.shape,
+            dtype=land.dtype,
+            chunks=(2160, 2160),
+            attributes={"_ARRAY_DIMENSIONS": ["lat", "lon"], "long_name": "land at 1 km", "source": "GLOBE"},
+        )
+        array[:] = land
+    for name in ("lat", "lon"):
+        attributes = {"_ARRAY_DIMENSIONS": [name], "units": "degrees_north" if name == "lat" else "degrees_east"}
+        root.create_array(f"earth/{name}", data=data[name], chunks=(10800,), attributes=attributes)
+    root.create_array("brain/series", data=data["series"], chunks=(64, 48, 12, 1), order="F")
+    root.create_array("brain/anatomy", data=data["anatomy"], chunks=(16, 16, 16), fill_value=np.nan)
+    root.create_array("tissue/ihc", data=data["tissue"], chunks=(128, 128, 3))
+    zarr.consolidate_metadata(root.store)
+
+
+def write_by_tensorstore(path, land):
+    codecs = [{"name": "bytes"}, {"name": "zstd", "configuration": {"level": 3}}]
+    inner = {"chunk_shape": [540, 540], "codecs": codecs, "index_location": "end"}
+    inner["index_codecs"] = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
+    with timed("writes v3, shards of 5400 x 5400", "TensorStore", land.nbytes):
+        array = ts.open(
+            {
+                "driver": "zarr3",
+                "kvstore": {"driver": "file", "path": str(path)},
+                "metadata": {
+                    "shape": land.shape,
+                    "data_type": "bool",
+                    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [5400, 5400]}},
+                    "codecs": [{"name": "sharding_indexed", "configuration": inner}],
+                    "dimension_names": ["lat", "lon"],
+                    "attributes": {"long_name": "land at 1 km"},
+                },
+                "create": True,
+            }
+        ).result()
+        array.write(land).result()
+
+
+def look_into(by_zarr, by_tensorstore):
+    for command in (["tree", by_zarr], ["info", by_zarr], ["info", by_tensorstore]):
+        arguments = [str(part) for part in command]
+        console.print(f"\n  [bold]$ omnizarr {' '.join(arguments)}")
+        console.file.flush()
+        if cli.main(arguments) != 0:
+            failures.append(f"omnizarr {' '.join(arguments)}")
+
+
+def slice_it(by_zarr, by_tensorstore, data):
+    land, lat, lon = data["land"], data["lat"], data["lon"]
+    rows, columns = np.array([(nearest(lat, at[0]), nearest(lon, at[1])) for at in PLACES.values()]).T
+    for path, writer in ((by_zarr / "earth/land", "v2"), (by_tensorstore, "sharded v3")):
+        array = omnizarr.open(path, mode="r")
+        found = array.vindex[rows, columns]
+        check(
+            f"{writer}: array.vindex[rows, columns], {len(PLACES)} places", np.array_equal(found, land[rows, columns])
+        )
+        check(f"{writer}: array[::-720, 100::720]", np.array_equal(array[::-720, 100::720], land[::-720, 100::720]))
+        part = np.s_[5000:6500, 21000:24000]
+        check(f"{writer}: array[5000:6500, 21000:24000]", np.array_equal(array[part], land[part]))
+        lines = [3, 10_000, 21_599]
+        check(
+            f"{writer}: array.oindex[{lines}, 40000:]", np.array_equal(array.oindex[lines, 40000:], land[lines, 40000:])
+        )
+    say(", ".join(f"{name}: {'land' if is_land else 'sea'}" for name, is_land in zip(PLACES, found, strict=True)))
+    root = omnizarr.open(by_zarr, mode="r")
+    check(
+        'root["brain/series"][..., 12, 1]', np.array_equal(root["brain/series"][..., 12, 1], data["series"][..., 12, 1])
+    )
+    check('root["tissue/ihc"][::-1, :, 0]', np.array_equal(root["tissue/ihc"][::-1, :, 0], data["tissue"][::-1, :, 0]))
+
+
+def nearest(axis, value):
+    return int(np.abs(axis - value).argmin())
+
+
+def read_all(by_zarr, by_tensorstore, data):
+    land = data["land"]
+    readers = {"omnizarr": by_omnizarr_array, "zarr-python": by_zarr_array, "TensorStore": by_tensorstore_array}
+    for what, path in {"reads v2": by_zarr / "earth/land", "reads sharded v3": by_tensorstore}.items():
+        for who, read in readers.items():
+            with timed(what, who, land.nbytes):
+                values = read(path)
+            if who == "omnizarr":
+                check(f"{what}: all {values.size:,} elements", equal(values, land))
+            del values
+    root = omnizarr.open(by_zarr, mode="r")
+    for path, name in {"brain/series": "series", "brain/anatomy": "anatomy", "tissue/ihc": "tissue"}.items():
+        check(f"{path} {root[path].shape}", equal(root[path][:], data[name]))
+
+
+def by_omnizarr_array(path):
+    return omnizarr.open_array(path, mode="r")[:]
+
+
+def by_zarr_array(path):
+    return zarr.open_array(path, mode="r")[:]
+
+
+def by_tensorstore_array(path):
+    driver = "zarr" if (path / ".zarray").exists() else "zarr3"
+    return ts.open({"driver": driver, "kvstore": {"driver": "file", "path": str(path)}}).result().read().result()
+
+
+def rewrite(by_zarr, by_omnizarr):
+    source = omnizarr.open(by_zarr, mode="r")
+    target = omnizarr.create_group(by_omnizarr, attributes=dict(source.attrs))
+    land = source["earth/land"]
+    codec = {
+        "name": "blosc",
+        "configuration": {"cname": "lz4", "clevel": 5, "shuffle": "bitshuffle", "typesize": 1, "blocksize": 0},
+    }
+    with timed("v2 to v3, shards, blosc", "omnizarr", land.nbytes):
+        new = target.create_array(
+            "earth/land",
+            shape=land.shape,
+            dtype=land.dtype,
+            chunks=(720, 1440),
+            shards=(4320, 8640),
+            compressors=codec,
+            dimension_names=land.attrs["_ARRAY_DIMENSIONS"],
+            attributes=dict(land.attrs),
+        )
+        # A row of shards at a time: the whole need not fit into memory.
+        for start in range(0, land.shape[0], new.shards[0]):
+            rows = slice(start, start + new.shards[0])
+            new[rows] = land[rows]
+    target.create_array("brain/series", data=source["brain/series"][:], chunks=(32, 32, 24, 1), compressors="gzip")
+    target.create_array("brain/anatomy", data=source["brain/anatomy"][:], chunks=(33, 41, 5), fill_value=np.nan)
+    target.create_array("tissue/ihc", data=source["tissue/ihc"][:], chunks=(256, 256, 1), compressors="zstd")
+    omnizarr.consolidate_metadata(by_omnizarr)
+    console.print(f"\n  [bold]$ omnizarr info {by_omnizarr}")
+    console.file.flush()
+    cli.main(["info", str(by_omnizarr)])
+
+
+def read_back(by_omnizarr, data):
+    names = {"earth/land": "land", "brain/series": "series", "brain/anatomy": "anatomy", "tissue/ihc": "tissue"}
+    for who, read in {"zarr-python": by_zarr_array, "TensorStore": by_tensorstore_array}.items():
+        for path, name in names.items():
+            start = time.perf_counter()
+            values = read(by_omnizarr / path)
+            if path == "earth/land":
+                timings["reads what omnizarr wrote", who] = time.perf_counter() - start
+            check(f"{who} reads {path} as omnizarr wrote it", equal(np.asarray(values), data[name]))
+            del values
+    with timed("reads what omnizarr wrote", "omnizarr", data["land"].nbytes):
+        values = by_omnizarr_array(by_omnizarr / "earth/land")
+    check("omnizarr reads earth/land as it wrote it", equal(values, data["land"]))
+    group = zarr.open_consolidated(by_omnizarr)
+    check("zarr-python finds all arrays in the consolidated metadata", all(path in group for path in names))
+
+
+# -- the picture ----------------------------------------------------------------
+
+INK, PAPER, LAND, SEA, ACCENT = "#e8e6df", "#10151c", "#d9c9a3", "#1b3a57", "#e4572e"
+LIBRARIES = {"omnizarr": ACCENT, "TensorStore": "#7a9cc6", "zarr-python": "#8d99a6"}
+
+
+def draw(path, target):
+    root = omnizarr.open(path, mode="r")
+    land = root["earth/land"]
+    plt.rcParams.update({"font.family": "DejaVu Sans", "text.color": INK, "axes.labelcolor": INK, "font.size": 9})
+    figure = plt.figure(figsize=(14, 9.6), facecolor=PAPER)
+    grid = figure.add_gridspec(
+        2,
+        4,
+        height_ratios=[1.62, 1],
+        width_ratios=[1, 1, 1, 1.25],
+        left=0.03,
+        right=0.97,
+        top=0.90,
+        bottom=0.07,
+        hspace=0.2,
+        wspace=0.12,
+    )
+    figure.text(0.03, 0.948, "Read by omnizarr", fontsize=20, weight="bold")
+    figure.text(
+        0.97, 0.952, f"omnizarr {omnizarr.__version__} · Zarr v3, sharded · zarr-python {zarr.__version__} · "
+        f"TensorStore {version('tensorstore')}", ha="right", fontsize=9, alpha=0.7,
+    )  # fmt: skip
+    draw_earth(figure.add_subplot(grid[0, :3]), land)
+    draw_strait(figure.add_subplot(grid[0, 3]), land)
+    draw_brain(figure.add_subplot(grid[1, 0]), root["brain/series"])
+    draw_anatomy(figure.add_subplot(grid[1, 1]), root["brain/anatomy"])
+    draw_tissue(figure.add_subplot(grid[1, 2]), root["tissue/ihc"])
+    draw_timings(figure.add_subplot(grid[1, 3]))
+    figure.savefig(target, dpi=130, facecolor=PAPER)
+    plt.close(figure)
+
+
+COLOURS = mpl.colors.LinearSegmentedColormap.from_list("land", [SEA, LAND])
+STRAIT = (slice(5880, 6600), slice(24600, 25440))  # the Aegean, at full resolution
+
+
+def draw_earth(axes, land):
+    # Means over blocks of 24 x 24, a band of shards at a time, draw smoother coasts than every 24th element.
+    band = 4320
+    means = [
+        land[start : start + band].reshape(band // 24, 24, land.shape[1] // 24, 24).mean((1, 3), dtype="float32")
+        for start in range(0, land.shape[0], band)
+    ]
+    frame(axes, "Land at 1 km, 21600 × 43200, every 24 × 24 elements averaged")
+    axes.imshow(np.concatenate(means), cmap=COLOURS, extent=(-180, 180, -90, 90), interpolation="antialiased")
+    rows, columns = STRAIT
+    west, north = columns.start / 120 - 180, 90 - rows.start / 120
+    size = ((columns.stop - columns.start) / 120, (rows.stop - rows.start) / 120)
+    axes.add_patch(plt.Rectangle((west, north - size[1]), *size, fill=False, color=ACCENT, linewidth=1.4))
+    for name, (lat, lon) in PLACES.items():
+        axes.plot(lon, lat, "o", color=ACCENT, markersize=3.5)
+        axes.annotate(name, (lon, lat), xytext=(5, 4), textcoords="offset points", fontsize=8)
+
+
+def draw_strait(axes, land):
+    rows, columns = STRAIT
+    frame(axes, f"land[{rows.start}:{rows.stop}, {columns.start}:{columns.stop}], the Aegean", ACCENT)
+    axes.imshow(land[STRAIT], cmap=COLOURS, interpolation="nearest")
+
+
+def draw_brain(axes, series):
+    frame(axes, f"MRI series, {series.dtype}, series[:, :, 12, 0]")
+    axes.imshow(series[:, ::-1, 12, 0].T, cmap="bone", aspect="auto")
+
+
+def draw_anatomy(axes, anatomy):
+    frame(axes, f"Anatomical MRI, {anatomy.dtype}, anatomy[:, :, 12]")
+    axes.imshow(anatomy[:, ::-1, 12].T, cmap="bone", aspect="auto")
+
+
+def draw_tissue(axes, tissue):
+    frame(axes, "Colon tissue, ihc[:]")
+    axes.imshow(tissue[:400, :], aspect="auto")
+
+
+def draw_timings(axes):
+    frame(axes, "Land mask, seconds (shorter is better)")
+    position, labels = 0.0, []
+    for what in ("reads v2", "reads sharded v3", "reads what omnizarr wrote"):
+        labels.append((position + 1, what.removeprefix("reads ").replace("what omnizarr wrote", "blosc,\nsharded v3")))
+        for who, colour in LIBRARIES.items():
+            seconds = timings[what, who]
+            axes.barh(position, seconds, color=colour, height=0.82, label=who if what == "reads v2" else None)
+            axes.text(seconds, position, f" {seconds:.2f}", va="center", fontsize=8)
+            position += 1
+        position += 0.8
+    axes.set_yticks([at for at, _ in labels], [label for _, label in labels], color=INK)
+    axes.invert_yaxis()
+    axes.set_xlim(0, max(timings[key] for key in timings if key[0].startswith("reads")) * 1.18)
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
+
+
+def frame(axes, text, colour="#3a4450"):
+    axes.set_title(text, fontsize=9.5, loc="left", pad=6)
+    axes.set_facecolor(PAPER)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for side in axes.spines.values():
+        side.set_color(colour)
+
+
+def summarize(output, seconds):
+    table = Table(box=None, padding=(0, 3, 0, 2))
+    table.add_column("seconds for 933 MB")
+    for who in LIBRARIES:
+        table.add_column(who, justify="right")
+    for what in dict.fromkeys(what for what, _ in timings):
+        table.add_row(what, *(f"{timings[what, who]:.2f}" if (what, who) in timings else "" for who in LIBRARIES))
+    console.print(table)
+    console.print()
+    for path in sorted(output.iterdir()):
+        say(f"{path!s:<48} {(stored(path) if path.is_dir() else path.stat().st_size) / 1e6:8.1f} MB")
+    console.print()
+    if failures:
+        say(f"[bold red]{len(failures)} comparisons came out wrong:[/] {'; '.join(failures)}")
+    else:
+        say(f"[bold green]All comparisons came out equal[/], in {seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
