@@ -23,11 +23,11 @@ myst_heading_anchors = 3  # links to headings are checked
 
 # The pages of docs/api say what is shown; the tables of members there link to it.
 autosummary_generate = False
-autodoc_member_order = "groupwise"
+autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True  # the names of defaults, not their values
 # Names that say more than what they stand for.
-autodoc_type_aliases = {name: name for name in ("AnyArray", "ArrayLike", "Buffer", "DTypeLike", "JSON", "Span")}
+autodoc_type_aliases = {"ArrayLike": "ArrayLike", "DTypeLike": "DTypeLike"}
 
 napoleon_google_docstring = False
 napoleon_numpy_docstring = True
