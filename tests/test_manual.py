@@ -52,7 +52,7 @@ def shell(line: str) -> None:
     command = [sys.executable, "-m", "omnizarr", *arguments]
     environment = {**os.environ, "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
-    print((done.stdout + done.stderr).rstrip("\n"))
+    sys.stdout.write(done.stdout + done.stderr)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
