@@ -24,8 +24,9 @@ from omnizarr.indexing import Piece, Plan
 
 # Below this many bytes per thread, handing work to a thread costs more than it saves.
 _BYTES_PER_WORKER = 512 * 1024
-# Chunks below these sizes (bytes) are read by one thread: the interpreter's lock makes several slower than one.
+# Chunks below these sizes (bytes) are moved by one thread: the interpreter's lock makes several slower than one.
 _SMALLEST_RAW = 512 * 1024
+_SMALLEST_WRITTEN = 32 * 1024
 _SMALLEST_ENCODED = 8 * 1024
 # A thread takes work in batches of about this many bytes, so that small chunks cost few hand-overs.
 _BYTES_PER_BATCH = 256 * 1024
@@ -46,23 +47,24 @@ def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = 
         for piece in plan:
             _read_piece(binding, out, piece)
         return
-    workers, batch = _share(binding, pieces, concurrency)
+    smallest = _SMALLEST_RAW if binding.chain.is_raw else _SMALLEST_ENCODED
+    workers, batch = _share(binding, pieces, concurrency, smallest)
     pool.run(partial(_read_piece, binding, out), plan, workers, batch)
 
 
 def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
     """Store `value`, of shape ``plan.buffer_shape`` (or broadcast to it), into the selected elements."""
-    workers, batch = _share(binding, len(plan), concurrency)
+    smallest = _SMALLEST_WRITTEN if binding.chain.is_raw else _SMALLEST_ENCODED
+    workers, batch = _share(binding, len(plan), concurrency, smallest)
     pool.run(partial(_write_piece, binding, value), plan, workers, batch)
 
 
-def _share(binding: Binding, pieces: int, concurrency: int | None) -> tuple[int, int]:
+def _share(binding: Binding, pieces: int, concurrency: int | None, smallest: int) -> tuple[int, int]:
     """Return how many threads shall work, and how many pieces each takes at a time."""
     chunk_bytes = max(1, binding.chain.spec.nbytes or _BYTES_PER_WORKER)
     batch = max(1, _BYTES_PER_BATCH // chunk_bytes)
     if concurrency is None:
         # Threads take turns in Python; only what runs between the turns, in C and the kernel, runs side by side.
-        smallest = _SMALLEST_RAW if binding.chain.is_raw else _SMALLEST_ENCODED
         if chunk_bytes < smallest:
             return 1, batch
         concurrency = pool.default_concurrency()
