@@ -282,3 +282,13 @@ class InvalidKeyError(StoreError, ValueError):
 
 class StoreClosedError(StoreError, ValueError):
     """The store is closed."""
+
+
+# Names of zarr-python, each for the class that is raised here in that case.
+BaseZarrError = OmnizarrError
+MetadataValidationError = MetadataError
+NodeTypeValidationError = MetadataError
+ContainsArrayAndGroupError = MetadataError  # nobody can tell which it is
+DataTypeValidationError = UnknownDataTypeError
+ArrayIndexError = SelectionError
+VindexInvalidSelectionError = SelectionError

@@ -1,16 +1,47 @@
 """Stores, under the name that users of zarr-python look for them."""
 
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 from omnizarr.hierarchy import StorePath
-from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, ReadOnlyStore, Store, WrapperStore, ZipStore, resolve
+from omnizarr.stores import (
+    Buffer,
+    LocalStore,
+    MemoryStore,
+    PrefixStore,
+    ReadOnlyStore,
+    Store,
+    WrapperStore,
+    ZipStore,
+    resolve,
+)
+
+if TYPE_CHECKING:
+    from omnizarr.stores.logged import LoggingStore
+
+StoreLike: TypeAlias = Store | StorePath | str | os.PathLike[str] | Mapping[str, Buffer] | None
+"""What can be given as a store: a store, a place in one, a path, a URL, a dictionary; None is a new one in memory."""
 
 __all__ = [
     "LocalStore",
+    "LoggingStore",
     "MemoryStore",
     "PrefixStore",
     "ReadOnlyStore",
     "Store",
+    "StoreLike",
     "StorePath",
     "WrapperStore",
     "ZipStore",
     "resolve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "LoggingStore":  # `logging` takes as long to import as a tenth of omnizarr, and few have a use for it
+        return import_module("omnizarr.stores.logged").LoggingStore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,7 @@
 """`omnizarr.codecs.values`."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -79,3 +80,32 @@ def test_configuration_that_a_value_cannot_hold_stays_as_it_is():
 def test_what_is_no_codec(value):
     with pytest.raises(TypeError):
         value_of(value)
+
+
+@pytest.mark.parametrize(
+    ("with_member", "with_string"),
+    [
+        (codecs.BytesCodec(endian=codecs.Endian.big), codecs.BytesCodec(endian="big")),
+        (codecs.BloscCodec(cname=codecs.BloscCname.lz4hc), codecs.BloscCodec(cname="lz4hc")),
+        (codecs.BloscCodec(shuffle=codecs.BloscShuffle.bitshuffle), codecs.BloscCodec(shuffle="bitshuffle")),
+        (
+            codecs.ShardingCodec(chunk_shape=(2,), index_location=codecs.ShardingCodecIndexLocation.start),
+            codecs.ShardingCodec(chunk_shape=(2,), index_location="start"),
+        ),
+    ],
+    ids=["endian", "cname", "shuffle", "index_location"],
+)
+def test_member_of_an_enumeration_is_its_string(with_member, with_string):
+    assert with_member == with_string
+    assert repr(with_member) == repr(with_string)
+    assert json.dumps(with_member.to_dict()) == json.dumps(with_string.to_dict())
+
+
+def test_field_of_few_words_is_a_member_and_a_string():
+    endian = codecs.BytesCodec(endian="little").endian
+    assert endian is codecs.Endian.little
+    assert (endian, endian.value) == ("little", "little")
+
+
+def test_word_that_is_none_is_kept_to_be_refused_later():
+    assert codecs.BloscCodec(cname="nothing").cname == "nothing"

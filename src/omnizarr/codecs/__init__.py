@@ -4,14 +4,18 @@ The names below are the ones a user passes to `omnizarr.create_array`.
 """
 
 from omnizarr.codecs.values import (
+    BloscCname,
     BloscCodec,
+    BloscShuffle,
     BytesCodec,
     CastValue,
     Codec,
     Crc32cCodec,
+    Endian,
     GzipCodec,
     ScaleOffset,
     ShardingCodec,
+    ShardingCodecIndexLocation,
     TransposeCodec,
     VLenBytesCodec,
     VLenUTF8Codec,
@@ -19,14 +23,18 @@ from omnizarr.codecs.values import (
 )
 
 __all__ = [
+    "BloscCname",
     "BloscCodec",
+    "BloscShuffle",
     "BytesCodec",
     "CastValue",
     "Codec",
     "Crc32cCodec",
+    "Endian",
     "GzipCodec",
     "ScaleOffset",
     "ShardingCodec",
+    "ShardingCodecIndexLocation",
     "TransposeCodec",
     "VLenBytesCodec",
     "VLenUTF8Codec",

@@ -8,9 +8,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias
 
 from omnizarr.model import JSON, Named
+
+
+class _Word(StrEnum):
+    """A word of a configuration: a string that is one of a few, and is shown as one."""
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+class Endian(_Word):
+    """Byte order of stored elements, for `BytesCodec`."""
+
+    big = "big"
+    little = "little"
+
+
+class BloscShuffle(_Word):
+    """What Blosc rearranges before it compresses, for `BloscCodec`."""
+
+    noshuffle = "noshuffle"
+    shuffle = "shuffle"
+    bitshuffle = "bitshuffle"
+
+
+class BloscCname(_Word):
+    """What Blosc compresses with, for `BloscCodec`."""
+
+    lz4 = "lz4"
+    lz4hc = "lz4hc"
+    blosclz = "blosclz"
+    zstd = "zstd"
+    snappy = "snappy"
+    zlib = "zlib"
+
+
+class ShardingCodecIndexLocation(_Word):
+    """Where in a shard its index lies, for `ShardingCodec`."""
+
+    start = "start"
+    end = "end"
 
 
 @dataclass(frozen=True)
@@ -35,6 +76,15 @@ class _Value:
     """A codec whose configuration is its fields."""
 
     name: ClassVar[str]
+    words: ClassVar[Mapping[str, type[_Word]]] = {}
+    """Fields that hold one of a few words."""
+
+    def __post_init__(self) -> None:
+        for name, kind in self.words.items():
+            # What is none of the words is kept: it is refused when the codec is bound.
+            value = getattr(self, name)
+            value = getattr(value, "value", value)
+            object.__setattr__(self, name, kind(value) if value in list(kind) else value)
 
     @property
     def configuration(self) -> dict[str, Any]:
@@ -52,11 +102,12 @@ class BytesCodec(_Value):
 
     Parameters
     ----------
-    endian : {"little", "big"}, optional
+    endian : {"little", "big"} or Endian, optional
         None for data types of single bytes.
     """
 
     name: ClassVar[str] = "bytes"
+    words: ClassVar[Mapping[str, type[_Word]]] = {"endian": Endian}
     endian: str | None = "little"
 
 
@@ -113,11 +164,11 @@ class BloscCodec(_Value):
 
     Parameters
     ----------
-    cname : str
+    cname : str or BloscCname
         ``"blosclz"``, ``"lz4"``, ``"lz4hc"``, ``"snappy"``, ``"zlib"`` or ``"zstd"``.
     clevel : int
         0 (none) to 9.
-    shuffle : {"noshuffle", "shuffle", "bitshuffle"}, optional
+    shuffle : {"noshuffle", "shuffle", "bitshuffle"} or BloscShuffle, optional
         None: what suits the data type.
     typesize : int, optional
         None: that of the data type.
@@ -126,6 +177,7 @@ class BloscCodec(_Value):
     """
 
     name: ClassVar[str] = "blosc"
+    words: ClassVar[Mapping[str, type[_Word]]] = {"cname": BloscCname, "shuffle": BloscShuffle}
     typesize: int | None = None
     cname: str = "zstd"
     clevel: int = 5
@@ -183,16 +235,18 @@ class ShardingCodec(_Value):
     chunk_shape : iterable of int
         Of an inner chunk.
     codecs, index_codecs : iterable of codecs
-    index_location : {"end", "start"}
+    index_location : {"end", "start"} or ShardingCodecIndexLocation
     """
 
     name: ClassVar[str] = "sharding_indexed"
+    words: ClassVar[Mapping[str, type[_Word]]] = {"index_location": ShardingCodecIndexLocation}
     chunk_shape: Iterable[int]
     codecs: Iterable[Any] = (BytesCodec(),)
     index_codecs: Iterable[Any] = (BytesCodec(), Crc32cCodec())
     index_location: str = "end"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "chunk_shape", tuple(int(length) for length in self.chunk_shape))
         object.__setattr__(self, "codecs", tuple(map(value_of, self.codecs)))
         object.__setattr__(self, "index_codecs", tuple(map(value_of, self.index_codecs)))
