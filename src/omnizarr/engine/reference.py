@@ -26,7 +26,7 @@ from omnizarr.indexing import Piece, Plan
 _BYTES_PER_WORKER = 512 * 1024
 # Chunks below these sizes (bytes) are moved by one thread: the interpreter's lock makes several slower than one.
 _SMALLEST_RAW = 512 * 1024
-_SMALLEST_WRITTEN = 32 * 1024
+_SMALLEST_WRITTEN = 16 * 1024
 _SMALLEST_ENCODED = 8 * 1024
 # A thread takes work in batches of about this many bytes, so that small chunks cost few hand-overs.
 _BYTES_PER_BATCH = 256 * 1024
