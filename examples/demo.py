@@ -1,8 +1,8 @@
 """Real data through omnizarr and back, beside the programs that others use.
 
-Other libraries write scientific data as Zarr; omnizarr opens it, shows it, slices it, and writes it anew with other chunks
-and another codec; the other libraries read that back. Every value is compared on the way. What is left behind in
-``demo-output/`` are the hierarchies and a quick look as PNG.
+Other libraries write scientific data as Zarr; omnizarr opens it, shows it, slices it, and writes it anew with other
+chunks and another codec; the other libraries read that back. Every value is compared on the way. What is left behind
+in ``demo-output/`` are the hierarchies and a quick look as PNG.
 
 - the land mask of the Earth at 1 km, 21600 x 43200 (in the package global-land-mask), 933 MB in memory
 - an MRI series and an anatomical volume (in nibabel's test data)
@@ -27,13 +27,15 @@ import tensorstore as ts
 import zarr
 from matplotlib import image
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import omnizarr
 from omnizarr import cli
 
 mpl.use("agg")
-from matplotlib import pyplot as plt  # noqa: E402 - after the choice of where to draw
+from matplotlib import patheffects
+from matplotlib import pyplot as plt
 
 console = Console(highlight=False)
 
@@ -45,6 +47,8 @@ PLACES = {
     "Mid-Atlantic": (30.0, -40.0),
     "Point Nemo": (-48.88, -123.39),
 }
+
+ROUNDS = 3  # the best one counts; the libraries take turns
 
 failures = []
 timings = {}
@@ -102,14 +106,17 @@ def timed(what, who, nbytes):
     """Print and keep how long something takes."""
     start = time.perf_counter()
     yield
-    seconds = time.perf_counter() - start
+    report(what, who, nbytes, time.perf_counter() - start)
+
+
+def report(what, who, nbytes, seconds):
     timings[what, who] = seconds
-    say(f"{who:<12} {what:<34} {seconds:6.2f} s   {nbytes / seconds / 1e6:7,.0f} MB/s")
+    say(f"{who:<12} {what:<26} {seconds:6.2f} s   {nbytes / seconds / 1e6:7,.0f} MB/s")
 
 
 def check(what, is_right):
     """Print and keep whether a comparison came out."""
-    say(f"[green]equal[/]   {what}" if is_right else f"[bold red]DIFFERS[/] {what}")
+    say(f"[green]equal[/]   {escape(what)}" if is_right else f"[bold red]DIFFERS[/] {escape(what)}")
     if not is_right:
         failures.append(what)
 
@@ -158,7 +165,7 @@ def load():
 def write_by_zarr_python(path, data):
     root = zarr.open_group(path, mode="w", zarr_format=2, attributes={"title": "Land, brains and tissue"})
     land = data["land"]
-    with timed("writes v2, chunks of 2160 x 2160", "zarr-python", land.nbytes):
+    with timed("writes v2", "zarr-python", land.nbytes):
         array = root.create_array(
             "earth/land",
             shape=land.shape,
@@ -180,7 +187,7 @@ def write_by_tensorstore(path, land):
     codecs = [{"name": "bytes"}, {"name": "zstd", "configuration": {"level": 3}}]
     inner = {"chunk_shape": [540, 540], "codecs": codecs, "index_location": "end"}
     inner["index_codecs"] = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
-    with timed("writes v3, shards of 5400 x 5400", "TensorStore", land.nbytes):
+    with timed("writes sharded v3", "TensorStore", land.nbytes):
         array = ts.open(
             {
                 "driver": "zarr3",
@@ -237,18 +244,27 @@ def nearest(axis, value):
 
 
 def read_all(by_zarr, by_tensorstore, data):
-    land = data["land"]
-    readers = {"omnizarr": by_omnizarr_array, "zarr-python": by_zarr_array, "TensorStore": by_tensorstore_array}
-    for what, path in {"reads v2": by_zarr / "earth/land", "reads sharded v3": by_tensorstore}.items():
-        for who, read in readers.items():
-            with timed(what, who, land.nbytes):
-                values = read(path)
-            if who == "omnizarr":
-                check(f"{what}: all {values.size:,} elements", equal(values, land))
-            del values
+    compare_readers("reads v2", by_zarr / "earth/land", data["land"])
+    compare_readers("reads sharded v3", by_tensorstore, data["land"])
     root = omnizarr.open(by_zarr, mode="r")
     for path, name in {"brain/series": "series", "brain/anatomy": "anatomy", "tissue/ihc": "tissue"}.items():
-        check(f"{path} {root[path].shape}", equal(root[path][:], data[name]))
+        check(f"omnizarr reads {path} {root[path].shape}", equal(root[path][:], data[name]))
+
+
+def compare_readers(what, path, expected):
+    """Let each library read the whole array; compare what it read in the last round."""
+    best = {}
+    for turn in range(ROUNDS):
+        for who, read in READERS.items():
+            # The system hands out memory faster that this process has just given back: the same start for each.
+            np.ones(expected.shape, expected.dtype)
+            start = time.perf_counter()
+            values = read(path)
+            best[who] = min(best.get(who, np.inf), time.perf_counter() - start)
+            if turn == ROUNDS - 1:
+                report(what, who, expected.nbytes, best[who])
+                check(f"{who}, all {values.size:,} elements", equal(values, expected))
+            del values
 
 
 def by_omnizarr_array(path):
@@ -264,6 +280,9 @@ def by_tensorstore_array(path):
     return ts.open({"driver": driver, "kvstore": {"driver": "file", "path": str(path)}}).result().read().result()
 
 
+READERS = {"omnizarr": by_omnizarr_array, "zarr-python": by_zarr_array, "TensorStore": by_tensorstore_array}
+
+
 def rewrite(by_zarr, by_omnizarr):
     source = omnizarr.open(by_zarr, mode="r")
     target = omnizarr.create_group(by_omnizarr, attributes=dict(source.attrs))
@@ -272,7 +291,7 @@ def rewrite(by_zarr, by_omnizarr):
         "name": "blosc",
         "configuration": {"cname": "lz4", "clevel": 5, "shuffle": "bitshuffle", "typesize": 1, "blocksize": 0},
     }
-    with timed("v2 to v3, shards, blosc", "omnizarr", land.nbytes):
+    with timed("v2 to sharded v3", "omnizarr", land.nbytes):
         new = target.create_array(
             "earth/land",
             shape=land.shape,
@@ -297,20 +316,17 @@ def rewrite(by_zarr, by_omnizarr):
 
 
 def read_back(by_omnizarr, data):
-    names = {"earth/land": "land", "brain/series": "series", "brain/anatomy": "anatomy", "tissue/ihc": "tissue"}
-    for who, read in {"zarr-python": by_zarr_array, "TensorStore": by_tensorstore_array}.items():
-        for path, name in names.items():
-            start = time.perf_counter()
-            values = read(by_omnizarr / path)
-            if path == "earth/land":
-                timings["reads what omnizarr wrote", who] = time.perf_counter() - start
-            check(f"{who} reads {path} as omnizarr wrote it", equal(np.asarray(values), data[name]))
-            del values
-    with timed("reads what omnizarr wrote", "omnizarr", data["land"].nbytes):
-        values = by_omnizarr_array(by_omnizarr / "earth/land")
-    check("omnizarr reads earth/land as it wrote it", equal(values, data["land"]))
+    compare_readers("reads what omnizarr wrote", by_omnizarr / "earth/land", data["land"])
+    for path, name in {"brain/series": "series", "brain/anatomy": "anatomy", "tissue/ihc": "tissue"}.items():
+        for who, read in READERS.items():
+            check(f"{who} reads {path}", equal(np.asarray(read(by_omnizarr / path)), data[name]))
     group = zarr.open_consolidated(by_omnizarr)
-    check("zarr-python finds all arrays in the consolidated metadata", all(path in group for path in names))
+    names = {path for path, _ in group.members(max_depth=None)}
+    check("zarr-python finds all nodes in the consolidated metadata", names == set(omnizarr_names(by_omnizarr)))
+
+
+def omnizarr_names(path):
+    return [name for name, _ in omnizarr.open(path, mode="r").members(max_depth=None)]
 
 
 # -- the picture ----------------------------------------------------------------
@@ -332,7 +348,7 @@ def draw(path, target):
         left=0.03,
         right=0.97,
         top=0.90,
-        bottom=0.07,
+        bottom=0.04,
         hspace=0.2,
         wspace=0.12,
     )
@@ -342,7 +358,7 @@ def draw(path, target):
         f"TensorStore {version('tensorstore')}", ha="right", fontsize=9, alpha=0.7,
     )  # fmt: skip
     draw_earth(figure.add_subplot(grid[0, :3]), land)
-    draw_strait(figure.add_subplot(grid[0, 3]), land)
+    draw_aegean(figure.add_subplot(grid[0, 3]), land)
     draw_brain(figure.add_subplot(grid[1, 0]), root["brain/series"])
     draw_anatomy(figure.add_subplot(grid[1, 1]), root["brain/anatomy"])
     draw_tissue(figure.add_subplot(grid[1, 2]), root["tissue/ihc"])
@@ -351,8 +367,9 @@ def draw(path, target):
     plt.close(figure)
 
 
+HALO = [patheffects.withStroke(linewidth=2.5, foreground=PAPER)]
 COLOURS = mpl.colors.LinearSegmentedColormap.from_list("land", [SEA, LAND])
-STRAIT = (slice(5880, 6600), slice(24600, 25440))  # the Aegean, at full resolution
+AEGEAN = (slice(5820, 6720), slice(24290, 25030))  # at full resolution
 
 
 def draw_earth(axes, land):
@@ -364,19 +381,19 @@ def draw_earth(axes, land):
     ]
     frame(axes, "Land at 1 km, 21600 × 43200, every 24 × 24 elements averaged")
     axes.imshow(np.concatenate(means), cmap=COLOURS, extent=(-180, 180, -90, 90), interpolation="antialiased")
-    rows, columns = STRAIT
+    rows, columns = AEGEAN
     west, north = columns.start / 120 - 180, 90 - rows.start / 120
     size = ((columns.stop - columns.start) / 120, (rows.stop - rows.start) / 120)
     axes.add_patch(plt.Rectangle((west, north - size[1]), *size, fill=False, color=ACCENT, linewidth=1.4))
     for name, (lat, lon) in PLACES.items():
         axes.plot(lon, lat, "o", color=ACCENT, markersize=3.5)
-        axes.annotate(name, (lon, lat), xytext=(5, 4), textcoords="offset points", fontsize=8)
+        axes.annotate(name, (lon, lat), xytext=(5, 4), textcoords="offset points", fontsize=8, path_effects=HALO)
 
 
-def draw_strait(axes, land):
-    rows, columns = STRAIT
+def draw_aegean(axes, land):
+    rows, columns = AEGEAN
     frame(axes, f"land[{rows.start}:{rows.stop}, {columns.start}:{columns.stop}], the Aegean", ACCENT)
-    axes.imshow(land[STRAIT], cmap=COLOURS, interpolation="nearest")
+    axes.imshow(land[AEGEAN], cmap=COLOURS, interpolation="nearest")
 
 
 def draw_brain(axes, series):
@@ -390,33 +407,37 @@ def draw_anatomy(axes, anatomy):
 
 
 def draw_tissue(axes, tissue):
-    frame(axes, "Colon tissue, ihc[:]")
+    frame(axes, "Colonic glands, stained, ihc[:400]")
     axes.imshow(tissue[:400, :], aspect="auto")
 
 
 def draw_timings(axes):
-    frame(axes, "Land mask, seconds (shorter is better)")
-    position, labels = 0.0, []
-    for what in ("reads v2", "reads sharded v3", "reads what omnizarr wrote"):
-        labels.append((position + 1, what.removeprefix("reads ").replace("what omnizarr wrote", "blosc,\nsharded v3")))
+    frame(axes, f"Land mask read whole, seconds, best of {ROUNDS}")
+    texts = {
+        "reads v2": "v2, blosc",
+        "reads sharded v3": "v3, shards, zstd",
+        "reads what omnizarr wrote": "v3, shards, blosc",
+    }
+    longest = max(timings[what, who] for what in texts for who in LIBRARIES)
+    position = 0.0
+    for what, text in texts.items():
+        axes.text(0, position - 0.75, text, va="center", fontsize=8.5, alpha=0.75)
         for who, colour in LIBRARIES.items():
             seconds = timings[what, who]
-            axes.barh(position, seconds, color=colour, height=0.82, label=who if what == "reads v2" else None)
-            axes.text(seconds, position, f" {seconds:.2f}", va="center", fontsize=8)
+            axes.barh(position, seconds, color=colour, height=0.8)
+            axes.text(seconds + longest / 60, position, f"{seconds:.2f}  {who}", va="center", fontsize=8)
             position += 1
-        position += 0.8
-    axes.set_yticks([at for at, _ in labels], [label for _, label in labels], color=INK)
-    axes.invert_yaxis()
-    axes.set_xlim(0, max(timings[key] for key in timings if key[0].startswith("reads")) * 1.18)
-    axes.tick_params(length=0)
+        position += 1.1
+    axes.set_ylim(position - 1.2, -1.3)
+    axes.set_xlim(0, longest * 1.45)
     for side in axes.spines.values():
         side.set_visible(False)
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
 
 
 def frame(axes, text, colour="#3a4450"):
     axes.set_title(text, fontsize=9.5, loc="left", pad=6)
     axes.set_facecolor(PAPER)
+    axes.set_anchor("NW")
     axes.set_xticks([])
     axes.set_yticks([])
     for side in axes.spines.values():
