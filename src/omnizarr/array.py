@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from omnizarr import cards, datatypes, engine, grids, hierarchy, indexing, layout, resizing
+from omnizarr import metadata as public
 from omnizarr.assignment import converted_value, write_values
 from omnizarr.attributes import Attributes, Attrs, to_json
 from omnizarr.behaviour import ArrayConfig
@@ -19,7 +20,6 @@ from omnizarr.codecs.values import CodecValue
 from omnizarr.consolidated import Snapshot
 from omnizarr.engine import Binding
 from omnizarr.errors import (
-    MetadataError,
     OmnizarrError,
     ReadOnlyError,
     SelectionError,
@@ -117,12 +117,10 @@ class Array:
 
         Raises MetadataError.
         """
-        for dialect in hierarchy.dialects_for(data.get("zarr_format")):  # type: ignore[arg-type]
-            for name in dialect.documents(""):
-                metadata = hierarchy.load(store_path, dialect, {name: data})
-                if isinstance(metadata, ArrayMetadata):
-                    return cls(store_path, metadata)
-        raise MetadataError("the document describes no array", found=dict(data))
+        try:
+            return cls(store_path, public.ArrayMetadata.from_dict(data))
+        except OmnizarrError as error:
+            raise error.add(store=str(store_path.store), path=store_path.path)
 
     # -- what it is ---------------------------------------------------------------
 
@@ -161,9 +159,9 @@ class Array:
         return self._where.store.read_only
 
     @property
-    def metadata(self) -> ArrayMetadata:
+    def metadata(self) -> public.ArrayMetadata:
         """What its documents say, in the words of Zarr v3."""
-        return self._metadata
+        return public.ArrayMetadata.of(self._metadata)
 
     @property
     def config(self) -> ArrayConfig:
@@ -231,11 +229,8 @@ class Array:
 
     @property
     def order(self) -> Literal["C", "F"]:
-        """Memory layout of results: for Zarr v2, that of the stored chunks."""
-        first = self._metadata.codecs[0] if self._metadata.codecs else None
-        if self._metadata.dialect == "v2":
-            return "F" if first is not None and first.name == "transpose" else "C"
-        return self._config.order
+        """Memory layout of results: "F" if chunks are stored so, else what is asked for."""
+        return "F" if layout.is_fortran(self._metadata.codecs, self.ndim) else self._config.order
 
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:

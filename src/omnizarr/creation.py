@@ -88,24 +88,22 @@ def array_metadata(
     data_type, object_steps = _data_type(dialect, dtype, coding)
     item_size = data_type.dtype.itemsize if data_type.is_fixed_size else _GUESSED_ITEM_SIZE
     grid, inner = _layout(shape, chunks, shards, max(item_size, 1))
-    if dialect.name == "v2":
-        if inner is not None:
-            raise NotRepresentableError(
-                "Zarr v2 has no shards", found=f"shards={shards!r}", remedy="leave out shards, or write v3"
-            )
-        codecs = _v2_codecs(coding, data_type, len(shape), object_steps)
-        byte_order = data_type.byte_order
-    else:
+    if not dialect.new_arrays.has_filters:
         codecs = _v3_codecs(coding, data_type)
-        # v3 documents do not say how elements stand in memory; the bytes codec says how they are stored.
-        byte_order = "<"
+    elif inner is None:
+        codecs = _v2_codecs(dialect, coding, data_type, len(shape), object_steps)
+    else:
+        raise NotRepresentableError(
+            f"Zarr {dialect.name} has no shards", found=f"shards={shards!r}", remedy="leave out shards, or write v3"
+        )
     if inner is not None:
         codecs = (_shard(inner, codecs, shards),)
     return ArrayMetadata(
         dialect=dialect.name,
         shape=shape,
         data_type=data_type.named,
-        byte_order=byte_order,
+        # Elsewhere the bytes codec says how elements are stored, and nothing how they stand in memory.
+        byte_order=data_type.byte_order if dialect.new_arrays.has_byte_order else "<",
         chunk_grid=grid,
         chunk_key_encoding=_key_encoding(chunk_key_encoding, dialect),
         fill_value=_fill_value(fill_value, data_type, dialect),
@@ -140,16 +138,16 @@ def _data_type(dialect: Dialect, dtype: Any, coding: Coding) -> tuple[DataType, 
     else:
         steps = [_config_of(step) for step in _listed(coding.filters)]
     codec = next((step for step in steps if step and step.get("id") in v2_filters.OBJECT_CODECS), None)
-    if codec is None or dialect.name != "v2":
+    if codec is None or not dialect.new_arrays.has_filters:
         raise UnknownDataTypeError(
             "Python objects as such cannot be stored",
             pointer="/data_type",
             found="object",
             remedy="use dtype='string' or 'bytes'"
-            + ("; or pass object_codec=, such as numcodecs.JSON()" if dialect.name == "v2" else ""),
+            + ("; or pass object_codec=, such as numcodecs.JSON()" if dialect.new_arrays.has_filters else ""),
         )
     document: dict[str, JSON] = {
-        ".zarray": {
+        dialect.array_document: {
             "zarr_format": 2,
             "shape": [1],
             "chunks": [1],
@@ -175,7 +173,7 @@ def _is_object(dtype: Any) -> bool:
 
 
 def _fill_value(value: Any, data_type: DataType, dialect: Dialect) -> Any:
-    if value is None and dialect.name == "v2":
+    if value is None and dialect.new_arrays.has_undefined_fill_value:
         return UNDEFINED
     if value is None or value is DEFAULT:
         return data_type.fill_to_json(data_type.default_fill_value)
@@ -198,7 +196,7 @@ def _dimension_names(names: Iterable[str | None] | None, shape: tuple[int, ...])
 
 def _key_encoding(given: Any, dialect: Dialect) -> Named:
     if given is None:
-        return Named("v2", {"separator": "."}) if dialect.name == "v2" else Named("default", {"separator": "/"})
+        return dialect.new_arrays.chunk_key_encoding
     if isinstance(given, Named):
         return given
     if isinstance(given, str):
@@ -388,11 +386,13 @@ def _finished(codec: Named, data_type: DataType) -> Named:
 
 
 def _v2_codecs(
-    coding: Coding, data_type: DataType, ndim: int, object_steps: list[Mapping[str, JSON]]
+    dialect: Dialect, coding: Coding, data_type: DataType, ndim: int, object_steps: list[Mapping[str, JSON]]
 ) -> tuple[Named, ...]:
     if not _is_auto(coding.serializer):
         raise NotRepresentableError(
-            "Zarr v2 has no serializer", found=repr(coding.serializer), remedy="leave it out, or write v3"
+            f"Zarr {dialect.name} has no serializer",
+            found=repr(coding.serializer),
+            remedy="leave it out, or write v3",
         )
     filters = _listed(coding.filters)
     compressors = [{"id": "zstd", "level": 0}] if _is_auto(coding.compressors) else _listed(coding.compressors)

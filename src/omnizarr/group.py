@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar, Unpack, overload
 import numpy as np
 
 from omnizarr import cards, consolidated, hierarchy, nodes
+from omnizarr import metadata as public
 from omnizarr.array import Array
 from omnizarr.attributes import Attributes, Attrs, to_json
 from omnizarr.behaviour import ArrayConfig
@@ -154,9 +155,9 @@ class Group:
         return self._where.store.read_only
 
     @property
-    def metadata(self) -> GroupMetadata:
+    def metadata(self) -> public.GroupMetadata:
         """What its documents say."""
-        return self._metadata
+        return public.GroupMetadata.of(self._metadata)
 
     @property
     def zarr_format(self) -> int | str:

@@ -35,6 +35,13 @@ def inner_chunk_shape(codecs: tuple[Named, ...]) -> tuple[int, ...] | None:
     return tuple(lengths)
 
 
+def is_fortran(codecs: tuple[Named, ...], ndim: int) -> bool:
+    """Return whether elements are stored with the first axis running fastest."""
+    return (
+        bool(codecs) and codecs[0].name == "transpose" and codecs[0].configuration.get("order") == [*range(ndim)][::-1]
+    )
+
+
 def split(codecs: tuple[Named, ...]) -> tuple[tuple[Named, ...], Named | None, tuple[Named, ...]]:
     """Return the three kinds of codecs; of a shard, those of its inner chunks."""
     if len(codecs) == 1 and codecs[0].name == "sharding_indexed":

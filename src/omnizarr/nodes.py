@@ -15,6 +15,7 @@ from omnizarr.attributes import to_json
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.creation import DEFAULT, Coding
+from omnizarr.dialects import filters as v2_filters
 from omnizarr.dialects.contract import Dialect
 from omnizarr.errors import ContainsArrayError, MetadataError, OmnizarrError, ShapeError, ValueTypeError
 from omnizarr.grids import Grid
@@ -254,13 +255,9 @@ def like(source: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def codecs_of(array: Array) -> dict[str, Any]:
     """Return keywords that give another array of the same format the same codecs."""
-    if array.zarr_format == 2:
-        document: Any = array.documents()[".zarray"]
-        return {
-            "filters": document["filters"] or None,
-            "compressors": document["compressor"],
-            "order": document["order"],
-        }
+    if hierarchy.dialect_named(array.metadata.dialect).new_arrays.has_filters:
+        stack = v2_filters.dump_chain(array.metadata.codecs, array.ndim)
+        return {"filters": stack.filters or None, "compressors": stack.compressor, "order": stack.order}
     if array.shards is not None and len(array.metadata.codecs) > 1:
         return {"codecs": array.metadata.codecs, "chunks": array.shards, "shards": None}
     return {

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from omnizarr.model import JSON, Metadata, Report, strict
+from omnizarr.model import JSON, Metadata, Named, Report, strict
 
 Documents: TypeAlias = Mapping[str, JSON]
 """The documents of one node, by name: ``{".zarray": {...}, ".zattrs": {...}}``. A missing one is left out."""
@@ -83,6 +83,20 @@ class Consolidated:
 
 
 @dataclass(frozen=True, slots=True)
+class NewArrays:
+    """What arrays can be that are created in a format, and what they are where the user does not say."""
+
+    chunk_key_encoding: Named
+    """Where the user names none."""
+    has_filters: bool = False
+    """Codecs are filters and one compressor, as numcodecs has them, and an order, C or F: no serializer, no shards."""
+    has_byte_order: bool = False
+    """Documents say the byte order that elements have in memory."""
+    has_undefined_fill_value: bool = False
+    """``fill_value=None`` means that nobody knows what missing chunks hold."""
+
+
+@dataclass(frozen=True, slots=True)
 class Dialect:
     """One on-disk format.
 
@@ -98,9 +112,16 @@ class Dialect:
     """Path of a node -> document name -> store key."""
     chunk_prefix: PathFunction
     """Path of an array -> what all keys of its chunks begin with: ``"a/b/"``, ``""`` for the root."""
+    array_document: str
+    """Name of the document that makes a node an array: ``".zarray"``."""
+    group_document: str
+    """Name of the document that makes a node a group; it may be the same."""
+    attributes_document: str | None
+    """Name of the document that holds the attributes; None: they are a member of the document that makes the node."""
     load: Load
     dump: Dump
     consolidated: Consolidated
+    new_arrays: NewArrays
     check_name: NameCheck
     normalize_path: PathFunction
     """What a user typed -> the path, without slashes at its ends; raises NodeNameError."""

@@ -19,7 +19,7 @@ from omnizarr import datatypes
 from omnizarr.datatypes import typestr
 from omnizarr.datatypes.structs import named_to_json
 from omnizarr.dialects import consolidated, paths
-from omnizarr.dialects.contract import Consolidated, Dialect, Documents
+from omnizarr.dialects.contract import Consolidated, Dialect, Documents, NewArrays
 from omnizarr.dialects.documents import name_of_nonfinite
 from omnizarr.dialects.filters import OBJECT_CODECS, Step, dump_chain, load_chain, read_step
 from omnizarr.dialects.reading import Reader, join, problem_of, read_chunk_lengths, read_lengths, read_list
@@ -441,9 +441,15 @@ V2: Final = Dialect(
     zarr_format=2,
     documents=lambda path: {name: paths.key(path, name) for name in (".zarray", ".zgroup", ".zattrs", ".zmetadata")},
     chunk_prefix=paths.prefix,
+    array_document=".zarray",
+    group_document=".zgroup",
+    attributes_document=".zattrs",
     load=load,
     dump=dump,
     consolidated=Consolidated(".zmetadata", consolidated.load_zmetadata, consolidated.dump_zmetadata),
+    new_arrays=NewArrays(
+        Named("v2", {"separator": "."}), has_filters=True, has_byte_order=True, has_undefined_fill_value=True
+    ),
     check_name=paths.check_v2_name,
     normalize_path=paths.normalize_v2,
 )

@@ -17,7 +17,7 @@ from typing import Any, Final
 from omnizarr import datatypes
 from omnizarr.dialects import consolidated, paths
 from omnizarr.dialects.chains import read_codecs
-from omnizarr.dialects.contract import Consolidated, Dialect, Documents
+from omnizarr.dialects.contract import Consolidated, Dialect, Documents, NewArrays
 from omnizarr.dialects.documents import name_of_nonfinite
 from omnizarr.dialects.extensions import SPEC as _EXTENSION
 from omnizarr.dialects.extensions import may_be_ignored, read_extension, read_understood, write_extension
@@ -425,9 +425,13 @@ V3: Final = Dialect(
     zarr_format=3,
     documents=lambda path: {DOCUMENT: paths.key(path, DOCUMENT)},
     chunk_prefix=paths.prefix,
+    array_document=DOCUMENT,
+    group_document=DOCUMENT,
+    attributes_document=None,
     load=load,
     dump=dump,
     consolidated=Consolidated(None, consolidated.load_inline, consolidated.dump_inline),
+    new_arrays=NewArrays(Named("default", {"separator": "/"})),
     check_name=paths.check_v3_name,
     normalize_path=paths.normalize_v3,
 )

@@ -1,0 +1,131 @@
+"""Metadata as a user gets it from a node: the model, with the names that zarr-python has beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from omnizarr import datatypes, hierarchy, model
+from omnizarr.dialects import DIALECTS
+from omnizarr.dialects.documents import to_json
+from omnizarr.errors import MetadataError
+from omnizarr.model import JSON, Metadata
+
+M = TypeVar("M", model.ArrayMetadata, model.GroupMetadata)
+
+
+class ArrayMetadata(model.ArrayMetadata):
+    """What an array is: the fields of `omnizarr.model.ArrayMetadata`, and these.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> metadata = omnizarr.create_array({}, shape=(4,), dtype="int16", zarr_format=2).metadata
+    >>> metadata.zarr_format, metadata.dtype, metadata.to_dict()["dtype"]
+    (2, dtype('int16'), '<i2')
+    >>> ArrayMetadata.from_dict(metadata.to_dict()) == metadata
+    True
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, JSON]) -> Self:
+        """Return what a document says; for Zarr v2 that of an array, with the attributes as a member.
+
+        Raises MetadataError.
+        """
+        return cls.of(_load(data, model.ArrayMetadata))
+
+    @classmethod
+    def of(cls, metadata: model.ArrayMetadata) -> Self:
+        """Return the same metadata, with these names."""
+        return cls(**{field.name: getattr(metadata, field.name) for field in fields(metadata)})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document as it is stored, with the attributes, also where these have a document of their own."""
+        return _dump(self)
+
+    @property
+    def zarr_format(self) -> int | str:
+        """The format: 2, 3."""
+        return hierarchy.dialect_named(self.dialect).zarr_format
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy data type of the elements in memory. Raises UnknownDataTypeError."""
+        return datatypes.bind(self.data_type, self.byte_order).dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def __eq__(self, other: object) -> bool:
+        # The model's own are equal too.
+        return isinstance(other, model.ArrayMetadata) and _comparable(self) == _comparable(other)
+
+    __hash__ = model.ArrayMetadata.__hash__
+
+
+class GroupMetadata(model.GroupMetadata):
+    """What a group is: the fields of `omnizarr.model.GroupMetadata`, and these."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, JSON]) -> Self:
+        """Return what a document says; for Zarr v2 that of a group, with the attributes as a member.
+
+        Raises MetadataError.
+        """
+        return cls.of(_load(data, model.GroupMetadata))
+
+    @classmethod
+    def of(cls, metadata: model.GroupMetadata) -> Self:
+        """Return the same metadata, with these names."""
+        return cls(**{field.name: getattr(metadata, field.name) for field in fields(metadata)})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document as it is stored, with the attributes, also where these have a document of their own."""
+        return _dump(self)
+
+    @property
+    def zarr_format(self) -> int | str:
+        """The format: 2, 3."""
+        return hierarchy.dialect_named(self.dialect).zarr_format
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, model.GroupMetadata) and _comparable(self) == _comparable(other)
+
+    __hash__ = model.GroupMetadata.__hash__
+
+
+def _comparable(metadata: Metadata) -> list[object]:
+    return [getattr(metadata, field.name) for field in fields(metadata) if field.compare]
+
+
+def _dump(metadata: Metadata) -> dict[str, Any]:
+    dialect = hierarchy.dialect_named(metadata.dialect)
+    name = dialect.array_document if isinstance(metadata, model.ArrayMetadata) else dialect.group_document
+    document: Any = to_json(dialect.dump(metadata)[name])
+    return {**document, "attributes": to_json(metadata.attributes, "/attributes")}
+
+
+def _load(data: Mapping[str, JSON], kind: type[M]) -> M:
+    """Return what a document with its attributes says, if it says it of a node of the right kind."""
+    is_array = issubclass(kind, model.ArrayMetadata)
+    document = to_json(data)  # zarr-python's have tuples in them
+    zarr_format: Any = document.get("zarr_format") if isinstance(document, dict) else None
+    for dialect in DIALECTS:
+        if not isinstance(document, dict) or dialect.zarr_format != zarr_format:
+            continue
+        apart = dialect.attributes_document
+        documents = {apart: document.pop("attributes")} if apart is not None and "attributes" in document else {}
+        metadata = dialect.load({dialect.array_document if is_array else dialect.group_document: document, **documents})
+        if isinstance(metadata, kind):
+            return metadata
+    raise MetadataError(f"the document describes no {'array' if is_array else 'group'}", found=document)
