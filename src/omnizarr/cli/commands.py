@@ -86,6 +86,9 @@ def info(path: str, as_json: bool) -> int:  # noqa: FBT001 - click passes by nam
     if isinstance(facts, ArrayFacts):
         _print([to_json(facts.to_json(), indent=2)] if as_json else listing.array_card(_title(path), facts))
         return _code([facts])
+    if isinstance(facts, UnreadableFacts):
+        _print([to_json(facts.to_json(), indent=2)] if as_json else [listing.unreadable_line(facts)])
+        return PROBLEM
     show = _info_json if as_json else _info_text
     return show(_title(path), node, facts)  # type: ignore[arg-type]
 

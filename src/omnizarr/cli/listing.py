@@ -14,7 +14,7 @@ from omnizarr.cli.text import Branches, fit, one_line, shorten, to_json, visible
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.model import Note
 from omnizarr.tools import words
-from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts
+from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, members
 
 _INDENT = "    "
 _WIDTH = 24  # h5ls's column for names
@@ -210,7 +210,7 @@ def short_json(node: Any) -> str:
 
 def tree_lines(group: Group, strokes: Branches, max_depth: int | None) -> Iterator[tuple[str, Any]]:
     """Yield each line of the drawing, with its node; nothing is kept but the way down."""
-    stack = [_with_last(group.items())]
+    stack = [_with_last(members(group))]
     indents = [""]
     while stack:
         found = next(stack[-1], None)
@@ -221,7 +221,7 @@ def tree_lines(group: Group, strokes: Branches, max_depth: int | None) -> Iterat
         (name, node), is_last = found
         yield f"{indents[-1]}{strokes.corner if is_last else strokes.tee}{visible(name)}{_leaf(node)}", node
         if isinstance(node, Group) and (max_depth is None or len(stack) < max_depth):
-            stack.append(_with_last(node.items()))
+            stack.append(_with_last(members(node)))
             indents.append(indents[-1] + (strokes.gap if is_last else strokes.bar))
 
 

@@ -157,12 +157,20 @@ class UnreadableFacts:
 Facts = ArrayFacts | GroupFacts | UnreadableFacts
 
 
+def members(group: Group) -> Iterator[tuple[str, Any]]:
+    """Yield name and node of each member right below; where the store cannot list them, the group as unreadable."""
+    try:
+        yield from group.items()
+    except OmnizarrError as error:
+        yield "", UnreadableNode(group.store_path, error)
+
+
 def walk(group: Group, max_depth: int | None = None) -> Iterator[tuple[int, Any]]:
     """Yield depth (0: right below the group) and node of each node below, a group before its members.
 
     Nothing is kept but the way down, so a hierarchy may be as large as it likes.
     """
-    stack = [group.items()]
+    stack = [members(group)]
     while stack:
         item = next(stack[-1], None)
         if item is None:
@@ -172,14 +180,17 @@ def walk(group: Group, max_depth: int | None = None) -> Iterator[tuple[int, Any]
         depth = len(stack) - 1
         yield depth, node
         if isinstance(node, Group) and (max_depth is None or depth < max_depth):
-            stack.append(node.items())
+            stack.append(members(node))
 
 
 def describe(node: Array | Group | UnreadableNode, tick: Tick = _silent) -> Facts:
     """Return the facts of a node; of an array its chunks are counted, of a group its consolidated metadata checked."""
     if isinstance(node, UnreadableNode):
         return UnreadableFacts(node.path, _reason(node.error))
-    return describe_array(node, tick) if isinstance(node, Array) else describe_group(node)
+    try:
+        return describe_array(node, tick) if isinstance(node, Array) else describe_group(node)
+    except OmnizarrError as error:  # of the store: what it cannot list or read hides none of the siblings
+        return UnreadableFacts(node.path, _reason(error))
 
 
 def describe_array(array: Array, tick: Tick = _silent) -> ArrayFacts:
