@@ -1,6 +1,7 @@
 """`omnizarr.array`."""
 
 import multiprocessing
+import operator
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -150,6 +151,17 @@ class TestReading:
         array = make(data=VALUES, chunks=(3, 4), order="F")
         assert array[...].flags.f_contiguous
         np.testing.assert_array_equal(array[...], VALUES)
+
+    def test_order_of_v3_is_that_of_the_stored_chunks(self):
+        transpose = omnizarr.codecs.TransposeCodec(order=(1, 0))
+        array = make(shape=(7, 10), dtype="i4", chunks=(7, 10), filters=transpose)
+        assert array.order == "F"
+        assert array[...].flags.f_contiguous
+
+    @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+    def test_other_transposes_are_no_order(self, order):
+        array = make(shape=(2, 3, 4), dtype="i4", filters=omnizarr.codecs.TransposeCodec(order=order))
+        assert array.order == "C"
 
     def test_order_f_of_v2_is_stored(self):
         array = make(data=VALUES, chunks=(7, 10), order="F", zarr_format=2, compressors=None)
@@ -686,3 +698,37 @@ class TestObjects:
         array[0] = np.array([1, 2, 3], "i4")
         array[1:] = [np.array([4], "i4"), np.array([], "i4")]
         assert [item.tolist() for item in array[...]] == [[1, 2, 3], [4], []]
+
+
+class TestPythonScalars:
+    CONVERSIONS = (bool, int, float, complex, operator.index)
+
+    @pytest.mark.parametrize("convert", CONVERSIONS)
+    @pytest.mark.parametrize("value", [True, 0, 7, np.float32(1.5), 1 + 2j, np.datetime64("2020-01-01")])
+    @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+    @pytest.mark.filterwarnings("ignore:Conversion of an array:DeprecationWarning")
+    @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+    def test_one_element_becomes_what_numpy_makes_of_it(self, convert, value, shape):
+        def outcome(array):
+            try:
+                return convert(array)
+            except TypeError as error:
+                return type(error)
+
+        data = np.full(shape, value)
+        assert outcome(make(data=data)) == outcome(data)
+
+    @pytest.mark.parametrize("convert", CONVERSIONS)
+    @pytest.mark.parametrize("shape", [(0,), (2,), (2**40,)])
+    def test_other_arrays_are_refused_and_not_read(self, convert, shape):
+        array = make(shape=shape, dtype="i8", chunks=(2**20,), missing="error")
+        with pytest.raises(ValueError if convert is bool else TypeError, match="one element"):
+            convert(array)
+
+    def test_scalar_array_stands_for_an_index(self):
+        assert "abc"[make(data=np.int8(1))] == "b"
+
+    def test_array_of_indices_is_no_index(self):
+        array = make(data=VALUES)
+        np.testing.assert_array_equal(array[make(data=[1, 3])], VALUES[[1, 3]])
+        np.testing.assert_array_equal(array[make(data=[1])], VALUES[[1]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self
@@ -485,6 +486,27 @@ class Array:
         for length in self.read_chunk_sizes[0]:
             yield from self[start : start + length]
             start += length
+
+    def _only(self, error: type[Exception] = TypeError) -> AnyArray:
+        """Return the only element as NumPy array, which knows what it can become; an array of more is not read."""
+        if self.size != 1:
+            raise error(f"only an array of one element has such a value; this one has {self.size}")
+        return np.asarray(self[...])
+
+    def __bool__(self) -> bool:
+        return bool(self._only(ValueError))
+
+    def __int__(self) -> int:
+        return int(self._only())
+
+    def __float__(self) -> float:
+        return float(self._only())
+
+    def __complex__(self) -> complex:
+        return complex(self._only())
+
+    def __index__(self) -> int:
+        return operator.index(self._only())
 
     # -- writing -------------------------------------------------------------------
 
