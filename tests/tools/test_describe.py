@@ -1,5 +1,8 @@
 """Facts of nodes, against what was written."""
 
+import inspect
+import sys
+
 import numpy as np
 import pytest
 
@@ -96,6 +99,14 @@ def test_walk_gives_groups_before_their_members_with_their_depth():
 
 
 def test_walk_is_deeper_than_the_stack_of_python():
-    values = {}
-    omnizarr.create_array(values, name="/".join(["g"] * 1500), data=np.arange(3))
-    assert sum(1 for _ in walk(omnizarr.open(values))) == 1500
+    depth = 250
+    values = {
+        "/".join(["g"] * level + ["zarr.json"]): b'{"zarr_format": 3, "node_type": "group"}' for level in range(depth)
+    }
+    root = omnizarr.open(values)
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 120)
+    try:
+        assert sum(1 for _ in walk(root)) == depth - 1
+    finally:
+        sys.setrecursionlimit(before)
