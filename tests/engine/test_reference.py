@@ -46,8 +46,8 @@ def read(binding, selection=..., concurrency=None):
 
 def test_whole_chunks_are_written_without_reading_or_locking():
     store = FaultyStore(MemoryStore())
-    binding = bind(store)
-    write(binding, ..., np.arange(36).reshape(6, 6))
+    binding = bind(store, shape=(6, 8))
+    write(binding, ..., np.arange(48).reshape(6, 8))
     assert store.requests["set"] == 4
     assert not store.requests["get"]
     assert not store.requests["lock"]
@@ -59,6 +59,16 @@ def test_chunks_cut_by_the_edge_are_stored_whole_with_the_fill_value_beyond():
     edge = np.frombuffer(store.get("a/c/1/1"), "<i4").reshape(3, 4)
     np.testing.assert_array_equal(edge[:, :2], np.arange(36).reshape(6, 6)[3:, 4:])
     assert (edge[:, 2:] == 7).all()
+
+
+def test_writer_that_knows_an_old_shape_keeps_what_was_appended():
+    store = MemoryStore()
+    stale = bind(store, shape=(5,), chunks=(10,))
+    grown = bind(store, shape=(10,), chunks=(10,))
+    write(stale, ..., 1)
+    write(grown, slice(5, 10), 2)
+    write(stale, ..., 3)
+    np.testing.assert_array_equal(read(grown), [3] * 5 + [2] * 5)
 
 
 def test_part_of_a_chunk_is_written_under_its_lock():

@@ -2,9 +2,9 @@
 
 Reading: each piece fetches its chunk, decodes it and puts the selected part into the
 result, straight into place where the chunk lies contiguous there. Writing: a piece
-that covers its chunk encodes and sets it and takes no lock; any other reads, changes
-and sets its chunk under the store's lock for that key, so that writers of disjoint
-regions never lose each other's elements.
+that covers its chunk encodes and sets it and takes no lock; any other (also of a chunk that the
+array's edge cuts) reads, changes and sets its chunk under the store's lock for that key, so that
+writers of disjoint regions never lose each other's elements.
 """
 
 from __future__ import annotations
@@ -150,23 +150,15 @@ def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:
     chain = binding.chain_for(coords) if binding.chunks_differ else binding.chain
     part = value[(*out_selection, ...)]
     try:
-        if whole:
-            _store(binding, key, chain.encode_unless_empty(_uncut(chain, part)))
-        else:
-            with binding.store.lock(key):
-                old = binding.store.get(key)
-                _store(binding, key, chain.write(old, chunk_selection, part))
+        if whole and part.shape == chain.spec.shape:
+            _store(binding, key, chain.encode_unless_empty(part))
+            return
+        # A chunk that the array's edge cuts may hold more by now: others may have made the array longer.
+        with binding.store.lock(key):
+            old = binding.store.get(key)
+            _store(binding, key, chain.write(old, chunk_selection, part))
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
-
-
-def _uncut(chain: Chain, part: AnyArray) -> AnyArray:
-    """Return the chunk whose visible part is `part`: beyond the array's edge lies the fill value."""
-    if part.shape == chain.spec.shape:
-        return part
-    chunk = chain.empty()
-    chunk[tuple(slice(length) for length in part.shape)] = part
-    return chunk
 
 
 def _store(binding: Binding, key: str, data: Buffer | None) -> None:
