@@ -256,7 +256,8 @@ def compare_readers(what, path, expected):
     best = {}
     for turn in range(ROUNDS):
         for who, read in READERS.items():
-            # The system hands out memory faster that this process has just given back: the same start for each.
+            # Memory that the system hands out for the first time can cost more than the read itself, and who reads first
+            # would pay for all: as much is touched and given back before each read, whoever it is.
             np.ones(expected.shape, expected.dtype)
             start = time.perf_counter()
             values = read(path)
@@ -452,6 +453,9 @@ def summarize(output, seconds):
     for what in dict.fromkeys(what for what, _ in timings):
         table.add_row(what, *(f"{timings[what, who]:.2f}" if (what, who) in timings else "" for who in LIBRARIES))
     console.print(table)
+    say(
+        f"Reads are the best of {ROUNDS}, in turns, from the page cache into memory touched before; writes are one run."
+    )
     console.print()
     for path in sorted(output.iterdir()):
         say(f"{path!s:<48} {(stored(path) if path.is_dir() else path.stat().st_size) / 1e6:8.1f} MB")
