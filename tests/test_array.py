@@ -732,3 +732,20 @@ class TestPythonScalars:
         array = make(data=VALUES)
         np.testing.assert_array_equal(array[make(data=[1, 3])], VALUES[[1, 3]])
         np.testing.assert_array_equal(array[make(data=[1])], VALUES[[1]])
+
+
+class TestVariableSize:
+    @pytest.mark.parametrize(
+        "value", [None, ["a", None, "b"], np.array(["a", None], dtype=object)], ids=["none", "list", "array"]
+    )
+    def test_none_is_not_text(self, value):
+        array = omnizarr.create_array({}, shape=np.shape(value) or (3,), chunks=(1,), dtype="string")
+        with pytest.raises(TypeError, match="None is not text"):
+            array[...] = value
+        assert array.nchunks_initialized == 0
+
+    def test_refused_bytes_have_written_nothing(self):
+        array = omnizarr.create_array({}, shape=(2,), chunks=(1,), dtype="bytes")
+        with pytest.raises(TypeError, match="not bytes"):
+            array[...] = [b"x", "y"]
+        assert array.nchunks_initialized == 0

@@ -20,6 +20,9 @@ from omnizarr.indexing import Plan
 AnyArray: TypeAlias = NDArray[Any]
 
 
+_BYTES = ("bytes", "variable_length_bytes")
+
+
 def write_values(binding: Binding, plan: Plan, value: Any, concurrency: int | None) -> None:
     """Store a user's value into the elements of a plan; refuse it as a whole, or write it."""
     converted = converted_value(value, binding.spec.dtype, plan.shape, binding)
@@ -35,6 +38,10 @@ def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], bi
     """
     try:
         array = _objects(value, shape) if dtype.hasobject else _elements(value, dtype)
+        if binding.spec.data_type.named.name in _BYTES:
+            _check_bytes(array)
+        if dtype.kind == "T" and array.dtype == object and any(item is None for item in array.flat):
+            raise TypeError("None is not text; write an empty string instead")  # NumPy makes it "None"
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueTypeError(
             f"the value cannot be converted: {error}",
@@ -58,6 +65,12 @@ def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], bi
             found=f"shape {array.shape}",
             expected=f"a shape that broadcasts to {shape}",
         ) from None
+
+
+def _check_bytes(array: AnyArray) -> None:
+    for item in array.flat:
+        if item is not None and not isinstance(item, bytes | bytearray | memoryview | np.bytes_):
+            raise TypeError(f"{item!r:.50} is not bytes")
 
 
 def _elements(value: Any, dtype: np.dtype[Any]) -> AnyArray:
