@@ -182,7 +182,7 @@ class TestFind:
         hierarchy.create(at("ocean/temperature", store), array(V3))
         with pytest.raises(errors.ArrayNotFoundError, match=r"did you mean 'ocean/temperature'\?"):
             hierarchy.open_array(at("ocean/temprature", store))
-        with pytest.raises(errors.NodeNotFoundError, match=r"did you mean 'ocean'\?"):
+        with pytest.raises(errors.NodeNotFoundError, match=r"did you mean 'ocean/temperature'\?"):
             hierarchy.open_node(at("Ocean/temperature", store))
 
     def test_wrong_kind(self):

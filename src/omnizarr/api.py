@@ -16,7 +16,6 @@ Opening never creates, unless a mode is typed that says so:
 
 from __future__ import annotations
 
-import difflib
 import platform
 import sys
 import warnings
@@ -27,7 +26,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from omnizarr import consolidated, hierarchy, nodes
+from omnizarr import consolidated, hierarchy, nodes, suggestions
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.creation import DEFAULT
@@ -35,7 +34,7 @@ from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError, StoreError
 from omnizarr.group import Group, create_node
 from omnizarr.hierarchy import StorePath
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.stores import LocalStore, Store, resolve
+from omnizarr.stores import Store, resolve
 from omnizarr.tree import Tree
 
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
@@ -104,7 +103,7 @@ def open(  # noqa: A001 - the name that zarr has for it
     if mode in _CREATING and (mode != "a" or hierarchy.find(where, zarr_format) is None):
         opener: Any = open_array if is_array else open_group
         return opener(where, mode=mode, zarr_format=zarr_format, config=config, **options)  # type: ignore[no-any-return]
-    found = _found(where, zarr_format)
+    found = hierarchy.open_node(where, zarr_format)
     if isinstance(found, ArrayMetadata):
         return Array(where, found, _behaviour(config, options))
     return _opened_group(where, found, config, options)
@@ -161,10 +160,7 @@ def open_array(
                 remedy="pass shape= and dtype=, or data=, to create it",
             )
         return nodes.new_array(where, zarr_format=zarr_format, config=behaviour, **options)
-    try:
-        return Array(where, hierarchy.open_array(where, zarr_format), behaviour)
-    except NodeNotFoundError as error:
-        raise _with_hint(error, where) from None
+    return Array(where, hierarchy.open_array(where, zarr_format), behaviour)
 
 
 def open_group(
@@ -223,11 +219,7 @@ def open_group(
         dialect = nodes.dialect_for_new(where, zarr_format)
         metadata = hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=mode == "w")
         return Group(where, metadata, _behaviour(config, options))
-    try:
-        metadata = hierarchy.open_group(where, zarr_format)
-    except NodeNotFoundError as error:
-        raise _with_hint(error, where) from None
-    return _opened_group(where, metadata, config, options)
+    return _opened_group(where, hierarchy.open_group(where, zarr_format), config, options)
 
 
 def open_consolidated(*args: Any, use_consolidated: bool | str = True, **options: Any) -> Group:
@@ -257,26 +249,6 @@ def _behaviour(config: ArrayConfig | Mapping[str, Any] | None, options: Mapping[
     return ArrayConfig.of(config, **{**named, **{name: value for name, value in more.items() if value is not None}})
 
 
-def _found(where: StorePath, zarr_format: int | str | None) -> ArrayMetadata | GroupMetadata:
-    try:
-        return hierarchy.open_node(where, zarr_format)
-    except NodeNotFoundError as error:
-        raise _with_hint(error, where) from None
-
-
-def _with_hint(error: NodeNotFoundError, where: StorePath) -> NodeNotFoundError:
-    """Add the names of directories like the one that does not exist."""
-    root = getattr(where.store, "root", None)
-    if where.path == "" and isinstance(where.store, LocalStore) and root is not None:
-        place = Path(root)
-        if not place.exists() and place.parent.is_dir():
-            names = [entry.name for entry in place.parent.iterdir()]
-            near = difflib.get_close_matches(place.name, names, n=3, cutoff=0.6)
-            if near:
-                error.remedy = f"did you mean {' or '.join(repr(str(place.parent / name)) for name in near)}?"
-    return error
-
-
 def _locate(
     store: Any, path: str | None, mode: Mode | None, storage_options: Mapping[str, Any] | None
 ) -> tuple[StorePath, Mode]:
@@ -293,7 +265,10 @@ def _locate(
     if mode is None:
         mode = "r" if isinstance(store, Store) and store.read_only else "r+"
     # What "w" replaces, and "w-" leaves alone, is a node in the store, not the store.
-    opened, inner = resolve(store, "a" if mode in {"w", "w-", "x"} else mode)
+    try:
+        opened, inner = resolve(store, "a" if mode in {"w", "w-", "x"} else mode)
+    except NodeNotFoundError as error:  # of an archive that is not there
+        raise error.add(remedy=suggestions.question(suggestions.near_directories(Path(error.store or "."))))
     return StorePath(opened, hierarchy.normalize("/".join((inner, base, path or "")))), mode
 
 
@@ -665,7 +640,6 @@ def consolidate_metadata(store: Any, path: str | None = None, zarr_format: int |
         Look only for this format.
     """
     where, _ = _locate(store, path, "r+", None)
-    _found(where, zarr_format)
     hierarchy.open_group(where, zarr_format)
     consolidated.consolidate(where)
     return open_group(where, zarr_format=zarr_format, use_consolidated=True)

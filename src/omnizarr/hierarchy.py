@@ -9,13 +9,14 @@ Spec: Zarr v3 core, "Storage", "Operations"; Zarr v2, "Storage".
 
 from __future__ import annotations
 
-import difflib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
+from omnizarr import suggestions
 from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects.contract import Dialect
 from omnizarr.errors import (
@@ -30,7 +31,7 @@ from omnizarr.errors import (
     ReadOnlyError,
 )
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Problem, strict
-from omnizarr.stores.base import Store
+from omnizarr.stores import LocalStore, Store
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 Documents = Mapping[str, JSON]
@@ -258,30 +259,45 @@ def load_or_error(where: StorePath, dialect: Dialect) -> Metadata | OmnizarrErro
 def not_found(where: StorePath, kind: type[NodeNotFoundError]) -> NodeNotFoundError:
     """Return the error that says that nothing is there, and which names come near."""
     what = {ArrayNotFoundError: "array", GroupNotFoundError: "group"}.get(kind, "node")
-    near = _near(where)
     return kind(
         f"there is no {what} here",
         store=str(where.store),
         path=where.path,
         expected=" or ".join(sorted({name for dialect in DIALECTS for name in dialect.documents("")})),
-        remedy=f"did you mean {near}?" if near else "create it with create_array or create_group, or mode='a' or 'w'",
+        remedy=_remedy(where),
     )
 
 
-def _near(where: StorePath) -> str:
-    """Return the names like the one that was asked for, at the deepest level that exists."""
+def _remedy(where: StorePath) -> str:
+    """Return what to do about a node that is not there."""
+    for place in reversed(list(where.ancestors())):
+        existing = _find_or_error(place)
+        if isinstance(existing, ArrayMetadata):
+            return f"there is an array at {place.path!r}, and nothing can lie below an array"
+        if existing is not None:
+            break
+    return suggestions.question(_near(where)) or "create it with create_array or create_group, or mode='a' or 'w'"
+
+
+def _near(where: StorePath) -> list[str]:
+    """Return paths like one where nothing is; those of directories, if the store's own directory is not there."""
+    if isinstance(where.store, LocalStore):
+        root = Path(where.store.root)
+        found = suggestions.near_directories(root / where.path)
+        return [place.relative_to(root).as_posix() if root.is_dir() else str(place) for place in found]
     parts = where.path.split("/") if where.path else []
-    for depth, part in enumerate(parts):
-        parent = StorePath(where.store, "/".join(parts[:depth]))
-        try:
-            names = children(parent)
-        except OmnizarrError:
-            return ""
-        if part not in names:
-            near = difflib.get_close_matches(part, names, n=3, cutoff=0.5)
-            near = near or [name for name in names if name.lower() == part.lower()]
-            return " or ".join(repr(f"{parent.prefix}{name}") for name in near)
-    return ""
+
+    def names_in(place: tuple[str, ...]) -> list[str]:
+        return children(StorePath(where.store, "/".join(place)))
+
+    try:
+        for depth, part in enumerate(parts):
+            there = tuple(parts[:depth])
+            if part not in names_in(there):
+                return ["/".join(place) for place in suggestions.near_places(there, parts[depth:], names_in)]
+    except OmnizarrError:
+        pass  # a store that cannot be listed makes no suggestions
+    return []
 
 
 def children(where: StorePath) -> list[str]:
