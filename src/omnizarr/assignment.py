@@ -20,6 +20,7 @@ from omnizarr.indexing import Plan
 AnyArray: TypeAlias = NDArray[Any]
 
 
+_TEXT = ("string", "variable_length_utf8")
 _BYTES = ("bytes", "variable_length_bytes")
 
 
@@ -38,10 +39,7 @@ def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], bi
     """
     try:
         array = _objects(value, shape) if dtype.hasobject else _elements(value, dtype)
-        if binding.spec.data_type.named.name in _BYTES:
-            _check_bytes(array)
-        if dtype.kind == "T" and array.dtype == object and any(item is None for item in array.flat):
-            raise TypeError("None is not text; write an empty string instead")  # NumPy makes it "None"
+        _check_items(array, binding.spec.data_type.named.name)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueTypeError(
             f"the value cannot be converted: {error}",
@@ -67,10 +65,16 @@ def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], bi
         ) from None
 
 
-def _check_bytes(array: AnyArray) -> None:
-    for item in array.flat:
-        if item is not None and not isinstance(item, bytes | bytearray | memoryview | np.bytes_):
-            raise TypeError(f"{item!r:.50} is not bytes")
+def _check_items(array: AnyArray, data_type: str) -> None:
+    """Raise TypeError for objects that codecs would refuse too late, or make something else of."""
+    if array.dtype != object:
+        return
+    if data_type in _TEXT and any(item is None for item in array.flat):
+        raise TypeError("None is not text; write an empty string instead")  # NumPy makes it "None"
+    if data_type in _BYTES:
+        for item in array.flat:
+            if item is not None and not isinstance(item, bytes | bytearray | memoryview):
+                raise TypeError(f"{item!r:.50} is not bytes")
 
 
 def _elements(value: Any, dtype: np.dtype[Any]) -> AnyArray:

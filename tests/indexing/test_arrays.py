@@ -149,8 +149,10 @@ def test_integers_and_lists_for_all_dimensions_are_coordinates():
     assert indexing.plan((0, [[0, 1], [2, 0]]), GRID).shape == (2, 2)
 
 
-def test_masks_for_all_dimensions_select_along_each():
-    assert indexing.plan(([True] * 6, [True, False, True]), GRID).shape == (6, 2)
+@pytest.mark.parametrize("second", [[True, False, True], [0, 1]], ids=["mask", "list"])
+def test_mask_beside_another_array_is_refused_where_numpy_would_pair_them(second):
+    with pytest.raises(SelectionError, match="oindex"):
+        indexing.plan(([True] * 6, second), GRID)
 
 
 def test_arrays_that_could_mean_two_things_are_refused_with_a_remedy():

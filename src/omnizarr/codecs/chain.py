@@ -10,7 +10,7 @@ Spec: Zarr v3 core, "Codecs", "Determination of encoded representations".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,8 @@ class Chain:
         The stored bytes are: plain, and not compressed.
     decodes_part, reads_part, writes_part : bool
         Decoding (reading, writing) a part of the chunk costs less than all of it.
+    left_out : tuple of str
+        Codecs that are not known and need not be, for reading.
     """
 
     spec: ArraySpec
@@ -71,12 +73,20 @@ class Chain:
     decodes_part: bool
     reads_part: bool
     writes_part: bool
+    left_out: tuple[str, ...] = ()
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the stored form of a whole chunk.
 
-        Raises CodecError if a codec cannot encode these values.
+        Raises
+        ------
+        CodecError
+            If a codec cannot encode these values.
+        UnknownCodecError
+            If a codec was left out: readers that know it would look for what it makes.
         """
+        if self.left_out:
+            raise UnknownCodecError("the codec is not known, so that nothing can be written", codec=self.left_out[0])
         name = ""
         try:
             for name, array_codec in self.filters:
@@ -251,6 +261,7 @@ def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
         If a codec does not stand where its kind may stand, or does not fit the one before it.
     """
     bound: list[tuple[str, Codec]] = []
+    left_out: list[str] = []
     here: ArraySpec | BytesSpec = spec
     for position, named in enumerate(codecs):
         try:
@@ -258,6 +269,7 @@ def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
         except UnknownCodecError:
             if named.must_understand:
                 raise
+            left_out.append(named.name)
             continue
         bound.append((named.name, codec))
         here = codec.encoded
@@ -269,7 +281,8 @@ def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
             expected="exactly one array to bytes codec, such as 'bytes'",
             spec=_SPEC,
         )
-    return _assemble(spec, here, bound)
+    chain = _assemble(spec, here, bound)
+    return replace(chain, left_out=tuple(left_out), writes_part=False) if left_out else chain
 
 
 def _bind_one(named: Named, here: ArraySpec | BytesSpec, position: int) -> Codec:

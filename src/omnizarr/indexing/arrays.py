@@ -390,7 +390,7 @@ def plan_arrays(items: tuple[Any, ...], grid: Grid) -> Plan:
         return mask(items, grid)
     if not masks and len(items) == ndim and all(isinstance(item, np.ndarray) or is_integer(item) for item in items):
         return coordinate(items, grid)
-    if len(arrays) == 1 or len(arrays) == ndim:
+    if len(arrays) == 1:
         return orthogonal(items, grid)
     raise SelectionError(
         "several arrays together with slices can mean two things",
