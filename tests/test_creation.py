@@ -310,3 +310,9 @@ class TestTheRest:
 
     def test_attributes_become_json(self):
         assert v3(attributes={"a": np.arange(2)}).attributes == {"a": [0, 1]}
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]"])
+def test_times_that_were_never_written_are_no_times(dtype, zarr_format):
+    assert np.isnat(omnizarr.create_array({}, shape=(2,), dtype=dtype, zarr_format=zarr_format)[0])

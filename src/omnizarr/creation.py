@@ -176,7 +176,9 @@ def _fill_value(value: Any, data_type: DataType, dialect: Dialect) -> Any:
     if value is None and dialect.new_arrays.has_undefined_fill_value:
         return UNDEFINED
     if value is None or value is DEFAULT:
-        return data_type.fill_to_json(data_type.default_fill_value)
+        # As zarr-python: what was never written is not a date.
+        is_time = data_type.dtype.kind in "mM"
+        return data_type.fill_to_json(data_type.cast("NaT") if is_time else data_type.default_fill_value)
     return data_type.fill_to_json(data_type.cast(value))
 
 

@@ -46,7 +46,7 @@ def arrays(draw, min_dims=0, max_dims=3, min_side=0):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     values = np.array(some_values(rng, shape, dtype))
     chunks = tuple(draw(st.integers(1, max(1, side) + 1)) for side in shape)
-    options = {"order": draw(st.sampled_from("CF"))}
+    options = {"order": draw(st.sampled_from("CF")), "fill_value": np.zeros((), dtype)[()]}
     if zarr_format == 3 and shape and draw(st.booleans()):
         options["shards"] = tuple(chunk * draw(st.integers(1, 3)) for chunk in chunks)
     array = omnizarr.create_array(
