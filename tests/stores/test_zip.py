@@ -406,3 +406,17 @@ def test_encrypted_entry_is_a_store_error(path):
     path.write_bytes(data)
     with pytest.raises(StoreError, match="encrypted"):
         ZipStore(path).get("a")
+
+
+def test_second_of_two_writers_is_told_and_undoes_nothing(tmp_path):
+    path = tmp_path / "data.zip"
+    with ZipStore(path, mode="w") as store:
+        store.set("old", b"1")
+    first, second = ZipStore(path, mode="r+"), ZipStore(path, mode="r+")
+    first.set("first", b"2")
+    second.set("second", b"3")
+    first.close()
+    with pytest.raises(StoreError, match="somebody else"):
+        second.close()
+    with ZipStore(path) as store:
+        assert sorted(store.list()) == ["first", "old"]

@@ -205,6 +205,15 @@ class _Part:
                 os.unlink(self.temporary)
 
 
+def _identity(path: str | None) -> tuple[int, ...] | None:
+    """Return what changes when a file is written or replaced; None if there is no file."""
+    try:
+        status = os.stat(path or "")
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 class Archive:
     """A zip archive as names and values; see the module.
 
@@ -234,6 +243,7 @@ class Archive:
         self.entries: dict[str, _Entry] = {}
         self._sorted: list[str] | None = None
 
+        self._seen = _identity(self.path)
         exists = self._there()
         if mode == "x" and exists:
             raise NodeExistsError("the archive exists already", store=self.path, remedy='overwrite it with mode "w"')
@@ -367,6 +377,12 @@ class Archive:
                 self._old.file.close()  # Windows does not replace open files
             if self._exclusive and os.path.exists(self.path or ""):
                 raise NodeExistsError("somebody else wrote the archive meanwhile", store=self.path)
+            if _identity(self.path) != self._seen:
+                raise StoreError(
+                    "somebody else wrote the archive meanwhile: theirs is kept, nothing of this store is written",
+                    store=self.path,
+                    remedy="let one process at a time write an archive, or use a directory",
+                )
             os.replace(part.temporary, self.path or "")
             part.temporary = None
 
