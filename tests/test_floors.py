@@ -10,7 +10,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "omnizarr"
 
 # One floor, one order: nodes are built upon each other.
 NODES = [
-    *["suggestions", "hierarchy", "metadata", "attributes", "consolidated", "creation", "assignment", "resizing", "cards"],
+    *["suggestions", "hierarchy", "metadata", "attributes", "consolidated"],
+    *["creation", "assignment", "resizing", "cards"],
     *["behaviour", "layout", "views"],
     *["array", "tree", "nodes", "group", "api"],
 ]

@@ -376,6 +376,6 @@ class TestWhatItIs:
             "├── b (2, 3) float32",
             "└── c",
         ]
-        assert repr(root.tree(level=1)).splitlines() == ["/", "├── a", "├── b (2, 3) float32", "└── c"]
+        assert repr(root.tree(level=0)).splitlines() == ["/", "├── a", "├── b (2, 3) float32", "└── c"]
         assert "only the first 2 nodes" in repr(root.tree(max_nodes=2))
         assert root.tree()._repr_html_().startswith("<pre")

@@ -11,10 +11,11 @@ The tree, with the built-in exceptions that they are as well::
     │   └── ContainsGroupError
     ├── NodeNameError (ValueError)
     ├── MetadataError (ValueError)                a document breaks its format
+    │   ├── NotJSONError (TypeError)              a value that JSON has no form for
     │   ├── ConsolidatedMetadataError             it contradicts the documents it stands for
     │   └── UnknownExtensionError                 a name nobody here can run
     │       ├── UnknownCodecError
-    │       ├── UnknownDataTypeError
+    │       ├── UnknownDataTypeError (TypeError)
     │       ├── UnknownChunkGridError
     │       ├── UnknownChunkKeyEncodingError
     │       └── UnknownStorageTransformerError
@@ -188,6 +189,10 @@ class MetadataError(OmnizarrError, ValueError):
     """A metadata document breaks its format."""
 
 
+class NotJSONError(MetadataError, TypeError):
+    """An attribute, or a part of it, has no form in JSON."""
+
+
 class ConsolidatedMetadataError(MetadataError):
     """Consolidated metadata is broken, or contradicts the documents that it stands for."""
 
@@ -200,7 +205,7 @@ class UnknownCodecError(UnknownExtensionError):
     """A document names a codec that is not registered."""
 
 
-class UnknownDataTypeError(UnknownExtensionError):
+class UnknownDataTypeError(UnknownExtensionError, TypeError):
     """A document names a data type that is not registered."""
 
 

@@ -396,13 +396,13 @@ class Group:
         expand : bool
             Without effect; a keyword of zarr-python.
         level : int, optional
-            How deep to go; None: all the way.
+            How deep to go; 0: only members right below; None: all the way.
         max_nodes : int
             How many nodes to draw at most.
         plain : bool
             Without effect: the text is always plain.
         """
-        return draw(self.name, self._walk(None if level is None else level - 1), max_nodes)
+        return draw(self.name, self._walk(level), max_nodes)
 
     # -- making and removing ------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from omnizarr.dialects.reading import join
-from omnizarr.errors import MetadataError
+from omnizarr.errors import MetadataError, NotJSONError
 from omnizarr.model import JSON, Problem, Report, strict
 
 MAX_DEPTH = 128
@@ -132,8 +132,10 @@ def to_json(value: object, pointer: str = "") -> JSON:
 
     Raises
     ------
-    MetadataError
+    NotJSONError
         `value`, or something in it, has no JSON form.
+    MetadataError
+        It is nested too deeply.
 
     Examples
     --------
@@ -166,11 +168,11 @@ def _convert(value: Any, depth: int) -> JSON:
         for key in value:
             if not isinstance(key, str):
                 message = "the names of an object's members are strings in JSON"
-                raise MetadataError(message, pointer="", found=key, expected="a string")
+                raise NotJSONError(message, pointer="", found=key, expected="a string")
         return {str(key): item for key, item in _convert_all(value.items(), depth + 1)}
     if isinstance(value, list | tuple):
         return [item for _, item in _convert_all(enumerate(value), depth + 1)]
-    raise MetadataError(
+    raise NotJSONError(
         f"a value of type {kind.__name__} has no form in JSON",
         pointer="",
         found=value,
@@ -197,7 +199,7 @@ def _from_numpy(value: np.ndarray[Any, Any] | np.generic) -> object:
         return plain if value.dtype.char != "g" else np.asarray(value, np.float64).tolist()
     if value.dtype.kind == "O":
         return value.tolist()
-    raise MetadataError(
+    raise NotJSONError(
         f"NumPy values of data type {value.dtype} have no form in JSON",
         pointer="",
         found=value,
