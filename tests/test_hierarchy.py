@@ -363,3 +363,10 @@ class TestCopy:
         hierarchy.create(at("a/b", store), array(V3))
         hierarchy.delete(at("a", store))
         assert list(store.list()) == ["zarr.json"]
+
+
+def test_names_that_only_one_format_reserves_are_listed_in_the_other():
+    store = {}
+    omnizarr.create_group(store, zarr_format=2).create_group("__private")
+    store["__v3/zarr.json"] = b'{"zarr_format": 3, "node_type": "group"}'
+    assert list(omnizarr.open_group(store, mode="r")) == ["__private"]

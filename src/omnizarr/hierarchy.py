@@ -304,8 +304,7 @@ def children(where: StorePath) -> list[str]:
     """Return the names of what may be nodes right below a place, sorted."""
     prefixes = where.store.list_dir(where.prefix).prefixes
     names = (prefix.rstrip("/").rpartition("/")[2] for prefix in prefixes)
-    # v3 reserves such names; v2 has none of them in practice.
-    return sorted(name for name in names if name and not name.startswith("__"))
+    return sorted(name for name in names if name)
 
 
 def load_children(
@@ -313,10 +312,11 @@ def load_children(
 ) -> Iterator[tuple[str, Metadata | OmnizarrError]]:
     """Yield the nodes right below a place; for one that cannot be read, the error that says why.
 
-    What is no node is passed over. `prefer` names the dialect to look for first.
+    What is no node is passed over, and what cannot be one by its name. `prefer` names the dialect to look for first.
     """
-    order = sorted(DIALECTS, key=lambda dialect: dialect.name != prefer)
+    preferred = sorted(DIALECTS, key=lambda dialect: dialect.name != prefer)
     for name in names:
+        order = [dialect for dialect in preferred if _allows(dialect, name)]
         place = StorePath(where.store, f"{where.prefix}{name}")
         try:
             metadata: Metadata | None = None
@@ -325,12 +325,20 @@ def load_children(
                 if metadata is not None:
                     break
             else:
-                metadata = _implicit(place, None)
+                metadata = _implicit(place, None) if len(order) == len(preferred) else None
         except OmnizarrError as error:
             yield name, error
             continue
         if metadata is not None:
             yield name, metadata
+
+
+def _allows(dialect: Dialect, name: str) -> bool:
+    try:
+        dialect.check_name(name)
+    except NodeNameError:
+        return False
+    return True
 
 
 def check_path(dialect: Dialect, path: str) -> None:
