@@ -24,18 +24,9 @@ from omnizarr.api import (
     full,
     full_like,
     group,
-    load,
     ones,
     ones_like,
-    open,  # noqa: A004 - the name that zarr has for it
-    open_array,
-    open_consolidated,
-    open_group,
-    open_like,
     print_debug_info,
-    save,
-    save_array,
-    save_group,
     tree,
     zeros,
     zeros_like,
@@ -43,6 +34,14 @@ from omnizarr.api import (
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.group import Group, UnreadableNode
+from omnizarr.opening import (
+    open,  # noqa: A004 - the name that zarr has for it
+    open_array,
+    open_consolidated,
+    open_group,
+    open_like,
+)
+from omnizarr.saving import load, save, save_array, save_group
 from omnizarr.settings import config
 from omnizarr.tools.copy import copy, copy_all, copy_store
 

@@ -1,287 +1,23 @@
-"""The functions that a user types: opening, creating, saving, loading.
-
-Opening never creates, unless a mode is typed that says so:
-
-=========  ==================================================================
-``mode``   what happens
-=========  ==================================================================
-``None``   open what is there, to be written if the store can be written
-``"r"``    open what is there, not to be written
-``"r+"``   open what is there, to be written
-``"a"``    open what is there, or create it
-``"w"``    create; what is there is replaced
-``"w-"``   create; refuse if there is something (also ``"x"``)
-=========  ==================================================================
-"""
+"""The functions that create arrays and groups, and some for the whole of a hierarchy."""
 
 from __future__ import annotations
 
 import platform
 import sys
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
-from omnizarr import consolidated, hierarchy, nodes, suggestions
+from omnizarr import consolidated, hierarchy, nodes
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.creation import DEFAULT
-from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError, StoreError
 from omnizarr.group import Group, create_node
-from omnizarr.hierarchy import StorePath
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.stores import Store, resolve
+from omnizarr.opening import Missing, Mode, locate, open_group, warn_ignored
 from omnizarr.tree import Tree
-
-Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
-Missing: TypeAlias = Literal["fill", "error"]
-_CREATING = ("a", "w", "w-", "x")
-_BEHAVIOUR = ("config", "missing", "allow_pickle", "write_empty_chunks", "concurrency", "order")
-
-
-# -- opening -----------------------------------------------------------------------
-
-
-def open(  # noqa: A001 - the name that zarr has for it
-    store: Any = None,
-    *,
-    mode: Mode | None = None,
-    zarr_format: int | str | None = None,
-    path: str | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-    config: ArrayConfig | Mapping[str, Any] | None = None,
-    **options: Any,
-) -> Array | Group:
-    """Open the array or group at a place.
-
-    Parameters
-    ----------
-    store : path, URL, Store, StorePath, mutable mapping or None
-        Where it is.
-    mode : {"r", "r+", "a", "w", "w-"}, optional
-        What to do if there is nothing, or something; see `omnizarr.api`. Without a creating mode, nothing is created.
-    zarr_format : int or str, optional
-        Look only for this format; the format of what is created.
-    path : str, optional
-        Path within the store.
-    storage_options : mapping, optional
-        For stores that take them.
-    config : ArrayConfig or mapping, optional
-        How arrays behave while they are open.
-    **options
-        For opening: `missing`, `allow_pickle`, `write_empty_chunks`, `concurrency` (see `ArrayConfig`),
-        `use_consolidated`, `check_consolidated` (see `open_group`). For creating, the keywords of
-        `create_array` (if `shape` or `data` is among them) or `create_group`.
-
-    Returns
-    -------
-    Array or Group
-
-    Raises
-    ------
-    NodeNotFoundError
-        If there is nothing; it says which names come near.
-    MetadataError
-        If a document breaks its format.
-    NodeExistsError
-        In mode ``"w-"``, if there is something.
-
-    Examples
-    --------
-    >>> import omnizarr
-    >>> values = {}
-    >>> _ = omnizarr.create_array(values, name="temp", shape=(4,), dtype="float32")
-    >>> omnizarr.open(values)["temp"]
-    <Array /temp (4,) float32 memory>
-    """
-    is_array = "shape" in options or "data" in options
-    where, mode = _locate(store, path, mode, storage_options)
-    if mode in _CREATING and (mode != "a" or hierarchy.find(where, zarr_format) is None):
-        opener: Any = open_array if is_array else open_group
-        return opener(where, mode=mode, zarr_format=zarr_format, config=config, **options)  # type: ignore[no-any-return]
-    found = hierarchy.open_node(where, zarr_format)
-    if isinstance(found, ArrayMetadata):
-        return Array(where, found, _behaviour(config, options))
-    return _opened_group(where, found, config, options)
-
-
-def open_array(
-    store: Any = None,
-    *,
-    mode: Mode | None = None,
-    zarr_format: int | str | None = None,
-    path: str | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-    config: ArrayConfig | Mapping[str, Any] | None = None,
-    missing: Missing | None = None,
-    allow_pickle: bool | None = None,
-    write_empty_chunks: bool | None = None,
-    **options: Any,
-) -> Array:
-    """Open the array at a place.
-
-    Parameters
-    ----------
-    store, mode, zarr_format, path, storage_options
-        As for `open`.
-    config : ArrayConfig or mapping, optional
-        How it behaves while it is open.
-    missing : {"fill", "error"}, optional
-        What reading a chunk that is not stored means.
-    allow_pickle : bool, optional
-        Let pickled objects be read, which can run any code. Default False.
-    write_empty_chunks : bool, optional
-        Store chunks that hold nothing but the fill value. Default False.
-    **options
-        Keywords of `create_array`, for modes that create.
-
-    Raises
-    ------
-    ArrayNotFoundError
-        If there is nothing.
-    ContainsGroupError
-        If there is a group.
-    """
-    where, mode = _locate(store, path, mode, storage_options)
-    behaviour = _behaviour(
-        config, options, missing=missing, allow_pickle=allow_pickle, write_empty_chunks=write_empty_chunks
-    )
-    if mode in _CREATING and (mode != "a" or hierarchy.find(where, zarr_format) is None):
-        options["overwrite"] = mode == "w"
-        if options.get("shape") is None and options.get("data") is None:
-            raise ArrayNotFoundError(
-                "there is no array here",
-                store=str(where.store),
-                path=where.path,
-                remedy="pass shape= and dtype=, or data=, to create it",
-            )
-        return nodes.new_array(where, zarr_format=zarr_format, config=behaviour, **options)
-    return Array(where, hierarchy.open_array(where, zarr_format), behaviour)
-
-
-def open_group(
-    store: Any = None,
-    *,
-    mode: Mode | None = None,
-    path: str | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-    zarr_format: int | str | None = None,
-    attributes: Mapping[str, Any] | None = None,
-    use_consolidated: bool | str | None = None,
-    check_consolidated: bool = False,
-    config: ArrayConfig | Mapping[str, Any] | None = None,
-    missing: Missing | None = None,
-    allow_pickle: bool | None = None,
-    write_empty_chunks: bool | None = None,
-    concurrency: int | None = None,
-    **ignored: Any,
-) -> Group:
-    """Open the group at a place.
-
-    Parameters
-    ----------
-    store, mode, path, storage_options, zarr_format
-        As for `open`.
-    attributes : mapping, optional
-        Of the group, if it is created.
-    use_consolidated : bool or str, optional
-        Take members from consolidated metadata: None, if there is any; True, it must be there; False, read the
-        documents themselves. A string is the name of the document that holds it, where it is not the usual one.
-    check_consolidated : bool
-        Compare the consolidated metadata with all documents first.
-    config, missing, allow_pickle, write_empty_chunks, concurrency
-        How arrays in the group behave while they are open; see `open_array`.
-
-    Raises
-    ------
-    GroupNotFoundError
-        If there is nothing.
-    ContainsArrayError
-        If there is an array.
-    ConsolidatedMetadataError
-        If consolidated metadata is asked for and not there or broken, or checked and stale.
-    """
-    _warn_ignored(ignored)
-    where, mode = _locate(store, path, mode, storage_options)
-    options = {
-        "use_consolidated": use_consolidated,
-        "check_consolidated": check_consolidated,
-        "missing": missing,
-        "allow_pickle": allow_pickle,
-        "write_empty_chunks": write_empty_chunks,
-        "concurrency": concurrency,
-    }
-    if mode in _CREATING and (mode != "a" or hierarchy.find(where, zarr_format) is None):
-        dialect = nodes.dialect_for_new(where, zarr_format)
-        metadata = hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=mode == "w")
-        return Group(where, metadata, _behaviour(config, options))
-    return _opened_group(where, hierarchy.open_group(where, zarr_format), config, options)
-
-
-def open_consolidated(*args: Any, use_consolidated: bool | str = True, **options: Any) -> Group:
-    """Open the group at a place from its consolidated metadata, which must be there; as `open_group` otherwise."""
-    return open_group(*args, use_consolidated=use_consolidated, **options)
-
-
-def open_like(a: Any, path: Any, **options: Any) -> Array:
-    """Open an array, or with ``mode="a"`` (or ``"w"``) create one like `a`; keywords as those of `open_array`."""
-    return open_array(path, **nodes.like(a, options))
-
-
-def _opened_group(
-    where: StorePath,
-    metadata: GroupMetadata,
-    config: ArrayConfig | Mapping[str, Any] | None,
-    options: Mapping[str, Any],
-) -> Group:
-    snapshot = consolidated.snapshot(where, options.get("use_consolidated"))
-    if snapshot is not None and options.get("check_consolidated"):
-        consolidated.check(where, snapshot.nodes)
-    return Group(where, metadata, _behaviour(config, options), snapshot)
-
-
-def _behaviour(config: ArrayConfig | Mapping[str, Any] | None, options: Mapping[str, Any], **more: Any) -> ArrayConfig:
-    named = {name: options.get(name) for name in _BEHAVIOUR if name != "config"}
-    return ArrayConfig.of(config, **{**named, **{name: value for name, value in more.items() if value is not None}})
-
-
-def _locate(
-    store: Any, path: str | None, mode: Mode | None, storage_options: Mapping[str, Any] | None
-) -> tuple[StorePath, Mode]:
-    """Return the place that a user means, and the mode."""
-    if storage_options:
-        raise StoreError("storage_options mean nothing to this store", found=sorted(storage_options))
-    if mode is not None and mode not in {"r", "r+", *_CREATING}:
-        raise ValueError(f"mode={mode!r}: expected one of 'r', 'r+', 'a', 'w', 'w-'")
-    if isinstance(store, (Group, Array)):
-        store = store.store_path
-    base = ""
-    if isinstance(store, StorePath):
-        store, base = store.store, store.path
-    if mode is None:
-        mode = "r" if isinstance(store, Store) and store.read_only else "r+"
-    # What "w" replaces, and "w-" leaves alone, is a node in the store, not the store.
-    try:
-        opened, inner = resolve(store, "a" if mode in {"w", "w-", "x"} else mode)
-    except NodeNotFoundError as error:  # of an archive that is not there
-        raise error.add(remedy=suggestions.question(suggestions.near_directories(Path(error.store or "."))))
-    return StorePath(opened, hierarchy.normalize("/".join((inner, base, path or "")))), mode
-
-
-def _warn_ignored(options: Mapping[str, Any]) -> None:
-    """Let pass what zarr-python once had a use for; raise TypeError for other names."""
-    for name, value in options.items():
-        if name not in {"cache_attrs", "synchronizer", "chunk_store", "meta_array", "cache_metadata"}:
-            raise TypeError(f"unexpected keyword {name!r}")
-        if value is not None:
-            warnings.warn(f"{name} is without effect: writers are kept apart without it", UserWarning, stacklevel=3)
-
-
-# -- creating ----------------------------------------------------------------------
 
 
 def create_array(
@@ -384,7 +120,7 @@ def create_array(
     array([[-1, -1, -1, -1],
            [-1, -1,  7,  7]], dtype=int16)
     """
-    where, _ = _locate(store, name, "a", storage_options)
+    where, _ = locate(store, name, "a", storage_options)
     return nodes.new_array(
         where,
         shape=shape,
@@ -446,8 +182,8 @@ def create(
     **options
         Keywords of `create_array`, and `compressor`, `dimension_separator`.
     """
-    _warn_ignored({"synchronizer": synchronizer})
-    where, _ = _locate(store, path, "a", storage_options)
+    warn_ignored({"synchronizer": synchronizer})
+    where, _ = locate(store, path, "a", storage_options)
     if mode == "w":
         options["overwrite"] = True
     if dtype is None and options.get("data") is None:
@@ -549,7 +285,7 @@ def from_array(
         found.pop("codecs", None)
     if isinstance(data, Array) and "attributes" not in options:
         found["attributes"] = data.attrs.asdict()
-    where, _ = _locate(store, name, "a", storage_options)
+    where, _ = locate(store, name, "a", storage_options)
     if not (hasattr(data, "shape") and hasattr(data, "dtype")):
         data = np.asarray(data)
     target = nodes.new_array(where, **found)
@@ -584,7 +320,7 @@ def create_group(
     ContainsArrayError, ContainsGroupError
         If there is something, and not `overwrite`.
     """
-    where, _ = _locate(store, path, "a", storage_options)
+    where, _ = locate(store, path, "a", storage_options)
     dialect = nodes.dialect_for_new(where, zarr_format)
     return Group(
         where, hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=overwrite)
@@ -602,8 +338,8 @@ def group(
     **ignored: Any,
 ) -> Group:
     """Return the group at a place (by default in memory), after creating it if there is none; as `create_group`."""
-    _warn_ignored(ignored)
-    where, _ = _locate(store, path, "a", storage_options)
+    warn_ignored(ignored)
+    where, _ = locate(store, path, "a", storage_options)
     metadata = nodes.new_group_metadata(where, nodes.dialect_for_new(where, zarr_format), attributes)
     if overwrite:
         return Group(where, hierarchy.create(where, metadata, overwrite=True))
@@ -623,7 +359,7 @@ def create_hierarchy(
     overwrite : bool
         Replace what is there.
     """
-    where, _ = _locate(store, None, "a", None)
+    where, _ = locate(store, None, "a", None)
     for path, metadata in sorted(nodes.items()):
         yield path, create_node(where / path, metadata, overwrite=overwrite)
 
@@ -639,77 +375,10 @@ def consolidate_metadata(store: Any, path: str | None = None, zarr_format: int |
     zarr_format : int or str, optional
         Look only for this format.
     """
-    where, _ = _locate(store, path, "r+", None)
+    where, _ = locate(store, path, "r+", None)
     hierarchy.open_group(where, zarr_format)
     consolidated.consolidate(where)
     return open_group(where, zarr_format=zarr_format, use_consolidated=True)
-
-
-# -- saving and loading -------------------------------------------------------------
-
-
-def save(store: Any, *args: Any, zarr_format: int | str | None = None, path: str | None = None, **kwargs: Any) -> None:
-    """Save arrays, as `numpy.save` does; what is there is replaced.
-
-    Parameters
-    ----------
-    store : path, URL, Store, StorePath or mutable mapping
-    *args : array_like
-        One is saved as an array; several as the arrays ``arr_0``, ``arr_1``, ... of a group.
-    zarr_format, path
-        As for `create_array`.
-    **kwargs : array_like
-        Saved as arrays of a group, under their names.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to save.
-    """
-    if len(args) == 1 and not kwargs:
-        save_array(store, args[0], zarr_format=zarr_format, path=path)
-    else:
-        save_group(store, *args, zarr_format=zarr_format, path=path, **kwargs)
-
-
-def save_array(
-    store: Any, arr: Any, *, zarr_format: int | str | None = None, path: str | None = None, **options: Any
-) -> None:
-    """Save an array; what is there is replaced. Keywords as those of `create`."""
-    where, _ = _locate(store, path, "a", None)
-    nodes.new_array(where, data=arr, zarr_format=zarr_format, **{"overwrite": True, **options})
-    _close_ours(store, where.store)
-
-
-def save_group(
-    store: Any, *args: Any, zarr_format: int | str | None = None, path: str | None = None, **kwargs: Any
-) -> None:
-    """Save several arrays in a group; what is there is replaced. Arguments as for `save`."""
-    arrays = {**{f"arr_{number}": value for number, value in enumerate(args)}, **kwargs}
-    if not arrays:
-        raise ValueError("there is nothing to save: give at least one array")
-    where, _ = _locate(store, path, "a", None)
-    target = create_group(where, zarr_format=zarr_format, overwrite=True)
-    for name, value in arrays.items():
-        target.create_array(name, data=value)
-    _close_ours(store, where.store)
-
-
-def load(store: Any, path: str | None = None, zarr_format: int | str | None = None) -> Any:
-    """Return the values of an array, or those of the arrays in a group in a dictionary by name.
-
-    Raises NodeNotFoundError.
-    """
-    node = open(store, mode="r", path=path, zarr_format=zarr_format)
-    loaded = node[...] if isinstance(node, Array) else {name: member[...] for name, member in node.arrays()}
-    _close_ours(store, node.store)
-    return loaded
-
-
-def _close_ours(given: Any, store: Store) -> None:
-    """Close a store that the caller did not hand in: a zip archive is written when it is closed."""
-    if not isinstance(given, (Store, StorePath, Group, Array)):
-        store.close()
 
 
 def tree(grp: Group, expand: bool | None = None, level: int | None = None) -> Tree:  # noqa: FBT001 - zarr's signature

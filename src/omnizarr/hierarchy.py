@@ -476,7 +476,8 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
             else:
                 _copy_value(source, target, key)
         # The deepest first, and of one node the one that makes it a node last.
-        for key in sorted(last, key=lambda key: (-key.count("/"), key.endswith((".zarray", ".zgroup")), key)):
+        makers = tuple(name for dialect in DIALECTS for name in (dialect.array_document, dialect.group_document))
+        for key in sorted(last, key=lambda key: (-key.count("/"), key.endswith(makers), key)):
             _copy_value(source, target, key)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from omnizarr import api
+from omnizarr import opening
 from omnizarr.array import Array
 from omnizarr.group import Group
 
@@ -21,7 +21,7 @@ def open_node(text: str) -> Array | Group:
     OmnizarrError, OSError
     """
     if "://" in text:
-        return api.open(text, mode="r", use_consolidated=False)
+        return opening.open(text, mode="r", use_consolidated=False)
     place = Path(text).expanduser()
     inside: list[str] = []
     while not place.exists() and place.parent != place:
@@ -29,8 +29,8 @@ def open_node(text: str) -> Array | Group:
         place = place.parent
     is_misspelt_name = len(inside) == 1 and place.is_dir() and not _is_node(place)
     if not inside or is_misspelt_name:
-        return api.open(text, mode="r", use_consolidated=False)
-    return api.open(place, mode="r", path="/".join(inside), use_consolidated=False)
+        return opening.open(text, mode="r", use_consolidated=False)
+    return opening.open(place, mode="r", path="/".join(inside), use_consolidated=False)
 
 
 def _is_node(place: Path) -> bool:

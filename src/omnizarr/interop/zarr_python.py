@@ -16,11 +16,11 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any, ParamSpec, TypeAlias, TypeVar, overload
 
-from omnizarr.api import open_array, open_group
 from omnizarr.array import Array
 from omnizarr.errors import MissingDependencyError, NotRepresentableError, ReadOnlyError, StoreError
 from omnizarr.group import Group
 from omnizarr.hierarchy import StorePath
+from omnizarr.opening import open_array, open_group
 from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, ReadOnlyStore, Store, ZipStore, threads
 from omnizarr.stores.base import Buffer, Listing, Span, as_prefix, check_key, is_key
 

@@ -1,0 +1,272 @@
+"""The functions that open arrays and groups.
+
+Opening never creates, unless a mode is typed that says so:
+
+=========  ==================================================================
+``mode``   what happens
+=========  ==================================================================
+``None``   open what is there, to be written if the store can be written
+``"r"``    open what is there, not to be written
+``"r+"``   open what is there, to be written
+``"a"``    open what is there, or create it
+``"w"``    create; what is there is replaced
+``"w-"``   create; refuse if there is something (also ``"x"``)
+=========  ==================================================================
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from omnizarr import consolidated, hierarchy, nodes, suggestions
+from omnizarr.array import Array
+from omnizarr.behaviour import ArrayConfig
+from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError, StoreError
+from omnizarr.group import Group
+from omnizarr.hierarchy import StorePath
+from omnizarr.model import ArrayMetadata, GroupMetadata
+from omnizarr.stores import Store, resolve
+
+Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
+Missing: TypeAlias = Literal["fill", "error"]
+_CREATING = ("a", "w", "w-", "x")
+_BEHAVIOUR = ("config", "missing", "allow_pickle", "write_empty_chunks", "concurrency", "order")
+
+
+def open(  # noqa: A001 - the name that zarr has for it
+    store: Any = None,
+    *,
+    mode: Mode | None = None,
+    zarr_format: int | str | None = None,
+    path: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    config: ArrayConfig | Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Array | Group:
+    """Open the array or group at a place.
+
+    Parameters
+    ----------
+    store : path, URL, Store, StorePath, mutable mapping or None
+        Where it is.
+    mode : {"r", "r+", "a", "w", "w-"}, optional
+        What to do if there is nothing, or something; see `omnizarr.opening`. Nothing is created, but by modes that
+        create.
+    zarr_format : int or str, optional
+        Look only for this format; the format of what is created.
+    path : str, optional
+        Path within the store.
+    storage_options : mapping, optional
+        For stores that take them.
+    config : ArrayConfig or mapping, optional
+        How arrays behave while they are open.
+    **options
+        For opening: `missing`, `allow_pickle`, `write_empty_chunks`, `concurrency` (see `ArrayConfig`),
+        `use_consolidated`, `check_consolidated` (see `open_group`). For creating, the keywords of
+        `create_array` (if `shape` or `data` is among them) or `create_group`.
+
+    Returns
+    -------
+    Array or Group
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is nothing; it says which names come near.
+    MetadataError
+        If a document breaks its format.
+    NodeExistsError
+        In mode ``"w-"``, if there is something.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> values = {}
+    >>> _ = omnizarr.create_array(values, name="temp", shape=(4,), dtype="float32")
+    >>> omnizarr.open(values)["temp"]
+    <Array /temp (4,) float32 memory>
+    """
+    is_array = "shape" in options or "data" in options
+    where, mode = locate(store, path, mode, storage_options)
+    if mode in _CREATING and (mode != "a" or hierarchy.find(where, zarr_format) is None):
+        opener: Any = open_array if is_array else open_group
+        return opener(where, mode=mode, zarr_format=zarr_format, config=config, **options)  # type: ignore[no-any-return]
+    found = hierarchy.open_node(where, zarr_format)
+    if isinstance(found, ArrayMetadata):
+        return Array(where, found, _behaviour(config, options))
+    return _opened_group(where, found, config, options)
+
+
+def open_array(
+    store: Any = None,
+    *,
+    mode: Mode | None = None,
+    zarr_format: int | str | None = None,
+    path: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    config: ArrayConfig | Mapping[str, Any] | None = None,
+    missing: Missing | None = None,
+    allow_pickle: bool | None = None,
+    write_empty_chunks: bool | None = None,
+    **options: Any,
+) -> Array:
+    """Open the array at a place.
+
+    Parameters
+    ----------
+    store, mode, zarr_format, path, storage_options
+        As for `open`.
+    config : ArrayConfig or mapping, optional
+        How it behaves while it is open.
+    missing : {"fill", "error"}, optional
+        What reading a chunk that is not stored means.
+    allow_pickle : bool, optional
+        Let pickled objects be read, which can run any code. Default False.
+    write_empty_chunks : bool, optional
+        Store chunks that hold nothing but the fill value. Default False.
+    **options
+        Keywords of `create_array`, for modes that create.
+
+    Raises
+    ------
+    ArrayNotFoundError
+        If there is nothing.
+    ContainsGroupError
+        If there is a group.
+    """
+    where, mode = locate(store, path, mode, storage_options)
+    behaviour = _behaviour(
+        config, options, missing=missing, allow_pickle=allow_pickle, write_empty_chunks=write_empty_chunks
+    )
+    if mode in _CREATING and (mode != "a" or hierarchy.find(where, zarr_format) is None):
+        options["overwrite"] = mode == "w"
+        if options.get("shape") is None and options.get("data") is None:
+            raise ArrayNotFoundError(
+                "there is no array here",
+                store=str(where.store),
+                path=where.path,
+                remedy="pass shape= and dtype=, or data=, to create it",
+            )
+        return nodes.new_array(where, zarr_format=zarr_format, config=behaviour, **options)
+    return Array(where, hierarchy.open_array(where, zarr_format), behaviour)
+
+
+def open_group(
+    store: Any = None,
+    *,
+    mode: Mode | None = None,
+    path: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    zarr_format: int | str | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    use_consolidated: bool | str | None = None,
+    check_consolidated: bool = False,
+    config: ArrayConfig | Mapping[str, Any] | None = None,
+    missing: Missing | None = None,
+    allow_pickle: bool | None = None,
+    write_empty_chunks: bool | None = None,
+    concurrency: int | None = None,
+    **ignored: Any,
+) -> Group:
+    """Open the group at a place.
+
+    Parameters
+    ----------
+    store, mode, path, storage_options, zarr_format
+        As for `open`.
+    attributes : mapping, optional
+        Of the group, if it is created.
+    use_consolidated : bool or str, optional
+        Take members from consolidated metadata: None, if there is any; True, it must be there; False, read the
+        documents themselves. A string is the name of the document that holds it, where it is not the usual one.
+    check_consolidated : bool
+        Compare the consolidated metadata with all documents first.
+    config, missing, allow_pickle, write_empty_chunks, concurrency
+        How arrays in the group behave while they are open; see `open_array`.
+
+    Raises
+    ------
+    GroupNotFoundError
+        If there is nothing.
+    ContainsArrayError
+        If there is an array.
+    ConsolidatedMetadataError
+        If consolidated metadata is asked for and not there or broken, or checked and stale.
+    """
+    warn_ignored(ignored)
+    where, mode = locate(store, path, mode, storage_options)
+    options = {
+        "use_consolidated": use_consolidated,
+        "check_consolidated": check_consolidated,
+        "missing": missing,
+        "allow_pickle": allow_pickle,
+        "write_empty_chunks": write_empty_chunks,
+        "concurrency": concurrency,
+    }
+    if mode in _CREATING and (mode != "a" or hierarchy.find(where, zarr_format) is None):
+        dialect = nodes.dialect_for_new(where, zarr_format)
+        metadata = hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=mode == "w")
+        return Group(where, metadata, _behaviour(config, options))
+    return _opened_group(where, hierarchy.open_group(where, zarr_format), config, options)
+
+
+def open_consolidated(*args: Any, use_consolidated: bool | str = True, **options: Any) -> Group:
+    """Open the group at a place from its consolidated metadata, which must be there; as `open_group` otherwise."""
+    return open_group(*args, use_consolidated=use_consolidated, **options)
+
+
+def open_like(a: Any, path: Any, **options: Any) -> Array:
+    """Open an array, or with ``mode="a"`` (or ``"w"``) create one like `a`; keywords as those of `open_array`."""
+    return open_array(path, **nodes.like(a, options))
+
+
+def _opened_group(
+    where: StorePath,
+    metadata: GroupMetadata,
+    config: ArrayConfig | Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+) -> Group:
+    snapshot = consolidated.snapshot(where, options.get("use_consolidated"))
+    if snapshot is not None and options.get("check_consolidated"):
+        consolidated.check(where, snapshot.nodes)
+    return Group(where, metadata, _behaviour(config, options), snapshot)
+
+
+def _behaviour(config: ArrayConfig | Mapping[str, Any] | None, options: Mapping[str, Any], **more: Any) -> ArrayConfig:
+    named = {name: options.get(name) for name in _BEHAVIOUR if name != "config"}
+    return ArrayConfig.of(config, **{**named, **{name: value for name, value in more.items() if value is not None}})
+
+
+def locate(
+    store: Any, path: str | None, mode: Mode | None, storage_options: Mapping[str, Any] | None
+) -> tuple[StorePath, Mode]:
+    """Return the place that a user means, and the mode."""
+    if storage_options:
+        raise StoreError("storage_options mean nothing to this store", found=sorted(storage_options))
+    if mode is not None and mode not in {"r", "r+", *_CREATING}:
+        raise ValueError(f"mode={mode!r}: expected one of 'r', 'r+', 'a', 'w', 'w-'")
+    if isinstance(store, (Group, Array)):
+        store = store.store_path
+    base = ""
+    if isinstance(store, StorePath):
+        store, base = store.store, store.path
+    if mode is None:
+        mode = "r" if isinstance(store, Store) and store.read_only else "r+"
+    # What "w" replaces, and "w-" leaves alone, is a node in the store, not the store.
+    try:
+        opened, inner = resolve(store, "a" if mode in {"w", "w-", "x"} else mode)
+    except NodeNotFoundError as error:  # of an archive that is not there
+        raise error.add(remedy=suggestions.question(suggestions.near_directories(Path(error.store or "."))))
+    return StorePath(opened, hierarchy.normalize("/".join((inner, base, path or "")))), mode
+
+
+def warn_ignored(options: Mapping[str, Any]) -> None:
+    """Let pass what zarr-python once had a use for; raise TypeError for other names."""
+    for name, value in options.items():
+        if name not in {"cache_attrs", "synchronizer", "chunk_store", "meta_array", "cache_metadata"}:
+            raise TypeError(f"unexpected keyword {name!r}")
+        if value is not None:
+            warnings.warn(f"{name} is without effect: writers are kept apart without it", UserWarning, stacklevel=3)

@@ -1,0 +1,78 @@
+"""The functions that save arrays and load them again, as NumPy's do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from omnizarr import nodes
+from omnizarr.api import create_group
+from omnizarr.array import Array
+from omnizarr.group import Group
+from omnizarr.hierarchy import StorePath
+from omnizarr.opening import locate
+from omnizarr.opening import open as open_node
+from omnizarr.stores import Store
+
+
+def save(store: Any, *args: Any, zarr_format: int | str | None = None, path: str | None = None, **kwargs: Any) -> None:
+    """Save arrays, as `numpy.save` does; what is there is replaced.
+
+    Parameters
+    ----------
+    store : path, URL, Store, StorePath or mutable mapping
+    *args : array_like
+        One is saved as an array; several as the arrays ``arr_0``, ``arr_1``, ... of a group.
+    zarr_format, path
+        As for `create_array`.
+    **kwargs : array_like
+        Saved as arrays of a group, under their names.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to save.
+    """
+    if len(args) == 1 and not kwargs:
+        save_array(store, args[0], zarr_format=zarr_format, path=path)
+    else:
+        save_group(store, *args, zarr_format=zarr_format, path=path, **kwargs)
+
+
+def save_array(
+    store: Any, arr: Any, *, zarr_format: int | str | None = None, path: str | None = None, **options: Any
+) -> None:
+    """Save an array; what is there is replaced. Keywords as those of `create`."""
+    where, _ = locate(store, path, "a", None)
+    nodes.new_array(where, data=arr, zarr_format=zarr_format, **{"overwrite": True, **options})
+    _close_ours(store, where.store)
+
+
+def save_group(
+    store: Any, *args: Any, zarr_format: int | str | None = None, path: str | None = None, **kwargs: Any
+) -> None:
+    """Save several arrays in a group; what is there is replaced. Arguments as for `save`."""
+    arrays = {**{f"arr_{number}": value for number, value in enumerate(args)}, **kwargs}
+    if not arrays:
+        raise ValueError("there is nothing to save: give at least one array")
+    where, _ = locate(store, path, "a", None)
+    target = create_group(where, zarr_format=zarr_format, overwrite=True)
+    for name, value in arrays.items():
+        target.create_array(name, data=value)
+    _close_ours(store, where.store)
+
+
+def load(store: Any, path: str | None = None, zarr_format: int | str | None = None) -> Any:
+    """Return the values of an array, or those of the arrays in a group in a dictionary by name.
+
+    Raises NodeNotFoundError.
+    """
+    node = open_node(store, mode="r", path=path, zarr_format=zarr_format)
+    loaded = node[...] if isinstance(node, Array) else {name: member[...] for name, member in node.arrays()}
+    _close_ours(store, node.store)
+    return loaded
+
+
+def _close_ours(given: Any, store: Store) -> None:
+    """Close a store that the caller did not hand in: a zip archive is written when it is closed."""
+    if not isinstance(given, (Store, StorePath, Group, Array)):
+        store.close()
