@@ -379,3 +379,19 @@ class TestWhatItIs:
         assert repr(root.tree(level=0)).splitlines() == ["/", "├── a", "├── b (2, 3) float32", "└── c"]
         assert "only the first 2 nodes" in repr(root.tree(max_nodes=2))
         assert root.tree()._repr_html_().startswith("<pre")
+
+
+class TestReplacedByItself:
+    """An array made of what it replaces has its values."""
+
+    @pytest.mark.parametrize("made", [lambda array: array, lambda array: array.astype("f4")], ids=["array", "view"])
+    def test_array_at_its_own_place(self, made):
+        root = omnizarr.create_group({})
+        root["x"] = [1, 2, 3]
+        root["x"] = made(root["x"])
+        np.testing.assert_array_equal(root["x"][...], [1, 2, 3])
+
+    def test_array_from_below(self):
+        root = omnizarr.create_group({})
+        root["g/x"] = [1, 2, 3]
+        np.testing.assert_array_equal(root.create_array("g", data=root["g/x"], overwrite=True)[...], [1, 2, 3])

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import omnizarr
@@ -10,7 +11,7 @@ from omnizarr import errors, hierarchy
 from omnizarr.dialects import V2, V3
 from omnizarr.hierarchy import StorePath
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.stores import LocalStore, MemoryStore
+from omnizarr.stores import LocalStore, MemoryStore, PrefixStore
 
 DIALECTS = (V2, V3)
 both = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
@@ -370,3 +371,35 @@ def test_names_that_only_one_format_reserves_are_listed_in_the_other():
     omnizarr.create_group(store, zarr_format=2).create_group("__private")
     store["__v3/zarr.json"] = b'{"zarr_format": 3, "node_type": "group"}'
     assert list(omnizarr.open_group(store, mode="r")) == ["__private"]
+
+
+class TestOverlap:
+    """A node is not replaced by what lies in it: that would be gone before it is read."""
+
+    @pytest.mark.parametrize("path", ["a", ""])
+    def test_a_node_does_not_replace_one_above_it(self, path):
+        store = MemoryStore()
+        omnizarr.create_array(store, name="a/b", data=[1, 2])
+        before = dict(store._values)
+        with pytest.raises(errors.NodeNameError):
+            hierarchy.copy(at("a/b", store), at(path, store), overwrite=True)
+        assert store._values == before
+
+    def test_stores_upon_the_same_data_are_known(self, tmp_path):
+        (tmp_path / "link").symlink_to(tmp_path / "real")
+        store = LocalStore(tmp_path / "real")
+        omnizarr.create_array(store, name="a/b", data=[1, 2])
+        places = [
+            at("a/b", LocalStore(tmp_path / "real", read_only=True)),
+            at("a/b", LocalStore(tmp_path / "link")),
+            at("real/a/b", LocalStore(tmp_path)),
+            at("b", PrefixStore(store, "a")),
+        ]
+        for place in places:
+            with pytest.raises(errors.NodeNameError):
+                hierarchy.copy(place, at("a/b", store), overwrite=True)
+        np.testing.assert_array_equal(omnizarr.open_group(store)["a/b"][...], [1, 2])
+
+    def test_names_that_begin_alike_do_not_overlap(self):
+        assert not at("ab", store := MemoryStore()).lies_in(at("a", store))
+        assert not at("a").lies_in(at("a"))

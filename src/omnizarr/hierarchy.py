@@ -10,7 +10,7 @@ Spec: Zarr v3 core, "Storage", "Operations"; Zarr v2, "Storage".
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +76,16 @@ class StorePath:
         parts = self.path.split("/") if self.path else []
         for depth in range(len(parts)):
             yield StorePath(self.store, "/".join(parts[:depth]))
+
+    def lies_in(self, other: StorePath) -> bool:
+        """Tell whether this place is another one or below it, though the stores may be two upon the same data."""
+        data, path = self._origin()
+        other_data, other_path = other._origin()
+        return data == other_data and f"{path}/".startswith(f"{other_path}/" if other_path else "")
+
+    def _origin(self) -> tuple[Hashable, str]:
+        data, path = self.store.origin()
+        return data, f"{path}/{self.path}".strip("/")
 
     def lock(self) -> AbstractContextManager[None]:
         """Return the lock of the node: who changes its documents, in whichever dialect, holds it."""
@@ -451,16 +461,13 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
     ContainsArrayError, ContainsGroupError
         If there is something at `target`, and not `overwrite`.
     NodeNameError
-        If `target` lies in `source`.
+        If `target` lies in `source`, or the other way round.
     """
     _refuse_read_only(target)
     metadata = open_node(source)
     dialect = dialect_named(metadata.dialect)
     check_path(dialect, target.path)
-    if source.store == target.store and f"{target.path}/".startswith(source.prefix):
-        raise NodeNameError(
-            "a node cannot be copied or moved into itself", path=target.path, expected=f"not below {source.path!r}"
-        )
+    refuse_overlap(source, target)
     _create_ancestors(target, dialect)
     names = {name for dialect in DIALECTS for name in dialect.documents("")}
     with target.lock():
@@ -479,6 +486,21 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
         makers = tuple(name for dialect in DIALECTS for name in (dialect.array_document, dialect.group_document))
         for key in sorted(last, key=lambda key: (-key.count("/"), key.endswith(makers), key)):
             _copy_value(source, target, key)
+
+
+def refuse_overlap(source: StorePath, target: StorePath) -> None:
+    """Raise NodeNameError if a node would be copied into itself, or over itself."""
+    if target.lies_in(source):
+        raise NodeNameError(
+            "a node cannot be copied or moved into itself", path=target.path, expected=f"not below {source.path!r}"
+        )
+    if source.lies_in(target):
+        raise NodeNameError(
+            "a node cannot replace one that it lies in",
+            path=target.path,
+            expected=f"not above {source.path!r}",
+            remedy="copy it elsewhere first",
+        )
 
 
 def _copy_value(source: StorePath, target: StorePath, key: str) -> None:

@@ -116,10 +116,18 @@ def new_array(
         )
     except OmnizarrError as error:
         raise error.add(store=str(where.store), path=where.path)
+    if overwrite and write_data:
+        data = _outlasting(data, where)
     array = add_array(where, metadata, settings_of_array, overwrite=overwrite, snapshot=snapshot)
     if data is not None and write_data:
         fill(array, data)
     return array
+
+
+def _outlasting(data: Any, where: StorePath) -> Any:
+    """Return data that are still there when what lies at a place is gone: in memory if they are stored there."""
+    source = getattr(data, "store_path", None)
+    return np.asarray(data[...]) if isinstance(source, StorePath) and source.lies_in(where) else data
 
 
 def add_array(

@@ -44,6 +44,11 @@ class AsType:
         self.dtype = dtype
 
     @property
+    def store_path(self) -> Any:
+        """Where the array is: store and path."""
+        return self._array.store_path
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Elements along each dimension."""
         shape: tuple[int, ...] = self._array.shape

@@ -131,3 +131,24 @@ class TestCopyStore:
         dest, lines = {}, []
         assert omnizarr.copy_store(make(3).store, dest, dry_run=True, log=lines.append).copied == len(lines)
         assert dest == {}
+
+
+class TestOverlap:
+    """Nothing is copied over itself or into itself."""
+
+    @pytest.mark.parametrize("keywords", [{}, {"chunks": 2}], ids=["bytes", "values"])
+    def test_an_array_does_not_replace_itself(self, tmp_path, keywords):
+        root = omnizarr.create_group(tmp_path)
+        root["x"] = VALUES
+        source = omnizarr.open_group(tmp_path, mode="r")["x"]
+        with pytest.raises(errors.NodeNameError):
+            omnizarr.copy(source, root, if_exists="replace", **keywords)
+        np.testing.assert_array_equal(root["x"][...], VALUES)
+
+    def test_a_group_is_not_copied_to_below_itself(self):
+        root = make(3)
+        root.create_group("g/below")
+        for copied in (lambda: omnizarr.copy(root["g"], root["g/below"]), lambda: omnizarr.copy_all(root, root["g"])):
+            with pytest.raises(errors.NodeNameError):
+                copied()
+        assert sorted(path for path, _ in root.members(None)) == ["g", "g/below", "g/x", "y"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import NamedTuple, Self, TypeAlias
@@ -204,6 +204,13 @@ class Store(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return what tells these data from all others, and the path in them at which this store begins.
+
+        Two stores that reach the same data, by whichever way, have equal origins, or one lies below the other.
+        """
+        return id(self), ""
 
     def check_writable(self) -> None:
         """Raise `ReadOnlyError` if the store may not be written."""

@@ -25,7 +25,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import blake2b
 from typing import Any, TypeAlias
@@ -494,6 +494,10 @@ class LocalStore(Store):
         return failure
 
     # -- the store itself ---------------------------------------------------------
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return where the directory really is."""
+        return "files", os.path.normcase(os.path.realpath(self.root)).replace(os.sep, "/").strip("/")
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": set()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Hashable, Iterator, MutableMapping
 from contextlib import AbstractContextManager
 
 from omnizarr.stores import threads
@@ -83,6 +83,10 @@ class MemoryStore(Store):
         check_key(key)
         # Whoever holds the lock holds the mapping, so its id is not given to another one meanwhile.
         return threads.lock((id(self._values), key))
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return the identity of the mapping."""
+        return ("mapping", id(self._values)), ""
 
     def list(self) -> Iterator[str]:
         """Yield the keys there are now; what somebody else's dictionary holds beside keys is passed over."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from omnizarr.stores.base import Buffer, Buffers, Listing, Request, Span, Store, as_prefix, check_key
@@ -97,6 +97,10 @@ class WrapperStore(Store):
     def list_dir(self, prefix: str) -> Listing:
         """Hand on."""
         return self.store.list_dir(prefix)
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Hand on."""
+        return self.store.origin()
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
         """Return the same wrapper around a store that may not be written, or (False) one that may."""
@@ -236,6 +240,11 @@ class PrefixStore(WrapperStore):
         keys, prefixes = self.store.list_dir(self.prefix + as_prefix(prefix))
         skip = len(self.prefix)
         return Listing([key[skip:] for key in keys], [below[skip:] for below in prefixes])
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return the origin of the store, and the prefix behind its own."""
+        data, path = self.store.origin()
+        return data, f"{path}/{self.prefix[:-1]}".strip("/")
 
     def __repr__(self) -> str:
         return f"PrefixStore({self.store!r}, {self.prefix!r})"

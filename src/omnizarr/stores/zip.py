@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import AbstractContextManager
 from typing import IO, Any
 from zipfile import ZIP_STORED
@@ -130,6 +130,10 @@ class ZipStore(Store):
                 return
             if is_key(names[position]):
                 yield names[position]
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return which archive it is."""
+        return ("zip", os.path.realpath(self.path) if isinstance(self.path, str) else id(self.path)), ""
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
         """Return a view that may not be written; an archive opened for reading cannot become writable."""

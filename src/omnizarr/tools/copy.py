@@ -130,6 +130,7 @@ def copy_all(
 ) -> Copied:
     """Copy all members of a group into another group; arguments and result as those of `copy`."""
     _check(if_exists)
+    _refuse_descent(source, dest.store_path)
     job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws)
     for name in list(source.keys()):
         _copy_node(job, source[name], dest, name)
@@ -248,6 +249,8 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
     job.nbytes += int(source.nbytes)
     if job.dry_run:
         return
+    if isinstance(source, Array):
+        hierarchy.refuse_overlap(source.store_path, dest.store_path / name)
     if _can_copy_bytes(job, source, dest):
         hierarchy.copy(source.store_path, dest.store_path / name, overwrite=there is not None)
         copied = dest.get_array(name)
@@ -292,6 +295,7 @@ def _copy_group(job: _Job, source: Any, dest: Group, name: str) -> None:
     there = dest.get(name)
     if isinstance(there, Array) and not _may_replace(job, there):
         return
+    _refuse_descent(source, dest.store_path / name)
     job.say(f"copy {source.name} -> {dest.store_path / name}")
     job.copied += 1
     if job.dry_run:
@@ -308,6 +312,12 @@ def _copy_group(job: _Job, source: Any, dest: Group, name: str) -> None:
             _copy_node(job, node, made, member)
         else:  # a dry run where nothing can be in the way
             _copy_node(job, node, Group(dest.store_path / name, dest.metadata), member)
+
+
+def _refuse_descent(source: Any, target: StorePath) -> None:
+    """Raise NodeNameError if a group would be copied to below itself, where the copy would find itself again."""
+    if isinstance(source, Group) and target.lies_in(source.store_path) and not source.store_path.lies_in(target):
+        hierarchy.refuse_overlap(source.store_path, target)
 
 
 def _copy_attributes(source: Any, dest: Array | Group) -> None:
