@@ -741,3 +741,19 @@ def test_policy_reaches_the_inner_chain():
     inner = codecs.serializer[1].inner
     assert inner.spec == replace(codecs.spec, shape=(2,))
     assert inner.serializer[1].inner.spec.policy == codecs.spec.policy
+
+
+@pytest.mark.parametrize(
+    "codecs",
+    [
+        [sharding([2]), CRC],
+        [named("numcodecs.delta", dtype="<i4"), sharding([2])],
+        [sharding([8], sharding([2]), CRC)],
+    ],
+    ids=["codec behind", "filter before", "codec behind, in a shard"],
+)
+def test_a_part_can_be_written_beside_missing_inner_chunks_that_reading_refuses(codecs):
+    refusing, filling = (bound((8,), *codecs, missing=missing) for missing in ("error", "fill"))
+    data = refusing.write(None, (slice(0, 1, 1),), np.array([3], "i4"))
+    data = refusing.write(data, (slice(3, 4, 1),), np.array([4], "i4"))
+    np.testing.assert_array_equal(filling.decode(data), [3, 0, 0, 4, 0, 0, 0, 0])

@@ -61,6 +61,9 @@ class Chain:
         Decoding (reading, writing) a part of the chunk costs less than all of it.
     left_out : tuple of str
         Codecs that are not known and need not be, for reading.
+    filling : Chain, optional
+        The same chain, which takes the fill value for missing inner chunks, where this one refuses them: what is
+        written in part must be read first, missing or not.
     """
 
     spec: ArraySpec
@@ -74,6 +77,7 @@ class Chain:
     reads_part: bool
     writes_part: bool
     left_out: tuple[str, ...] = ()
+    filling: Chain | None = None
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the stored form of a whole chunk.
@@ -169,7 +173,7 @@ class Chain:
                     return serializer.write(old, *mapped)  # type: ignore[attr-defined, no-any-return]
                 except OmnizarrError as error:
                     raise error.add(codec=name)
-        array = self.empty() if old is None else self.decode(old)
+        array = self.empty() if old is None else (self.filling or self).decode(old)
         if not array.flags.writeable or array.base is not None:
             array = array.copy()
         array[selection] = value
@@ -282,6 +286,9 @@ def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
             spec=_SPEC,
         )
     chain = _assemble(spec, here, bound)
+    if spec.policy.missing == "error" and isinstance(chain.serializer[1], WritesPart):
+        filling = bind(codecs, replace(spec, policy=replace(spec.policy, missing="fill")))
+        chain = replace(chain, filling=filling)
     return replace(chain, left_out=tuple(left_out), writes_part=False) if left_out else chain
 
 
