@@ -15,6 +15,7 @@ from omnizarr import errors
 from omnizarr.array import AppendedShape
 from omnizarr.hierarchy import StorePath
 from omnizarr.stores import LocalStore, MemoryStore
+from omnizarr.stores.faults import FaultyStore
 
 FORMATS = (2, 3)
 RECORD = np.dtype([("x", "<i4"), ("y", "<f8")])
@@ -409,8 +410,37 @@ class TestResize:
         assert array.write_chunk_sizes == ((1, 2, 7, 4),)
         assert array[...].tolist() == [*range(10), 0, 0, 0, 0]
 
+    def test_sparse_array_of_huge_shape_shrinks_along_its_short_dimension(self):
+        array = make(shape=(2**40, 10), chunks=(1, 10), dtype="u1")
+        array[5] = 1
+        array.resize(2**40, 5)
+        array.resize(2**40, 10)
+        np.testing.assert_array_equal(array[5], [1] * 5 + [0] * 5)
+
+    def test_cutting_a_chunk_of_an_array_without_fill_value_keeps_it(self):
+        array = make(shape=10, chunks=4, dtype="i4", fill_value=None, zarr_format=2)
+        array[...] = 0
+        array.resize(6)
+        assert sorted(array.store.list()) == [".zarray", "0", "1"]
+
+    def test_cutting_makes_no_chunk_where_none_is(self):
+        array = make(shape=10, chunks=4, dtype="i4", write_empty_chunks=True)
+        array.resize(6)
+        assert list(array.store.list()) == ["zarr.json"]
+
 
 class TestAppend:
+    def test_what_failed_does_not_come_to_light_later(self):
+        store = FaultyStore(MemoryStore())
+        array = make(store, data=np.ones(8), chunks=5)
+        store.fail("set", 2)
+        with pytest.raises(errors.StoreError):
+            array.append(np.full(7, 9.0))
+        array = omnizarr.open_array(store)
+        np.testing.assert_array_equal(array[...], np.ones(8))
+        array.resize(15)
+        np.testing.assert_array_equal(array[...], [1] * 8 + [0] * 7)
+
     def test_returns_new_shape_and_region(self):
         array = make(data=VALUES, chunks=(3, 4))
         landed = array.append(np.ones((2, 10)))

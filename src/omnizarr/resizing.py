@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +22,7 @@ from omnizarr import creation, datatypes, engine, grids, hierarchy, indexing
 from omnizarr.assignment import write_values
 from omnizarr.codecs.contract import ChunkPolicy
 from omnizarr.engine import Binding
-from omnizarr.errors import ReadOnlyError, ShapeError
-from omnizarr.grids import Grid
+from omnizarr.errors import OmnizarrError, ReadOnlyError, ShapeError
 from omnizarr.hierarchy import StorePath
 from omnizarr.model import UNDEFINED, ArrayMetadata
 
@@ -55,7 +56,7 @@ def resize(where: StorePath, shape: Any, policy: ChunkPolicy) -> ArrayMetadata:
     with where.lock():
         metadata = hierarchy.update_locked(where, ArrayMetadata, change)
         if any(new < old for new, old in zip(new_shape, before[0].shape, strict=True)):
-            _clear_outside(_bind(where, _with_fill_value(before[0]), policy), new_shape)
+            _clear_outside(_clearing(where, before[0], policy), new_shape)
     return metadata
 
 
@@ -79,7 +80,13 @@ def append(
         )
         grown = with_shape(metadata, new_shape)
         binding = _bind(where, grown, policy)
-        write_values(binding, indexing.basic(region, binding.grid), block, concurrency)
+        try:
+            write_values(binding, indexing.basic(region, binding.grid), block, concurrency)
+        except BaseException:
+            # Or what was written would come to light when the array grows.
+            with suppress(OmnizarrError):
+                _clear_outside(_clearing(where, grown, policy), metadata.shape)
+            raise
         landed.append(region)
         return grown
 
@@ -139,12 +146,14 @@ def _bind(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) -> Bin
     return engine.bind(metadata, where.store, prefix, replace(policy, missing="fill"), where.path)
 
 
-def _with_fill_value(metadata: ArrayMetadata) -> ArrayMetadata:
-    """Return metadata with a fill value to clear with, where the document has none."""
+def _clearing(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) -> Binding:
+    """Return a binding to clear with, also where the document has no fill value."""
     if metadata.fill_value is not UNDEFINED:
-        return metadata
+        return _bind(where, metadata, policy)
     data_type = datatypes.bind(metadata.data_type, metadata.byte_order)
-    return replace(metadata, fill_value=data_type.fill_to_json(data_type.default_fill_value))
+    known = replace(metadata, fill_value=data_type.fill_to_json(data_type.default_fill_value))
+    # Another reader may return anything for a missing chunk of this array, so none may go missing.
+    return _bind(where, known, replace(policy, write_empty_chunks=True))
 
 
 def _clear_outside(binding: Binding, shape: Shape) -> None:
@@ -157,41 +166,64 @@ def _clear_outside(binding: Binding, shape: Shape) -> None:
     _delete_chunks(binding, kept)
     if 0 in kept:
         return
-    edges = tuple(min(sum(axis.chunk(count - 1)), axis.length) for axis, count in zip(grid.axes, kept, strict=True))
-    clearing = replace(binding.policy, write_empty_chunks=False)
-    binding = engine.bind(binding.metadata, binding.store, binding.prefix, clearing, binding.path)
     fill = np.empty((), binding.spec.dtype)
     fill[()] = binding.spec.fill_value
-    for dimension, (start, edge) in enumerate(zip(shape, edges, strict=True)):
-        if start < edge:
-            region = tuple(slice(start, edge) if at == dimension else slice(0, stop) for at, stop in enumerate(edges))
-            plan = indexing.basic(region, grid)
-            engine.write(binding, plan, np.broadcast_to(fill, plan.buffer_shape))
+    for coords in _stored_at_edge(binding, shape, kept):
+        box = grid.slices_of(coords)
+        for dimension, (part, length) in enumerate(zip(box, shape, strict=True)):
+            if part.stop > length:
+                plan = indexing.basic((*box[:dimension], slice(length, part.stop), *box[dimension + 1 :]), grid)
+                engine.write(binding, plan, np.broadcast_to(fill, plan.buffer_shape))
+
+
+def _stored_at_edge(binding: Binding, shape: Shape, kept: Shape) -> list[tuple[int, ...]]:
+    """Return the chunks among the first so many along each dimension that are stored, and of which a part lies outside.
+
+    Those that are not stored are no more than a name: of a sparse array there may be any number of them.
+    """
+    grid = binding.grid
+    # Of a chunk inside, no part lies outside: only the last one along a dimension can be cut.
+    inside = tuple(
+        count - 1 if sum(axis.chunk(count - 1)) > length and axis.length > length else count
+        for axis, count, length in zip(grid.axes, kept, shape, strict=True)
+    )
+    if math.prod(kept) - math.prod(inside) <= _MANY:
+        return [coords for coords in _outside(kept, inside) if binding.store.exists(binding.key_of(coords))]
+    return [
+        coords
+        for _, coords in _stored(binding)
+        if all(map(operator.lt, coords, kept)) and not all(map(operator.lt, coords, inside))
+    ]
+
+
+def _stored(binding: Binding) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield key and coordinates of the chunks that are stored."""
+    prefix = binding.prefix
+    for key in binding.store.list_prefix(prefix):
+        coords = binding.keys.decode(key[len(prefix) :], len(binding.grid.shape))
+        if coords is not None:
+            yield key, coords
 
 
 def _delete_chunks(binding: Binding, kept: Shape) -> None:
     """Delete the chunks outside the first so many along each dimension."""
     grid = binding.grid
     if math.prod(grid.grid_shape) - math.prod(kept) <= _MANY:
-        binding.store.delete_many([binding.key_of(coords) for coords in _outside(grid, kept)])
+        binding.store.delete_many([binding.key_of(coords) for coords in _outside(grid.grid_shape, kept)])
         return
-    prefix = binding.prefix
-    doomed = []
-    for key in binding.store.list_prefix(prefix):
-        coords = binding.keys.decode(key[len(prefix) :], len(kept))
-        if coords is not None and any(number >= count for number, count in zip(coords, kept, strict=True)):
-            doomed.append(key)
+    doomed = [key for key, coords in _stored(binding) if not all(map(operator.lt, coords, kept))]
     binding.store.delete_many(doomed)
 
 
-def _outside(grid: Grid, kept: Shape) -> Iterator[tuple[int, ...]]:
-    """Yield the coordinates of the chunks outside the first so many along each dimension, each once."""
+def _outside(totals: Shape, kept: Shape) -> Iterator[tuple[int, ...]]:
+    """Yield the coordinates, of so many chunks along each dimension, outside the first `kept` ones, each once."""
     for dimension, count in enumerate(kept):
         ranges = [
             range(kept[at]) if at < dimension else range(count if at == dimension else 0, total)
-            for at, total in enumerate(grid.grid_shape)
+            for at, total in enumerate(totals)
         ]
-        yield from itertools.product(*ranges)
+        if all(ranges):  # or `product` would write the others out in vain, and they may be long
+            yield from itertools.product(*ranges)
 
 
 def _refuse_read_only(where: StorePath) -> None:
