@@ -395,3 +395,20 @@ class TestReplacedByItself:
         root = omnizarr.create_group({})
         root["g/x"] = [1, 2, 3]
         np.testing.assert_array_equal(root.create_array("g", data=root["g/x"], overwrite=True)[...], [1, 2, 3])
+
+
+@pytest.mark.parametrize("path", ["", "/"])
+def test_an_empty_path_neither_deletes_nor_replaces_the_group_itself(path):
+    root = omnizarr.create_group({})
+    root["x"] = [1]
+    before = dict(root.store._values)
+    for destroy in (
+        lambda: root.__delitem__(path),
+        lambda: root.create_group(path, overwrite=True),
+        lambda: root.require_group(path, overwrite=True),
+        lambda: root.create_array(path, shape=1, dtype="i4", overwrite=True),
+        lambda: root.zeros_like(name=path, data=[1], overwrite=True),
+    ):
+        with pytest.raises(errors.NodeNameError):
+            destroy()
+    assert root.store._values == before

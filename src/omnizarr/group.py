@@ -20,6 +20,7 @@ from omnizarr.errors import (
     ContainsArrayError,
     ContainsGroupError,
     GroupNotFoundError,
+    NodeNameError,
     NodeNotFoundError,
     OmnizarrError,
 )
@@ -411,7 +412,7 @@ class Group:
 
         Raises ContainsArrayError or ContainsGroupError if there is something already, and not `overwrite`.
         """
-        where = self._where / name
+        where = self._below(name)
         metadata = nodes.new_group_metadata(where, hierarchy.dialect_named(self._metadata.dialect), attributes)
         hierarchy.create(where, metadata, overwrite=overwrite)
         nodes.note_change(self._snapshot, where)
@@ -443,7 +444,14 @@ class Group:
         Keywords as those of `omnizarr.create_array`.
         """
         options.setdefault("config", self._config)
-        return nodes.new_array(self._where / name, zarr_format=self.zarr_format, snapshot=self._snapshot, **options)
+        return nodes.new_array(self._below(name), zarr_format=self.zarr_format, snapshot=self._snapshot, **options)
+
+    def _below(self, path: str) -> StorePath:
+        """Return a place below this group; an empty path would mean the group itself, with all that is in it."""
+        where = self._where / path
+        if where.path == self._where.path:
+            raise NodeNameError("a member of a group must have a name", path=self.path, found=repr(path))
+        return where
 
     create = create_array
     create_dataset = create_array
@@ -492,7 +500,7 @@ class Group:
 
     def __delitem__(self, path: str) -> None:
         """Remove the node at a path, and all below it. Raises NodeNotFoundError if there is none."""
-        where = self._where / path
+        where = self._below(path)
         if path not in self:
             raise hierarchy.not_found(where, NodeNotFoundError)
         hierarchy.delete(where)
@@ -548,7 +556,7 @@ class Group:
 
     def _like(self, name: str, data: Any, options: Mapping[str, Any]) -> Array:
         found = nodes.like(data, {"zarr_format": self.zarr_format, **options})
-        return nodes.new_array(self._where / name, snapshot=self._snapshot, **found)
+        return nodes.new_array(self._below(name), snapshot=self._snapshot, **found)
 
     # -- moving and copying -------------------------------------------------------------
 
