@@ -336,6 +336,11 @@ class TestFields:
             list(pool.map(lambda n: array.__setitem__(("xy"[n % 2], n // 2), n), range(16)))
         assert array[...].tolist() == [(n * 2, n * 2 + 1.0) for n in range(8)]
 
+    def test_a_field_can_be_set_where_reading_refuses_missing_chunks(self):
+        array = make(shape=4, chunks=2, dtype=RECORD, missing="error")
+        array["x", 1] = 3
+        np.testing.assert_array_equal(array[:2]["x"], [0, 3])
+
 
 class TestResize:
     @pytest.mark.parametrize("zarr_format", FORMATS)

@@ -546,7 +546,8 @@ class Array:
         converted = converted_value(value, dtype.base, plan.shape + dtype.shape, binding)
         with self._where.lock():
             elements = np.empty(plan.buffer_shape, binding.spec.dtype)
-            engine.read(binding, plan, elements, self._config.concurrency)
+            # What is written in part must be read first, missing or not.
+            engine.read(binding.filling(), plan, elements, self._config.concurrency)
             shaped = elements.reshape(plan.shape)
             if isinstance(fields, str):
                 shaped[fields] = converted

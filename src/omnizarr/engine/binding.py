@@ -70,6 +70,12 @@ class Binding:
             self._chains[shape] = chain
         return chain
 
+    def filling(self) -> Binding:
+        """Return the binding that reads what is missing as the fill value, where this one refuses it."""
+        if self.policy.missing == "fill":
+            return self
+        return bind(self.metadata, self.store, self.prefix, replace(self.policy, missing="fill"), self.path)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return bind, (self.metadata, self.store, self.prefix, self.policy, self.path)
 
