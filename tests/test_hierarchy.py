@@ -403,3 +403,40 @@ class TestOverlap:
     def test_names_that_begin_alike_do_not_overlap(self):
         assert not at("ab", store := MemoryStore()).lies_in(at("a", store))
         assert not at("a").lies_in(at("a"))
+
+
+class TestTwoFormatsAtOnePlace:
+    """What was opened in one format is changed in that one, though another has documents there too."""
+
+    @pytest.mark.parametrize("zarr_format", [2, 3])
+    def test_array(self, zarr_format):
+        store = MemoryStore()
+        for other in (2, 3):
+            values = {}
+            omnizarr.create_array(values, data=[1, 2, 3], zarr_format=other)
+            store._values.update(values)
+        array = omnizarr.open_array(store, zarr_format=zarr_format)
+        array.resize(5)
+        array.append([6])
+        array.attrs["a"] = 1
+        array.refresh()
+        assert array.zarr_format == zarr_format
+        np.testing.assert_array_equal(array[...], [1, 2, 3, 0, 0, 6])
+        opened = {other: omnizarr.open_array(store, zarr_format=other) for other in (2, 3)}
+        assert {other: (found.shape, dict(found.attrs)) for other, found in opened.items()} == {
+            zarr_format: ((6,), {"a": 1}),
+            5 - zarr_format: ((3,), {}),
+        }
+
+    @pytest.mark.parametrize("zarr_format", [2, 3])
+    def test_group(self, zarr_format):
+        store = MemoryStore()
+        for other in (2, 3):
+            values = {}
+            omnizarr.create_group(values, zarr_format=other)
+            store._values.update(values)
+        group = omnizarr.open_group(store, zarr_format=zarr_format)
+        group.attrs["a"] = 1
+        group.refresh()
+        assert (group.zarr_format, dict(group.attrs)) == (zarr_format, {"a": 1})
+        assert not omnizarr.open_group(store, zarr_format=5 - zarr_format).attrs

@@ -596,7 +596,7 @@ class Array:
             As many lengths as there are dimensions.
         """
         lengths: Any = shape[0] if len(shape) == 1 else shape
-        metadata = resizing.resize(self._where, lengths, self._config.policy)
+        metadata = resizing.resize(self._where, lengths, self._config.policy, self._metadata.dialect)
         self._adopt(metadata)
 
     def append(self, data: ArrayLike, axis: int = 0) -> AppendedShape:
@@ -620,7 +620,9 @@ class Array:
         ShapeError
             If `data` does not fit.
         """
-        metadata, region = resizing.append(self._where, data, axis, self._config.policy, self._config.concurrency)
+        metadata, region = resizing.append(
+            self._where, data, axis, self._config.policy, self._config.concurrency, self._metadata.dialect
+        )
         self._adopt(metadata)
         return AppendedShape(metadata.shape, region)
 
@@ -633,7 +635,7 @@ class Array:
 
     def refresh(self) -> None:
         """Read the documents again: others may have resized the array or changed its attributes."""
-        self._adopt(hierarchy.open_array(self._where), is_ours=False)
+        self._adopt(hierarchy.open_array(self._where, self._metadata.dialect), is_ours=False)
 
     def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> Array:
         """Return the same array, behaving otherwise: ``array.with_config({"missing": "error"})``."""
@@ -646,6 +648,7 @@ class Array:
                 self._where,
                 ArrayMetadata,
                 lambda metadata: replace(metadata, attributes=change(dict(metadata.attributes))),
+                self._metadata.dialect,
             )
         )
 

@@ -212,7 +212,7 @@ def write(where: StorePath, nodes: Nodes, name: str | None = None) -> None:
         raise ConsolidatedMetadataError("there is no group", store=str(where.store), path=where.path)
     if dialect.consolidated.document is None:
         inline = {path: node for path, node in nodes.items() if path and set(node) <= set(dialect.documents(""))}
-        hierarchy.update_locked(where, GroupMetadata, lambda group: replace(group, consolidated=inline))
+        hierarchy.update_locked(where, GroupMetadata, lambda group: replace(group, consolidated=inline), dialect.name)
     else:
         key = where.prefix + (name or dialect.consolidated.document)
         where.store.set(key, documents.render(dialect.consolidated.dump(nodes)))

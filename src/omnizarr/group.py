@@ -597,15 +597,21 @@ class Group:
         self.attrs.update(to_json(new_attributes))
         return self
 
+    @property
+    def _own_format(self) -> str | None:
+        """The format whose documents are its own; None if it has none yet."""
+        return None if self._metadata.implicit else self._metadata.dialect
+
     def refresh(self) -> None:
         """Read the documents again: others may have changed them."""
-        self._metadata = hierarchy.open_group(self._where)
+        self._metadata = hierarchy.open_group(self._where, self._own_format)
 
     def _change_attributes(self, change: Callable[[Attrs], Attrs]) -> None:
         self._metadata = hierarchy.update(
             self._where,
             GroupMetadata,
             lambda metadata: replace(metadata, implicit=False, attributes=change(dict(metadata.attributes))),
+            self._own_format,
         )
         if self._snapshot is not None:
             self._snapshot.refresh([self._where.path])

@@ -406,10 +406,11 @@ def require(where: StorePath, metadata: GroupMetadata) -> GroupMetadata:
     return existing
 
 
-def update(where: StorePath, kind: type[M], change: Callable[[M], M]) -> M:
+def update(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_format: int | str | None = None) -> M:
     """Change a node's documents: read them, apply `change`, write back those that differ, all under the node's lock.
 
-    An implicit group gets a document of its own.
+    An implicit group gets a document of its own. Where documents of several formats lie side by side, `zarr_format`
+    says which to change.
 
     Raises
     ------
@@ -419,18 +420,18 @@ def update(where: StorePath, kind: type[M], change: Callable[[M], M]) -> M:
     """
     _refuse_read_only(where)
     with where.lock():
-        return update_locked(where, kind, change)
+        return update_locked(where, kind, change, zarr_format)
 
 
-def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M]) -> M:
+def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_format: int | str | None = None) -> M:
     """Do as `update`, for a caller that holds the lock."""
-    for dialect in DIALECTS:
+    for dialect in dialects_for(zarr_format):
         found = read_documents(where, dialect)
         metadata = load(where, dialect, found)
         if metadata is not None:
             break
     else:
-        implied = _implicit(where, None)
+        implied = _implicit(where, zarr_format)
         if implied is None:
             raise not_found(where, NodeNotFoundError)
         metadata, found, dialect = implied, {}, dialect_named(implied.dialect)

@@ -32,7 +32,7 @@ Shape = tuple[int, ...]
 _MANY = 10_000
 
 
-def resize(where: StorePath, shape: Any, policy: ChunkPolicy) -> ArrayMetadata:
+def resize(where: StorePath, shape: Any, policy: ChunkPolicy, zarr_format: int | str | None = None) -> ArrayMetadata:
     """Give an array a new shape, and remove what lies outside. Returns its new metadata.
 
     Raises ShapeError for another number of dimensions, MetadataError for what is no shape.
@@ -54,14 +54,19 @@ def resize(where: StorePath, shape: Any, policy: ChunkPolicy) -> ArrayMetadata:
 
     _refuse_read_only(where)
     with where.lock():
-        metadata = hierarchy.update_locked(where, ArrayMetadata, change)
+        metadata = hierarchy.update_locked(where, ArrayMetadata, change, zarr_format)
         if any(new < old for new, old in zip(new_shape, before[0].shape, strict=True)):
             _clear_outside(_clearing(where, before[0], policy), new_shape)
     return metadata
 
 
 def append(
-    where: StorePath, data: Any, axis: int, policy: ChunkPolicy, concurrency: int | None
+    where: StorePath,
+    data: Any,
+    axis: int,
+    policy: ChunkPolicy,
+    concurrency: int | None,
+    zarr_format: int | str | None = None,
 ) -> tuple[ArrayMetadata, tuple[slice, ...]]:
     """Write a block behind the end of a dimension. Returns the new metadata, and where the block landed.
 
@@ -92,7 +97,7 @@ def append(
 
     _refuse_read_only(where)
     with where.lock():
-        metadata = hierarchy.update_locked(where, ArrayMetadata, change)
+        metadata = hierarchy.update_locked(where, ArrayMetadata, change, zarr_format)
     return metadata, landed[0]
 
 
