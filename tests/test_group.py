@@ -2,6 +2,7 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.group import UnreadableNode
 from omnizarr.stores import MemoryStore
+from omnizarr.stores.faults import FaultyStore
 
 FORMATS = (2, 3)
 
@@ -412,3 +414,36 @@ def test_an_empty_path_neither_deletes_nor_replaces_the_group_itself(path):
         with pytest.raises(errors.NodeNameError):
             destroy()
     assert root.store._values == before
+
+
+class TestFailingStore:
+    """What a store fails to say is not taken for what is not there."""
+
+    def test_consolidating_fails(self):
+        store = FaultyStore(MemoryStore())
+        omnizarr.create_group(store).create_array("g/x", data=[1])
+        store.reset()
+        omnizarr.consolidate_metadata(store)
+        for nth in range(1, store.requests["get"] + 1):
+            store.reset()
+            store.fail("get", nth)
+            with suppress(errors.StoreError):
+                omnizarr.consolidate_metadata(store)
+            store.reset()
+            assert list(omnizarr.open_group(store)["g"]) == ["x"]
+
+    def test_no_array_of_another_format_is_made(self):
+        store = FaultyStore(MemoryStore())
+        omnizarr.create_group(store, zarr_format=2)
+        store.fail("get")
+        with pytest.raises(errors.StoreError):
+            omnizarr.create_array(store, name="x", data=[1])
+
+
+def test_replacing_an_array_lets_no_chunk_of_one_that_has_lost_its_documents_come_back():
+    store = MemoryStore({"x/c/0": b"\1\2\3", "x/notes.txt": b"mine"})
+    array = omnizarr.create_group(store).create_array(
+        "x", shape=3, chunks=3, dtype="u1", compressors=None, overwrite=True
+    )
+    np.testing.assert_array_equal(array[...], [0, 0, 0])
+    assert store.get("x/notes.txt") == b"mine"

@@ -17,7 +17,7 @@ from typing import Any
 from omnizarr import hierarchy
 from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects.contract import Dialect
-from omnizarr.errors import ConsolidatedMetadataError, OmnizarrError
+from omnizarr.errors import ConsolidatedMetadataError, OmnizarrError, StoreError
 from omnizarr.hierarchy import Documents, StorePath
 from omnizarr.model import GroupMetadata, Metadata, strict
 
@@ -189,12 +189,17 @@ def gather(where: StorePath) -> dict[str, Documents]:
 
 
 def walk(where: StorePath) -> Iterator[StorePath]:
-    """Yield the places of all nodes below a group that have documents, parents first."""
+    """Yield the places of all nodes below a group that have documents, parents first.
+
+    Raises StoreError if the store fails: what it does not say must not pass for what is not there.
+    """
     pending = [where]
     while pending:
         here = pending.pop()
         for name, metadata in hierarchy.load_children(here, hierarchy.children(here), ""):
             place = StorePath(here.store, f"{here.prefix}{name}")
+            if isinstance(metadata, StoreError):
+                raise metadata
             if not (isinstance(metadata, GroupMetadata) and metadata.implicit):
                 yield place
             if isinstance(metadata, GroupMetadata):

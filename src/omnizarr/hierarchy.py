@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from omnizarr import keys as chunk_keys
 from omnizarr import suggestions
 from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects.contract import Dialect
@@ -386,8 +387,22 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> M:
             if not overwrite:
                 raise _in_the_way(where, existing)
             where.store.delete_prefix(where.prefix)
+        elif overwrite and isinstance(metadata, ArrayMetadata):
+            _delete_strays(where, dialect, metadata)
         _write(where, dialect, metadata, {})
     return metadata
+
+
+def _delete_strays(where: StorePath, dialect: Dialect, metadata: ArrayMetadata) -> None:
+    """Delete what would become chunks of a new array: of one that was not removed completely, or written to since.
+
+    Anything else stays: it may be somebody's files.
+    """
+    prefix = dialect.chunk_prefix(where.path)
+    encoding = chunk_keys.bind(metadata.chunk_key_encoding)
+    found = list(where.store.list_prefix(prefix))
+    ndim = len(metadata.shape)
+    where.store.delete_many([key for key in found if encoding.decode(key[len(prefix) :], ndim) is not None])
 
 
 def require(where: StorePath, metadata: GroupMetadata) -> GroupMetadata:

@@ -17,7 +17,14 @@ from omnizarr.consolidated import Snapshot
 from omnizarr.creation import DEFAULT, Coding
 from omnizarr.dialects import filters as v2_filters
 from omnizarr.dialects.contract import Dialect
-from omnizarr.errors import ContainsArrayError, MetadataError, OmnizarrError, ShapeError, ValueTypeError
+from omnizarr.errors import (
+    ContainsArrayError,
+    MetadataError,
+    OmnizarrError,
+    ShapeError,
+    StoreError,
+    ValueTypeError,
+)
 from omnizarr.grids import Grid
 from omnizarr.hierarchy import StorePath
 from omnizarr.model import ArrayMetadata, GroupMetadata
@@ -163,6 +170,8 @@ def dialect_for_new(where: StorePath, zarr_format: int | str | None) -> Dialect:
         for place in reversed(list(where.ancestors())):
             try:
                 metadata = hierarchy.find(place)
+            except StoreError:
+                raise  # of the next best format there would be a second hierarchy
             except OmnizarrError:
                 break
             if metadata is not None:
