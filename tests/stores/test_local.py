@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from omnizarr.errors import InvalidKeyError, StoreError
-from omnizarr.stores import LocalStore
+from omnizarr.stores import LocalStore, filelocks
 from tests.stores.contract import StoreContract, in_threads
 
 POSIX = os.name == "posix"
@@ -533,3 +533,28 @@ def test_child_forked_within_the_lock_does_not_release_it(tmp_path):
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert everything(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files are locked in another way there")
+@pytest.mark.parametrize(
+    ("verb", "nth"), [("fcntl.flock", 1), ("os.getpid", 1), ("os.getpid", 2), ("os.unlink", 1), ("os.close", 1)]
+)
+def test_no_lock_is_left_by_an_interrupt(tmp_path, monkeypatch, verb, nth):
+    module, _, name = verb.partition(".")
+    original = getattr(sys.modules[module], name)
+    calls = []
+
+    def interrupted(*args):
+        result = original(*args)
+        calls.append(args)
+        if len(calls) == nth:
+            raise KeyboardInterrupt
+        return result
+
+    store = LocalStore(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules[module], name, interrupted)
+        with pytest.raises(KeyboardInterrupt), store.lock("a"):
+            pass
+    assert not list(tmp_path.iterdir())
+    assert not filelocks._descriptors

@@ -87,29 +87,34 @@ def lock(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
 @contextmanager
 def _exclusive(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
     process = os.getpid()
+    taken: list[int] = []  # by now ours to release, wherever a Ctrl-C comes in between
     try:
-        descriptor = _acquire(path, make_parent)
+        if _is_acquired(path, make_parent, taken):
+            yield
+        else:  # the file system has no locks: at least the threads exclude each other
+            with threads.lock(path):
+                yield
+    finally:
+        try:
+            _release(path, process, taken)
+        except BaseException:  # a Ctrl-C: a lock that was left would keep even ourselves out from now on
+            _release(path, process, taken)
+            raise
+
+
+def _is_acquired(path: str, make_parent: Callable[[], None], taken: list[int]) -> bool:
+    """Put the descriptor of the locked file into `taken`; return False if the file system knows no locks."""
+    try:
+        return _acquire(path, make_parent, taken)
     except StoreError:
         raise
     except OSError as error:
         failure = StoreError(f"cannot be locked: {error.strerror}", found=path)
         failure.errno = error.errno
         raise failure from error
-    if descriptor is None:  # the file system has no locks: at least the threads exclude each other
-        with threads.lock(path):
-            yield
-        return
-    _descriptors.add(descriptor)
-    try:
-        yield
-    finally:
-        if os.getpid() == process:  # a child forked within the block holds nothing
-            _descriptors.discard(descriptor)
-            _release(path, descriptor)
 
 
-def _acquire(path: str, make_parent: Callable[[], None]) -> int | None:
-    """Return the descriptor of the locked file, or None if the file system knows no locks."""
+def _acquire(path: str, make_parent: Callable[[], None], taken: list[int]) -> bool:
     while True:
         try:
             descriptor = os.open(path, _OPEN, 0o666)
@@ -132,7 +137,9 @@ def _acquire(path: str, make_parent: Callable[[], None]) -> int | None:
         try:
             _lock_file(descriptor)
             if _is_at(path, descriptor):
-                return descriptor
+                _descriptors.add(descriptor)
+                taken.append(descriptor)
+                return True
         except OSError as error:
             os.close(descriptor)
             if error.errno not in _UNSUPPORTED:
@@ -144,9 +151,9 @@ def _acquire(path: str, make_parent: Callable[[], None]) -> int | None:
                 RuntimeWarning,
                 stacklevel=2,
             )
-            return None
+            return False
         except BaseException:  # interrupted while waiting
-            os.close(descriptor)
+            _give_up(path, descriptor, taken)
             raise
         os.close(descriptor)
 
@@ -166,15 +173,27 @@ def discard(path: str) -> None:
             os.unlink(path)
 
 
-def _release(path: str, descriptor: int) -> None:
-    """Remove the lock file and let go of it."""
-    if msvcrt is None:
+def _give_up(path: str, descriptor: int, taken: list[int]) -> None:
+    """Let go of a lock file that is not among those to be released."""
+    if descriptor not in taken:
+        _descriptors.discard(descriptor)
+        os.close(descriptor)
+        discard(path)
+
+
+def _release(path: str, process: int, taken: list[int]) -> None:
+    """Remove the lock file and let go of it; begun again after an interrupt, do what is left to do."""
+    if os.getpid() != process:  # a child forked within the block holds nothing
+        return
+    for descriptor in taken:
+        _descriptors.discard(descriptor)
         with suppress(OSError):
-            os.unlink(path)
-    os.close(descriptor)
-    if msvcrt is not None:
-        with suppress(OSError):  # still open elsewhere: the last one removes it
-            os.unlink(path)
+            if msvcrt is None and _is_at(path, descriptor):
+                os.unlink(path)
+        os.close(taken.pop())
+        if msvcrt is not None:
+            with suppress(OSError):  # still open elsewhere: the last one removes it
+                os.unlink(path)
 
 
 def _lock_file(descriptor: int) -> None:
