@@ -13,7 +13,7 @@ NODES = [
     *["suggestions", "hierarchy", "metadata", "attributes", "consolidated"],
     *["creation", "assignment", "resizing", "cards"],
     *["behaviour", "layout", "views"],
-    *["array", "tree", "nodes", "group", "opening", "api", "saving"],
+    *["node", "array", "tree", "nodes", "group", "opening", "api", "saving"],
 ]
 FLOORS = {
     "errors": 0,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from omnizarr import cards, datatypes, engine, grids, hierarchy, indexing, layout, resizing
 from omnizarr import metadata as public
 from omnizarr.assignment import converted_value, write_values
-from omnizarr.attributes import Attributes, Attrs, to_json
+from omnizarr.attributes import Attrs, to_json
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.codecs import values
 from omnizarr.codecs.values import CodecValue
@@ -30,7 +30,8 @@ from omnizarr.grids import Grid
 from omnizarr.hierarchy import StorePath
 from omnizarr.indexing import Plan
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata
-from omnizarr.stores import Store, resolve
+from omnizarr.node import Node
+from omnizarr.stores import resolve
 from omnizarr.views import AnyArray, AsType, Fields, Indexer, as_buffer, fields_dtype, points, select_fields
 
 
@@ -70,7 +71,7 @@ class _State:
         self.bound = bound
 
 
-class Array:
+class Array(Node):
     """An array in a store, read and written by selections.
 
     Made by `omnizarr.open_array`, `omnizarr.create_array` and groups. It may be used by many threads at
@@ -92,7 +93,7 @@ class Array:
     <Array / (3, 4) int64 memory>
     """
 
-    __slots__ = ("_config", "_snapshot", "_state", "_where")
+    __slots__ = ("_config", "_snapshot", "_state")
 
     def __init__(
         self,
@@ -130,36 +131,6 @@ class Array:
         return self._state.metadata
 
     @property
-    def store_path(self) -> StorePath:
-        """Where it is: store and path."""
-        return self._where
-
-    @property
-    def store(self) -> Store:
-        """The store it is in."""
-        return self._where.store
-
-    @property
-    def path(self) -> str:
-        """Path within the store, without a leading slash."""
-        return self._where.path
-
-    @property
-    def name(self) -> str:
-        """Path with a leading slash."""
-        return f"/{self._where.path}"
-
-    @property
-    def basename(self) -> str:
-        """Last part of the path."""
-        return self._where.name
-
-    @property
-    def read_only(self) -> bool:
-        """Whether it refuses to be written."""
-        return self._where.store.read_only
-
-    @property
     def metadata(self) -> public.ArrayMetadata:
         """What its documents say, in the words of Zarr v3."""
         return public.ArrayMetadata.of(self._metadata)
@@ -168,20 +139,6 @@ class Array:
     def config(self) -> ArrayConfig:
         """How it behaves while it is open."""
         return self._config
-
-    @property
-    def zarr_format(self) -> int | str:
-        """The format it is stored in: 2, 3."""
-        return hierarchy.dialect_named(self._metadata.dialect).zarr_format
-
-    def documents(self) -> dict[str, JSON]:
-        """Return its documents as they are stored, by name: ``{"zarr.json": {...}}``."""
-        return dict(hierarchy.dialect_named(self._metadata.dialect).dump(self._metadata))
-
-    @property
-    def attrs(self) -> Attributes:
-        """Its attributes; changes are stored at once."""
-        return Attributes(self._where, lambda: self._metadata.attributes, self._change_attributes, self.refresh)
 
     @property
     def shape(self) -> tuple[int, ...]:

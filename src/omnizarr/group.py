@@ -12,7 +12,7 @@ import numpy as np
 from omnizarr import cards, consolidated, hierarchy, nodes
 from omnizarr import metadata as public
 from omnizarr.array import Array
-from omnizarr.attributes import Attributes, Attrs, to_json
+from omnizarr.attributes import Attrs, to_json
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.errors import (
@@ -25,9 +25,10 @@ from omnizarr.errors import (
     OmnizarrError,
 )
 from omnizarr.hierarchy import StorePath
-from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.node import Node
 from omnizarr.nodes import ArrayOptions
-from omnizarr.stores import Store, resolve
+from omnizarr.stores import resolve
 from omnizarr.tree import Tree, draw
 
 T = TypeVar("T")
@@ -66,7 +67,7 @@ class UnreadableNode:
         return f"<Unreadable {self.name}: {self.error.message}>"
 
 
-class Group:
+class Group(Node):
     """A group in a store.
 
     Made by `omnizarr.open_group`, `omnizarr.create_group` and other groups. Nothing is kept in memory but
@@ -85,7 +86,9 @@ class Group:
         └── temp (365, 180) float32
     """
 
-    __slots__ = ("_config", "_metadata", "_snapshot", "_where")
+    __slots__ = ("_config", "_metadata", "_snapshot")
+
+    _metadata: GroupMetadata
 
     def __init__(
         self,
@@ -126,53 +129,9 @@ class Group:
     # -- what it is ---------------------------------------------------------------
 
     @property
-    def store_path(self) -> StorePath:
-        """Where it is: store and path."""
-        return self._where
-
-    @property
-    def store(self) -> Store:
-        """The store it is in."""
-        return self._where.store
-
-    @property
-    def path(self) -> str:
-        """Path within the store, without a leading slash."""
-        return self._where.path
-
-    @property
-    def name(self) -> str:
-        """Path with a leading slash."""
-        return f"/{self._where.path}"
-
-    @property
-    def basename(self) -> str:
-        """Last part of the path."""
-        return self._where.name
-
-    @property
-    def read_only(self) -> bool:
-        """Whether it refuses to be changed."""
-        return self._where.store.read_only
-
-    @property
     def metadata(self) -> public.GroupMetadata:
         """What its documents say."""
         return public.GroupMetadata.of(self._metadata)
-
-    @property
-    def zarr_format(self) -> int | str:
-        """The format it is stored in: 2, 3."""
-        return hierarchy.dialect_named(self._metadata.dialect).zarr_format
-
-    def documents(self) -> dict[str, JSON]:
-        """Return its documents as they are stored, by name: ``{"zarr.json": {...}}``."""
-        return dict(hierarchy.dialect_named(self._metadata.dialect).dump(self._metadata))
-
-    @property
-    def attrs(self) -> Attributes:
-        """Its attributes; changes are stored at once."""
-        return Attributes(self._where, lambda: self._metadata.attributes, self._change_attributes, self.refresh)
 
     @property
     def is_consolidated(self) -> bool:

@@ -1,0 +1,77 @@
+"""What arrays and groups have in common: a place in a store, documents there, and attributes in them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from omnizarr import hierarchy
+from omnizarr.attributes import Attributes, Attrs
+from omnizarr.hierarchy import StorePath
+from omnizarr.model import JSON, Metadata
+from omnizarr.stores import Store
+
+
+class Node(ABC):
+    """An array or a group in a store."""
+
+    __slots__ = ("_where",)
+
+    _where: StorePath
+
+    @property
+    @abstractmethod
+    def _metadata(self) -> Metadata:
+        """What its documents said when they were last read or written."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Read the documents again: others may have changed them."""
+
+    @abstractmethod
+    def _change_attributes(self, change: Callable[[Attrs], Attrs]) -> None:
+        """Store what `change` makes of the attributes."""
+
+    @property
+    def store_path(self) -> StorePath:
+        """Where it is: store and path."""
+        return self._where
+
+    @property
+    def store(self) -> Store:
+        """The store it is in."""
+        return self._where.store
+
+    @property
+    def path(self) -> str:
+        """Path within the store, without a leading slash."""
+        return self._where.path
+
+    @property
+    def name(self) -> str:
+        """Path with a leading slash."""
+        return f"/{self._where.path}"
+
+    @property
+    def basename(self) -> str:
+        """Last part of the path."""
+        return self._where.name
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it refuses to be written."""
+        return self._where.store.read_only
+
+    @property
+    def zarr_format(self) -> int | str:
+        """The format it is stored in: 2, 3."""
+        return hierarchy.dialect_named(self._metadata.dialect).zarr_format
+
+    def documents(self) -> dict[str, JSON]:
+        """Return its documents as they are stored, by name: ``{"zarr.json": {...}}``."""
+        return dict(hierarchy.dialect_named(self._metadata.dialect).dump(self._metadata))
+
+    @property
+    def attrs(self) -> Attributes:
+        """Its attributes; changes are stored at once."""
+        return Attributes(self._where, lambda: self._metadata.attributes, self._change_attributes, self.refresh)
