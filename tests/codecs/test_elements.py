@@ -97,6 +97,14 @@ def test_labels_of_text_of_any_length():
     assert codec.decode(np.array([3, 255, 1], "u1")).tolist() == ["", "", "löwe"]
 
 
+@pytest.mark.parametrize("dtype", ["<U3", np.dtypes.StringDType()])
+def test_label_of_an_array_without_dimensions(dtype):
+    text = np.array("abc", dtype=dtype)
+    codec = bound("numcodecs.categorize", {"labels": ["a", "abc"], "dtype": "|O", "astype": "|u1"}, text)
+    decoded = codec.decode(codec.encode(text))
+    assert (decoded.shape, decoded.dtype, decoded[()]) == ((), text.dtype, "abc")
+
+
 @given(st.integers(1, 52), hnp.arrays(np.float64, 5, elements=st.floats(-1e300, 1e300)))
 def test_rounded_floats_are_near(keepbits, array):
     rounded = bound("bitround", {"keepbits": keepbits}, array).encode(array)

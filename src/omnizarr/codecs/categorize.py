@@ -38,8 +38,10 @@ class Categorize:
         # dtype of a StringDType or of objects: NumPy picks no length, so none is cut
         table = np.array(["", *self.labels], dtype=self.decoded.dtype)
         known = (array > 0) & (array <= len(self.labels))
-        chosen: AnyArray = table[np.where(known, array, 0).astype(np.intp)]
-        return chosen.reshape(self.decoded.shape)
+        # assigned, not returned: NumPy makes a bare string of an array without dimensions
+        out = np.empty(self.decoded.shape, self.decoded.dtype)
+        out[...] = table[np.where(known, array, 0).astype(np.intp).reshape(out.shape)]
+        return out
 
 
 def _numbers(array: AnyArray, labels: Sequence[str], dtype: AnyDType) -> AnyArray:
