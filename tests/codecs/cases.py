@@ -49,7 +49,7 @@ BYTES_TO_BYTES = [
     ("numcodecs.fletcher32", {}),
     ("numcodecs.jenkins_lookup3", {"initval": 5}),
     ("numcodecs.shuffle", {"elementsize": 4}),
-    ("numcodecs.shuffle", {"elementsize": 7}),
+    ("numcodecs.shuffle", {"elementsize": 6}),
     ("numcodecs.base64", {}),
     ("conditional", {"codecs": [{"name": "zstd", "configuration": {"level": 1}}, "crc32c"]}),
     ("omnizarr.bytes_filter", {"id": "delta", "dtype": "<i4", "astype": "<i8"}),

@@ -3,7 +3,7 @@ import pytest
 
 from omnizarr.codecs.contract import BytesSpec
 from omnizarr.codecs.registry import find
-from omnizarr.errors import ChunkSizeError
+from omnizarr.errors import ChunkSizeError, CodecError
 from tests.codecs.cases import PLAIN, bound
 
 
@@ -14,11 +14,19 @@ def test_agrees_with_numcodecs(size):
     assert bytes(codec.decode(bytes(theirs.encode(PLAIN)))) == PLAIN
 
 
-def test_bytes_left_over_stay_at_the_end():
+def test_bytes_left_over_are_read_from_the_end():
     # as the filter of HDF5 does it
     codec = bound("shuffle", {"elementsize": 4}, b"abcdABCDxy")
-    assert bytes(codec.encode(b"abcdABCDxy")) == b"aAbBcCdDxy"
     assert bytes(codec.decode(b"aAbBcCdDxy")) == b"abcdABCDxy"
+
+
+@pytest.mark.parametrize("data", [b"abcdABCDxy", b"ab"])
+def test_bytes_left_over_are_not_written(data):
+    # numcodecs, and so zarr-python, could not read them
+    with pytest.raises(ValueError, match="multiple"):
+        numcodecs.Shuffle(4).decode(data)
+    with pytest.raises(CodecError, match="multiple"):
+        bound("shuffle", {"elementsize": 4}, data).encode(data)
 
 
 @pytest.mark.parametrize(("elementsize", "size"), [(0, 8), ("0", 8), ("2", 2), (4, 4)])
