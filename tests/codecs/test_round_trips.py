@@ -17,8 +17,9 @@ def test_bytes_come_back(name, configuration):
     @given(st.binary(max_size=400))
     @settings(max_examples=40)
     def check(data):
-        if name == "omnizarr.bytes_filter":
-            data = data[: len(data) // 4 * 4]
+        # some take whole elements alone
+        size = configuration.get("elementsize", 4 if name == "omnizarr.bytes_filter" else 1)
+        data = data[: len(data) // size * size]
         codec = bound(name, configuration, data)
         encoded = codec.encode(data)
         assert bytes(codec.decode(encoded)) == data
