@@ -63,6 +63,17 @@ def test_object_that_has_no_form_cannot_be_encoded(name):
         codec(name, array).encode(array)
 
 
+def test_pickles_of_chunks_in_order_f_are_read_in_the_order_of_their_memory():
+    # zarr-python 2 pickles the chunk in its own shape, laid out in order F
+    data = pickle.dumps(np.asfortranarray(OBJECTS))
+    assert codec("numcodecs.pickle", OBJECTS.T).decode(data).tolist() == OBJECTS.T.tolist()
+
+
+def test_pickles_are_laid_out_in_order_c():
+    pickled = pickle.loads(codec("numcodecs.pickle", OBJECTS.T).encode(OBJECTS.T))
+    assert pickled.ravel(order="A").tolist() == OBJECTS.T.ravel().tolist()
+
+
 def test_nothing_is_unpickled_unless_allowed():
     with pytest.raises(PickleDisabledError) as caught:
         bound("numcodecs.pickle", {}, OBJECTS, named=OBJECT)

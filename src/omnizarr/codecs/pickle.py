@@ -33,7 +33,8 @@ class Pickle:
     def encode(self, array: AnyArray) -> Buffer:
         """Return the pickled array."""
         try:
-            return pickle.dumps(array, protocol=self.protocol)
+            # a pickle keeps the layout in memory, and readers take the elements in that order
+            return pickle.dumps(np.asarray(array, order="C"), protocol=self.protocol)
         except Exception as error:  # objects may raise anything
             raise CodecError(f"cannot pickle: {error}") from error
 
@@ -48,7 +49,8 @@ class Pickle:
         if array.size != np.prod(self.decoded.shape, dtype=np.int64):
             raise ChunkSizeError("the pickled array has another size", found=list(array.shape),
                                  expected=list(self.decoded.shape))  # fmt: skip
-        return array.astype(self.decoded.dtype, copy=False).reshape(self.decoded.shape)
+        # zarr-python 2 hands over chunks of order F in shape, so it is their memory that has the order of the chunk
+        return array.astype(self.decoded.dtype, copy=False).reshape(-1, order="A").reshape(self.decoded.shape)
 
 
 def bind(configuration: Configuration, decoded: ArraySpec) -> Pickle:
