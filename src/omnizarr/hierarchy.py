@@ -202,21 +202,21 @@ def open_node(where: StorePath, zarr_format: int | str | None = None) -> Metadat
 
     Raises NodeNotFoundError, with the names that come near.
     """
+    return _open(where, zarr_format, NodeNotFoundError)
+
+
+def _open(where: StorePath, zarr_format: int | str | None, error: type[NodeNotFoundError]) -> Metadata:
     metadata = find(where, zarr_format)
     if metadata is None:
         metadata = _implicit(where, zarr_format)
     if metadata is None:
-        raise not_found(where, NodeNotFoundError)
+        raise not_found(where, error)
     return metadata
 
 
 def open_array(where: StorePath, zarr_format: int | str | None = None) -> ArrayMetadata:
     """Return the array at a place. Raises ArrayNotFoundError, or ContainsGroupError."""
-    metadata = find(where, zarr_format)
-    if metadata is None:
-        metadata = _implicit(where, zarr_format)
-    if metadata is None:
-        raise not_found(where, ArrayNotFoundError)
+    metadata = _open(where, zarr_format, ArrayNotFoundError)
     if not isinstance(metadata, ArrayMetadata):
         raise ContainsGroupError(
             "there is a group, not an array", store=str(where.store), path=where.path, remedy="open it as a group"
@@ -226,11 +226,7 @@ def open_array(where: StorePath, zarr_format: int | str | None = None) -> ArrayM
 
 def open_group(where: StorePath, zarr_format: int | str | None = None) -> GroupMetadata:
     """Return the group at a place. Raises GroupNotFoundError, or ContainsArrayError."""
-    metadata = find(where, zarr_format)
-    if metadata is None:
-        metadata = _implicit(where, zarr_format)
-    if metadata is None:
-        raise not_found(where, GroupNotFoundError)
+    metadata = _open(where, zarr_format, GroupNotFoundError)
     if not isinstance(metadata, GroupMetadata):
         raise ContainsArrayError(
             "there is an array, not a group", store=str(where.store), path=where.path, remedy="open it as an array"
