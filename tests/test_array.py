@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import omnizarr
 from omnizarr import errors
 from omnizarr.array import AppendedShape
-from omnizarr.hierarchy import StorePath
+from omnizarr.places import StorePath
 from omnizarr.stores import LocalStore, MemoryStore
 from omnizarr.stores.faults import FaultyStore
 
@@ -658,7 +658,7 @@ class TestUnknown:
         document = array.documents()["zarr.json"]
 
         def with_member(name, value):
-            store.set("zarr.json", omnizarr.hierarchy.documents.render({**document, name: value}))
+            store.set("zarr.json", omnizarr.dialects.documents.render({**document, name: value}))
             return omnizarr.open_array(store)
 
         return with_member

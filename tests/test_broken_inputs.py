@@ -260,8 +260,6 @@ TABLE = [
     Broken("bad dtype, v2", v2(dtype="<i5"), errors.UnknownDataTypeError, ["<i5"]),
     Broken("bad separator, v2", v2(dimension_separator="-"), errors.MetadataError, ["/dimension_separator", "-"],
            opening()),
-    Broken("array and group at once, v2", {**v2(), "a/.zgroup": b'{"zarr_format": 2}'}, errors.MetadataError, [".zgroup"],
-           opening()),
     # Impossible sizes: nothing may be allocated for them.
     Broken("chunk of 2**62 elements", v3(CHUNK, shape=[2**62, 4], chunk_grid={"name": "regular",
            "configuration": {"chunk_shape": [2**62, 4]}}), (errors.OmnizarrError, MemoryError), [],

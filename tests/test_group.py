@@ -106,10 +106,10 @@ class TestMembers:
         if root.zarr_format == 3:
             document = root["b"].documents()["zarr.json"]
             document = {**document, "codecs": ["bytes", "acme.squeeze"]}
-            root.store.set("b/zarr.json", omnizarr.hierarchy.documents.render(document))
+            root.store.set("b/zarr.json", omnizarr.dialects.documents.render(document))
         else:
             document = {**root["b"].documents()[".zarray"], "compressor": {"id": "acme"}}
-            root.store.set("b/.zarray", omnizarr.hierarchy.documents.render(document))
+            root.store.set("b/.zarray", omnizarr.dialects.documents.render(document))
         assert dict(root.arrays())["b"].shape == (2, 3)
         assert "b (2, 3) float32" in repr(root.tree())
         with pytest.raises(errors.UnknownCodecError):
@@ -306,7 +306,7 @@ class TestConsolidated:
             consolidated.store.set(".zmetadata", b"{")
         else:
             document = {"zarr_format": 3, "node_type": "group", "consolidated_metadata": {"kind": "other"}}
-            consolidated.store.set("zarr.json", omnizarr.hierarchy.documents.render(document))
+            consolidated.store.set("zarr.json", omnizarr.dialects.documents.render(document))
         with pytest.warns(UserWarning, match="consolidated metadata is broken"):
             group = omnizarr.open_group(consolidated.store)
         assert list(group) == ["a", "b", "c"]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr import errors, hierarchy
+from omnizarr import detection, errors, hierarchy, places
 from omnizarr.dialects import V2, V3
-from omnizarr.hierarchy import StorePath
 from omnizarr.model import ArrayMetadata, GroupMetadata
+from omnizarr.places import StorePath
 from omnizarr.stores import LocalStore, MemoryStore, PrefixStore
 
 DIALECTS = (V2, V3)
@@ -35,12 +35,12 @@ class TestPaths:
         [("", ""), ("/", ""), ("/a//b/", "a/b"), ("a\\b", "a/b"), (None, ""), ("a.b/..c", "a.b/..c")],
     )
     def test_normalized(self, path, expected):
-        assert hierarchy.normalize(path) == expected
+        assert places.normalize(path) == expected
 
     @pytest.mark.parametrize("path", [".", "..", "a/../b", "./a", 5])
     def test_refused(self, path):
         with pytest.raises(errors.NodeNameError):
-            hierarchy.normalize(path)
+            places.normalize(path)
 
     def test_store_path(self):
         place = at("a/b")
@@ -57,7 +57,7 @@ class TestCreate:
         place = at("a/b/c")
         hierarchy.create(place, array(dialect))
         for above in place.ancestors():
-            assert hierarchy.find(above) == group(dialect)
+            assert detection.find(above) == group(dialect)
 
     @both
     @pytest.mark.parametrize("old", [group, array])
@@ -116,7 +116,7 @@ class TestCreate:
         hierarchy.create(place, array(V2))
         with pytest.raises(errors.NotRepresentableError):
             hierarchy.create(place, replace(array(V2), dimension_names=("x",)), overwrite=True)
-        assert hierarchy.find(place) == array(V2)
+        assert detection.find(place) == array(V2)
 
     def test_read_only_store(self):
         with pytest.raises(errors.ReadOnlyError):
@@ -136,7 +136,7 @@ class TestCreate:
         with ThreadPoolExecutor(8) as pool:
             winners = [number for number in pool.map(attempt, range(16)) if number is not None]
         assert len(winners) == 1
-        assert hierarchy.find(StorePath(LocalStore(tmp_path), "a/b")).attributes == {"number": winners[0]}
+        assert detection.find(StorePath(LocalStore(tmp_path), "a/b")).attributes == {"number": winners[0]}
 
     @both
     def test_array_and_what_would_lie_below_it_are_not_both_created(self, dialect, tmp_path):
@@ -151,12 +151,12 @@ class TestCreate:
         with ThreadPoolExecutor(8) as pool:
             made = {path for path in pool.map(attempt, range(16)) if path is not None}
         assert ("a" in made) != any(path.startswith("a/") for path in made)
-        hierarchy.open_node(StorePath(LocalStore(tmp_path), "a"))
+        detection.open_node(StorePath(LocalStore(tmp_path), "a"))
 
     @both
     def test_requiring_a_group_never_fails_in_a_race(self, dialect, tmp_path):
         def require(_):
-            return hierarchy.require(StorePath(LocalStore(tmp_path), "a/b"), group(dialect))
+            return hierarchy.require(StorePath(LocalStore(tmp_path), "a/b"), group(dialect)).metadata
 
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(require, range(16))) == [group(dialect)] * 16
@@ -170,7 +170,7 @@ class TestCreate:
 
 
 class TestFind:
-    @pytest.mark.parametrize("opener", [hierarchy.open_node, hierarchy.open_array, hierarchy.open_group])
+    @pytest.mark.parametrize("opener", [detection.open_node, detection.open_array, detection.open_group])
     def test_nothing_there(self, opener):
         with pytest.raises(errors.NodeNotFoundError) as caught:
             opener(at("a"))
@@ -182,31 +182,31 @@ class TestFind:
         store = MemoryStore()
         hierarchy.create(at("ocean/temperature", store), array(V3))
         with pytest.raises(errors.ArrayNotFoundError, match=r"did you mean 'ocean/temperature'\?"):
-            hierarchy.open_array(at("ocean/temprature", store))
+            detection.open_array(at("ocean/temprature", store))
         with pytest.raises(errors.NodeNotFoundError, match=r"did you mean 'ocean/temperature'\?"):
-            hierarchy.open_node(at("Ocean/temperature", store))
+            detection.open_node(at("Ocean/temperature", store))
 
     def test_wrong_kind(self):
         place = at("a")
         hierarchy.create(place, array(V3))
         with pytest.raises(errors.ContainsArrayError):
-            hierarchy.open_group(place)
+            detection.open_group(place)
         with pytest.raises(errors.ContainsGroupError):
-            hierarchy.open_array(place.parent)
+            detection.open_array(place.parent)
 
     def test_only_the_format_asked_for(self):
         place = at("a")
         hierarchy.create(place, array(V2))
-        assert hierarchy.find(place, 3) is None
-        assert hierarchy.find(place, 2).dialect == "v2"
-        assert hierarchy.find(place, "v2").dialect == "v2"
+        assert detection.find(place, 3) is None
+        assert detection.find(place, 2).dialect == "v2"
+        assert detection.find(place, "v2").dialect == "v2"
         with pytest.raises(ValueError, match="zarr_format"):
-            hierarchy.find(place, 7)
+            detection.find(place, 7)
 
     def test_broken_document_says_where(self):
         place = at("a", MemoryStore({"a/zarr.json": b"{"}))
         with pytest.raises(errors.MetadataError) as caught:
-            hierarchy.find(place)
+            detection.find(place)
         assert caught.value.key == "a/zarr.json"
         assert caught.value.path == "a"
 
@@ -218,22 +218,22 @@ class TestFind:
             if not key.startswith("a/b/c/"):
                 store.delete(key)
         for path in ("", "a", "a/b"):
-            assert hierarchy.open_group(at(path, store)) == group(dialect, implicit=True)
+            assert detection.open_group(at(path, store)).metadata == group(dialect, implicit=True)
             with pytest.raises(errors.ContainsGroupError):
-                hierarchy.open_array(at(path, store))
+                detection.open_array(at(path, store))
         with pytest.raises(errors.NodeNotFoundError):
-            hierarchy.open_node(at("a/x", store))
+            detection.open_node(at("a/x", store))
 
     def test_directory_of_other_things_is_not_searched_to_the_bottom(self):
         store = MemoryStore({f"{n}/{m}/file": b"" for n in range(60) for m in range(60)})
         with pytest.raises(errors.NodeNotFoundError):
-            hierarchy.open_node(at("", store))
+            detection.open_node(at("", store))
 
     def test_chunks_make_no_group(self):
         store = MemoryStore()
         omnizarr.create_array(store, name="a", data=[1, 2])
         with pytest.raises(errors.NodeNotFoundError):
-            hierarchy.open_node(at("a/c", store))
+            detection.open_node(at("a/c", store))
 
     def test_writing_makes_an_implicit_group_explicit(self):
         store = MemoryStore()
@@ -242,7 +242,7 @@ class TestFind:
         changed = hierarchy.update(
             at("a", store), GroupMetadata, lambda found: replace(found, implicit=False, attributes={"x": 1})
         )
-        assert hierarchy.find(at("a", store)) == changed
+        assert detection.find(at("a", store)) == changed
 
 
 class TestUpdate:
@@ -255,7 +255,7 @@ class TestUpdate:
             place, ArrayMetadata, lambda found: replace(found, attributes={"n": found.attributes["n"] + 1})
         )
         assert seen.attributes == {"n": 2}
-        assert hierarchy.find(place).attributes == {"n": 2}
+        assert detection.find(place).attributes == {"n": 2}
 
     @both
     def test_only_documents_that_differ_are_written(self, dialect):
@@ -287,7 +287,7 @@ class TestUpdate:
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(add, range(32)))
-        assert len(hierarchy.find(StorePath(LocalStore(tmp_path), "a")).attributes) == 32
+        assert len(detection.find(StorePath(LocalStore(tmp_path), "a")).attributes) == 32
 
     def test_node_that_has_gone(self):
         with pytest.raises(errors.NodeNotFoundError):
@@ -309,8 +309,8 @@ class TestChildren:
         store.set("files/readme", b"")
         store.set("__private/x", b"")
         place = at("", store)
-        names = hierarchy.children(place)
-        assert [name for name, _ in hierarchy.load_children(place, names, dialect.name)] == ["a", "b", "c"]
+        names = detection.children(place)
+        assert [name for name, _ in detection.load_children(place, names, dialect.name)] == ["a", "b", "c"]
 
     @both
     def test_broken_child_does_not_hide_its_siblings(self, dialect):
@@ -319,7 +319,7 @@ class TestChildren:
             hierarchy.create(at(name, store), array(dialect))
         store.set("b/.zarray" if dialect is V2 else "b/zarr.json", b"not JSON")
         place = at("", store)
-        found = dict(hierarchy.load_children(place, hierarchy.children(place), dialect.name))
+        found = dict(detection.load_children(place, detection.children(place), dialect.name))
         assert list(found) == ["a", "b", "c"]
         assert isinstance(found["b"], errors.MetadataError)
 
@@ -331,11 +331,11 @@ class TestCopy:
         hierarchy.create(at("a/b", store), array(dialect))
         store.set("a/b/chunk", b"1")
         hierarchy.copy(at("a", store), at("x/y", store))
-        assert hierarchy.find(at("x/y/b", store)) == array(dialect)
+        assert detection.find(at("x/y/b", store)) == array(dialect)
         assert store.get("x/y/b/chunk") == b"1"
-        assert hierarchy.find(at("x", store)) == group(dialect)
+        assert detection.find(at("x", store)) == group(dialect)
         hierarchy.move(at("x", store), at("z", store))
-        assert hierarchy.find(at("z/y/b", store)) == array(dialect)
+        assert detection.find(at("z/y/b", store)) == array(dialect)
         assert not any(key.startswith("x/") for key in store.list())
 
     def test_into_itself_is_refused(self):
@@ -353,7 +353,7 @@ class TestCopy:
         with pytest.raises(errors.ContainsArrayError):
             hierarchy.copy(at("a", store), at("b", store))
         hierarchy.copy(at("a", store), at("b", store), overwrite=True)
-        assert hierarchy.find(at("b", store)) == group(V3)
+        assert detection.find(at("b", store)) == group(V3)
 
     def test_nothing_to_copy(self):
         with pytest.raises(errors.NodeNotFoundError):

@@ -5,7 +5,7 @@ import pytest
 
 import omnizarr
 from omnizarr import errors
-from omnizarr.hierarchy import StorePath
+from omnizarr.places import StorePath
 from omnizarr.stores import MemoryStore
 
 FORMATS = (2, 3)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from omnizarr import consolidated, hierarchy, nodes
+from omnizarr import consolidated, detection, hierarchy, nodes
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.creation import DEFAULT
@@ -322,9 +322,8 @@ def create_group(
     """
     where, _ = locate(store, path, "a", storage_options)
     dialect = nodes.dialect_for_new(where, zarr_format)
-    return Group(
-        where, hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=overwrite)
-    )
+    found = hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=overwrite)
+    return Group(found.where, found.metadata)
 
 
 def group(
@@ -341,9 +340,8 @@ def group(
     warn_ignored(ignored)
     where, _ = locate(store, path, "a", storage_options)
     metadata = nodes.new_group_metadata(where, nodes.dialect_for_new(where, zarr_format), attributes)
-    if overwrite:
-        return Group(where, hierarchy.create(where, metadata, overwrite=True))
-    return Group(where, hierarchy.require(where, metadata))
+    found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
+    return Group(found.where, found.metadata)
 
 
 def create_hierarchy(
@@ -376,8 +374,7 @@ def consolidate_metadata(store: Any, path: str | None = None, zarr_format: int |
         Look only for this format.
     """
     where, _ = locate(store, path, "r+", None)
-    hierarchy.open_group(where, zarr_format)
-    consolidated.consolidate(where)
+    consolidated.consolidate(detection.open_group(where, zarr_format).where)
     return open_group(where, zarr_format=zarr_format, use_consolidated=True)
 
 

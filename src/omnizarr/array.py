@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from omnizarr import cards, datatypes, engine, grids, hierarchy, indexing, layout, resizing
+from omnizarr import cards, datatypes, detection, engine, grids, hierarchy, indexing, layout, resizing
 from omnizarr import metadata as public
 from omnizarr.assignment import converted_value, write_values
 from omnizarr.attributes import Attrs, to_json
@@ -27,10 +27,10 @@ from omnizarr.errors import (
     ShapeError,
 )
 from omnizarr.grids import Grid
-from omnizarr.hierarchy import StorePath
 from omnizarr.indexing import Plan
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata
 from omnizarr.node import Node
+from omnizarr.places import StorePath
 from omnizarr.stores import resolve
 from omnizarr.views import AnyArray, AsType, Fields, Indexer, as_buffer, fields_dtype, points, select_fields
 
@@ -111,7 +111,8 @@ class Array(Node):
     def open(cls, store: Any, *, config: ArrayConfig | Mapping[str, Any] | None = None) -> Array:
         """Return the array at a store, a `StorePath`, a path or a URL. Raises ArrayNotFoundError."""
         where = store if isinstance(store, StorePath) else StorePath(*resolve(store))
-        return cls(where, hierarchy.open_array(where), ArrayConfig.of(config))
+        found = detection.open_array(where)
+        return cls(found.where, found.metadata, ArrayConfig.of(config))
 
     @classmethod
     def from_dict(cls, store_path: StorePath, data: Mapping[str, JSON]) -> Array:
@@ -297,8 +298,7 @@ class Array(Node):
         """Look up, once, all that moving chunks needs."""
         state = self._state
         metadata = state.metadata
-        prefix = hierarchy.dialect_named(metadata.dialect).chunk_prefix(self._where.path)
-        binding = engine.bind(metadata, self._where.store, prefix, self._config.policy, self._where.path)
+        binding = detection.bind(self._where, metadata, self._config.policy)
         dtype = binding.spec.dtype
         state.bound = bound = _Bound(binding, binding.grid, dtype, dtype.names is not None, self.order)
         return bound
@@ -592,7 +592,7 @@ class Array(Node):
 
     def refresh(self) -> None:
         """Read the documents again: others may have resized the array or changed its attributes."""
-        self._adopt(hierarchy.open_array(self._where, self._metadata.dialect), is_ours=False)
+        self._adopt(detection.open_array(self._where, self._metadata.dialect).metadata, is_ours=False)
 
     def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> Array:
         """Return the same array, behaving otherwise: ``array.with_config({"missing": "error"})``."""

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 from omnizarr.dialects import documents
 from omnizarr.errors import MetadataError
-from omnizarr.hierarchy import StorePath
 from omnizarr.model import JSON
+from omnizarr.places import StorePath
 
 Attrs: TypeAlias = dict[str, JSON]
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from omnizarr import datatypes, grids, hierarchy, keys
+from omnizarr import datatypes, grids, keys
+from omnizarr.detection import with_keys_in_use
 from omnizarr.errors import OmnizarrError
-from omnizarr.hierarchy import StorePath
 from omnizarr.model import UNDEFINED, ArrayMetadata
+from omnizarr.places import StorePath, chunk_prefix
 from omnizarr.stores import Store
 
 
@@ -190,8 +191,8 @@ def count_stored(where: StorePath, metadata: ArrayMetadata) -> int:
 
 def stored_coords(where: StorePath, metadata: ArrayMetadata) -> Iterator[tuple[int, ...]]:
     """Yield the coordinates of the chunks (shards) of the array that are stored."""
-    prefix = hierarchy.dialect_named(metadata.dialect).chunk_prefix(where.path)
-    encoding = keys.bind(metadata.chunk_key_encoding)
+    prefix = chunk_prefix(where, metadata)
+    encoding = keys.bind(with_keys_in_use(where, metadata).chunk_key_encoding)
     grid_shape = grids.bind(metadata.chunk_grid, metadata.shape).grid_shape
     for key in where.store.list_prefix(prefix):
         coords = encoding.decode(key[len(prefix) :], len(grid_shape))

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from omnizarr import hierarchy
+from omnizarr import detection, hierarchy
+from omnizarr.detection import Documents
 from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects.contract import Dialect
 from omnizarr.errors import ConsolidatedMetadataError, OmnizarrError, StoreError
-from omnizarr.hierarchy import Documents, StorePath
 from omnizarr.model import GroupMetadata, Metadata, strict
+from omnizarr.places import StorePath, dialects_at
 
 Nodes = Mapping[str, Documents]
 
@@ -61,11 +62,12 @@ class Snapshot:
         """Return the node at `path`; None if it is not among the copies. Raises MetadataError if its copy is broken."""
         relative = self._relative(path)
         found = self.nodes.get(relative)
-        where = StorePath(self.root.store, path)
+        where = self.root.at(path)
+        formats = dialects_at(where)
         if found is None:
-            return GroupMetadata(dialect=DIALECTS[0].name, implicit=True) if self.children(path) else None
-        for dialect in DIALECTS:
-            metadata = hierarchy.load(where, dialect, found)
+            return GroupMetadata(dialect=formats[0].name, implicit=True) if self.children(path) else None
+        for dialect in formats:
+            metadata = detection.load(where, dialect, found)
             if metadata is not None:
                 return metadata
         return None
@@ -79,7 +81,7 @@ class Snapshot:
             changed = dict(nodes)
             for path in paths:
                 relative = self._relative(path)
-                found = documents_at(StorePath(self.root.store, path))
+                found = documents_at(self.root.at(path))
                 if found:
                     changed[relative] = found
                 else:
@@ -137,7 +139,7 @@ def read(where: StorePath, name: str | None = None) -> Nodes | None:
 
     Raises ConsolidatedMetadataError if it is broken.
     """
-    for dialect in DIALECTS:
+    for dialect in dialects_at(where):
         try:
             nodes = _read(where, dialect, name)
         except OmnizarrError as error:
@@ -151,11 +153,11 @@ def read(where: StorePath, name: str | None = None) -> Nodes | None:
 
 def _read(where: StorePath, dialect: Dialect, name: str | None) -> Nodes | None:
     if dialect.consolidated.document is None:
-        found = hierarchy.read_documents(where, dialect)
+        found = detection.read_documents(where, dialect)
         metadata = dialect.load(found, strict) if found else None
         return metadata.consolidated if isinstance(metadata, GroupMetadata) else None
-    key = where.prefix + (name or dialect.consolidated.document)
-    data = where.store.get(key)
+    key = _key(where, dialect, name)
+    data = None if key is None else where.store.get(key)
     if data is None:
         return None
     try:
@@ -165,12 +167,19 @@ def _read(where: StorePath, dialect: Dialect, name: str | None) -> Nodes | None:
     return dialect.consolidated.load(document, strict)
 
 
+def _key(where: StorePath, dialect: Dialect, name: str | None) -> str | None:
+    """Return the key of the copies; None where the format has no place for them."""
+    if name is not None:
+        return where.prefix + name
+    return dialect.keyspace.documents(where.path).get(str(dialect.consolidated.document))
+
+
 def documents_at(where: StorePath) -> Documents:
     """Return the documents of the node at a place, without copies of others in them; empty if there is none."""
-    for dialect in DIALECTS:
-        found = hierarchy.read_documents(where, dialect)
+    for dialect in dialects_at(where):
+        found = detection.read_documents(where, dialect)
         try:
-            metadata = hierarchy.load(where, dialect, found)
+            metadata = detection.load(where, dialect, found)
         except OmnizarrError:
             return found  # a copy of a broken document is as broken, and says so when it is read
         if isinstance(metadata, GroupMetadata) and metadata.consolidated is not None:
@@ -196,30 +205,41 @@ def walk(where: StorePath) -> Iterator[StorePath]:
     pending = [where]
     while pending:
         here = pending.pop()
-        for name, metadata in hierarchy.load_children(here, hierarchy.children(here), ""):
-            place = StorePath(here.store, f"{here.prefix}{name}")
-            if isinstance(metadata, StoreError):
-                raise metadata
-            if not (isinstance(metadata, GroupMetadata) and metadata.implicit):
-                yield place
-            if isinstance(metadata, GroupMetadata):
-                pending.append(place)
+        for name, found in detection.load_children(here, detection.children(here), ""):
+            if isinstance(found, StoreError):
+                raise found
+            if isinstance(found, OmnizarrError):
+                yield here.at(f"{here.prefix}{name}")
+                continue
+            if not (isinstance(found.metadata, GroupMetadata) and found.metadata.implicit):
+                yield found.where
+            if isinstance(found.metadata, GroupMetadata):
+                pending.append(found.where)
 
 
 def write(where: StorePath, nodes: Nodes, name: str | None = None) -> None:
     """Store copies as the consolidated metadata of a group, in the group's dialect. Its lock is held by the caller."""
-    for dialect in DIALECTS:
-        found = hierarchy.read_documents(where, dialect)
-        metadata = hierarchy.load(where, dialect, found)
+    for dialect in dialects_at(where):
+        found = detection.read_documents(where, dialect, "group")
+        metadata = detection.load(where, dialect, found)
         if isinstance(metadata, GroupMetadata):
             break
     else:
         raise ConsolidatedMetadataError("there is no group", store=str(where.store), path=where.path)
     if dialect.consolidated.document is None:
-        inline = {path: node for path, node in nodes.items() if path and set(node) <= set(dialect.documents(""))}
+        inline = {
+            path: node for path, node in nodes.items() if path and set(node) <= set(dialect.keyspace.documents(""))
+        }
         hierarchy.update_locked(where, GroupMetadata, lambda group: replace(group, consolidated=inline), dialect.name)
     else:
-        key = where.prefix + (name or dialect.consolidated.document)
+        key = _key(where, dialect, name)
+        if key is None:
+            raise ConsolidatedMetadataError(
+                f"Zarr {dialect.name} keeps consolidated metadata at the root of a hierarchy only",
+                store=str(where.store),
+                path=where.path,
+                remedy="consolidate the root",
+            )
         where.store.set(key, documents.render(dialect.consolidated.dump(nodes)))
 
 

@@ -397,7 +397,7 @@ def _v2_codecs(
             remedy="leave it out, or write v3",
         )
     filters = _listed(coding.filters)
-    compressors = [{"id": "zstd", "level": 0}] if _is_auto(coding.compressors) else _listed(coding.compressors)
+    compressors = [dialect.new_arrays.compressor] if _is_auto(coding.compressors) else _listed(coding.compressors)
     has_object_codec = any((_config_of(step) or {}).get("id") in v2_filters.OBJECT_CODECS for step in filters)
     if not data_type.is_fixed_size and not has_object_codec and not object_steps:
         object_steps = [{"id": "vlen-utf8" if data_type.dtype.kind == "T" else "vlen-bytes"}]

@@ -9,12 +9,13 @@ from typing import Any, Self, TypeVar, Unpack, overload
 
 import numpy as np
 
-from omnizarr import cards, consolidated, hierarchy, nodes
+from omnizarr import cards, consolidated, detection, hierarchy, nodes
 from omnizarr import metadata as public
 from omnizarr.array import Array
 from omnizarr.attributes import Attrs, to_json
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
+from omnizarr.detection import Found
 from omnizarr.errors import (
     ArrayNotFoundError,
     ContainsArrayError,
@@ -24,10 +25,10 @@ from omnizarr.errors import (
     NodeNotFoundError,
     OmnizarrError,
 )
-from omnizarr.hierarchy import StorePath
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.node import Node
 from omnizarr.nodes import ArrayOptions
+from omnizarr.places import StorePath, dialect_named
 from omnizarr.stores import resolve
 from omnizarr.tree import Tree, draw
 
@@ -108,8 +109,8 @@ class Group(Node):
     ) -> Group:
         """Return the group at a store, a `StorePath`, a path or a URL. Raises GroupNotFoundError."""
         where = store if isinstance(store, StorePath) else StorePath(*resolve(store))
-        metadata = hierarchy.open_group(where, zarr_format)
-        return cls(where, metadata, None, consolidated.snapshot(where, use_consolidated))
+        found = detection.open_group(where, zarr_format)
+        return cls(found.where, found.metadata, None, consolidated.snapshot(found.where, use_consolidated))
 
     @classmethod
     def from_store(
@@ -124,7 +125,8 @@ class Group(Node):
         where = store if isinstance(store, StorePath) else StorePath(*resolve(store, "a"))
         dialect = nodes.dialect_for_new(where, zarr_format)
         metadata = nodes.new_group_metadata(where, dialect, attributes)
-        return cls(where, hierarchy.create(where, metadata, overwrite=overwrite))
+        found = hierarchy.create(where, metadata, overwrite=overwrite)
+        return cls(found.where, found.metadata)
 
     # -- what it is ---------------------------------------------------------------
 
@@ -176,22 +178,21 @@ class Group(Node):
         where = self._where / path
         if where.path == self._where.path:
             return self
-        return self._node(where, self._find(where))
+        return self._node(self._find(where))
 
-    def _find(self, where: StorePath) -> Metadata:
+    def _find(self, where: StorePath) -> Found[Metadata]:
         if self._snapshot is None:
-            return hierarchy.open_node(where)
+            return detection.open_node(where)
         metadata = self._snapshot.load(where.path)
         if metadata is None:
-            raise hierarchy.not_found(where, NodeNotFoundError)
-        return metadata
+            raise detection.not_found(where, NodeNotFoundError)
+        return Found(where, metadata)
 
-    def _node(self, where: StorePath, found: Metadata | OmnizarrError) -> Any:
-        if isinstance(found, OmnizarrError):
-            return UnreadableNode(where, found)
-        if isinstance(found, ArrayMetadata):
-            return Array(where, found, self._config, self._snapshot)
-        return Group(where, found, self._config, self._snapshot)
+    def _node(self, found: Found[Metadata]) -> Any:
+        where, metadata = found.where, found.metadata
+        if isinstance(metadata, ArrayMetadata):
+            return Array(where, metadata, self._config, self._snapshot)
+        return Group(where, metadata, self._config, self._snapshot)
 
     @overload
     def get(self, path: str) -> Any: ...
@@ -239,12 +240,15 @@ class Group(Node):
         """Yield name and node of each member right below."""
         snapshot = self._snapshot
         if snapshot is None:
-            names = hierarchy.children(self._where)
-            found = hierarchy.load_children(self._where, names, self._metadata.dialect)
+            names = detection.children(self._where)
+            members = detection.load_children(self._where, names, self._metadata.dialect)
         else:
-            found = _from_snapshot(snapshot, self._where)
-        for name, metadata in found:
-            yield name, self._node(StorePath(self.store, f"{self._where.prefix}{name}"), metadata)
+            members = _from_snapshot(snapshot, self._where)
+        for name, found in members:
+            if isinstance(found, OmnizarrError):
+                yield name, UnreadableNode(self._where.at(f"{self._where.prefix}{name}"), found)
+            else:
+                yield name, self._node(found)
 
     def members(
         self, max_depth: int | None = 0, *, use_consolidated_for_children: bool = True
@@ -372,8 +376,8 @@ class Group(Node):
         Raises ContainsArrayError or ContainsGroupError if there is something already, and not `overwrite`.
         """
         where = self._below(name)
-        metadata = nodes.new_group_metadata(where, hierarchy.dialect_named(self._metadata.dialect), attributes)
-        hierarchy.create(where, metadata, overwrite=overwrite)
+        metadata = nodes.new_group_metadata(where, dialect_named(self._metadata.dialect), attributes)
+        where = hierarchy.create(where, metadata, overwrite=overwrite).where
         nodes.note_change(self._snapshot, where)
         return Group(where, metadata, self._config, self._snapshot)
 
@@ -385,13 +389,11 @@ class Group(Node):
         if overwrite:
             return self.create_group(name, overwrite=True)
         where = self._where / name
-        existed = hierarchy.find(where) is not None
-        metadata = hierarchy.require(
-            where, nodes.new_group_metadata(where, hierarchy.dialect_named(self._metadata.dialect), None)
-        )
+        existed = detection.find(where) is not None
+        found = hierarchy.require(where, nodes.new_group_metadata(where, dialect_named(self._metadata.dialect), None))
         if not existed:
-            nodes.note_change(self._snapshot, where)
-        return Group(where, metadata, self._config, self._snapshot)
+            nodes.note_change(self._snapshot, found.where)
+        return Group(found.where, found.metadata, self._config, self._snapshot)
 
     def require_groups(self, *names: str) -> tuple[Group, ...]:
         """Return the groups at several paths, after creating those that are not there."""
@@ -461,7 +463,7 @@ class Group(Node):
         """Remove the node at a path, and all below it. Raises NodeNotFoundError if there is none."""
         where = self._below(path)
         if path not in self:
-            raise hierarchy.not_found(where, NodeNotFoundError)
+            raise detection.not_found(where, NodeNotFoundError)
         hierarchy.delete(where)
         nodes.note_change(self._snapshot, where)
 
@@ -546,7 +548,7 @@ class Group(Node):
         if self._snapshot is None:
             return
         nodes.note_change(self._snapshot, where)
-        if hierarchy.find(where) is not None:
+        if detection.find(where) is not None:
             self._snapshot.refresh([place.path for place in consolidated.walk(where)])
 
     # -- metadata ------------------------------------------------------------------
@@ -563,7 +565,7 @@ class Group(Node):
 
     def refresh(self) -> None:
         """Read the documents again: others may have changed them."""
-        self._metadata = hierarchy.open_group(self._where, self._own_format)
+        self._metadata = detection.open_group(self._where, self._own_format).metadata
 
     def _change_attributes(self, change: Callable[[Attrs], Attrs]) -> None:
         self._metadata = hierarchy.update(
@@ -615,15 +617,12 @@ def create_node(
     """Store the documents of a new node, and return it; an explicit group that is there stays as it is."""
     if isinstance(metadata, ArrayMetadata):
         return nodes.add_array(where, metadata, config, overwrite=overwrite, snapshot=snapshot)
-    if overwrite:
-        hierarchy.create(where, metadata, overwrite=True)
-    else:
-        metadata = hierarchy.require(where, metadata)
-    nodes.note_change(snapshot, where)
-    return Group(where, metadata, config, snapshot)
+    found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
+    nodes.note_change(snapshot, found.where)
+    return Group(found.where, found.metadata, config, snapshot)
 
 
-def _from_snapshot(snapshot: Snapshot, where: StorePath) -> Iterator[tuple[str, Metadata | OmnizarrError]]:
+def _from_snapshot(snapshot: Snapshot, where: StorePath) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
     for name in snapshot.children(where.path):
         try:
             metadata = snapshot.load(f"{where.prefix}{name}")
@@ -631,7 +630,7 @@ def _from_snapshot(snapshot: Snapshot, where: StorePath) -> Iterator[tuple[str, 
             yield name, error
             continue
         if metadata is not None:
-            yield name, metadata
+            yield name, Found(where.at(f"{where.prefix}{name}"), metadata)
 
 
 def _with_dtype(options: Mapping[str, Any]) -> Any:

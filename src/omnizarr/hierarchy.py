@@ -1,4 +1,4 @@
-"""Nodes in a store: finding, reading, creating, changing and removing their documents.
+"""Changing a hierarchy: creating nodes, changing their documents, removing, copying and moving them.
 
 This is where dialects (documents) and stores (bytes) meet. Every change of a node's
 documents is made under the node's lock, after reading them again, so that two writers never undo
@@ -9,343 +9,39 @@ Spec: Zarr v3 core, "Storage", "Operations"; Zarr v2, "Storage".
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from omnizarr import keys as chunk_keys
-from omnizarr import suggestions
+from omnizarr.detection import (
+    Documents,
+    Found,
+    children,
+    detect,
+    here,
+    implied,
+    load,
+    not_found,
+    open_node,
+    read_documents,
+)
 from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects.contract import Dialect
+from omnizarr.dialects.keyspaces import Split
 from omnizarr.errors import (
-    ArrayNotFoundError,
-    ConsolidatedMetadataError,
     ContainsArrayError,
     ContainsGroupError,
-    GroupNotFoundError,
     NodeNameError,
     NodeNotFoundError,
+    NotRepresentableError,
     OmnizarrError,
     ReadOnlyError,
 )
-from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Problem, strict
-from omnizarr.stores import LocalStore, Store
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.places import StorePath, dialect_named, dialect_of, dialects_at
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
-Documents = Mapping[str, JSON]
-
-_MAX_SEARCHED = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class StorePath:
-    """A place in a store: where a node is, or could be.
-
-    Attributes
-    ----------
-    store : Store
-    path : str
-        Without leading and trailing slashes; "" is the root.
-    """
-
-    store: Store
-    path: str = ""
-
-    def __truediv__(self, name: str) -> StorePath:
-        return StorePath(self.store, normalize(f"{self.path}/{name}"))
-
-    @property
-    def parent(self) -> StorePath:
-        """The place one level up; the root is its own."""
-        return StorePath(self.store, self.path.rpartition("/")[0])
-
-    @property
-    def name(self) -> str:
-        """The last part of the path; "" for the root."""
-        return self.path.rpartition("/")[2]
-
-    @property
-    def prefix(self) -> str:
-        """What all keys of the node and of those below begin with."""
-        return f"{self.path}/" if self.path else ""
-
-    def ancestors(self) -> Iterator[StorePath]:
-        """Yield the places above, the root first."""
-        parts = self.path.split("/") if self.path else []
-        for depth in range(len(parts)):
-            yield StorePath(self.store, "/".join(parts[:depth]))
-
-    def lies_in(self, other: StorePath) -> bool:
-        """Tell whether this place is another one or below it, though the stores may be two upon the same data."""
-        data, path = self._origin()
-        other_data, other_path = other._origin()
-        return data == other_data and f"{path}/".startswith(f"{other_path}/" if other_path else "")
-
-    def _origin(self) -> tuple[Hashable, str]:
-        data, path = self.store.origin()
-        return data, f"{path}/{self.path}".strip("/")
-
-    def lock(self) -> AbstractContextManager[None]:
-        """Return the lock of the node: who changes its documents, in whichever dialect, holds it."""
-        return self.store.lock(f"{self.prefix}zarr.json")
-
-    def __str__(self) -> str:
-        return f"{self.store}/{self.path}" if self.path else str(self.store)
-
-
-def normalize(path: str | None) -> str:
-    """Return a path without leading, trailing and doubled slashes.
-
-    Raises NodeNameError for ``.`` and ``..``, which would not stay where they stand.
-    Spec: Zarr v2, "Logical storage paths".
-
-    >>> normalize("/ocean//temp/")
-    'ocean/temp'
-    """
-    if path is None:
-        return ""
-    if not isinstance(path, str):
-        raise NodeNameError("a path must be a string", found=repr(path), expected="a string")
-    parts = [part for part in path.replace("\\", "/").split("/") if part]
-    for part in parts:
-        if part in {".", ".."}:
-            raise NodeNameError("a path cannot contain '.' or '..'", path=path, found=path)
-    return "/".join(parts)
-
-
-def dialect_named(name: str) -> Dialect:
-    """Return a dialect by its own name, as a model bears it."""
-    return next(dialect for dialect in DIALECTS if dialect.name == name)
-
-
-def dialects_for(zarr_format: int | str | None) -> tuple[Dialect, ...]:
-    """Return the dialects that ``zarr_format=`` means; all for None, in the order of detection.
-
-    Raises ValueError if there is none.
-    """
-    if zarr_format is None:
-        return DIALECTS
-    wanted = str(zarr_format)
-    found = tuple(dialect for dialect in DIALECTS if wanted in {dialect.name, str(dialect.zarr_format)})
-    if not found:
-        known = ", ".join(str(dialect.zarr_format) for dialect in DIALECTS)
-        raise ValueError(f"there is no zarr_format {zarr_format!r}; known: {known}")
-    return found
-
-
-def read_documents(where: StorePath, dialect: Dialect) -> Documents:
-    """Return the documents of one dialect that lie at a place, parsed, by name.
-
-    A document of consolidated metadata is left alone (see `omnizarr.consolidated`), unless there is nothing else.
-    """
-    keys = dialect.documents(where.path)
-    extra = dialect.consolidated.document
-    found = _read(where, {name: key for name, key in keys.items() if name != extra})
-    if not found and extra in keys:
-        found = _read(where, {extra: keys[extra]})
-    return found
-
-
-def _read(where: StorePath, keys: Mapping[str, str]) -> dict[str, JSON]:
-    names = list(keys)
-    if len(names) == 1:
-        raw = [(0, where.store.get(keys[names[0]]))]
-    else:
-        raw = list(where.store.get_many((keys[name], None) for name in names))
-    found: dict[str, JSON] = {}
-    for position, data in raw:
-        if data is None:
-            continue
-        name = names[position]
-        try:
-            found[name] = documents.parse(data, strict)
-        except OmnizarrError as error:
-            raise error.add(store=str(where.store), path=where.path, key=keys[name]) from None
-    return found
-
-
-def load(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | None:
-    """Return what documents of one dialect say; None if they are no node."""
-    if not found:
-        return None
-    try:
-        return dialect.load(found, _strict_beside_consolidated)
-    except OmnizarrError as error:
-        # Of several documents, the dialect itself says which it means.
-        key = dialect.documents(where.path)[next(iter(found))] if len(found) == 1 else None
-        raise error.add(store=str(where.store), path=where.path, key=key)
-
-
-def _strict_beside_consolidated(problem: Problem) -> None:
-    """Raise the problem, unless it lies in copies of other nodes: who uses these has them checked."""
-    if not issubclass(problem.kind, ConsolidatedMetadataError):
-        raise problem.error()
-
-
-def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | None:
-    """Return the node that has documents at a place, or None.
-
-    Raises MetadataError if a document breaks its format.
-    """
-    for dialect in dialects_for(zarr_format):
-        metadata = load(where, dialect, read_documents(where, dialect))
-        if metadata is not None:
-            return metadata
-    return None
-
-
-def open_node(where: StorePath, zarr_format: int | str | None = None) -> Metadata:
-    """Return the node at a place, also a group that no document speaks of but that has nodes below.
-
-    Raises NodeNotFoundError, with the names that come near.
-    """
-    return _open(where, zarr_format, NodeNotFoundError)
-
-
-def _open(where: StorePath, zarr_format: int | str | None, error: type[NodeNotFoundError]) -> Metadata:
-    metadata = find(where, zarr_format)
-    if metadata is None:
-        metadata = _implicit(where, zarr_format)
-    if metadata is None:
-        raise not_found(where, error)
-    return metadata
-
-
-def open_array(where: StorePath, zarr_format: int | str | None = None) -> ArrayMetadata:
-    """Return the array at a place. Raises ArrayNotFoundError, or ContainsGroupError."""
-    metadata = _open(where, zarr_format, ArrayNotFoundError)
-    if not isinstance(metadata, ArrayMetadata):
-        raise ContainsGroupError(
-            "there is a group, not an array", store=str(where.store), path=where.path, remedy="open it as a group"
-        )
-    return metadata
-
-
-def open_group(where: StorePath, zarr_format: int | str | None = None) -> GroupMetadata:
-    """Return the group at a place. Raises GroupNotFoundError, or ContainsArrayError."""
-    metadata = _open(where, zarr_format, GroupNotFoundError)
-    if not isinstance(metadata, GroupMetadata):
-        raise ContainsArrayError(
-            "there is an array, not a group", store=str(where.store), path=where.path, remedy="open it as an array"
-        )
-    return metadata
-
-
-def _implicit(where: StorePath, zarr_format: int | str | None) -> GroupMetadata | None:
-    """Return the group that is only implied by nodes below, or None. Spec: Zarr v3, "Discover all nodes".
-
-    Looks level by level, and gives up after many directories: who opens a directory that has nothing to do with Zarr
-    does not want it searched to the bottom.
-    """
-    names = {name: dialect for dialect in dialects_for(zarr_format) for name in dialect.documents("")}
-    pending = deque(where.store.list_dir(where.prefix).prefixes)
-    for _ in range(_MAX_SEARCHED):
-        if not pending:
-            break
-        prefix = pending.popleft()
-        listing = where.store.list_dir(prefix)
-        for key in listing.keys:
-            dialect = names.get(key[len(prefix) :])
-            if dialect is not None and load_or_error(StorePath(where.store, prefix[:-1]), dialect) is not None:
-                return GroupMetadata(dialect=dialect.name, implicit=True)
-        pending.extend(listing.prefixes)
-    return None
-
-
-def load_or_error(where: StorePath, dialect: Dialect) -> Metadata | OmnizarrError | None:
-    """Return what the documents of one dialect say at a place; for a broken node the error that says why."""
-    try:
-        return load(where, dialect, read_documents(where, dialect))
-    except OmnizarrError as error:
-        return error
-
-
-def not_found(where: StorePath, kind: type[NodeNotFoundError]) -> NodeNotFoundError:
-    """Return the error that says that nothing is there, and which names come near."""
-    what = {ArrayNotFoundError: "array", GroupNotFoundError: "group"}.get(kind, "node")
-    return kind(
-        f"there is no {what} here",
-        store=str(where.store),
-        path=where.path,
-        expected=" or ".join(sorted({name for dialect in DIALECTS for name in dialect.documents("")})),
-        remedy=_remedy(where),
-    )
-
-
-def _remedy(where: StorePath) -> str:
-    """Return what to do about a node that is not there."""
-    for place in reversed(list(where.ancestors())):
-        existing = _find_or_error(place)
-        if isinstance(existing, ArrayMetadata):
-            return f"there is an array at {place.path!r}, and nothing can lie below an array"
-        if existing is not None:
-            break
-    return suggestions.question(_near(where)) or "create it with create_array or create_group, or mode='a' or 'w'"
-
-
-def _near(where: StorePath) -> list[str]:
-    """Return paths like one where nothing is; those of directories, if the store's own directory is not there."""
-    if isinstance(where.store, LocalStore):
-        root = Path(where.store.root)
-        found = suggestions.near_directories(root / where.path)
-        return [place.relative_to(root).as_posix() if root.is_dir() else str(place) for place in found]
-    parts = where.path.split("/") if where.path else []
-
-    def names_in(place: tuple[str, ...]) -> list[str]:
-        return children(StorePath(where.store, "/".join(place)))
-
-    try:
-        for depth, part in enumerate(parts):
-            there = tuple(parts[:depth])
-            if part not in names_in(there):
-                return ["/".join(place) for place in suggestions.near_places(there, parts[depth:], names_in)]
-    except OmnizarrError:
-        pass  # a store that cannot be listed makes no suggestions
-    return []
-
-
-def children(where: StorePath) -> list[str]:
-    """Return the names of what may be nodes right below a place, sorted."""
-    prefixes = where.store.list_dir(where.prefix).prefixes
-    names = (prefix.rstrip("/").rpartition("/")[2] for prefix in prefixes)
-    return sorted(name for name in names if name)
-
-
-def load_children(
-    where: StorePath, names: Iterable[str], prefer: str
-) -> Iterator[tuple[str, Metadata | OmnizarrError]]:
-    """Yield the nodes right below a place; for one that cannot be read, the error that says why.
-
-    What is no node is passed over, and what cannot be one by its name. `prefer` names the dialect to look for first.
-    """
-    preferred = sorted(DIALECTS, key=lambda dialect: dialect.name != prefer)
-    for name in names:
-        order = [dialect for dialect in preferred if _allows(dialect, name)]
-        place = StorePath(where.store, f"{where.prefix}{name}")
-        try:
-            metadata: Metadata | None = None
-            for dialect in order:
-                metadata = load(place, dialect, read_documents(place, dialect))
-                if metadata is not None:
-                    break
-            else:
-                metadata = _implicit(place, None) if len(order) == len(preferred) else None
-        except OmnizarrError as error:
-            yield name, error
-            continue
-        if metadata is not None:
-            yield name, metadata
-
-
-def _allows(dialect: Dialect, name: str) -> bool:
-    try:
-        dialect.check_name(name)
-    except NodeNameError:
-        return False
-    return True
 
 
 def check_path(dialect: Dialect, path: str) -> None:
@@ -357,7 +53,7 @@ def check_path(dialect: Dialect, path: str) -> None:
             raise error.add(path=path)
 
 
-def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> M:
+def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M]:
     """Write the documents of a new node, and those of the groups above that have none.
 
     Of several that do so at the same time without `overwrite`, one succeeds.
@@ -373,20 +69,86 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> M:
     ReadOnlyError
     """
     _refuse_read_only(where)
-    dialect = dialect_named(metadata.dialect)
+    where = settled(where, dialect_named(metadata.dialect))
+    dialect = dialect_of(where, metadata)
     check_path(dialect, where.path)
-    _dump(where, dialect, metadata)  # refuse before anything is deleted or written
+    dump(where, metadata)  # refuse before anything is deleted or written
     _create_ancestors(where, dialect)
+    _refuse_sibling(where, dialect)
     with where.lock():
-        existing = _find_or_error(where)
+        existing = _here_or_error(where)
         if existing is not None:
             if not overwrite:
                 raise _in_the_way(where, existing)
-            where.store.delete_prefix(where.prefix)
+            _erase(existing.where if isinstance(existing, Found) else where)
         elif overwrite and isinstance(metadata, ArrayMetadata):
             _delete_strays(where, dialect, metadata)
+        _write_entry_point(where, dialect)
         _write(where, dialect, metadata, {})
-    return metadata
+    return Found(where, metadata)
+
+
+def settled(where: StorePath, dialect: Dialect) -> StorePath:
+    """Return a place within the hierarchy that a new node of a dialect will belong to.
+
+    In formats whose nodes stand for themselves that is the place as it is. A draft's hierarchy begins where its entry
+    point is; where there is none yet, at the root of the store, or, within a hierarchy of another format, at the
+    place itself.
+
+    Raises NotRepresentableError for a node of another format within the hierarchy of a draft, where nobody would
+    find it.
+    """
+    above: Found[Metadata] | OmnizarrError | None = None
+    if where.home is None:
+        own = [where] if dialect.entry_point is not None else []
+        for place in (*own, *reversed(list(where.ancestors()))):
+            above = _here_or_error(place)
+            if above is not None:
+                break
+        if isinstance(above, Found) and above.where.home is not None:
+            where = above.where.at(where.path)
+    if where.home is not None and where.home.dialect != dialect.name:
+        if where.path == where.home.root and dialect.entry_point is None:
+            return replace(where, home=None)
+        raise NotRepresentableError(
+            f"a hierarchy of {where.home.dialect} holds no nodes of Zarr {dialect.name}",
+            store=str(where.store),
+            path=where.path,
+            remedy="leave zarr_format out, create it in another store, or convert the hierarchy first",
+        )
+    if where.home is None and isinstance(dialect.keyspace, Split):
+        return replace(where, home=replace(dialect.keyspace, root="" if above is None else where.path))
+    return where
+
+
+def _refuse_sibling(where: StorePath, dialect: Dialect) -> None:
+    """Raise NodeNameError if a sibling is called the same but for case, in a format that forbids it."""
+    if dialect.has_cases or not where.path:
+        return
+    for name in children(where.parent):
+        if name != where.name and name.lower() == where.name.lower():
+            raise NodeNameError(
+                "siblings must differ in more than upper and lower case",
+                store=str(where.store),
+                path=where.path,
+                found=f"a node called {name!r}",
+                expected="names that are unique under case-insensitive comparison",
+                spec='Zarr v3 draft of 2019, "Node names"',
+            )
+
+
+def _write_entry_point(where: StorePath, dialect: Dialect) -> None:
+    """Write the document that opens the hierarchy, if there is none yet."""
+    if where.home is not None and dialect.entry_point is not None and not where.home.entry:
+        where.store.set_if_absent(where.home.entry_key, documents.render(dialect.entry_point.new()))
+
+
+def _erase(where: StorePath) -> None:
+    """Remove whatever belongs to the node at a place, in its format and in others."""
+    belongings = dialects_at(where)[0].keyspace.belongings(where.path)
+    where.store.delete_many(belongings.keys)
+    for prefix in belongings.prefixes:
+        where.store.delete_prefix(prefix)
 
 
 def _delete_strays(where: StorePath, dialect: Dialect, metadata: ArrayMetadata) -> None:
@@ -394,27 +156,27 @@ def _delete_strays(where: StorePath, dialect: Dialect, metadata: ArrayMetadata) 
 
     Anything else stays: it may be somebody's files.
     """
-    prefix = dialect.chunk_prefix(where.path)
+    prefix = dialect.keyspace.chunk_prefix(where.path)
     encoding = chunk_keys.bind(metadata.chunk_key_encoding)
     found = list(where.store.list_prefix(prefix))
     ndim = len(metadata.shape)
     where.store.delete_many([key for key in found if encoding.decode(key[len(prefix) :], ndim) is not None])
 
 
-def require(where: StorePath, metadata: GroupMetadata) -> GroupMetadata:
+def require(where: StorePath, metadata: GroupMetadata) -> Found[GroupMetadata]:
     """Return the group at a place, after creating it if there is none.
 
     Raises ContainsArrayError if there is an array.
     """
-    existing = find(where)
+    existing = detect(where, kind="group")
     if existing is None:
         try:
             return create(where, metadata)
         except ContainsGroupError:
-            existing = find(where)  # another was faster
-    if not isinstance(existing, GroupMetadata):
+            existing = detect(where, kind="group")  # another was faster
+    if existing is None or not isinstance(existing.metadata, GroupMetadata):
         raise ContainsArrayError("there is an array, not a group", store=str(where.store), path=where.path)
-    return existing
+    return Found(existing.where, existing.metadata)
 
 
 def update(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_format: int | str | None = None) -> M:
@@ -436,16 +198,17 @@ def update(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_forma
 
 def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_format: int | str | None = None) -> M:
     """Do as `update`, for a caller that holds the lock."""
-    for dialect in dialects_for(zarr_format):
-        found = read_documents(where, dialect)
+    for dialect in dialects_at(where, zarr_format):
+        found = read_documents(where, dialect, "array" if kind is ArrayMetadata else "group")
         metadata = load(where, dialect, found)
         if metadata is not None:
             break
     else:
-        implied = _implicit(where, zarr_format)
-        if implied is None:
+        implicit = implied(where, zarr_format)
+        if implicit is None:
             raise not_found(where, NodeNotFoundError)
-        metadata, found, dialect = implied, {}, dialect_named(implied.dialect)
+        metadata, found, where = implicit.metadata, {}, implicit.where
+        dialect = dialect_of(where, metadata)
     if not isinstance(metadata, kind):
         error = ContainsArrayError if isinstance(metadata, ArrayMetadata) else ContainsGroupError
         raise error("another node has taken this place", store=str(where.store), path=where.path)
@@ -458,7 +221,7 @@ def delete(where: StorePath) -> None:
     """Remove a node and all below it. Spec: Zarr v3, "Erase a group or array"."""
     _refuse_read_only(where)
     with where.lock():
-        where.store.delete_prefix(where.prefix)
+        _erase(where)
 
 
 def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> None:
@@ -474,30 +237,76 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
         If there is something at `target`, and not `overwrite`.
     NodeNameError
         If `target` lies in `source`, or the other way round.
+    NotRepresentableError
+        If `target` lies in a hierarchy that keeps its keys otherwise.
     """
     _refuse_read_only(target)
-    metadata = open_node(source)
-    dialect = dialect_named(metadata.dialect)
+    found = open_node(source)
+    source = found.where
+    dialect = dialect_of(source, found.metadata)
     check_path(dialect, target.path)
     refuse_overlap(source, target)
+    target = settled(target, dialect)
+    _refuse_other_keys(source, target)
+    dialect = dialect_of(target, found.metadata)
     _create_ancestors(target, dialect)
-    names = {name for dialect in DIALECTS for name in dialect.documents("")}
     with target.lock():
-        existing = _find_or_error(target)
+        existing = _here_or_error(target)
         if existing is not None:
             if not overwrite:
                 raise _in_the_way(target, existing)
-            target.store.delete_prefix(target.prefix)
-        last: list[str] = []
-        for key in source.store.list_prefix(source.prefix):
-            if key.rpartition("/")[2] in names:
-                last.append(key)
-            else:
-                _copy_value(source, target, key)
-        # The deepest first, and of one node the one that makes it a node last.
-        makers = tuple(name for dialect in DIALECTS for name in (dialect.array_document, dialect.group_document))
-        for key in sorted(last, key=lambda key: (-key.count("/"), key.endswith(makers), key)):
-            _copy_value(source, target, key)
+            _erase(existing.where if isinstance(existing, Found) else target)
+        _write_entry_point(target, dialect)
+        _copy_keys(source, target)
+
+
+def _refuse_other_keys(source: StorePath, target: StorePath) -> None:
+    """Raise NotRepresentableError if bytes cannot be copied because the hierarchies keep their keys otherwise."""
+    if source.home is None or target.home is None:
+        return
+    if replace(source.home, root="", entry={}) != replace(target.home, root="", entry={}):
+        raise NotRepresentableError(
+            "the two hierarchies keep their keys in different ways",
+            store=str(target.store),
+            path=target.path,
+            remedy="use omnizarr.convert",
+        )
+
+
+def _copy_keys(source: StorePath, target: StorePath) -> None:
+    """Copy everything of a node and of those below.
+
+    Documents come last: the deepest first, and of one node the one that makes it a node after the rest.
+    """
+    formats = dialects_at(source)
+    old, new = formats[0].keyspace, dialects_at(target)[0].keyspace
+    documents_there = new.documents(target.path)
+    pairs = {key: documents_there[name] for name, key in old.documents(source.path).items() if name in documents_there}
+    for before, after in (
+        (old.directory(source.path), new.directory(target.path)),
+        (old.chunk_prefix(source.path), new.chunk_prefix(target.path)),
+    ):
+        pairs.update({key: after + key[len(before) :] for key in source.store.list_prefix(before)})
+    is_document = _document_test(source)
+    makers = tuple(name for dialect in formats for name in (dialect.array_document, dialect.group_document))
+    last = []
+    for key, copied in pairs.items():
+        if is_document(key):
+            last.append((key, copied))
+        else:
+            _copy_value(source, target, key, copied)
+    for key, copied in sorted(last, key=lambda pair: (-pair[0].count("/"), pair[0].endswith(makers), pair[0])):
+        _copy_value(source, target, key, copied)
+
+
+def _document_test(where: StorePath) -> Callable[[str], bool]:
+    """Return what tells documents from chunks by their keys."""
+    home = where.home
+    if home is not None:
+        meta = home.directory(home.root)[:-1]
+        return lambda key: key.startswith(meta)
+    names = {name for dialect in dialects_at(where) for name in dialect.keyspace.documents("")}
+    return lambda key: key.rpartition("/")[2] in names
 
 
 def refuse_overlap(source: StorePath, target: StorePath) -> None:
@@ -515,29 +324,31 @@ def refuse_overlap(source: StorePath, target: StorePath) -> None:
         )
 
 
-def _copy_value(source: StorePath, target: StorePath, key: str) -> None:
+def _copy_value(source: StorePath, target: StorePath, key: str, copied: str) -> None:
     value = source.store.get(key)
     if value is not None:
-        target.store.set(target.prefix + key[len(source.prefix) :], value)
+        target.store.set(copied, value)
 
 
 def move(source: StorePath, target: StorePath) -> None:
     """Move a node and all below it to another place of its store; raises as `copy`."""
     copy(source, target)
-    delete(source)
+    delete(open_node(source).where)
 
 
-def _dump(where: StorePath, dialect: Dialect, metadata: Metadata) -> Documents:
+def dump(where: StorePath, metadata: Metadata) -> Documents:
+    """Return the documents of a node at a place. Raises NotRepresentableError, MetadataError."""
+    dialect = dialect_of(where, metadata)
     try:
-        return dialect.dump(metadata)
+        return dialect.dump(dialect.keyspace.unsettle(metadata))
     except OmnizarrError as error:
         raise error.add(store=str(where.store), path=where.path)
 
 
 def _write(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documents) -> None:
     """Write the documents that differ from `old`: the one that makes the node last, so that it appears complete."""
-    new = _dump(where, dialect, metadata)
-    keys = dialect.documents(where.path)
+    new = dump(where, metadata)
+    keys = dialect.keyspace.documents(where.path)
     # A dialect names first the documents that make a node one.
     for name in sorted(new, key=list(keys).index, reverse=True):
         if name not in old or not _same(old[name], new[name]):
@@ -554,13 +365,14 @@ def _same(old: JSON, new: JSON) -> bool:
 def _create_ancestors(where: StorePath, dialect: Dialect) -> None:
     """Give every place above a group's document, where there is no node; refuse an array among them."""
     for place in where.ancestors():
-        existing = _find_or_error(place)
-        if existing is None:
+        existing = _here_or_error(place)
+        # Above the root of a draft's hierarchy are other formats' nodes, which are not ours to make.
+        if existing is None and dialect.has_groups and place.home == where.home:
             with place.lock():
-                existing = _find_or_error(place)  # another creator may have been faster
+                existing = _here_or_error(place)  # another creator may have been faster
                 if existing is None:
                     _write(place, dialect, GroupMetadata(dialect=dialect.name), {})
-        if isinstance(existing, ArrayMetadata):
+        if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
             raise ContainsArrayError(
                 "an array is in the way: nodes cannot lie below it",
                 store=str(where.store),
@@ -570,21 +382,21 @@ def _create_ancestors(where: StorePath, dialect: Dialect) -> None:
             )
 
 
-def _find_or_error(where: StorePath) -> Metadata | OmnizarrError | None:
+def _here_or_error(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
     """Return what lies at a place, a broken node as the error that it raises."""
     try:
-        return find(where)
+        return here(where, DIALECTS)
     except OmnizarrError as error:
         return error
 
 
-def _in_the_way(where: StorePath, existing: Metadata | OmnizarrError) -> OmnizarrError:
+def _in_the_way(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> OmnizarrError:
     what = {"store": str(where.store), "path": where.path, "remedy": "pass overwrite=True to replace it"}
-    if isinstance(existing, ArrayMetadata):
+    if isinstance(existing, OmnizarrError):
+        return existing
+    if isinstance(existing.metadata, ArrayMetadata):
         return ContainsArrayError("there is an array already", **what)
-    if isinstance(existing, GroupMetadata):
-        return ContainsGroupError("there is a group already", **what)
-    return existing
+    return ContainsGroupError("there is a group already", **what)
 
 
 def _refuse_read_only(where: StorePath) -> None:

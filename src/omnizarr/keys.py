@@ -6,16 +6,33 @@ Spec: Zarr v3 core, "Chunk key encodings"; zarr-extensions, "default" and "v2".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from omnizarr.errors import MetadataError, UnknownChunkKeyEncodingError
 from omnizarr.model import Named
 
-_DEFAULT_SEPARATORS: Final = {"default": "/", "v2": "."}
-_HEADS: Final[Mapping[str, tuple[str, ...]]] = {"default": ("c",), "v2": ()}
 _SPEC: Final = 'Zarr v3, "Chunk key encoding"'
 _LONGEST: Final = 20  # digits of 2**64 - 1: no chunk has a longer coordinate
+
+
+class _Form(NamedTuple):
+    """What surrounds the coordinates in a key; ``{}`` is the separator."""
+
+    separator: str
+    head: str
+    tail: str
+    scalars: tuple[str, ...]
+    """Keys that the only chunk of an array without dimensions has, or had; the first is written."""
+
+
+_FORMS: Final[Mapping[str, _Form]] = {
+    "default": _Form("/", "c{}", "", ("c",)),
+    "v2": _Form(".", "", "", ("0",)),
+    "omnizarr.draft2020": _Form("/", "c", "", ("c", "c0")),
+    "omnizarr.v0": _Form(".", "", ".blosc", ("0.blosc",)),
+}
+_REGISTERED: Final = ("default", "v2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +41,29 @@ class KeyEncoding:
 
     Attributes
     ----------
-    name : {"default", "v2"}
+    name : {"default", "v2", "omnizarr.draft2020", "omnizarr.v0"}
+        The last two are those of formats that had none to name.
     separator : {"/", "."}
 
     Examples
     --------
     >>> bind(Named("default")).encode((1, 23, 45))
     'c/1/23/45'
+    >>> bind(Named("omnizarr.draft2020")).encode((1, 23, 45))
+    'c1/23/45'
     >>> bind(Named("v2")).decode("1.23.45", 3)
     (1, 23, 45)
     """
 
     name: str
     separator: str
+    head: str = field(repr=False)
+    tail: str = field(repr=False)
+    scalar: str = field(repr=False)
 
     def encode(self, coords: tuple[int, ...]) -> str:
         """Return the key of the chunk at `coords`; ``"c"`` or ``"0"`` if there are no dimensions."""
-        return self.separator.join((*_HEADS[self.name], *map(str, coords))) or "0"
+        return f"{self.head}{self.separator.join(map(str, coords))}{self.tail}" if coords else self.scalar
 
     def decode(self, key: str, ndim: int) -> tuple[int, ...] | None:
         """Return the coordinates that `key` stands for in an array of `ndim` dimensions; None if it is no chunk key.
@@ -48,11 +71,11 @@ class KeyEncoding:
         Only the key that `encode` makes of coordinates decodes to them: ``"c/01"`` is no chunk key.
         """
         if not ndim:
-            return () if key == self.encode(()) else None
-        head = _HEADS[self.name]
-        parts = key.split(self.separator)
-        numbers = parts[len(head) :]
-        if len(numbers) != ndim or tuple(parts[: len(head)]) != head or not all(map(_is_number, numbers)):
+            return () if key == self.scalar else None
+        if not key.startswith(self.head) or not key.endswith(self.tail):
+            return None
+        numbers = key[len(self.head) : len(key) - len(self.tail)].split(self.separator)
+        if len(numbers) != ndim or not all(map(_is_number, numbers)):
             return None
         return tuple(map(int, numbers))
 
@@ -77,15 +100,17 @@ def bind(named: Named) -> KeyEncoding:
     >>> bind(Named("v2", {"separator": "/"}))
     KeyEncoding(name='v2', separator='/')
     """
-    if named.name not in _DEFAULT_SEPARATORS:
+    form = _FORMS.get(named.name)
+    if form is None:
         raise UnknownChunkKeyEncodingError(
             "unknown chunk key encoding",
             pointer="/chunk_key_encoding/name",
             found=named.name,
-            expected=" or ".join(map(repr, _DEFAULT_SEPARATORS)),
+            expected=" or ".join(map(repr, _REGISTERED)),
             spec=_SPEC,
         )
-    unknown = sorted(set(named.configuration) - {"separator"})
+    known = {"separator"} if len(form.scalars) == 1 else {"separator", "scalar"}
+    unknown = sorted(set(named.configuration) - known)
     if unknown:
         raise MetadataError(
             f"unknown member of the configuration of chunk key encoding {named.name!r}",
@@ -94,7 +119,7 @@ def bind(named: Named) -> KeyEncoding:
             expected="separator only",
             spec=_SPEC,
         )
-    separator = named.configuration.get("separator", _DEFAULT_SEPARATORS[named.name])
+    separator = named.configuration.get("separator", form.separator)
     if separator not in ("/", "."):
         raise MetadataError(
             "no separator of chunk keys",
@@ -103,4 +128,30 @@ def bind(named: Named) -> KeyEncoding:
             expected="'/' or '.'",
             spec=_SPEC,
         )
-    return KeyEncoding(named.name, str(separator))
+    scalar = named.configuration.get("scalar", form.scalars[0])
+    if scalar not in form.scalars:
+        raise MetadataError(
+            "no key of the chunk of an array without dimensions",
+            pointer="/chunk_key_encoding/configuration/scalar",
+            found=repr(scalar),
+            expected=" or ".join(map(repr, form.scalars)),
+        )
+    return KeyEncoding(named.name, str(separator), form.head.format(separator), form.tail, str(scalar))
+
+
+def others(named: Named, ndim: int) -> tuple[Named, ...]:
+    """Return encodings that programs used where documents said, or left open, this one.
+
+    - Scalars of the draft of 2020 have the key ``c`` in its text, ``c0`` with zarr-python and GDAL.
+    - zarr-python before 2.8 nested chunks in directories without saying so.
+
+    >>> [other.configuration for other in others(Named("omnizarr.draft2020"), 0)]
+    [{'separator': '/', 'scalar': 'c0'}]
+    """
+    bound = bind(named)
+    if ndim == 0:
+        scalars = (scalar for scalar in _FORMS[named.name].scalars if scalar != bound.scalar)
+        return tuple(Named(named.name, {"separator": bound.separator, "scalar": scalar}) for scalar in scalars)
+    if named.name == "v2" and bound.separator == "." and ndim > 1:
+        return (Named("v2", {"separator": "/"}),)
+    return ()

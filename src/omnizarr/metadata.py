@@ -8,11 +8,12 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from omnizarr import datatypes, hierarchy, model
+from omnizarr import datatypes, model
 from omnizarr.dialects import DIALECTS
 from omnizarr.dialects.documents import to_json
 from omnizarr.errors import MetadataError
 from omnizarr.model import JSON, Metadata
+from omnizarr.places import dialect_named
 
 M = TypeVar("M", model.ArrayMetadata, model.GroupMetadata)
 
@@ -52,7 +53,7 @@ class ArrayMetadata(model.ArrayMetadata):
     @property
     def zarr_format(self) -> int | str:
         """The format: 2, 3."""
-        return hierarchy.dialect_named(self.dialect).zarr_format
+        return dialect_named(self.dialect).zarr_format
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -96,7 +97,7 @@ class GroupMetadata(model.GroupMetadata):
     @property
     def zarr_format(self) -> int | str:
         """The format: 2, 3."""
-        return hierarchy.dialect_named(self.dialect).zarr_format
+        return dialect_named(self.dialect).zarr_format
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, model.GroupMetadata) and _comparable(self) == _comparable(other)
@@ -109,7 +110,7 @@ def _comparable(metadata: Metadata) -> list[object]:
 
 
 def _dump(metadata: Metadata) -> dict[str, Any]:
-    dialect = hierarchy.dialect_named(metadata.dialect)
+    dialect = dialect_named(metadata.dialect)
     name = dialect.array_document if isinstance(metadata, model.ArrayMetadata) else dialect.group_document
     document: Any = to_json(dialect.dump(metadata)[name])
     return {**document, "attributes": to_json(metadata.attributes, "/attributes")}

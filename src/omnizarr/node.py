@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from omnizarr import hierarchy
 from omnizarr.attributes import Attributes, Attrs
-from omnizarr.hierarchy import StorePath
 from omnizarr.model import JSON, Metadata
+from omnizarr.places import StorePath, dialect_named
 from omnizarr.stores import Store
 
 
@@ -64,12 +64,12 @@ class Node(ABC):
 
     @property
     def zarr_format(self) -> int | str:
-        """The format it is stored in: 2, 3."""
-        return hierarchy.dialect_named(self._metadata.dialect).zarr_format
+        """The format it is stored in: 3, 2, 1, ``"3-draft2020"``, ..."""
+        return dialect_named(self._metadata.dialect).zarr_format
 
     def documents(self) -> dict[str, JSON]:
         """Return its documents as they are stored, by name: ``{"zarr.json": {...}}``."""
-        return dict(hierarchy.dialect_named(self._metadata.dialect).dump(self._metadata))
+        return dict(hierarchy.dump(self._where, self._metadata))
 
     @property
     def attrs(self) -> Attributes:

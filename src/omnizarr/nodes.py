@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
-from omnizarr import creation, datatypes, engine, grids, hierarchy
+from omnizarr import creation, datatypes, detection, engine, grids, hierarchy
 from omnizarr.array import Array
 from omnizarr.attributes import to_json
 from omnizarr.behaviour import ArrayConfig
@@ -26,8 +26,8 @@ from omnizarr.errors import (
     ValueTypeError,
 )
 from omnizarr.grids import Grid
-from omnizarr.hierarchy import StorePath
 from omnizarr.model import ArrayMetadata, GroupMetadata
+from omnizarr.places import StorePath, dialect_named, dialects_for
 from omnizarr.settings import config as settings
 
 # Values are copied from one array to another in blocks of about this many bytes.
@@ -150,9 +150,8 @@ def add_array(
     Raises what `engine.bind` and `hierarchy.create` raise.
     """
     config = config or ArrayConfig()
-    prefix = hierarchy.dialect_named(metadata.dialect).chunk_prefix(where.path)
-    engine.bind(metadata, where.store, prefix, config.policy, where.path)
-    hierarchy.create(where, metadata, overwrite=overwrite)
+    engine.bind(metadata, where.store, where.prefix, config.policy, where.path)
+    where = hierarchy.create(where, metadata, overwrite=overwrite).where
     note_change(snapshot, where)
     return Array(where, metadata, config, snapshot)
 
@@ -169,15 +168,15 @@ def dialect_for_new(where: StorePath, zarr_format: int | str | None) -> Dialect:
     if zarr_format is None:
         for place in reversed(list(where.ancestors())):
             try:
-                metadata = hierarchy.find(place)
+                metadata = detection.find(place)
             except StoreError:
                 raise  # of the next best format there would be a second hierarchy
             except OmnizarrError:
                 break
             if metadata is not None:
-                return hierarchy.dialect_named(metadata.dialect)
+                return dialect_named(metadata.dialect)
         zarr_format = settings.get("default_zarr_format")
-    return hierarchy.dialects_for(zarr_format)[0]
+    return dialects_for(zarr_format)[0]
 
 
 def new_group_metadata(where: StorePath, dialect: Dialect, attributes: Mapping[str, Any] | None) -> GroupMetadata:
@@ -272,7 +271,7 @@ def like(source: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def codecs_of(array: Array) -> dict[str, Any]:
     """Return keywords that give another array of the same format the same codecs."""
-    if hierarchy.dialect_named(array.metadata.dialect).new_arrays.has_filters:
+    if dialect_named(array.metadata.dialect).new_arrays.has_filters:
         stack = v2_filters.dump_chain(array.metadata.codecs, array.ndim)
         return {"filters": stack.filters or None, "compressors": stack.compressor, "order": stack.order}
     if array.shards is not None and len(array.metadata.codecs) > 1:
@@ -292,12 +291,13 @@ def require_array(where: StorePath, *, shape: Any, dtype: Any = None, exact: boo
     config = ArrayConfig.of(
         options.get("config"), **{name: options.get(name) for name in ("write_empty_chunks", "missing", "allow_pickle")}
     )
-    if hierarchy.find(where) is None:
+    if detection.find(where) is None:
         try:
             return new_array(where, shape=shape, dtype=dtype, **options)
         except ContainsArrayError:
             pass  # another was faster
-    array = Array(where, hierarchy.open_array(where), config, options.get("snapshot"))
+    found = detection.open_array(where)
+    array = Array(found.where, found.metadata, config, options.get("snapshot"))
     if array.shape != creation.parse_shape(shape):
         raise ValueTypeError(
             "there is an array of another shape",

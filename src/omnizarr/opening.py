@@ -21,13 +21,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from omnizarr import consolidated, hierarchy, nodes, suggestions
+from omnizarr import consolidated, detection, hierarchy, nodes, suggestions
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError, StoreError
 from omnizarr.group import Group
-from omnizarr.hierarchy import StorePath
 from omnizarr.model import ArrayMetadata, GroupMetadata
+from omnizarr.places import StorePath, normalize
 from omnizarr.stores import Store, resolve
 
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
@@ -91,13 +91,13 @@ def open(  # noqa: A001 - the name that zarr has for it
     """
     is_array = "shape" in options or "data" in options
     where, mode = locate(store, path, mode, storage_options)
-    if mode in _CREATING and (mode != "a" or hierarchy.find(where, zarr_format) is None):
+    if mode in _CREATING and (mode != "a" or detection.find(where, zarr_format) is None):
         opener: Any = open_array if is_array else open_group
         return opener(where, mode=mode, zarr_format=zarr_format, config=config, **options)  # type: ignore[no-any-return]
-    found = hierarchy.open_node(where, zarr_format)
-    if isinstance(found, ArrayMetadata):
-        return Array(where, found, _behaviour(config, options))
-    return _opened_group(where, found, config, options)
+    found = detection.open_node(where, zarr_format)
+    if isinstance(found.metadata, ArrayMetadata):
+        return Array(found.where, found.metadata, _behaviour(config, options))
+    return _opened_group(found.where, found.metadata, config, options)
 
 
 def open_array(
@@ -141,7 +141,7 @@ def open_array(
     behaviour = _behaviour(
         config, options, missing=missing, allow_pickle=allow_pickle, write_empty_chunks=write_empty_chunks
     )
-    if mode in _CREATING and (mode != "a" or hierarchy.find(where, zarr_format) is None):
+    if mode in _CREATING and (mode != "a" or detection.find(where, zarr_format) is None):
         options["overwrite"] = mode == "w"
         if options.get("shape") is None and options.get("data") is None:
             raise ArrayNotFoundError(
@@ -151,7 +151,8 @@ def open_array(
                 remedy="pass shape= and dtype=, or data=, to create it",
             )
         return nodes.new_array(where, zarr_format=zarr_format, config=behaviour, **options)
-    return Array(where, hierarchy.open_array(where, zarr_format), behaviour)
+    found = detection.open_array(where, zarr_format)
+    return Array(found.where, found.metadata, behaviour)
 
 
 def open_group(
@@ -206,11 +207,12 @@ def open_group(
         "write_empty_chunks": write_empty_chunks,
         "concurrency": concurrency,
     }
-    if mode in _CREATING and (mode != "a" or hierarchy.find(where, zarr_format) is None):
+    if mode in _CREATING and (mode != "a" or detection.find(where, zarr_format) is None):
         dialect = nodes.dialect_for_new(where, zarr_format)
-        metadata = hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=mode == "w")
-        return Group(where, metadata, _behaviour(config, options))
-    return _opened_group(where, hierarchy.open_group(where, zarr_format), config, options)
+        new = hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=mode == "w")
+        return Group(new.where, new.metadata, _behaviour(config, options))
+    found = detection.open_group(where, zarr_format)
+    return _opened_group(found.where, found.metadata, config, options)
 
 
 def open_consolidated(*args: Any, use_consolidated: bool | str = True, **options: Any) -> Group:
@@ -250,9 +252,9 @@ def locate(
         raise ValueError(f"mode={mode!r}: expected one of 'r', 'r+', 'a', 'w', 'w-'")
     if isinstance(store, (Group, Array)):
         store = store.store_path
-    base = ""
+    base, home = "", None
     if isinstance(store, StorePath):
-        store, base = store.store, store.path
+        store, base, home = store.store, store.path, store.home
     if mode is None:
         mode = "r" if isinstance(store, Store) and store.read_only else "r+"
     # What "w" replaces, and "w-" leaves alone, is a node in the store, not the store.
@@ -260,7 +262,8 @@ def locate(
         opened, inner = resolve(store, "a" if mode in {"w", "w-", "x"} else mode)
     except NodeNotFoundError as error:  # of an archive that is not there
         raise error.add(remedy=suggestions.question(suggestions.near_directories(Path(error.store or "."))))
-    return StorePath(opened, hierarchy.normalize("/".join((inner, base, path or "")))), mode
+    at = normalize("/".join((inner, base, path or "")))
+    return StorePath(opened, at) if home is None else StorePath(opened, base, home).at(at), mode
 
 
 def warn_ignored(options: Mapping[str, Any]) -> None:

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from omnizarr import creation, datatypes, engine, grids, hierarchy, indexing
+from omnizarr import creation, datatypes, detection, engine, grids, hierarchy, indexing
 from omnizarr.assignment import write_values
 from omnizarr.codecs.contract import ChunkPolicy
 from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError, ReadOnlyError, ShapeError
-from omnizarr.hierarchy import StorePath
 from omnizarr.model import UNDEFINED, ArrayMetadata
+from omnizarr.places import StorePath
 
 Shape = tuple[int, ...]
 
@@ -146,9 +146,8 @@ def _check_fits(where: StorePath, block: Shape, shape: Shape, axis: int) -> None
 
 
 def _bind(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) -> Binding:
-    prefix = hierarchy.dialect_named(metadata.dialect).chunk_prefix(where.path)
     # What is written in part must be read first, missing or not.
-    return engine.bind(metadata, where.store, prefix, replace(policy, missing="fill"), where.path)
+    return detection.bind(where, metadata, replace(policy, missing="fill"))
 
 
 def _clearing(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) -> Binding:

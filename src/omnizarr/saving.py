@@ -8,7 +8,7 @@ from omnizarr import nodes
 from omnizarr.api import create_group
 from omnizarr.array import Array
 from omnizarr.group import Group
-from omnizarr.hierarchy import StorePath
+from omnizarr.places import StorePath
 from omnizarr.opening import locate
 from omnizarr.opening import open as open_node
 from omnizarr.stores import Store

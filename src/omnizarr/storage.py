@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from omnizarr.hierarchy import StorePath
+from omnizarr.places import StorePath
 from omnizarr.stores import (
     Buffer,
     LocalStore,

@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from omnizarr.dialects.keyspaces import Keyspace, Split
 from omnizarr.model import JSON, Metadata, Named, Report, strict
 
 Documents: TypeAlias = Mapping[str, JSON]
@@ -17,13 +18,6 @@ Documents: TypeAlias = Mapping[str, JSON]
 
 Nodes: TypeAlias = Mapping[str, Documents]
 """The documents of many nodes, by path relative to the group that keeps them."""
-
-
-class KeysOf(Protocol):
-    """Where the documents of a node lie."""
-
-    def __call__(self, path: str, /) -> dict[str, str]:
-        """Return document name -> store key, for the node at `path` ("" is the root)."""
 
 
 class PathFunction(Protocol):
@@ -56,6 +50,13 @@ class Dump(Protocol):
 
     def __call__(self, metadata: Metadata, /) -> dict[str, JSON]:
         """Return document name -> document; raise NotRepresentableError if the dialect has no words for something."""
+
+
+class Enter(Protocol):
+    """From the entry point of a hierarchy to where its keys lie."""
+
+    def __call__(self, document: JSON, root: str, report: Report = strict) -> Split | None:
+        """Return the keyspace of the hierarchy at the path `root`; None if `document` is no entry point of a draft."""
 
 
 class LoadNodes(Protocol):
@@ -94,24 +95,33 @@ class NewArrays:
     """Documents say the byte order that elements have in memory."""
     has_undefined_fill_value: bool = False
     """``fill_value=None`` means that nobody knows what missing chunks hold."""
+    compressor: Mapping[str, JSON] = field(default_factory=lambda: {"id": "zstd", "level": 0})
+    """Where the user names none, as numcodecs has it; for formats with filters."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """The document that opens a hierarchy whose keys lie where it says."""
+
+    enter: Enter
+    new: Callable[[], JSON]
+    """The document of a new hierarchy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One on-disk format.
 
-    A format whose root document decides where everything else lies gives each hierarchy its own value, made
-    with ``dataclasses.replace(dialect, documents=..., chunk_prefix=...)``: nobody keeps these two apart from it.
+    Of a format whose entry point decides where everything else lies, each hierarchy has its own value, made
+    with ``dataclasses.replace(dialect, keyspace=...)``.
     """
 
     name: str
     """As in `ArrayMetadata.dialect`: ``"v2"``."""
     zarr_format: int | str
     """What a user gives as ``zarr_format=``."""
-    documents: KeysOf
-    """Path of a node -> document name -> store key."""
-    chunk_prefix: PathFunction
-    """Path of an array -> what all keys of its chunks begin with: ``"a/b/"``, ``""`` for the root."""
+    keyspace: Keyspace
+    """Where documents and chunks lie."""
     array_document: str
     """Name of the document that makes a node an array: ``".zarray"``."""
     group_document: str
@@ -125,3 +135,9 @@ class Dialect:
     check_name: NameCheck
     normalize_path: PathFunction
     """What a user typed -> the path, without slashes at its ends; raises NodeNameError."""
+    entry_point: EntryPoint | None = None
+    """None: every node stands for itself."""
+    has_groups: bool = True
+    """False: there are arrays only, and directories of arrays pass for groups."""
+    has_cases: bool = True
+    """False: no two siblings may be called the same but for upper and lower case."""

@@ -22,6 +22,7 @@ from omnizarr.dialects import consolidated, paths
 from omnizarr.dialects.contract import Consolidated, Dialect, Documents, NewArrays
 from omnizarr.dialects.documents import name_of_nonfinite
 from omnizarr.dialects.filters import OBJECT_CODECS, Step, dump_chain, load_chain, read_step
+from omnizarr.dialects.keyspaces import Flat
 from omnizarr.dialects.reading import Reader, join, problem_of, read_chunk_lengths, read_lengths, read_list
 from omnizarr.dialects.spelling import in_order_of, recall, remember
 from omnizarr.dialects.writing import check_fresh
@@ -439,8 +440,7 @@ _ASPECTS: Mapping[str, _Aspect] = {
 V2: Final = Dialect(
     name=NAME,
     zarr_format=2,
-    documents=lambda path: {name: paths.key(path, name) for name in (".zarray", ".zgroup", ".zattrs", ".zmetadata")},
-    chunk_prefix=paths.prefix,
+    keyspace=Flat((".zarray", ".zgroup", ".zattrs", ".zmetadata")),
     array_document=".zarray",
     group_document=".zgroup",
     attributes_document=".zattrs",

@@ -21,6 +21,7 @@ from omnizarr.dialects.contract import Consolidated, Dialect, Documents, NewArra
 from omnizarr.dialects.documents import name_of_nonfinite
 from omnizarr.dialects.extensions import SPEC as _EXTENSION
 from omnizarr.dialects.extensions import may_be_ignored, read_extension, read_understood, write_extension
+from omnizarr.dialects.keyspaces import Flat
 from omnizarr.dialects.reading import (
     Reader,
     is_list,
@@ -423,8 +424,7 @@ _WRITE_GROUP: Mapping[str, Callable[[Any], Mapping[str, JSON]]] = {
 V3: Final = Dialect(
     name=NAME,
     zarr_format=3,
-    documents=lambda path: {DOCUMENT: paths.key(path, DOCUMENT)},
-    chunk_prefix=paths.prefix,
+    keyspace=Flat((DOCUMENT,)),
     array_document=DOCUMENT,
     group_document=DOCUMENT,
     attributes_document=None,

@@ -19,8 +19,8 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar, overload
 from omnizarr.array import Array
 from omnizarr.errors import MissingDependencyError, NotRepresentableError, ReadOnlyError, StoreError
 from omnizarr.group import Group
-from omnizarr.hierarchy import StorePath
 from omnizarr.opening import open_array, open_group
+from omnizarr.places import StorePath
 from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, ReadOnlyStore, Store, ZipStore, threads
 from omnizarr.stores.base import Buffer, Listing, Span, as_prefix, check_key, is_key
 

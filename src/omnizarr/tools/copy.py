@@ -12,7 +12,7 @@ from omnizarr.array import Array
 from omnizarr.dialects import DIALECTS
 from omnizarr.errors import ContainsGroupError, NodeExistsError
 from omnizarr.group import Group
-from omnizarr.hierarchy import StorePath
+from omnizarr.places import StorePath, normalize
 from omnizarr.stores import resolve
 
 IfExists: TypeAlias = Literal["raise", "replace", "skip", "skip_initialized"]
@@ -180,8 +180,8 @@ def copy_store(
         If a key is there already, and `if_exists` is "raise"; nothing has been copied then.
     """
     _check(if_exists)
-    old = StorePath(resolve(source, "r")[0], hierarchy.normalize(source_path))
-    new = StorePath(resolve(dest, "a")[0], hierarchy.normalize(dest_path))
+    old = StorePath(resolve(source, "r")[0], normalize(source_path))
+    new = StorePath(resolve(dest, "a")[0], normalize(dest_path))
     keys = list(_wanted_keys(old, _patterns(excludes, flags), _patterns(includes, flags)))
     there = {key for key in keys if new.store.exists(new.prefix + key)}
     if there and if_exists == "raise":
@@ -193,7 +193,7 @@ def copy_store(
             remedy="pass if_exists='replace' or 'skip'",
         )
     copied = skipped = nbytes = 0
-    names = {name for dialect in DIALECTS for name in dialect.documents("")}
+    names = {name for dialect in DIALECTS for name in dialect.keyspace.documents("")}
     for key in sorted(keys, key=lambda key: (key.rpartition("/")[2] in names, -key.count("/"), key)):
         if key in there and if_exists == "skip":
             skipped += 1

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from omnizarr import cards, consolidated, datatypes, engine, grids, hierarchy, keys
+from omnizarr import cards, consolidated, datatypes, detection, grids, keys
 from omnizarr.array import Array
+from omnizarr.detection import belongings, with_keys_in_use
 from omnizarr.errors import OmnizarrError, UnknownExtensionError
 from omnizarr.group import Group, UnreadableNode
-from omnizarr.hierarchy import StorePath
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note
+from omnizarr.places import StorePath, chunk_prefix
 from omnizarr.tools import words
 
 Tick = Callable[[int], None]
@@ -277,15 +278,15 @@ def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = _silent) -> tu
 
     The first is None if nobody here knows its grid or the keys of its chunks.
     """
-    prefix = hierarchy.dialect_named(metadata.dialect).chunk_prefix(where.path)
+    prefix = chunk_prefix(where, metadata)
     try:
-        decode = keys.bind(metadata.chunk_key_encoding).decode
+        decode = keys.bind(with_keys_in_use(where, metadata).chunk_key_encoding).decode
         grid_shape = grids.bind(metadata.chunk_grid, metadata.shape).grid_shape
         stored: int | None = 0
     except OmnizarrError:
         stored = None
     total = 0
-    for key in where.store.list_prefix(where.prefix):
+    for key in belongings(where):
         total += where.store.size(key) or 0
         if stored is not None and key.startswith(prefix):
             coords = decode(key[len(prefix) :], len(grid_shape))
@@ -296,10 +297,8 @@ def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = _silent) -> tu
 
 def _problem(array: Array) -> str | None:
     """Return why the elements of an array cannot be read here; None if they can, as far as its metadata goes."""
-    metadata = array.metadata
-    prefix = hierarchy.dialect_named(metadata.dialect).chunk_prefix(array.path)
     try:
-        engine.bind(metadata, array.store, prefix, array.config.policy, array.path)
+        detection.bind(array.store_path, array.metadata, array.config.policy)
     except OmnizarrError as error:
         return _reason(error)
     return None

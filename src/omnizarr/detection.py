@@ -1,0 +1,468 @@
+"""Nodes in a store: which format lies at a place, and what it says.
+
+The documents alone decide. At one place, in this order, until one is found:
+
+1. ``zarr.json`` with the integer 3: Zarr v3. With the URI of a draft: the entry point of a hierarchy of that draft.
+2. ``.zarray``, then ``.zgroup``; only where there is neither, ``.zmetadata``: Zarr v2.
+3. ``meta``, an object with ``"zarr_format": 1``: Zarr v1. ``__zmeta__``: an array of zarr 0.x.
+4. A ``zarr.json`` further up that is the entry point of a draft: then the node's documents lie where it says.
+5. Nodes further down: a group that is implied.
+
+Spec: Zarr v3 core, "Storage", "Operations"; Zarr v3 draft of 2020, "Storage keys".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+from omnizarr import engine, suggestions
+from omnizarr import keys as chunk_keys
+from omnizarr.codecs.contract import ChunkPolicy
+from omnizarr.dialects import DIALECTS, documents
+from omnizarr.dialects.contract import Dialect
+from omnizarr.engine import Binding
+from omnizarr.errors import (
+    ArrayNotFoundError,
+    ConsolidatedMetadataError,
+    ContainsArrayError,
+    ContainsGroupError,
+    GroupNotFoundError,
+    NodeNameError,
+    NodeNotFoundError,
+    OmnizarrError,
+    StoreError,
+)
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Problem, strict
+from omnizarr.places import StorePath, chunk_prefix, dialects_at, dialects_for
+from omnizarr.stores import LocalStore
+
+M_co = TypeVar("M_co", bound=Metadata, covariant=True)
+Documents: TypeAlias = Mapping[str, JSON]
+Kind: TypeAlias = Literal["array", "group"]
+
+_ENTRY = "zarr.json"
+_MAX_SEARCHED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[M_co]):
+    """A node: where it is (in the hierarchy that it belongs to), and what its documents say."""
+
+    where: StorePath
+    metadata: M_co
+
+
+# -- documents -------------------------------------------------------------------
+
+
+def read_documents(where: StorePath, dialect: Dialect, kind: Kind = "array") -> Documents:
+    """Return the documents of one dialect that lie at a place, parsed, by name.
+
+    As few as tell what is there: where one document makes an array and another a group, that of the other `kind` is
+    read only if there is none of this. A document of consolidated metadata is left alone (see `omnizarr.consolidated`),
+    unless there is nothing else.
+    """
+    keys = dialect.keyspace.documents(where.path)
+    makers = list(dict.fromkeys((dialect.array_document, dialect.group_document)))
+    if kind == "group":
+        makers.reverse()
+    apart = [] if dialect.attributes_document is None else [dialect.attributes_document]
+    # Formats without groups are rare: there the marker is looked for alone.
+    at_once = apart if dialect.has_groups else []
+    found = _read(where, keys, [makers[0], *at_once])
+    for maker in makers[1:]:
+        if makers[0] not in found:
+            found.update(_read(where, keys, [maker]))
+    if found.keys() & set(makers):
+        if not at_once:
+            found.update(_read(where, keys, apart))
+    elif dialect.consolidated.document in keys and where.home is None:
+        found.update(_read(where, keys, [str(dialect.consolidated.document)]))
+    return found
+
+
+def _read(where: StorePath, keys: Mapping[str, str], names: Sequence[str]) -> dict[str, JSON]:
+    if len(names) == 1:
+        raw = [(0, where.store.get(keys[names[0]]))]
+    else:
+        raw = list(where.store.get_many((keys[name], None) for name in names))
+    return {names[position]: _parse(where, keys[names[position]], data) for position, data in raw if data is not None}
+
+
+def _parse(where: StorePath, key: str, data: bytes | bytearray | memoryview) -> JSON:
+    try:
+        return documents.parse(data, strict)
+    except OmnizarrError as error:
+        raise error.add(store=str(where.store), path=where.path, key=key) from None
+
+
+def load(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | None:
+    """Return what documents of one dialect say; None if they are no node."""
+    if not found:
+        return None
+    try:
+        metadata = dialect.load(found, _strict_beside_consolidated)
+    except OmnizarrError as error:
+        # Of several documents, the dialect itself says which it means.
+        key = dialect.keyspace.documents(where.path)[next(iter(found))] if len(found) == 1 else None
+        raise error.add(store=str(where.store), path=where.path, key=key)
+    return None if metadata is None else dialect.keyspace.settle(metadata)
+
+
+def _strict_beside_consolidated(problem: Problem) -> None:
+    """Raise the problem, unless it lies in copies of other nodes: who uses these has them checked."""
+    if not issubclass(problem.kind, ConsolidatedMetadataError):
+        raise problem.error()
+
+
+# -- one node -----------------------------------------------------------------------
+
+
+def detect(where: StorePath, zarr_format: int | str | None = None, kind: Kind = "array") -> Found[Metadata] | None:
+    """Return the node that has documents at a place, or None.
+
+    Parameters
+    ----------
+    where : StorePath
+    zarr_format : int or str, optional
+        Look for this format only.
+    kind : {"array", "group"}
+        What is expected: its documents are looked for first.
+
+    Raises
+    ------
+    MetadataError
+        If a document breaks its format.
+    """
+    found = here(where, dialects_for(zarr_format), kind)
+    if found is not None or where.home is not None:
+        return found
+    if zarr_format is not None and all(dialect.entry_point is None for dialect in dialects_for(zarr_format)):
+        return None
+    inside = _entered_above(where)
+    return None if inside is None else here(inside, dialects_for(zarr_format), kind)
+
+
+def here(where: StorePath, wanted: Sequence[Dialect], kind: Kind = "array") -> Found[Metadata] | None:
+    """Return the node of a wanted dialect that has documents, or its hierarchy's entry point, at this very place."""
+    if where.home is not None:
+        names = {dialect.name for dialect in wanted}
+        wanted = [dialect for dialect in dialects_at(where) if dialect.name in names]
+    entry: JSON = None
+    looked = where.home is not None
+    for dialect in wanted:
+        if where.home is None and (dialect.entry_point is not None or dialect.array_document == _ENTRY):
+            if not looked:
+                looked, entry = True, _entry_document(where)
+                inside = _enter(where, entry) if any(other.entry_point is not None for other in wanted) else None
+                if inside is not None:
+                    return here(inside, wanted, kind) or _implied_root(inside, wanted)
+            found: Documents = {_ENTRY: entry} if entry is not None and dialect.entry_point is None else {}
+        else:
+            found = read_documents(where, dialect, kind)
+        metadata = load(where, dialect, found)
+        if metadata is not None:
+            return Found(where, metadata)
+    return None
+
+
+def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | None:
+    """Return what the node says that has documents at a place, or None; as `detect`."""
+    found = detect(where, zarr_format)
+    return None if found is None else found.metadata
+
+
+def _entry_document(where: StorePath) -> JSON:
+    key = where.prefix + _ENTRY
+    data = where.store.get(key)
+    return None if data is None else _parse(where, key, data)
+
+
+def _enter(where: StorePath, document: JSON) -> StorePath | None:
+    """Return the root of the hierarchy that an entry point opens; None if the document is none."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("zarr_format"), str):
+        return None
+    for dialect in DIALECTS:
+        if dialect.entry_point is not None:
+            try:
+                home = dialect.entry_point.enter(document, where.path, strict)
+            except OmnizarrError as error:
+                raise error.add(store=str(where.store), path=where.path, key=where.prefix + _ENTRY)
+            if home is not None:
+                return replace(where, home=home)
+    return None
+
+
+def _implied_root(where: StorePath, wanted: Sequence[Dialect]) -> Found[Metadata] | None:
+    """Return the root group of a hierarchy that has an entry point but no document of its root."""
+    if where.home is None or where.home.dialect not in {dialect.name for dialect in wanted}:
+        return None
+    return Found(where, GroupMetadata(dialect=where.home.dialect, implicit=True))
+
+
+def _entered_above(where: StorePath) -> StorePath | None:
+    """Return a place within the hierarchy whose entry point lies above it; None if there is none."""
+    for place in reversed(list(where.ancestors())):
+        try:
+            document = _entry_document(place)
+        except StoreError:
+            raise
+        except OmnizarrError:
+            return None  # something else, and broken
+        if document is not None:
+            inside = _enter(place, document)
+            return None if inside is None else inside.at(where.path)
+    return _entered_above_the_store(where) if isinstance(where.store, LocalStore) else None
+
+
+def _entered_above_the_store(where: StorePath) -> StorePath | None:
+    """Return the place if a directory that is not there names a node of a draft, the entry point being further up."""
+    root = Path(str(where.store.root)).absolute() if isinstance(where.store, LocalStore) else Path()
+    if root.exists():
+        return None
+    parent = next(parent for parent in root.parents if parent.exists())
+    if not (parent / _ENTRY).is_file():
+        return None
+    above = StorePath(LocalStore(parent, read_only=where.store.read_only))
+    inside = _enter(above, _entry_document(above))
+    return None if inside is None else inside / f"{root.relative_to(parent).as_posix()}/{where.path}"
+
+
+def open_node(where: StorePath, zarr_format: int | str | None = None) -> Found[Metadata]:
+    """Return the node at a place, also a group that no document speaks of but that has nodes below.
+
+    Raises NodeNotFoundError, with the names that come near.
+    """
+    return _open(where, zarr_format, NodeNotFoundError)
+
+
+def _open(
+    where: StorePath, zarr_format: int | str | None, error: type[NodeNotFoundError], kind: Kind = "array"
+) -> Found[Metadata]:
+    found = detect(where, zarr_format, kind) or implied(where, zarr_format)
+    if found is None:
+        raise not_found(where, error)
+    return found
+
+
+def open_array(where: StorePath, zarr_format: int | str | None = None) -> Found[ArrayMetadata]:
+    """Return the array at a place. Raises ArrayNotFoundError, or ContainsGroupError."""
+    found = _open(where, zarr_format, ArrayNotFoundError)
+    if not isinstance(found.metadata, ArrayMetadata):
+        raise ContainsGroupError(
+            "there is a group, not an array", store=str(where.store), path=where.path, remedy="open it as a group"
+        )
+    return Found(found.where, found.metadata)
+
+
+def open_group(where: StorePath, zarr_format: int | str | None = None) -> Found[GroupMetadata]:
+    """Return the group at a place. Raises GroupNotFoundError, or ContainsArrayError."""
+    found = _open(where, zarr_format, GroupNotFoundError, "group")
+    if not isinstance(found.metadata, GroupMetadata):
+        raise ContainsArrayError(
+            "there is an array, not a group", store=str(where.store), path=where.path, remedy="open it as an array"
+        )
+    return Found(found.where, found.metadata)
+
+
+def implied(where: StorePath, zarr_format: int | str | None = None) -> Found[Metadata] | None:
+    """Return the group that is only implied by nodes below, or None. Spec: Zarr v3, "Discover all nodes".
+
+    Looks level by level, and gives up after many directories: who opens a directory that has nothing to do with Zarr
+    does not want it searched to the bottom.
+    """
+    inside = where if where.home is not None else _entered_above(where)
+    if inside is not None and inside.home is not None:
+        wanted = {dialect.name for dialect in dialects_for(zarr_format)}
+        if inside.home.dialect in wanted and children(inside):
+            return Found(inside, GroupMetadata(dialect=inside.home.dialect, implicit=True))
+        return None
+    names = {name: dialect for dialect in dialects_at(where, zarr_format) for name in dialect.keyspace.documents("")}
+    pending = deque(where.store.list_dir(where.prefix).prefixes)
+    for _ in range(_MAX_SEARCHED):
+        if not pending:
+            break
+        prefix = pending.popleft()
+        listing = where.store.list_dir(prefix)
+        for key in listing.keys:
+            dialect = names.get(key[len(prefix) :])
+            if dialect is not None and _load_or_error(where.at(prefix[:-1]), dialect) is not None:
+                return Found(where, GroupMetadata(dialect=dialect.name, implicit=True))
+        pending.extend(listing.prefixes)
+    return None
+
+
+def _load_or_error(where: StorePath, dialect: Dialect) -> Metadata | OmnizarrError | None:
+    """Return what the documents of one dialect say at a place; for a broken node the error that says why."""
+    try:
+        return load(where, dialect, read_documents(where, dialect))
+    except OmnizarrError as error:
+        return error
+
+
+def find_or_error(where: StorePath) -> Metadata | OmnizarrError | None:
+    """Return what lies at a place, a broken node as the error that it raises."""
+    try:
+        return find(where)
+    except OmnizarrError as error:
+        return error
+
+
+def not_found(where: StorePath, kind: type[NodeNotFoundError]) -> NodeNotFoundError:
+    """Return the error that says that nothing is there, and which names come near."""
+    what = {ArrayNotFoundError: "array", GroupNotFoundError: "group"}.get(kind, "node")
+    return kind(
+        f"there is no {what} here",
+        store=str(where.store),
+        path=where.path,
+        expected=" or ".join(
+            dict.fromkeys(name for dialect in dialects_at(where) for name in _markers(dialect, where))
+        ),
+        remedy=_remedy(where),
+    )
+
+
+def _markers(dialect: Dialect, where: StorePath) -> Iterator[str]:
+    """Yield the documents that make a node one, as a user looks for them."""
+    keys = dialect.keyspace.documents(where.path)
+    for name in (dialect.array_document, dialect.group_document):
+        yield name if where.home is None else keys[name]
+
+
+def _remedy(where: StorePath) -> str:
+    """Return what to do about a node that is not there."""
+    for place in reversed(list(where.ancestors())):
+        existing = find_or_error(place)
+        if isinstance(existing, ArrayMetadata):
+            return f"there is an array at {place.path!r}, and nothing can lie below an array"
+        if existing is not None:
+            break
+    return suggestions.question(_near(where)) or "create it with create_array or create_group, or mode='a' or 'w'"
+
+
+def _near(where: StorePath) -> list[str]:
+    """Return paths like one where nothing is; those of directories, if the store's own directory is not there."""
+    if isinstance(where.store, LocalStore) and where.home is None:
+        root = Path(where.store.root)
+        found = suggestions.near_directories(root / where.path)
+        return [place.relative_to(root).as_posix() if root.is_dir() else str(place) for place in found]
+    parts = where.path.split("/") if where.path else []
+
+    def names_in(place: tuple[str, ...]) -> list[str]:
+        return children(where.at("/".join(place)))
+
+    try:
+        for depth, part in enumerate(parts):
+            there = tuple(parts[:depth])
+            if part not in names_in(there):
+                return ["/".join(place) for place in suggestions.near_places(there, parts[depth:], names_in)]
+    except OmnizarrError:
+        pass  # a store that cannot be listed makes no suggestions
+    return []
+
+
+# -- many nodes --------------------------------------------------------------------------
+
+
+def children(where: StorePath) -> list[str]:
+    """Return the names of what may be nodes right below a place, sorted."""
+    keyspace = dialects_at(where)[0].keyspace
+    directory = keyspace.directory(where.path)
+    listing = where.store.list_dir(directory)
+    names = (keyspace.child(entry[len(directory) :]) for entry in (*listing.keys, *listing.prefixes))
+    return sorted({name for name in names if name})
+
+
+def load_children(
+    where: StorePath, names: Iterable[str], prefer: str
+) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
+    """Yield the nodes right below a place; for one that cannot be read, the error that says why.
+
+    What is no node is passed over, and what cannot be one by its name. `prefer` names the dialect to look for first.
+    """
+    preferred = sorted(DIALECTS, key=lambda dialect: dialect.name != prefer)
+    for name in names:
+        order = [dialect for dialect in preferred if _allows(dialect, name)]
+        place = where.at(f"{where.prefix}{name}")
+        try:
+            found = here(place, order)
+            if found is None and len(order) == len(preferred):
+                found = implied(place)
+        except OmnizarrError as error:
+            yield name, error
+            continue
+        if found is not None:
+            yield name, found
+
+
+def _allows(dialect: Dialect, name: str) -> bool:
+    try:
+        dialect.check_name(name)
+    except NodeNameError:
+        return False
+    return True
+
+
+def belongings(where: StorePath) -> Iterator[str]:
+    """Yield the keys of everything that belongs to the node at a place and to those below it."""
+    keyspace = dialects_at(where)[0].keyspace
+    for prefix in dict.fromkeys((keyspace.directory(where.path), keyspace.chunk_prefix(where.path))):
+        yield from where.store.list_prefix(prefix)
+    if where.home is not None:
+        yield from (key for key in keyspace.belongings(where.path).keys if where.store.exists(key))
+
+
+# -- chunks -----------------------------------------------------------------------------------
+
+
+def bind(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) -> Binding:
+    """Return everything that moving chunks of the array at a place needs.
+
+    Raises what `omnizarr.engine.bind` raises.
+    """
+    found = with_keys_in_use(where, metadata)
+    return engine.bind(found, where.store, chunk_prefix(where, found), policy, where.path)
+
+
+def with_keys_in_use(where: StorePath, metadata: ArrayMetadata) -> ArrayMetadata:
+    """Return what an array's documents say, with the chunk keys that its writer used where they leave that open.
+
+    Looks only where programs are known to have differed: at most two requests.
+    """
+    if not _leaves_keys_open(metadata):
+        return metadata
+    prefix = chunk_prefix(where, metadata)
+    ndim = len(metadata.shape)
+    first = (0,) * ndim
+    usual, *others = (metadata.chunk_key_encoding, *chunk_keys.others(metadata.chunk_key_encoding, ndim))
+    if not others or where.store.exists(prefix + chunk_keys.bind(usual).encode(first)):
+        return metadata
+    for other in others:
+        key = chunk_keys.bind(other).encode(first)
+        if _is_there(where, prefix, key):
+            return replace(metadata, chunk_key_encoding=other)
+    return metadata
+
+
+def _leaves_keys_open(metadata: ArrayMetadata) -> bool:
+    name = metadata.chunk_key_encoding.name
+    if name == "omnizarr.draft2020":
+        return not metadata.shape
+    separator = metadata.spellings.get("v2:dimension_separator")
+    return name == "v2" and len(metadata.shape) > 1 and separator is not None and not separator.document
+
+
+def _is_there(where: StorePath, prefix: str, key: str) -> bool:
+    """Whether a chunk has this key, or the directory of this key has others."""
+    if "/" not in key:
+        return where.store.exists(prefix + key)
+    directory = prefix + key.partition("/")[0] + "/"
+    try:
+        listing = where.store.list_dir(directory)
+    except StoreError:
+        return False  # a store that cannot be listed
+    return any(entry[len(directory) :].rstrip("/").isdigit() for entry in (*listing.keys, *listing.prefixes))
