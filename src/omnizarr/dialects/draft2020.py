@@ -95,7 +95,7 @@ def enter(document: JSON, root: str, report: Report = strict) -> Split | None:
     """Return where the keys of a hierarchy lie whose entry point ``zarr.json`` is `document`.
 
     None if `document` is no entry point of a draft (in the final v3 ``zarr.json`` is the document of one node). The
-    drafts of 2019 and of 2020 have entry points of one form.
+    drafts of 2019 and of 2020 have entry points of one form; an ``http`` URI is that of 2019.
 
     Parameters
     ----------
@@ -124,7 +124,10 @@ def enter(document: JSON, root: str, report: Report = strict) -> Split | None:
         reader.problem("/zarr_format", "another version of the protocol", found=found, expected=URI, spec=_ENTRY)
         return None
     read_extensions(reader, document.get("extensions"), "/extensions", _ENTRY)
-    return _keyspace(reader, document, root)
+    keyspace = _keyspace(reader, document, root)
+    if keyspace is not None and found.startswith("http:"):
+        return replace(keyspace, dialect="v3-draft2019")
+    return keyspace
 
 
 def entry() -> JSON:
@@ -229,6 +232,8 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
             spec=spec,
         )
         return None
+    if "chunk_codecs" in document or isinstance(document.get("zarr_format"), str):
+        return None  # a document of the draft of 2019
     if kind == "array":
         return _load_array(reader, document, documents)
     return _load_group(reader, document, documents, below)

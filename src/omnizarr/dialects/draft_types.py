@@ -42,6 +42,7 @@ _CORE = re.compile(r"bool|[iu]1|[<>][iuf][248](?<!f1)")
 _COMPLEX = re.compile(r"[<>]c(8|16)")
 _LOOSE = re.compile(r"\|b1|[<>|][iu]1")
 _NAMES_OF_2022 = frozenset(NAMES_OF_NUMPY.values())
+_DECIMAL = re.compile(r"-?[0-9]{1,20}")
 _TODO = "TODO:"
 
 
@@ -240,6 +241,8 @@ def _read_core_fill(reader: Reader, value: JSON, bound: DataType, spec: str) -> 
     taken = value
     if isinstance(scalars, Bool) and isinstance(value, int | float) and value in (0, 1):
         taken = bool(value)
+    elif isinstance(scalars, Integer) and isinstance(value, str) and _DECIMAL.fullmatch(value):
+        taken = int(value)  # GDAL, beyond the range of its signed integers
     result = scalars.to_json(scalars.from_json(taken, "/fill_value"))
     spelled_otherwise = (
         (isinstance(scalars, Bool) and not isinstance(value, bool))
