@@ -4,8 +4,6 @@ Imported by the scripts beside it. They run in the environments of the programs 
 write the data, so this needs NumPy and nothing else, and never omnizarr.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil
