@@ -680,7 +680,11 @@ def test_arrays_of_the_draft_become_v2_and_v3():
         ({"codecs": (Named("scale_offset", {"scale": 2}), LITTLE)}, "'scale_offset'", "numcodecs.fixedscaleoffset"),
         ({"data_type": Named("uint16"), "codecs": (BIG,)}, "data type '>u2'", "store it as '<u2'"),
         ({"data_type": Named("uint64"), "codecs": (BIG,)}, "data type '>u8'", "store it as '<u8'"),
-        ({"data_type": Named("string"), "codecs": (Named("vlen-utf8"),), "fill_value": ""}, "'|O'", "write v2 or v3"),
+        (
+            {"data_type": Named("string"), "codecs": (Named("vlen-utf8"),), "fill_value": ""},
+            "'string'",
+            "write v2 or v3",
+        ),
         ({"data_type": Named("fixed_length_utf32", {"length_bytes": 8}), "fill_value": ""}, "'<U2'", "uint32"),
         ({"data_type": Named("null_terminated_bytes", {"length_bytes": 8}), "fill_value": ""}, "'|S8'", "uint8"),
         ({"data_type": Named("raw_bytes", {"length_bytes": 2}), "fill_value": [0, 0]}, "'|V2'", "uint8"),

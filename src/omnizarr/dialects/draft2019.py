@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from omnizarr import datatypes
 from omnizarr.datatypes.numeric import Complex
 from omnizarr.datatypes.registry import RAW
+from omnizarr.datatypes.typestr import VARIABLE
 from omnizarr.dialects import draft2020, draft_codecs, draft_types, filters
 from omnizarr.dialects.contract import Consolidated, Dialect, Documents, EntryPoint, NewArrays, Nodes
 from omnizarr.dialects.draft_codecs import URI_2019
@@ -447,14 +448,12 @@ def _stored_order(metadata: ArrayMetadata) -> ByteOrder:
 
 def _write_data_type(metadata: ArrayMetadata) -> Mapping[str, JSON]:
     named, order = metadata.data_type, _stored_order(metadata)
-    shown = draft_types.describe_type(named, order)
     try:
         written = draft_types.write_data_type(named, order, has_complex=True)
     except NotRepresentableError as error:
-        remedy = f"{_nearest(named)}, or write v2 or v3"
-        raise _refuse(f"data type {shown!r} has no place there", remedy, error.found) from error
+        raise _refuse_type(named, order) from error
     if isinstance(written, str) and RAW.fullmatch(written):
-        raise _refuse(f"data type {shown!r} has no place there", f"{_nearest(named)}, or write v2 or v3", written)
+        raise _refuse_type(named, order)
     if isinstance(written, str) and _UNLISTED.fullmatch(written):
         raise _refuse(
             f"data type {written!r} has no place there: unsigned integers are little-endian",
@@ -462,6 +461,11 @@ def _write_data_type(metadata: ArrayMetadata) -> Mapping[str, JSON]:
             written,
         )
     return {"data_type": written}
+
+
+def _refuse_type(named: Named, byte_order: ByteOrder) -> NotRepresentableError:
+    shown = named.name if named.name in VARIABLE else draft_types.describe_type(named, byte_order)
+    return _refuse(f"data type {shown!r} has no place there", f"{_nearest(named)}, or write v2 or v3", named.name)
 
 
 _NEAREST: Mapping[str, str] = {
