@@ -36,8 +36,8 @@ from omnizarr.errors import (
     OmnizarrError,
     StoreError,
 )
-from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Problem, strict
-from omnizarr.places import StorePath, chunk_prefix, dialects_at, dialects_for
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Note, Problem, strict
+from omnizarr.places import StorePath, chunk_prefix, dialect_of, dialects_at, dialects_for
 from omnizarr.stores import LocalStore
 
 M_co = TypeVar("M_co", bound=Metadata, covariant=True)
@@ -150,12 +150,11 @@ def detect(where: StorePath, zarr_format: int | str | None = None, kind: Kind = 
 def here(where: StorePath, wanted: Sequence[Dialect], kind: Kind = "array") -> Found[Metadata] | None:
     """Return the node of a wanted dialect that has documents, or its hierarchy's entry point, at this very place."""
     if where.home is not None:
-        names = {dialect.name for dialect in wanted}
-        wanted = [dialect for dialect in dialects_at(where) if dialect.name in names]
+        return _here_in_draft(where, wanted, kind)
     entry: JSON = None
-    looked = where.home is not None
+    looked = False
     for dialect in wanted:
-        if where.home is None and (dialect.entry_point is not None or dialect.array_document == _ENTRY):
+        if dialect.entry_point is not None or dialect.array_document == _ENTRY:
             if not looked:
                 looked, entry = True, _entry_document(where)
                 inside = _enter(where, entry) if any(other.entry_point is not None for other in wanted) else None
@@ -167,6 +166,19 @@ def here(where: StorePath, wanted: Sequence[Dialect], kind: Kind = "array") -> F
         metadata = load(where, dialect, found)
         if metadata is not None:
             return Found(where, metadata)
+    return None
+
+
+def _here_in_draft(where: StorePath, wanted: Sequence[Dialect], kind: Kind) -> Found[Metadata] | None:
+    """Return the node at a place in the hierarchy of a draft; drafts share their keys, so documents are read once."""
+    names = {dialect.name for dialect in wanted}
+    found: Documents | None = None
+    for dialect in dialects_at(where):
+        if dialect.name in names:
+            found = read_documents(where, dialect, kind) if found is None else found
+            metadata = load(where, dialect, found)
+            if metadata is not None:
+                return Found(where, metadata)
     return None
 
 
@@ -245,7 +257,7 @@ def _open(
 ) -> Found[Metadata]:
     found = detect(where, zarr_format, kind) or implied(where, zarr_format)
     if found is None:
-        raise not_found(where, error)
+        raise not_found(where if where.home is not None else _entered_above(where) or where, error)
     return found
 
 
@@ -363,6 +375,31 @@ def _near(where: StorePath) -> list[str]:
     except OmnizarrError:
         pass  # a store that cannot be listed makes no suggestions
     return []
+
+
+def beside(where: StorePath, metadata: Metadata) -> tuple[Note, ...]:
+    """Return notes on documents of other formats at a node's place, which were passed over.
+
+    Which one is taken says the order at the top of this module. Looks for each document, as opening a node does not.
+    """
+    own = set(_own_keys(where, metadata))
+    notes = []
+    for dialect in DIALECTS:
+        if dialect.entry_point is not None or dialect.name == metadata.dialect:
+            continue
+        keys = dialect.keyspace.documents(where.path)
+        makers = dict.fromkeys((dialect.array_document, dialect.group_document))
+        there = [name for name in makers if keys[name] not in own and where.store.exists(keys[name])]
+        if there:
+            message = f"documents of Zarr {dialect.name} lie at the same place: {', '.join(there)}"
+            notes.append(Note("", f"{message}; zarr_format={dialect.zarr_format!r} opens them"))
+    return tuple(notes)
+
+
+def _own_keys(where: StorePath, metadata: Metadata) -> tuple[str, ...]:
+    """Return the keys that belong to a node's own format, its entry point among them."""
+    own = tuple(dialect_of(where, metadata).keyspace.documents(where.path).values())
+    return own if where.home is None else (*own, where.home.entry_key)
 
 
 # -- many nodes --------------------------------------------------------------------------

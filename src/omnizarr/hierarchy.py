@@ -76,7 +76,7 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M
     _create_ancestors(where, dialect)
     _refuse_sibling(where, dialect)
     with where.lock():
-        existing = _here_or_error(where)
+        existing = _occupant(where)
         if existing is not None:
             if not overwrite:
                 raise _in_the_way(where, existing)
@@ -108,8 +108,9 @@ def settled(where: StorePath, dialect: Dialect) -> StorePath:
         if isinstance(above, Found) and above.where.home is not None:
             where = above.where.at(where.path)
     if where.home is not None and where.home.dialect != dialect.name:
-        if where.path == where.home.root and dialect.entry_point is None:
-            return replace(where, home=None)
+        if where.path == where.home.root:  # where it would be replaced as a whole
+            keyspace = dialect.keyspace
+            return replace(where, home=replace(keyspace, root=where.path) if isinstance(keyspace, Split) else None)
         raise NotRepresentableError(
             f"a hierarchy of {where.home.dialect} holds no nodes of Zarr {dialect.name}",
             store=str(where.store),
@@ -139,8 +140,9 @@ def _refuse_sibling(where: StorePath, dialect: Dialect) -> None:
 
 def _write_entry_point(where: StorePath, dialect: Dialect) -> None:
     """Write the document that opens the hierarchy, if there is none yet."""
-    if where.home is not None and dialect.entry_point is not None and not where.home.entry:
-        where.store.set_if_absent(where.home.entry_key, documents.render(dialect.entry_point.new()))
+    home = where.home
+    if home is not None and dialect.entry_point is not None and (not home.entry or where.path == home.root):
+        where.store.set_if_absent(home.entry_key, documents.render(home.entry or dialect.entry_point.new()))
 
 
 def _erase(where: StorePath) -> None:
@@ -251,7 +253,7 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
     dialect = dialect_of(target, found.metadata)
     _create_ancestors(target, dialect)
     with target.lock():
-        existing = _here_or_error(target)
+        existing = _occupant(target)
         if existing is not None:
             if not overwrite:
                 raise _in_the_way(target, existing)
@@ -388,6 +390,14 @@ def _here_or_error(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
         return here(where, DIALECTS)
     except OmnizarrError as error:
         return error
+
+
+def _occupant(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
+    """Return what a new node would replace: also, where the hierarchy of a draft is to begin, one of another format."""
+    existing = _here_or_error(where)
+    if existing is None and where.home is not None and not where.home.entry and where.path == where.home.root:
+        return _here_or_error(replace(where, home=None))
+    return existing
 
 
 def _in_the_way(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> OmnizarrError:

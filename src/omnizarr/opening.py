@@ -263,6 +263,11 @@ def locate(
     except NodeNotFoundError as error:  # of an archive that is not there
         raise error.add(remedy=suggestions.question(suggestions.near_directories(Path(error.store or "."))))
     at = normalize("/".join((inner, base, path or "")))
+    if inner and path and mode in {"r", "r+"}:
+        # What was taken for the one folder that an archive is packed in may be the first node itself.
+        without = normalize(f"{base}/{path}")
+        if detection.find(StorePath(opened, at)) is None and detection.find(StorePath(opened, without)) is not None:
+            at = without
     return StorePath(opened, at) if home is None else StorePath(opened, base, home).at(at), mode
 
 

@@ -8,9 +8,9 @@ from omnizarr import nodes
 from omnizarr.api import create_group
 from omnizarr.array import Array
 from omnizarr.group import Group
-from omnizarr.places import StorePath
 from omnizarr.opening import locate
 from omnizarr.opening import open as open_node
+from omnizarr.places import StorePath
 from omnizarr.stores import Store
 
 

@@ -230,7 +230,7 @@ def describe_array(array: Array, tick: Tick = _silent) -> ArrayFacts:
         bytes_stored=bytes_stored,
         bytes_logical=None if itemsize is None else itemsize * math.prod(metadata.shape),
         attributes=metadata.attributes,
-        notes=metadata.notes,
+        notes=(*metadata.notes, *detection.beside(array.store_path, metadata)),
         problem=problem,
     )
 
@@ -255,7 +255,7 @@ def describe_group(group: Group) -> GroupFacts:
         consolidated=state,
         stale=stale,
         attributes=metadata.attributes,
-        notes=metadata.notes,
+        notes=(*metadata.notes, *detection.beside(group.store_path, metadata)),
         problem=problem,
     )
 

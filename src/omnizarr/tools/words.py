@@ -63,10 +63,10 @@ def plural(count: int, word: str) -> str:
 def format_name(dialect: str) -> str:
     """Return what people call the format of a dialect.
 
-    >>> format_name("v2")
-    'Zarr v2'
+    >>> format_name("v2"), format_name("v3-draft2020")
+    ('Zarr v2', 'Zarr v3, draft of 2020')
     """
-    return f"Zarr {dialect}"
+    return f"Zarr {dialect.replace('-draft', ', draft of ')}"
 
 
 def codecs(chain: Sequence[Named]) -> list[str]:
