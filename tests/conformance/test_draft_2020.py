@@ -1,0 +1,697 @@
+"""The Zarr v3 draft of October 2020, sentence by sentence: hierarchies written by hand from the text."""
+
+import gzip
+import struct
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr import errors
+from omnizarr.stores import MemoryStore
+from omnizarr.stores.faults import FaultyStore
+from tests.conformance.raw import Unlistable, document, keys, store, without
+
+FORMAT = "3-draft2020"
+URI = "https://purl.org/zarr/spec/protocol/core/3.0"
+GZIP = "https://purl.org/zarr/spec/codec/gzip/1.0"
+ELSEWHERE = "http://example.org/zarr/extension/foo"
+ENTRY = {"zarr_format": URI, "metadata_encoding": URI, "metadata_key_suffix": ".json", "extensions": []}
+GROUP = {"attributes": {}}
+ARRAY = {
+    "shape": [4, 6],
+    "data_type": "u1",
+    "chunk_grid": {"type": "regular", "chunk_shape": [2, 3], "separator": "/"},
+    "chunk_memory_layout": "C",
+    "fill_value": 7,
+    "extensions": [],
+    "attributes": {},
+}
+ROWS = {
+    "shape": [10000, 1000],
+    "data_type": "<f8",
+    "chunk_grid": {"type": "regular", "chunk_shape": [1000, 100], "separator": "/"},
+    "chunk_memory_layout": "C",
+    "compressor": {"codec": GZIP, "configuration": {"level": 1}},
+    "fill_value": "NaN",
+    "extensions": [],
+    "attributes": {"foo": 42, "bar": "apples", "baz": [1, 2, 3, 4]},
+}
+TIMES = {
+    **ROWS,
+    "data_type": {
+        "extension": "https://purl.org/zarr/spec/protocol/extensions/datetime-dtypes/1.0",
+        "type": "<M8[ns]",
+        "fallback": "<i8",
+    },
+    "fill_value": None,
+    "attributes": {},
+}
+ORDERS = ("<", ">")
+TYPES = ["bool", "i1", "u1", *(o + kind + str(n) for kind in "iu" for n in (2, 4, 8) for o in ORDERS)]
+FLOATS = [f"{order}f{size}" for order in ORDERS for size in (2, 4, 8)]
+
+
+def hierarchy(values, entry=ENTRY):
+    return store({"zarr.json": entry, **values})
+
+
+def opened(chunks=(), **changes):
+    """Open an array at the root whose document differs from ARRAY in some members."""
+    chunks = {f"data/root/{name}": value for name, value in dict(chunks).items()}
+    return omnizarr.open(hierarchy({"meta/root.array.json": {**ARRAY, **changes}, **chunks}))
+
+
+def refused(kind=errors.MetadataError, **changes):
+    """Return the pointer of the error with which such an array is refused, at the latest when it is read."""
+    with pytest.raises(kind) as caught:
+        opened(**changes)[...]
+    return caught.value.pointer
+
+
+def refused_entry(entry, kind=errors.MetadataError):
+    with pytest.raises(kind) as caught:
+        omnizarr.open(hierarchy({"meta/root.array.json": ARRAY}, entry))
+    return caught.value.pointer
+
+
+def pointers_of_notes(node):
+    return [note.pointer for note in node._metadata.notes]
+
+
+def create(made, **options):
+    return omnizarr.create_array(made, zarr_format=FORMAT, **options)
+
+
+def grid(*lengths, **more):
+    return {"type": "regular", "chunk_shape": list(lengths), **more}
+
+
+# Introduction and concepts
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_opening_takes_few_requests_however_large_the_hierarchy(count):
+    arrays = {f"meta/root/foo/a{number}.array.json": ARRAY for number in range(count)}
+    made = FaultyStore(hierarchy({"meta/root.group.json": GROUP, **arrays}))
+    root = omnizarr.open(made)
+    assert len(made.log) <= 6
+    made.log.clear()
+    root["foo/a0"]
+    assert len(made.log) <= 2
+    assert not [verb for verb, _ in made.log if "list" in verb]
+
+
+def test_path_names_the_node_and_those_above_it():
+    root = omnizarr.open(hierarchy({"meta/root.group.json": GROUP, "meta/root/foo/bar.array.json": ARRAY}))
+    bar = root["foo"]["bar"]
+    assert (root.name, bar.name, bar.basename) == ("/", "/foo/bar", "bar")
+
+
+def test_path_of_a_group_may_be_typed_with_a_slash_at_its_end():
+    root = omnizarr.open(hierarchy({"meta/root.group.json": GROUP, "meta/root/foo.group.json": GROUP}))
+    assert root["foo/"].name == root["/foo"].name == "/foo"
+
+
+def test_shape_is_the_tuple_of_lengths():
+    assert opened(shape=[100, 20], chunk_grid=grid(10, 10)).shape == (100, 20)
+    assert opened(shape=[], chunk_grid=grid()).shape == ()
+
+
+def test_little_endian_int32_ends_where_the_text_says():
+    ends = [-2147483648, 2147483647]
+    array = opened({"c0": struct.pack("<2i", *ends)}, shape=[2], data_type="<i4", chunk_grid=grid(2))
+    assert array[...].tolist() == ends
+    for beyond in (ends[0] - 1, ends[1] + 1):
+        assert refused(data_type="<i4", fill_value=beyond) == "/fill_value"
+
+
+# Node names
+
+
+@pytest.mark.parametrize("name", ["a", "-", "_", "a.b", ".a", "..a", "A-Z_0.9", "x" * 255])
+def test_names_of_the_permitted_characters_are_accepted(name):
+    made = MemoryStore()
+    omnizarr.create_group(made, zarr_format=FORMAT).create_group(name)
+    assert f"meta/root/{name}.group.json" in keys(made)
+    assert list(omnizarr.open(made)) == [name]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "...", "a b", "ä", "a:b", "a~", "x" * 256])
+def test_other_names_are_refused(name):
+    made = MemoryStore()
+    root = omnizarr.create_group(made, zarr_format=FORMAT)
+    before = keys(made)
+    for make in (root.create_group, lambda name: root.create_array(name, shape=(1,), dtype="i1")):
+        with pytest.raises(errors.NodeNameError):
+            make(name)
+    assert keys(made) == before
+
+
+def test_names_are_case_sensitive():
+    made = MemoryStore()
+    root = omnizarr.create_group(made, zarr_format=FORMAT)
+    root.create_group("foo", attributes={"is": "foo"})
+    root.create_group("FOO", attributes={"is": "FOO"})
+    assert [(name, node.attrs["is"]) for name, node in omnizarr.open(made).items()] == [("FOO", "FOO"), ("foo", "foo")]
+
+
+# Data types
+
+
+@pytest.mark.parametrize(("name", "size"), [("r8", 1), ("r16", 2), ("r24", 3)])
+def test_raw_types_are_so_many_bytes(name, size):
+    array = opened({"c0": bytes(range(2 * size))}, shape=[2], data_type=name, chunk_grid=grid(2), fill_value=None)
+    assert array.dtype == np.dtype(f"V{size}")
+    assert array[1].tobytes() == bytes(range(size, 2 * size))
+
+
+@pytest.mark.parametrize("name", TYPES + FLOATS)
+def test_core_data_types_are_identified_by_strings(name):
+    dtype = np.dtype("?" if name == "bool" else name)
+    values = np.array([0, 1, 100]).astype(dtype)
+    array = opened({"c0": values.tobytes()}, shape=[3], data_type=name, chunk_grid=grid(3), fill_value=None)
+    np.testing.assert_array_equal(array[...], values)
+    made = MemoryStore()
+    create(made, shape=(3,), dtype=dtype, chunks=(3,), compressors=None)[...] = values
+    assert document(made, "meta/root.array.json")["data_type"] == name
+    assert bytes(made.get("data/root/c0")) == values.tobytes()
+
+
+def test_other_strings_are_no_data_types():
+    for other in ("f8", "i4", "float", "<f8 ", "", "r7", "|f8", "<b1", "<M8[ns]"):
+        with pytest.raises(errors.MetadataError) as caught:
+            opened(data_type=other)[...]
+        assert caught.value.pointer == "/data_type"
+
+
+@pytest.mark.parametrize("name", ["|i1", "|u1", "|b1", "<c8", "float64"])
+def test_identifiers_of_other_drafts_are_read_with_a_note(name):
+    value = [0, 0] if name == "<c8" else 0
+    assert "/data_type" in pointers_of_notes(opened(data_type=name, fill_value=False if name == "|b1" else value))
+
+
+def test_little_endian_float64():
+    array = opened({"c0": struct.pack("<2d", 1.5, -2)}, shape=[2], data_type="<f8", chunk_grid=grid(2))
+    assert array[...].tolist() == [1.5, -2]
+
+
+@pytest.mark.parametrize("broken", [{"type": "x", "fallback": "u1"}, {"extension": 5, "type": "x", "fallback": "u1"}])
+def test_extension_of_a_data_type_has_a_uri(broken):
+    assert refused(data_type=broken) == "/data_type/extension"
+
+
+def test_extension_of_a_data_type_has_a_type():
+    assert refused(data_type={"extension": ELSEWHERE, "fallback": "u1"}) == "/data_type/type"
+
+
+def test_data_type_of_an_extension_is_an_object():
+    for broken in (["u1"], 8, None):
+        assert refused(data_type=broken) == "/data_type"
+
+
+@pytest.mark.parametrize("fallback", ["u1", "r8", "bool"])
+def test_fallback_stands_for_a_data_type_that_is_not_known(fallback):
+    data_type = {"extension": ELSEWHERE, "type": {"any": ["JSON"]}, "fallback": fallback}
+    array = opened({"c0": b"\1"}, shape=[1], data_type=data_type, chunk_grid=grid(1), fill_value=None)
+    assert array[...].tobytes() == b"\1"
+    assert array.documents()["array"]["data_type"] == data_type
+
+
+def test_fallback_is_an_identifier_of_the_text():
+    for broken in ("foo", "f8", 5, {"extension": ELSEWHERE, "type": "y"}):
+        data_type = {"extension": ELSEWHERE, "type": "x", "fallback": broken}
+        assert refused(data_type=data_type) == "/data_type/fallback"
+
+
+def test_data_type_that_is_not_known_and_has_no_fallback_is_not_read():
+    array = opened({"c0": b"\1"}, shape=[1], data_type={"extension": ELSEWHERE, "type": "x"}, chunk_grid=grid(1))
+    assert array.shape == (1,)
+    with pytest.raises(errors.UnknownDataTypeError, match=ELSEWHERE):
+        array[...]
+
+
+# Chunk grids
+
+
+@pytest.mark.parametrize("separator", ["/", "."])
+def test_chunks_have_keys_of_ascii_that_no_other_has(separator):
+    grid_ = grid(1, 1, separator=separator)
+    made = hierarchy({"meta/root.array.json": {**ARRAY, "shape": [12, 12], "chunk_grid": grid_}})
+    omnizarr.open(made)[...] = 1
+    chunks = [key for key in keys(made) if key.startswith("data/")]
+    assert len(set(chunks)) == 144
+    assert all(key.isascii() for key in chunks)
+
+
+def test_grid_of_the_text():
+    array = opened(shape=[10, 200, 3000], chunk_grid=grid(5, 20, 400))
+    assert (array.cdata_shape, array.nchunks) == ((2, 10, 8), 160)
+
+
+def test_last_chunk_of_the_text_hangs_over_the_edge():
+    made = MemoryStore()
+    create(made, shape=(10, 200, 3000), dtype="u1", chunks=(5, 20, 400), compressors=None)[9, 199, 2999] = 1
+    chunk = np.frombuffer(bytes(made.get("data/root/c1/9/7")), "u1").reshape(5, 20, 400)
+    assert np.argwhere(chunk).tolist() == [[4, 19, 199]]
+
+
+def test_element_of_the_text_lies_in_its_chunk():
+    chunk = np.zeros((5, 20, 400), "u1")
+    chunk[2, 10, 100] = 42
+    array = opened({"c1/7/2": chunk.tobytes()}, shape=[10, 200, 3000], chunk_grid=grid(5, 20, 400), fill_value=0)
+    assert array[7, 150, 900] == 42
+    assert np.argwhere(array[...]).tolist() == [[7, 150, 900]]
+
+
+@pytest.mark.parametrize(
+    ("separator", "key"), [({}, "c1/23/45"), ({"separator": "/"}, "c1/23/45"), ({"separator": "."}, "c1.23.45")]
+)
+def test_chunk_1_23_45_has_the_key_of_the_text(separator, key):
+    array = opened({key: b"\x2a"}, shape=[2, 24, 46], chunk_grid=grid(1, 1, 1, **separator))
+    assert array[1, 23, 45] == 42
+    assert (array[...] == 42).sum() == 1
+
+
+def test_chunk_of_a_scalar_is_c():
+    assert opened({"c": b"\x2a"}, shape=[], chunk_grid=grid())[()] == 42
+    made = MemoryStore()
+    create(made, shape=(), dtype="u1")[...] = 42
+    assert [key for key in keys(made) if key.startswith("data/")] == ["data/root/c"]
+
+
+# Memory layouts and codecs
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_layout_is_the_order_of_elements_in_a_chunk(layout):
+    values = np.arange(6, dtype="u1").reshape(2, 3)
+    stored = bytes([0, 1, 2, 3, 4, 5]) if layout == "C" else bytes([0, 3, 1, 4, 2, 5])
+    array = opened({"c0/0": stored}, chunk_memory_layout=layout)
+    np.testing.assert_array_equal(array[:2, :3], values)
+    made = MemoryStore()
+    create(made, shape=(2, 3), dtype="u1", chunks=(2, 3), order=layout, compressors=None)[...] = values
+    assert bytes(made.get("data/root/c0/0")) == stored
+    assert document(made, "meta/root.array.json")["chunk_memory_layout"] == layout
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("name", TYPES + FLOATS)
+def test_decoding_undoes_encoding_in_every_type_and_layout(name, layout):
+    dtype = np.dtype("?" if name == "bool" else name)
+    values = np.arange(24).reshape(4, 6).astype(dtype)
+    made = MemoryStore()
+    create(made, data=values, chunks=(2, 3), order=layout)
+    array = omnizarr.open(made)
+    assert array.dtype == dtype
+    np.testing.assert_array_equal(array[...], values)
+
+
+def test_codecs_are_identified_by_uris():
+    made = MemoryStore()
+    create(made, shape=(2,), dtype="u1", compressors={"name": "gzip", "configuration": {"level": 3}})
+    assert document(made, "meta/root.array.json")["compressor"] == {"codec": GZIP, "configuration": {"level": 3}}
+
+
+def test_parameters_that_no_specification_declares_are_refused():
+    compressor = {"codec": GZIP, "configuration": {"level": 1, "colour": "red"}}
+    with pytest.raises(errors.MetadataError, match="colour"):
+        opened(compressor=compressor)[...]
+
+
+@pytest.mark.parametrize("broken", [[], "gzip", {}, {"configuration": {"level": 1}}, {"codec": 5}, {"codec": None}])
+def test_compressor_is_an_object_with_the_uri_of_a_codec(broken):
+    assert refused(compressor=broken).startswith("/compressor")
+
+
+def test_compressor_that_nobody_knows_is_named():
+    with pytest.raises(errors.UnknownCodecError, match="rot13"):
+        opened(compressor={"codec": "https://purl.org/zarr/spec/codec/rot13/1.0"})[...]
+
+
+def test_absent_compressor_means_none():
+    assert opened({"c0/0": bytes(range(6))})[0].tolist() == [0, 1, 2, 7, 7, 7]
+    made = MemoryStore()
+    create(made, shape=(2,), dtype="u1", compressors=None)
+    assert "compressor" not in document(made, "meta/root.array.json")
+
+
+# Entry point
+
+
+def test_a_hierarchy_has_an_entry_point():
+    made = MemoryStore()
+    omnizarr.create_group(made, zarr_format=FORMAT)
+    assert document(made, "zarr.json") == ENTRY
+    with pytest.raises(errors.NodeNotFoundError):
+        omnizarr.open(store({"meta/root.group.json": GROUP}))
+
+
+@pytest.mark.parametrize("broken", [[ENTRY], "entry", 3, without(ENTRY, "metadata_encoding")])
+def test_entry_point_is_one_object_with_the_names_of_the_text(broken):
+    refused_entry(broken)
+
+
+def test_what_is_no_uri_of_zarr_is_no_entry_point():
+    for broken in (without(ENTRY, "zarr_format"), {**ENTRY, "zarr_format": "npm"}):
+        with pytest.raises((errors.NodeNotFoundError, errors.MetadataError)):
+            omnizarr.open(hierarchy({"meta/root.array.json": ARRAY}, broken))
+
+
+def test_entry_point_has_the_uri_of_the_protocol():
+    assert refused_entry({**ENTRY, "zarr_format": "https://purl.org/zarr/spec/protocol/core/4.0"}) == "/zarr_format"
+    made = MemoryStore()
+    create(made, shape=(), dtype="u1")
+    assert document(made, "zarr.json")["zarr_format"] == URI
+
+
+def test_documents_in_json_have_the_uri_of_the_protocol_for_their_encoding():
+    for other in ("application/cbor", "https://example.org/cbor", 5, None):
+        assert refused_entry({**ENTRY, "metadata_encoding": other}) == "/metadata_encoding"
+    made = MemoryStore()
+    create(made, shape=(), dtype="u1")
+    assert document(made, "zarr.json")["metadata_encoding"] == URI
+
+
+@pytest.mark.parametrize("broken", [{"must_understand": False}, {"extension": 5, "must_understand": False}])
+def test_each_extension_has_a_uri(broken):
+    assert refused_entry({**ENTRY, "extensions": [broken]}) == "/extensions/0/extension"
+    assert refused(extensions=[broken]) == "/extensions/0/extension"
+
+
+@pytest.mark.parametrize("words", [{}, {"must_understand": "false"}, {"must_understand": 0}, {"must_understand": None}])
+def test_each_extension_says_true_or_false_of_must_understand(words):
+    extension = {"extension": ELSEWHERE, **words}
+    assert refused_entry({**ENTRY, "extensions": [extension]}) == "/extensions/0/must_understand"
+    assert refused(extensions=[extension]) == "/extensions/0/must_understand"
+
+
+def test_extension_that_must_be_understood_and_is_not_known_ends_everything():
+    extension = {"extension": ELSEWHERE, "must_understand": True}
+    with pytest.raises(errors.UnknownExtensionError, match=ELSEWHERE):
+        omnizarr.open(hierarchy({"meta/root.array.json": ARRAY}, {**ENTRY, "extensions": [extension]}))
+    with pytest.raises(errors.UnknownExtensionError, match=ELSEWHERE):
+        opened(extensions=[extension])
+
+
+def test_entry_point_of_json_documents():
+    made = hierarchy({"meta/root.group.json": GROUP, "meta/root/a.array.json": ARRAY})
+    root = omnizarr.open(made)
+    assert root.zarr_format == FORMAT
+    root.create_group("b")
+    root.attrs["c"] = 1
+    assert document(made, "zarr.json") == ENTRY
+    assert list(root) == ["a", "b"]
+
+
+def test_entry_point_with_an_extension_that_may_be_ignored():
+    extension = {"extension": ELSEWHERE, "must_understand": False, "configuration": {"foo": "bar"}}
+    entry = {**ENTRY, "extensions": [extension]}
+    made = hierarchy({"meta/root.group.json": GROUP, "meta/root/a.array.json": ARRAY}, entry)
+    root = omnizarr.open(made)
+    assert root["a"][0, 0] == 7
+    root.create_group("b")
+    assert document(made, "zarr.json") == entry
+
+
+# Array metadata
+
+
+def test_an_array_has_a_document():
+    chunks = {"data/root/a/c0/0": bytes(6)}
+    with pytest.raises(errors.NodeNotFoundError):
+        omnizarr.open_array(hierarchy(chunks), path="a")
+    made = hierarchy({"meta/root/a.array.json": ARRAY, **chunks})
+    assert omnizarr.open_array(made, path="a")[0].tolist() == [0, 0, 0, 7, 7, 7]
+
+
+@pytest.mark.parametrize("name", ["shape", "data_type", "chunk_grid", "chunk_memory_layout", "fill_value"])
+def test_array_without_a_name_that_says_what_its_chunks_hold_is_refused(name):
+    with pytest.raises(errors.MetadataError) as caught:
+        omnizarr.open(hierarchy({"meta/root.array.json": without(ARRAY, name)}))
+    assert caught.value.pointer == f"/{name}"
+
+
+@pytest.mark.parametrize("name", ["extensions", "attributes"])
+def test_array_without_another_mandatory_name_is_read_with_a_note(name):
+    array = omnizarr.open(hierarchy({"meta/root.array.json": without(ARRAY, name)}))
+    assert f"/{name}" in pointers_of_notes(array)
+
+
+def test_document_of_an_array_is_one_object():
+    for broken in ([ARRAY], "array", 5):
+        with pytest.raises(errors.MetadataError):
+            omnizarr.open(hierarchy({"meta/root.array.json": broken}))
+
+
+def test_created_array_has_the_names_of_the_text_and_no_others():
+    made = MemoryStore()
+    create(made, shape=(2, 3), dtype="f4", attributes={"a": 1}).resize((4, 3))
+    assert {*ARRAY} <= set(document(made, "meta/root.array.json")) <= {*ARRAY, "compressor"}
+
+
+def test_shape_is_a_list_of_lengths():
+    array = opened(shape=[10, 20], chunk_grid=grid(5, 5))
+    assert (array.ndim, array.shape) == (2, (10, 20))
+
+
+@pytest.mark.parametrize("broken", [[2, 3], "regular", {"type": "regular"}, {"chunk_shape": [2, 3]}, None])
+def test_regular_grid_has_a_type_and_a_chunk_shape(broken):
+    assert refused(chunk_grid=broken).startswith("/chunk_grid")
+
+
+def test_type_of_a_regular_grid_is_regular():
+    for other in ("Regular", "rectilinear", "", None, 1):
+        assert refused(chunk_grid={"type": other, "chunk_shape": [2, 3]}) == "/chunk_grid/type"
+
+
+@pytest.mark.parametrize(
+    "lengths", [2, "23", [2, "3"], [2, 2.5], [2, True], [2, None], [2, -3], [2], [2, 3, 1], {"0": 2}]
+)
+def test_chunk_shape_is_a_list_of_integers_one_per_dimension(lengths):
+    assert refused(chunk_grid={"type": "regular", "chunk_shape": lengths}).startswith("/chunk_grid/chunk_shape")
+
+
+def test_regular_grid_of_2_by_5():
+    array = opened(shape=[4, 10], chunk_grid={"type": "regular", "chunk_shape": [2, 5], "separator": "/"})
+    assert (array.chunks, array.cdata_shape) == ((2, 5), (2, 2))
+
+
+@pytest.mark.parametrize("name", ["chunk_grid", "chunk_memory_layout"])
+@pytest.mark.parametrize("uri", [{}, {"extension": 5}, {"extension": None}])
+def test_extension_of_grid_or_layout_has_a_uri(name, uri):
+    pointer = refused(**{name: {**uri, "type": "hexagonal"}})
+    assert pointer.startswith(f"/{name}/")
+
+
+@pytest.mark.parametrize("name", ["chunk_grid", "chunk_memory_layout"])
+def test_extension_of_grid_or_layout_has_a_type(name):
+    assert refused(**{name: {"extension": ELSEWHERE}}) == f"/{name}/type"
+
+
+@pytest.mark.parametrize("name", ["chunk_grid", "chunk_memory_layout"])
+def test_extension_of_grid_or_layout_is_an_object(name):
+    for broken in ([ELSEWHERE], ELSEWHERE, 5, None):
+        assert refused(**{name: broken}) == f"/{name}"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("chunk_grid", errors.UnknownChunkGridError), ("chunk_memory_layout", errors.UnknownExtensionError)],
+)
+def test_grid_or_layout_of_an_unknown_extension_is_kept_and_not_read(name, kind):
+    value = {"extension": ELSEWHERE, "type": {"any": "JSON"}}
+    array = opened(**{name: value})
+    assert array.documents()["array"][name] == value
+    with pytest.raises(kind, match=ELSEWHERE):
+        array[...]
+
+
+# Fill values
+
+
+@pytest.mark.parametrize("value", [2, -1, 0.5, "true", [True]])
+def test_fill_value_of_bool_is_true_or_false(value):
+    assert refused(data_type="bool", fill_value=value) == "/fill_value"
+    for good in (True, False):
+        array = opened(data_type="bool", fill_value=good)
+        assert array[0, 0] == good
+        assert pointers_of_notes(array) == []
+    assert pointers_of_notes(opened(data_type="bool", fill_value=1)) == ["/fill_value"]
+
+
+@pytest.mark.parametrize("name", TYPES[1:])
+def test_fill_value_of_an_integer_type_is_an_integer_in_its_range(name):
+    limits = np.iinfo(name)
+    for value in (limits.min - 1, limits.max + 1, 0.5, "one", True, [1]):
+        assert refused(data_type=name, fill_value=value) == "/fill_value"
+    for value in (int(limits.min), int(limits.max)):
+        array = opened(data_type=name, fill_value=value)
+        assert array[0, 0] == value
+        assert pointers_of_notes(array) == []
+    assert pointers_of_notes(opened(data_type=name, fill_value="1")) == ["/fill_value"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "meant"),
+    [
+        ("u1", "0x2a", 42),
+        ("u1", "0b00101010", 42),
+        ("<i2", "0xffff", -1),
+        ("<u4", "0x00000100", 256),
+        ("<f4", "0x3f800000", 1.0),
+        ("<f4", "0b00111111100000000000000000000000", 1.0),
+        ("<f8", "0xbff0000000000000", -1.0),
+        ("<f8", "+Infinity", np.inf),
+        ("<f8", "-Infinity", -np.inf),
+    ],
+)
+def test_fill_value_in_digits_of_bits(name, value, meant):
+    assert opened(data_type=name, fill_value=value)[0, 0] == meant
+
+
+@pytest.mark.parametrize(
+    "value", ["0x1", "0x001", "0b1", "0b000000001", "0x", "0b", "0xzz", "0b22222222", "2a", "0x+a"]
+)
+def test_fill_value_in_digits_has_all_of_them(value):
+    assert refused(data_type="u1", fill_value=value) == "/fill_value"
+
+
+# Attributes, groups and examples
+
+
+@pytest.mark.parametrize("broken", [[], "foo", 1, [["foo", 42]]])
+def test_attributes_are_an_object(broken):
+    assert refused(attributes=broken) == "/attributes"
+    with pytest.raises(errors.MetadataError) as caught:
+        omnizarr.open(hierarchy({"meta/root.group.json": {"attributes": broken}}))
+    assert caught.value.pointer == "/attributes"
+
+
+def test_array_of_10000_rows_and_1000_columns():
+    values = np.arange(100_000, dtype="<f8").reshape(1000, 100)
+    made = hierarchy({"meta/root/a.array.json": ROWS, "data/root/a/c9/3": gzip.compress(values.tobytes())})
+    array = omnizarr.open(made)["a"]
+    assert (array.shape, array.chunks, array.cdata_shape, array.nchunks) == ((10000, 1000), (1000, 100), (10, 10), 100)
+    assert array.dtype == np.dtype("<f8")
+    np.testing.assert_array_equal(array[9000:, 300:400], values)
+    assert np.isnan(array[:9000, 300:400]).all()
+    assert dict(array.attrs) == {"foo": 42, "bar": "apples", "baz": [1, 2, 3, 4]}
+    assert array.documents() == {"array": ROWS}
+    array.attrs["new"] = 1
+    assert document(made, "meta/root/a.array.json") == {**ROWS, "attributes": {**ROWS["attributes"], "new": 1}}
+
+
+def test_array_of_an_extension_data_type():
+    counts = np.arange(100_000, dtype="<i8").reshape(1000, 100)
+    made = hierarchy({"meta/root/a.array.json": TIMES, "data/root/a/c0/0": gzip.compress(counts.tobytes())})
+    array = omnizarr.open(made)["a"]
+    np.testing.assert_array_equal(array[:1000, :100].view("<i8"), counts)
+    assert array.dtype in {np.dtype("<M8[ns]"), np.dtype("<i8")}
+    assert array.documents()["array"] == TIMES
+
+
+def test_document_of_a_group_has_attributes():
+    made = MemoryStore()
+    omnizarr.create_group(made, zarr_format=FORMAT)
+    assert document(made, "meta/root.group.json") == {"attributes": {}}
+    group = omnizarr.open(hierarchy({"meta/root.group.json": {}}))
+    assert pointers_of_notes(group) == ["/attributes"]
+
+
+def test_group_with_spam_and_eggs():
+    example = {"attributes": {"spam": "ham", "eggs": 42}}
+    group = omnizarr.open(hierarchy({"meta/root/g.group.json": example}))["g"]
+    assert dict(group.attrs) == {"spam": "ham", "eggs": 42}
+    assert group.documents() == {"group": example}
+
+
+def test_trailing_comma_of_the_printed_group_is_not_json():
+    with pytest.raises(errors.MetadataError, match="JSON"):
+        omnizarr.open(hierarchy({"meta/root.group.json": b'{"attributes": {"spam": "ham", "eggs": 42,}}'}))
+
+
+def test_entry_point_is_json():
+    for broken in (b"\xa4", b"{'zarr_format': 1}", b""):
+        with pytest.raises(errors.MetadataError, match=r"RFC 8259|JSON"):
+            omnizarr.open(store({"zarr.json": broken, "meta/root.group.json": GROUP}))
+
+
+def test_documents_of_nodes_are_json():
+    made = MemoryStore()
+    root = omnizarr.create_group(made, zarr_format=FORMAT)
+    root.create_array("a", shape=(2,), dtype="f4", fill_value=np.nan, attributes={"b": 1})
+    assert document(made, "meta/root/a.array.json")["fill_value"] == "NaN"
+    for broken in (b"\xa4", b"{'attributes': {}}", b""):
+        with pytest.raises(errors.MetadataError, match=r"RFC 8259|JSON"):
+            omnizarr.open(hierarchy({"meta/root.group.json": broken}))
+
+
+# Storage
+
+
+def test_paths_have_those_above_them():
+    root = omnizarr.open(hierarchy({"meta/root/foo/bar.array.json": ARRAY}))
+    assert [above.path for above in root["foo/bar"].store_path.ancestors()] == ["", "foo"]
+
+
+def test_group_foo_bar_lies_under_the_key_of_the_text():
+    made = MemoryStore()
+    omnizarr.create_group(made, zarr_format=FORMAT).create_group("foo/bar")
+    assert "meta/root/foo/bar.group.json" in keys(made)
+    assert isinstance(omnizarr.open(hierarchy({"meta/root/foo/bar.group.json": GROUP}))["foo/bar"], omnizarr.Group)
+
+
+def test_array_foo_baz_and_its_chunk_lie_under_the_keys_of_the_text():
+    made = MemoryStore()
+    root = omnizarr.create_group(made, zarr_format=FORMAT)
+    root.create_array("foo/baz", data=np.ones((2, 2), "u1"), chunks=(2, 2))
+    assert {"meta/root/foo/baz.array.json", "data/root/foo/baz/c0/0"} <= set(keys(made))
+    by_hand = {"meta/root/foo/baz.array.json": ARRAY, "data/root/foo/baz/c0/0": bytes(6)}
+    assert omnizarr.open(hierarchy(by_hand))["foo/baz"][0].tolist() == [0, 0, 0, 7, 7, 7]
+
+
+def test_documents_lie_under_the_keys_of_the_table():
+    made = MemoryStore()
+    root = omnizarr.create_group(made, zarr_format=FORMAT)
+    root.create_group("foo/bar")
+    root.create_array("foo/baz", shape=(1,), dtype="u1")
+    assert keys(made) == [
+        "meta/root.group.json",
+        "meta/root/foo.group.json",
+        "meta/root/foo/bar.group.json",
+        "meta/root/foo/baz.array.json",
+        "zarr.json",
+    ]
+    alone = MemoryStore()
+    create(alone, data=np.ones((1, 1), "u1"))
+    assert keys(alone) == ["data/root/c0/0", "meta/root.array.json", "zarr.json"]
+    array = omnizarr.open(hierarchy({"meta/root.group.json": GROUP, "meta/root/foo.array.json": ARRAY}))["foo"]
+    assert isinstance(array, omnizarr.Array)
+
+
+def test_groups_are_implied_by_what_lies_below():
+    made = hierarchy({"meta/root/foo/bar.group.json": GROUP, "meta/root/foo/baz/qux.array.json": ARRAY})
+    root = omnizarr.open(made)
+    assert list(root) == ["foo"]
+    assert list(root["foo"]) == ["bar", "baz"]
+    assert isinstance(root["foo/baz"], omnizarr.Group)
+    assert isinstance(root["foo/baz/qux"], omnizarr.Array)
+    assert [name for name, _ in root.members(max_depth=None)] == ["foo", "foo/bar", "foo/baz", "foo/baz/qux"]
+
+
+def test_where_nothing_can_be_listed_paths_lead_to_nodes():
+    made = Unlistable(hierarchy({"meta/root.group.json": GROUP, "meta/root/a.array.json": ARRAY}))
+    root = omnizarr.open(made)
+    assert root["a"][0, 0] == 7
+    with pytest.raises(errors.StoreError):
+        list(root)
+
+
+def test_a_hierarchy_is_opened_at_its_root():
+    made = hierarchy({"meta/root.group.json": GROUP, "meta/root/foo/bar.array.json": ARRAY})
+    assert omnizarr.open(made).name == "/"
+    assert omnizarr.open(made, path="foo/bar").name == "/foo/bar"
+    for below in ("meta/root", "meta", "data/root"):
+        with pytest.raises(errors.NodeNotFoundError):
+            omnizarr.open(made, path=below)
