@@ -197,6 +197,13 @@ def types_and_compressors():
             add(c, f"deep_{name}", DEEP, chunks=(2,), fill_value=None, **COMPRESSIONS[name])
         add(c, "fill_zero", STRUCTURE, chunks=(3,), only=np.s_[:2])  # the default; a string is filled with "0"
         add(c, "fill_zero_numbers", NESTED, chunks=(2,), only=np.s_[:1], compression="blosc")
+        padded = np.dtype({"names": ["a", "b"], "formats": ["u1", "<i4"]}, align=True)  # its padding becomes a field
+        array = zarr.open(
+            str(c.store / "padded"), mode="w", shape=4, chunks=2, dtype=padded, fill_value=None, compression="zlib"
+        )
+        data = np.array([(1, b"xyz", 2), (3, b"", 4), (5, b"abc", -6), (7, b"\0\0c", 8)], dtype=array.dtype)
+        array[...] = data
+        record(c, "padded", array, data)
         add(c, "unicode_names", np.array([(1, 2)] * 3, dtype=[("größe", "u1"), ("b", "<M8[D]")]), compression="zlib")
 
     with case("compressors") as c:
