@@ -9,10 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from omnizarr.dialects.contract import Consolidated, Dialect
+from omnizarr.dialects.draft2019 import DRAFT2019
+from omnizarr.dialects.draft2020 import DRAFT2020
+from omnizarr.dialects.v0 import V0
+from omnizarr.dialects.v1 import V1
 from omnizarr.dialects.v2 import V2
 from omnizarr.dialects.v3 import V3
 
-DIALECTS: Final[tuple[Dialect, ...]] = (V3, V2)
+DIALECTS: Final[tuple[Dialect, ...]] = (V3, V2, V1, V0, DRAFT2019, DRAFT2020)
 """In the order of detection."""
 
-__all__ = ["DIALECTS", "V2", "V3", "Consolidated", "Dialect"]
+__all__ = ["DIALECTS", "DRAFT2019", "DRAFT2020", "V0", "V1", "V2", "V3", "Consolidated", "Dialect"]
