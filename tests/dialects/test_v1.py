@@ -4,10 +4,14 @@ import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnizarr import datatypes
+from omnizarr.codecs import chain
+from omnizarr.codecs.contract import ArraySpec
 from omnizarr.dialects import V2, documents
 from omnizarr.dialects.spelling import same
 from omnizarr.dialects.v1 import V1
@@ -114,6 +118,11 @@ def test_a_structured_dtype_of_the_text_is_a_record():
 
 def test_an_array_is_written_as_in_the_text():
     assert V1.dump(new(attributes={"foo": 42})) == {"meta": META, "attrs": {"foo": 42}}
+
+
+def test_members_are_written_in_the_order_of_the_text_others_last():
+    names = ["zarr_format", "shape", "chunks", "dtype", "compression", "compression_opts", "fill_value", "order"]
+    assert list(dump(unknown={"other": 1})) == [*names, "other"]
 
 
 # What zarr 1.0 and 1.1 wrote
@@ -315,6 +324,48 @@ def test_a_new_array_in_order_f_is_compressed_with_blosc():
         dump(codecs=(F, LITTLE, ZLIB))
     assert "order F with compression 'zlib'" in str(raised.value)
     assert raised.value.remedy == "use order C, or compress with blosc"
+
+
+# What zarr 1.1.0 stored of [[0, 1, 2], [3, 4, 5]], of type |u1.
+OF_ZARR_1_1 = [
+    ("blosc", {"cname": "lz4", "clevel": 0, "shuffle": 0}, "C", "02012201060000000600000016000000000102030405"),
+    ("blosc", {"cname": "lz4", "clevel": 0, "shuffle": 0}, "F", "02012201060000000600000016000000000301040205"),
+    ("zlib", 1, "C", "7801636064626661050000290010"),
+    ("zlib", 1, "F", "7801636064626661050000290010"),
+    ("gzip", 1, "F", "7801636064626661050000290010"),
+    ("none", None, "C", "000102030405"),
+    ("none", None, "F", "000102030405"),
+    (
+        *("bz2", 1, "F"),
+        "425a6831314159265359601ab39200000040007e00200021800c03272ee2ee48a70a120c03567240",
+    ),
+    (
+        *("lzma", {"check": 0, "filters": None, "format": 1, "preset": 1}, "F"),
+        "fd377a585a000000ff12d9410200210110000000a8708e8601000500010203040500000000011606c9a57dd506729e7a010000000000595a",
+    ),
+    (
+        *("lzma", {"check": 0, "filters": None, "format": 2, "preset": 1}, "F"),
+        "5d00001000ffffffffffffffff00000052500a8508e9d99ffff8a0e000",
+    ),
+    (
+        *("lzma", {"check": 0, "filters": [{"id": 33, "preset": 1}], "format": 3, "preset": None}, "F"),
+        "01000500010203040500",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("compression", "options", "order", "chunk"),
+    OF_ZARR_1_1,
+    ids=[f"{compression}-{order}-{i}" for i, (compression, _, order, _) in enumerate(OF_ZARR_1_1)],
+)
+def test_chunks_of_zarr_1_1_hold_what_it_stored(compression, options, order, chunk):
+    metadata = load(
+        shape=[2, 3], chunks=[2, 3], dtype="|u1", compression=compression, compression_opts=options, order=order
+    )
+    bound = datatypes.bind(metadata.data_type)
+    codecs = chain.bind(metadata.codecs, ArraySpec((2, 3), bound, np.uint8(0)))
+    assert codecs.decode(bytes.fromhex(chunk)).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 # Data types

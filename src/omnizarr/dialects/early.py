@@ -54,6 +54,8 @@ class Format:
     """``"Zarr v1"``."""
     spec: str
     array_document: str
+    members: tuple[str, ...]
+    """Of that document, as the text lists them."""
     codecs: tuple[str, ...]
     """Names of the compressors that it has."""
     key_encoding: Named
@@ -223,7 +225,7 @@ def dump_array(
             fresh.update(aspect.members)
             spelled = aspect.write(metadata, form)
         written.update(spelled)
-    document = {**metadata.unknown, **written}
+    document = in_order_of({**metadata.unknown, **written}, dict.fromkeys(form.members))
     if fresh:
         check_fresh(load, {form.array_document: document}, fresh)
     original = stored_documents(metadata, form).get(form.array_document)

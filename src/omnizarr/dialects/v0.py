@@ -33,6 +33,7 @@ _FORMAT: Final = Format(
     title="zarr 0.4's format",
     spec=_SPEC,
     array_document="__zmeta__",
+    members=_MEMBERS,
     codecs=("blosc", "numcodecs.blosc"),
     key_encoding=Named("omnizarr.v0"),
 )

@@ -34,6 +34,7 @@ _FORMAT: Final = Format(
     title="Zarr v1",
     spec=_SPEC,
     array_document="meta",
+    members=_MEMBERS,
     codecs=("blosc", "numcodecs.blosc", "numcodecs.zlib", "numcodecs.bz2", "numcodecs.lzma"),
     key_encoding=Named("v2", {"separator": "."}),
 )
