@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 import zlib
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import omnizarr
 from omnizarr import datatypes, grids, keys
 from omnizarr.codecs import chain
 from omnizarr.codecs.contract import ArraySpec
@@ -915,3 +917,52 @@ def test_chunks_of_the_text_decode_to_what_they_hold():
     bound = datatypes.bind(metadata.data_type, metadata.byte_order)
     codecs = chain.bind(metadata.codecs, ArraySpec((2, 3), bound, bound.default_fill_value))
     assert np.array_equal(codecs.decode(zlib.compress(shuffled)), values)
+
+
+# Hierarchies, their values made by hand
+
+
+def hierarchy(**values):
+    entry = {"zarr_format": FORMAT, "metadata_encoding": "application/json", "extensions": []}
+    made = {"zarr.json": json.dumps(entry).encode()}
+    for key, value in values.items():
+        made[key] = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return made
+
+
+def test_a_hierarchy_made_by_hand_is_read():
+    numbers = np.arange(15, dtype=">f4").reshape(3, 5)
+    grid = {"type": "regular", "chunk_shape": [2, 3]}
+    codecs = [{"codec": "http://purl.org/zarr/spec/codec/zlib", "level": 1}]
+    document = array(
+        shape=[3, 5], data_type=">f4", chunk_grid=grid, chunk_memory_layout="F", chunk_codecs=codecs, fill_value="NaN"
+    )
+    corner = np.full((2, 3), -1, ">f4")
+    corner[:1, :2] = numbers[2:, 3:]
+    values = hierarchy(
+        **{
+            "meta/root/a/b.array": document,
+            "data/a/b/0.0": zlib.compress(numbers[:2, :3].tobytes(order="F")),
+            "data/a/b/1.1": zlib.compress(corner.tobytes(order="F")),
+        }
+    )
+    expected = np.full((3, 5), np.nan, "f4")
+    expected[:2, :3] = numbers[:2, :3]
+    expected[2:, 3:] = numbers[2:, 3:]
+    opened = omnizarr.open(values)
+    assert np.array_equal(opened["a/b"][:], expected, equal_nan=True)
+    assert [name for name, _ in opened.members()] == ["a"]
+
+
+@pytest.mark.parametrize(("meta", "data", "path"), [("meta/root", "data/", ""), ("meta/root/s", "data/s/", "s")])
+def test_an_array_without_dimensions_has_one_chunk_called_0(meta, data, path):
+    document = array(shape=[], data_type="<i8", chunk_grid={"type": "regular", "chunk_shape": []})
+    values = hierarchy(**{f"{meta}.array": document, f"{data}0": (2**40).to_bytes(8, "little")})
+    assert omnizarr.open_array(values, path=path)[...] == 2**40
+
+
+def test_siblings_that_differ_in_case_alone_are_not_made():
+    group = omnizarr.create_group({}, zarr_format="3-draft2019")
+    group.create_array("foo", shape=(1,), dtype="i1")
+    with pytest.raises(NodeNameError, match="upper and lower case"):
+        group.create_group("FOO")
