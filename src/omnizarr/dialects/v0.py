@@ -19,7 +19,6 @@ from omnizarr.dialects.filters import Step, load_chain
 from omnizarr.dialects.keyspaces import Flat
 from omnizarr.dialects.reading import Reader, read_chunk_lengths, read_lengths
 from omnizarr.dialects.spelling import recall, remember
-from omnizarr.errors import NodeNameError
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
 
 NAME: Final = "v0"
@@ -129,13 +128,6 @@ _ASPECTS: Mapping[str, Aspect] = {
 }
 
 
-def check_name(name: str) -> None:
-    """Raise NodeNameError unless a node can be called `name`; the text has no words on that, v2's rules are kept."""
-    paths.check_v2_name(name)
-    if name in (*_DOCUMENTS, _DATA):
-        raise NodeNameError("a node cannot be called as its parts are", found=repr(name), spec="zarr 0.4")
-
-
 V0: Final = Dialect(
     name=NAME,
     zarr_format=0,
@@ -153,7 +145,8 @@ V0: Final = Dialect(
         has_undefined_fill_value=True,
         compressor={"id": "blosc", "cname": "blosclz", "clevel": 5, "shuffle": 1},
     ),
-    check_name=check_name,
+    # the text has no words on names
+    check_name=paths.check_v2_name,
     normalize_path=paths.normalize_v2,
     has_groups=False,
 )

@@ -20,7 +20,6 @@ from omnizarr.dialects.filters import Step, load_chain
 from omnizarr.dialects.keyspaces import Flat
 from omnizarr.dialects.reading import Reader, is_integer, is_list, join, read_chunk_lengths, read_lengths
 from omnizarr.dialects.spelling import recall, remember
-from omnizarr.errors import NodeNameError
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
 
 NAME: Final = "v1"
@@ -265,16 +264,6 @@ _ASPECTS: Mapping[str, Aspect] = {
 }
 
 
-# Names
-
-
-def check_name(name: str) -> None:
-    """Raise NodeNameError unless a node can be called `name`; the text has no words on that, v2's rules are kept."""
-    paths.check_v2_name(name)
-    if name in _DOCUMENTS:
-        raise NodeNameError("a node cannot be called as its documents are", found=repr(name), spec="Zarr v1")
-
-
 V1: Final = Dialect(
     name=NAME,
     zarr_format=1,
@@ -292,7 +281,8 @@ V1: Final = Dialect(
         has_undefined_fill_value=True,
         compressor={"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1},
     ),
-    check_name=check_name,
+    # the text has no words on names
+    check_name=paths.check_v2_name,
     normalize_path=paths.normalize_v2,
     has_groups=False,
 )
