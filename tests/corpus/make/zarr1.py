@@ -324,9 +324,12 @@ def layouts_and_fills():
         add(c, "temperature", GRID.astype("f4"), compression="blosc", fill_value=np.nan, attributes={"units": "K"})
         add(c, "grid/x", np.arange(7.0), compression="zlib")
         add(c, "grid/y", np.arange(5.0), compression="zlib")
-        add(c, "a b/ü", GRID.astype(">u2"), compression="bz2")
-        c.group("", members=["a b", "grid", "temperature"])
+        c.group("", members=["grid", "temperature"])
         c.group("grid", members=["x", "y"])
+
+    with case("tree_of_any_names") as c:
+        add(c, "a b/ü", GRID.astype(">u2"), compression="bz2")
+        c.group("", members=["a b"])
         c.group("a b", members=["ü"])
 
     with case("resized") as c:
