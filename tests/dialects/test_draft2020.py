@@ -12,6 +12,7 @@ import pytest
 from omnizarr import datatypes
 from omnizarr.dialects.draft2020 import DRAFT2020, check_name, dump, enter, entry, load, normalize_path
 from omnizarr.dialects.draft_consolidated import dump_consolidated, load_consolidated
+from omnizarr.dialects.draft_keyspaces import Early, Late
 from omnizarr.dialects.keyspaces import Split
 from omnizarr.dialects.spelling import same
 from omnizarr.errors import ConsolidatedMetadataError, MetadataError, NodeNameError, NotRepresentableError
@@ -149,18 +150,22 @@ def test_an_extension_that_may_be_ignored_is_ignored():
         ),
         (
             {"zarr_format": URI, "metadata_encoding": "application/json", "extensions": []},
-            Split("top", data="data", suffix="", glued=False, consolidated=None),
+            Early("top", data="data", suffix="", glued=False, consolidated=None),
         ),
         (
             {"zarr_format": URI.replace("https", "http"), "metadata_encoding": "application/json", "extensions": []},
-            Split("top", data="data", suffix="", glued=False, consolidated=None, dialect="v3-draft2019"),
+            Early("top", data="data", suffix="", glued=False, consolidated=None, dialect="v3-draft2019"),
         ),
         (
             {"zarr_format": LATER, "metadata_encoding": {"type": "json", "metadata_key_suffix": ".json"}},
-            Split("top", meta="meta", data="data", consolidated=None),
+            Late("top", meta="meta", data="data", consolidated=None),
+        ),
+        (
+            {"zarr_format": URI, "metadata_encoding": "https://purl.org/zarr/spec/metadata/json/3.0"},
+            Split("top", data="data", suffix="", glued=False, consolidated=None),
         ),
     ],
-    ids=["2020-10", "no suffix", "own suffix", "member", "3.1", "2020-09", "2020-07", "2019-06", "2022-11"],
+    ids=["2020-10", "no suffix", "own suffix", "member", "3.1", "2020-09", "2020-07", "2019-06", "2022-11", "slashes"],
 )
 def test_the_entry_point_tells_the_variants_apart(document, keys):
     assert enter(document, "top") == keys
@@ -295,6 +300,17 @@ def test_broken_numbers_of_chunks_are_an_error(counts):
     with pytest.raises(MetadataError) as caught:
         sharded(counts)
     assert caught.value.pointer == "/storage_transformers/0/configuration/chunks_per_shard"
+
+
+def test_the_sharding_of_a_branch_of_zarrita_becomes_the_codec():
+    document = array(sharding={"chunks_per_shard": [3, 2], "format": "indexed"})
+    metadata = load({"array": document})
+    assert metadata.chunk_grid == Named("regular", {"chunk_shape": [6, 6]})
+    assert metadata.codecs == sharded([3, 2]).codecs
+    assert notes(metadata)[0][0] == "/sharding"
+    assert same(dump(metadata), {"array": document})
+    with pytest.raises(MetadataError, match="unknown format of shards"):
+        read(sharding={"chunks_per_shard": [3, 2], "format": "morton"})
 
 
 def test_a_storage_transformer_that_nobody_knows_is_kept():

@@ -7,6 +7,7 @@ xtensor-zarr), and the variants before and after it, as far as their keys can be
 draft                ``metadata_encoding``                       document of ``a``         chunk of ``a``
 ===================  ==========================================  ========================  =====================
 until August 2020    ``"application/json"``                      ``meta/root/a.array``     ``data/a/0.0``
+July 2020            ``".../spec/metadata/json/3.0"``            ``meta/root/a.array``     ``data/a/0/0``
 September 2020       the URI, no ``metadata_key_suffix``         ``meta/root/a.array``     ``data/root/a/c0/0``
 October 2020         the URI, and a suffix                       with the suffix           ``data/root/a/c0/0``
 November 2022        an object with a suffix                     ``meta/a.array.json``     ``data/a/c0/0``
@@ -34,8 +35,10 @@ from omnizarr.dialects.draft_extensions import (
     read_codec_list,
     read_extensions,
     read_named,
+    read_prototype,
     read_sharding,
 )
+from omnizarr.dialects.draft_keyspaces import KEYS, Early, Late
 from omnizarr.dialects.draft_types import (
     Elements,
     describe_type,
@@ -64,14 +67,13 @@ from omnizarr.model import (
 
 NAME: Final = "v3-draft2020"
 URI: Final = "https://purl.org/zarr/spec/protocol/core/3.0"
-KEYS: Final = "omnizarr.draft2020"
-"""Chunk key encoding: ``c0/0``."""
 
 _ENTRY = 'Zarr v3 draft of 2020, "Entry point metadata"'
 _ARRAY = 'Zarr v3 draft of 2020, "Array metadata"'
 _GROUP = 'Zarr v3 draft of 2020, "Group metadata"'
 _GRID = 'Zarr v3 draft of 2020, "Regular grids"'
 _NAMES = 'Zarr v3 draft of 2020, "Node names"'
+_JSON_2020 = "https://purl.org/zarr/spec/metadata/json/3.0"
 _LABEL = "the v3 draft of 2020"
 _NODES = ("array", "group")
 
@@ -84,7 +86,7 @@ _REQUIRED = ("shape", "data_type", "chunk_grid", "chunk_memory_layout", "fill_va
 _MEMBERS = (
     *_REQUIRED,
     *("extensions", "attributes", "compressor", "codecs", "storage_transformers"),
-    *("dimension_separator", "dimension_names"),
+    *("dimension_separator", "dimension_names", "sharding"),
 )
 
 
@@ -160,8 +162,10 @@ def _keyspace(reader: Reader, document: Mapping[str, JSON], root: str) -> Split 
         suffix = _read_suffix(
             reader, encoding.get("metadata_key_suffix", ".json"), join(pointer, "metadata_key_suffix")
         )
-        return Split(root, meta="meta", data="data", suffix=suffix, consolidated=None, entry=document)
+        return Late(root, meta="meta", data="data", suffix=suffix, consolidated=None, entry=document)
     if encoding == "application/json":
+        return Early(root, data="data", suffix="", glued=False, consolidated=None, entry=document)
+    if encoding == _JSON_2020:  # zarrita, for a day in July 2020
         return Split(root, data="data", suffix="", glued=False, consolidated=None, entry=document)
     if not isinstance(encoding, str) or not _CORE.fullmatch(encoding):
         _refuse_encoding(reader, pointer, encoding)
@@ -481,6 +485,9 @@ def _read_separator(reader: Reader, document: Mapping[str, JSON]) -> Named:
 
 
 def _read_transformers(reader: Reader, document: Mapping[str, JSON], parts: _Parts, shape: tuple[int, ...]) -> _Parts:
+    if "sharding" in document:
+        reader.note("/sharding", "shards, which the draft does not have, as a branch of zarrita wrote them", _ARRAY)
+        return _Parts(*read_prototype(reader, document["sharding"], "/sharding", parts.grid, parts.codecs), ())
     pointer, value = "/storage_transformers", document.get("storage_transformers")
     if "storage_transformers" not in document:
         return parts
@@ -687,7 +694,7 @@ _ASPECTS: Mapping[str, _Aspect] = {
     "data_type": _Aspect(("data_type",), lambda m: (m.data_type, m.byte_order, m.codecs), _write_data_type),
     # a chunk length of 0 means something only as long as the dimension is empty
     "chunk_grid": _Aspect(
-        ("chunk_grid", "storage_transformers", "dimension_separator"),
+        ("chunk_grid", "storage_transformers", "dimension_separator", "sharding"),
         lambda m: (m.chunk_grid, [n == 0 for n in m.shape], _separator(m), _shards(m), m.storage_transformers),
         _write_grid,
     ),

@@ -97,25 +97,44 @@ def read_sharding(
     uri = value.get("extension")
     if not isinstance(uri, str) or "sharding" not in uri.split("/") or value.get("type") != "indexed":
         return None
+    place = join(pointer, "configuration")
+    configuration = read_object(reader, value.get("configuration", {}), place, _SHARDS)
+    return _sharded(reader, configuration, place, grid, codecs)
+
+
+def read_prototype(
+    reader: Reader, value: JSON, pointer: str, grid: Named, codecs: tuple[Named, ...]
+) -> tuple[Named, tuple[Named, ...]]:
+    """Return the same of the member ``sharding`` that a branch of zarrita (January 2022) wrote."""
+    sharding = read_object(reader, value, pointer, _SHARDS)
+    if sharding.get("format") != "indexed" or grid.name != "regular":
+        place, found = join(pointer, "format"), sharding.get("format")
+        reader.problem(place, "unknown format of shards", found=found, expected='"indexed"', spec=_SHARDS)
+        return grid, codecs
+    return _sharded(reader, sharding, pointer, grid, codecs)
+
+
+def _sharded(
+    reader: Reader, configuration: Mapping[str, JSON], pointer: str, grid: Named, codecs: tuple[Named, ...]
+) -> tuple[Named, tuple[Named, ...]]:
     inner: Any = grid.configuration["chunk_shape"]
-    counts = _read_counts(reader, value, pointer, len(inner))
+    counts = _read_counts(reader, configuration, pointer, len(inner))
     outer = [length * count for length, count in zip(inner, counts, strict=True)]
     if max(outer, default=0) > MAX_LENGTH:
-        place = join(pointer, "configuration", "chunks_per_shard")
+        place = join(pointer, "chunks_per_shard")
         reader.problem(place, "shards are too large", found=counts, expected=f"at most {MAX_LENGTH}", spec=_SHARDS)
         outer = list(inner)
-    configuration: dict[str, JSON] = {
+    sharding: dict[str, JSON] = {
         "chunk_shape": list(inner),
         "codecs": [write_extension(codec) for codec in codecs],
         "index_codecs": [write_extension(_LITTLE)],
         "index_location": "end",
     }
-    return Named("regular", {"chunk_shape": outer}), (Named("sharding_indexed", configuration),)
+    return Named("regular", {"chunk_shape": outer}), (Named("sharding_indexed", sharding),)
 
 
-def _read_counts(reader: Reader, value: Mapping[str, JSON], pointer: str, ndim: int) -> list[int]:
+def _read_counts(reader: Reader, configuration: Mapping[str, JSON], pointer: str, ndim: int) -> list[int]:
     """Return the number of chunks along each dimension; zarr-python lets the last ones out."""
-    configuration = read_object(reader, value.get("configuration", {}), join(pointer, "configuration"), _SHARDS)
     found = configuration.get("chunks_per_shard")
     items: Sequence[Any] = (found,) if is_integer(found) else found if is_list(found) else ()
     counts = [item for item in items if is_integer(item) and 0 < item <= MAX_LENGTH]
@@ -123,7 +142,7 @@ def _read_counts(reader: Reader, value: Mapping[str, JSON], pointer: str, ndim: 
         counts = []  # zarr-python gives scalars one chunk, in one dimension
     if (not is_list(found) and not is_integer(found)) or len(counts) > ndim or (len(counts) < len(items) and ndim):
         reader.problem(
-            join(pointer, "configuration", "chunks_per_shard"),
+            join(pointer, "chunks_per_shard"),
             "no numbers of chunks",
             found=found,
             expected=f"a list of {ndim} integers from 1",
