@@ -389,3 +389,17 @@ class TestKeysThatDocumentsLeaveOpen:
         array[1] = 9
         assert store["1/0"] == b"\x09\x09"
         assert set(store) == {".zarray", "0/0", "1/0"}
+
+
+class TestNeighbours:
+    def test_directory_of_arrays_may_hold_a_file_called_meta(self):
+        store = {"a/meta": V1_META, "a/attrs": b"{}", "b/meta": b"these are notes, not JSON"}
+        assert list(omnizarr.open(store).keys()) == ["a"]
+
+    def test_implied_groups_may_have_names_that_other_formats_forbid(self):
+        store = {"zarr.json": V3_GROUP, "sea level/a b/.zarray": V2_ARRAY}
+        assert [path for path, _ in omnizarr.open(store).members(max_depth=None)] == ["sea level", "sea level/a b"]
+
+    def test_pickle_of_zarr_0_3_is_named_and_never_read(self):
+        with pytest.raises(errors.MetadataError, match=r"zarr 0\.3"):
+            omnizarr.open({"__zmeta__": b"(dp0\nVshape\np1\n(I5\ntp2\ns."})

@@ -31,6 +31,7 @@ from omnizarr.errors import (
     ContainsArrayError,
     ContainsGroupError,
     GroupNotFoundError,
+    MetadataError,
     NodeNameError,
     NodeNotFoundError,
     OmnizarrError,
@@ -90,13 +91,28 @@ def _read(where: StorePath, keys: Mapping[str, str], names: Sequence[str]) -> di
         raw = [(0, where.store.get(keys[names[0]]))]
     else:
         raw = list(where.store.get_many((keys[name], None) for name in names))
-    return {names[position]: _parse(where, keys[names[position]], data) for position, data in raw if data is not None}
+    return {
+        names[position]: _parse(where, keys[names[position]], data)
+        for position, data in raw
+        if data is not None and not _is_strangers(names[position], data)
+    }
+
+
+def _is_strangers(name: str, data: bytes | bytearray | memoryview) -> bool:
+    """Whether a file has nothing to do with Zarr but its name: ``meta``, which v1 chose, is a word that many choose."""
+    return name == "meta" and not any(word in bytes(data) for word in (b"zarr_format", b"chunks"))
 
 
 def _parse(where: StorePath, key: str, data: bytes | bytearray | memoryview) -> JSON:
     try:
         return documents.parse(data, strict)
     except OmnizarrError as error:
+        if key.endswith("__zmeta__") and bytes(data[:1]) in (b"(", b"\x80"):
+            error = MetadataError(
+                "a pickle, as zarr 0.3 wrote; it could run any code and is never read",
+                expected="JSON, as zarr 0.4 wrote",
+                remedy="open it with zarr 0.3 and save the array with a later version",
+            )
         raise error.add(store=str(where.store), path=where.path, key=key) from None
 
 
@@ -427,7 +443,7 @@ def load_children(
         place = where.at(f"{where.prefix}{name}")
         try:
             found = here(place, order)
-            if found is None and len(order) == len(preferred):
+            if found is None and order:
                 found = implied(place)
         except OmnizarrError as error:
             yield name, error

@@ -179,12 +179,13 @@ def damaged(draw):
 @given(damaged())
 def test_damaged_documents_are_read_or_refused_alike_by_both_attitudes(node):
     for dialect in DIALECTS:
+        own = {name: node[name] for name in node if name in dialect.keyspace.documents("")}
         problems = []
-        metadata = dialect.load(node, problems.append)
+        metadata = dialect.load(own, problems.append)
         if problems:
             with pytest.raises(MetadataError) as raised:
-                dialect.load(node)
+                dialect.load(own)
             assert raised.value.pointer == problems[0].pointer
             assert str(raised.value) == str(problems[0].error())
         elif metadata is not None:
-            assert same(dialect.dump(dialect.load(node)), {name: node[name] for name in node})
+            assert same(dialect.dump(dialect.load(own)), own)
