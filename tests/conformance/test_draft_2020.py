@@ -319,6 +319,13 @@ def test_parameters_that_no_specification_declares_are_refused():
         opened(compressor=compressor)[...]
 
 
+def test_codecs_may_lose_something():
+    filters = {"filters": [{"id": "bitround", "keepbits": 2}]}  # where zarr-python keeps them
+    array = opened(data_type="<f4", attributes=filters)
+    array[...] = 1.9
+    assert (array[...] == 2).all()
+
+
 @pytest.mark.parametrize("broken", [[], "gzip", {}, {"configuration": {"level": 1}}, {"codec": 5}, {"codec": None}])
 def test_compressor_is_an_object_with_the_uri_of_a_codec(broken):
     assert refused(compressor=broken).startswith("/compressor")

@@ -1,0 +1,520 @@
+"""The Zarr v3 draft of May 2019, sentence by sentence: hierarchies written by hand from the text.
+
+Nobody implemented this draft. `reference_2019` does, from the text alone: what it writes omnizarr reads, and the other
+way round.
+"""
+
+import gzip
+import struct
+import zlib
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr import errors
+from omnizarr.stores import MemoryStore
+from tests.conformance import reference_2019
+from tests.conformance.raw import document, keys, store, without
+from tests.conformance.reference_2019 import CODEC, DATA_TYPES, ENTRY, URI
+
+FORMAT = "3-draft2019"
+ELSEWHERE = "http://example.org/zarr/extension/foo"
+GROUP = {"zarr_format": URI, "extensions": [], "attributes": {}}
+ARRAY = {
+    "zarr_format": URI,
+    "shape": [4, 6],
+    "data_type": "u1",
+    "chunk_grid": {"type": "regular", "chunk_shape": [2, 3]},
+    "chunk_memory_layout": "C",
+    "chunk_codecs": [],
+    "fill_value": 7,
+    "extensions": [],
+    "attributes": {},
+}
+ROWS = {
+    "zarr_format": URI,
+    "shape": [10000, 1000],
+    "data_type": "<f8",
+    "chunk_grid": {"type": "regular", "chunk_shape": [1000, 100]},
+    "chunk_memory_layout": "C",
+    "chunk_codecs": [{"codec": CODEC + "gzip", "level": 1}],
+    "fill_value": "NaN",
+    "extensions": [],
+    "attributes": {"foo": 42, "bar": "apples", "baz": [1, 2, 3, 4]},
+}
+INTEGERS = [name for name in DATA_TYPES if name.lstrip("<>")[0] in "iu"]
+SAMPLE: dict[str, bytes] = {}
+WRITTEN = reference_2019.sample(SAMPLE)
+
+
+def hierarchy(values):
+    return store({"zarr.json": ENTRY, **values})
+
+
+def opened(chunks=(), **changes):
+    """Open an array at the root whose document differs from ARRAY in some members."""
+    chunks = {f"data/{name}": value for name, value in dict(chunks).items()}
+    return omnizarr.open(hierarchy({"meta/root.array": {**ARRAY, **changes}, **chunks}))
+
+
+def refused(kind=errors.MetadataError, **changes):
+    """Return the pointer of the error with which such an array is refused, at the latest when it is read."""
+    with pytest.raises(kind) as caught:
+        opened(**changes)[...]
+    return caught.value.pointer
+
+
+def refused_group(**changes):
+    with pytest.raises(errors.MetadataError) as caught:
+        omnizarr.open(hierarchy({"meta/root.group": {**GROUP, **changes}}))
+    return caught.value.pointer
+
+
+def pointers_of_notes(node):
+    return [note.pointer for note in node._metadata.notes]
+
+
+def create(made, **options):
+    return omnizarr.create_array(made, zarr_format=FORMAT, **options)
+
+
+def grid(*lengths, **more):
+    return {"type": "regular", "chunk_shape": list(lengths), **more}
+
+
+# An implementation that is not ours
+
+
+@pytest.mark.parametrize("path", WRITTEN)
+def test_what_another_implementation_of_the_text_writes_is_read(path):
+    array = omnizarr.open(store(SAMPLE))[path]
+    assert array.dtype == WRITTEN[path].dtype
+    np.testing.assert_array_equal(array[...], WRITTEN[path])
+    assert pointers_of_notes(array) == []
+
+
+def test_what_another_implementation_writes_is_kept_as_it_is():
+    made = store(SAMPLE)
+    root = omnizarr.open(made)
+    assert dict(root.attrs) == {"title": "draft of 2019"}
+    for path in WRITTEN:
+        array = root[path]
+        assert array.documents()["array"] == document(made, f"meta/root{path}.array")
+        array[...] = WRITTEN[path]
+    assert {key: bytes(made.get(key)) for key in SAMPLE if key.startswith("meta")} == {
+        key: value for key, value in SAMPLE.items() if key.startswith("meta")
+    }
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("codec", [None, "gzip", "zlib", "zstd", "blosc"])
+@pytest.mark.parametrize("name", DATA_TYPES)
+def test_another_implementation_of_the_text_reads_what_is_written(name, codec, layout):
+    dtype = reference_2019.dtype_of(name)
+    values = np.arange(35).reshape(5, 7).astype(dtype)
+    made = MemoryStore()
+    compressors = None if codec is None else {"id": codec}
+    create(made, data=values, chunks=(2, 3), order=layout, compressors=compressors)
+    written = {key: bytes(made.get(key)) for key in made.list()}
+    assert document(made, "meta/root.array")["data_type"] == name
+    found = reference_2019.read_array(written, "")
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, values)
+
+
+# Conceptual model and names
+
+
+def test_path_names_the_node_and_those_above_it():
+    root = omnizarr.open(hierarchy({"meta/root.group": GROUP, "meta/root/foo/bar.array": ARRAY}))
+    bar = root["foo"]["bar"]
+    assert (root.name, bar.name, bar.basename) == ("/", "/foo/bar", "bar")
+
+
+def test_shape_is_the_tuple_of_lengths():
+    assert opened(shape=[100, 20], chunk_grid=grid(10, 10)).shape == (100, 20)
+    assert opened(shape=[], chunk_grid=grid()).shape == ()
+
+
+def test_little_endian_int32_ends_where_the_text_says():
+    ends = [-2147483648, 2147483647]
+    array = opened({"0": struct.pack("<2i", *ends)}, shape=[2], data_type="<i4", chunk_grid=grid(2))
+    assert array[...].tolist() == ends
+    for beyond in (ends[0] - 1, ends[1] + 1):
+        assert refused(data_type="<i4", fill_value=beyond) == "/fill_value"
+
+
+@pytest.mark.parametrize("name", ["a", "-", "_", "a.b", ".a", "..a", "A-Z_0.9", "x" * 255])
+def test_names_of_the_permitted_characters_are_accepted(name):
+    made = MemoryStore()
+    omnizarr.create_group(made, zarr_format=FORMAT).create_group(name)
+    assert f"meta/root/{name}.group" in keys(made)
+    assert list(omnizarr.open(made)) == [name]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "...", "a b", "\u00e4", "a:b", "a~", "x" * 256])
+def test_other_names_are_refused(name):
+    made = MemoryStore()
+    root = omnizarr.create_group(made, zarr_format=FORMAT)
+    before = keys(made)
+    for make in (root.create_group, lambda name: root.create_array(name, shape=(1,), dtype="i1")):
+        with pytest.raises(errors.NodeNameError):
+            make(name)
+    assert keys(made) == before
+
+
+@pytest.mark.parametrize(("name", "other"), [("foo", "FOO"), ("a.B-c", "A.b-C")])
+def test_siblings_do_not_differ_in_case_alone(name, other):
+    made = MemoryStore()
+    root = omnizarr.create_group(made, zarr_format=FORMAT)
+    root.create_group(name)
+    before = keys(made)
+    for make in (root.create_group, lambda name: root.create_array(name, shape=(1,), dtype="i1")):
+        with pytest.raises(errors.NodeNameError):
+            make(other)
+    assert keys(made) == before
+    root.create_group("elsewhere").create_group(other)
+
+
+# Chunk grids and layouts
+
+
+@pytest.mark.parametrize("separator", ["/", "."])
+def test_chunks_have_keys_of_ascii_that_no_other_has(separator):
+    array = {**ARRAY, "shape": [12, 12], "chunk_grid": grid(1, 1, separator=separator)}
+    made = hierarchy({"meta/root.array": array})
+    omnizarr.open(made)[...] = 1
+    chunks = [key for key in keys(made) if key.startswith("data/")]
+    assert len(set(chunks)) == 144
+    assert all(key.isascii() for key in chunks)
+
+
+def test_grid_of_the_text():
+    array = opened(shape=[10, 200, 3000], chunk_grid=grid(5, 20, 400))
+    assert (array.cdata_shape, array.nchunks) == ((2, 10, 8), 160)
+
+
+@pytest.mark.parametrize(
+    ("separator", "key"), [({}, "1.23.45"), ({"separator": "."}, "1.23.45"), ({"separator": "/"}, "1/23/45")]
+)
+def test_chunk_1_23_45_has_the_identifier_of_the_text(separator, key):
+    array = opened({key: b"\x2a"}, shape=[2, 24, 46], chunk_grid=grid(1, 1, 1, **separator))
+    assert array[1, 23, 45] == 42
+    assert (array[...] == 42).sum() == 1
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_layout_is_the_order_of_elements_in_a_chunk(layout):
+    values = np.arange(6, dtype="u1").reshape(2, 3)
+    stored = bytes([0, 1, 2, 3, 4, 5]) if layout == "C" else bytes([0, 3, 1, 4, 2, 5])
+    array = opened({"0.0": stored}, chunk_memory_layout=layout)
+    np.testing.assert_array_equal(array[:2, :3], values)
+    made = MemoryStore()
+    create(made, shape=(2, 3), dtype="u1", chunks=(2, 3), order=layout, compressors=None)[...] = values
+    assert bytes(made.get("data/0.0")) == stored
+    assert document(made, "meta/root.array")["chunk_memory_layout"] == layout
+
+
+# Codecs
+
+
+def test_codecs_are_identified_by_uris():
+    made = MemoryStore()
+    create(made, shape=(2,), dtype="u1", compressors={"name": "gzip", "configuration": {"level": 3}})
+    assert document(made, "meta/root.array")["chunk_codecs"] == [{"codec": CODEC + "gzip", "level": 3}]
+
+
+def test_parameters_that_no_specification_declares_are_refused():
+    with pytest.raises(errors.MetadataError, match="colour"):
+        opened(chunk_codecs=[{"codec": CODEC + "gzip", "level": 1, "colour": "red"}])[...]
+
+
+def test_codecs_may_lose_something():
+    codecs = [{"codec": CODEC + "bitround", "keepbits": 2}]
+    array = opened(data_type="<f4", chunk_codecs=codecs)
+    array[...] = 1.9
+    assert (array[...] == 2).all()
+
+
+@pytest.mark.parametrize("broken", [{}, "gzip", None, ["gzip"], [5], [[]]])
+def test_chunk_codecs_are_a_list_of_objects(broken):
+    assert refused(chunk_codecs=broken).startswith("/chunk_codecs")
+
+
+@pytest.mark.parametrize("broken", [{}, {"level": 1}, {"codec": 5}, {"codec": None}])
+def test_each_codec_has_a_uri(broken):
+    assert refused(chunk_codecs=[broken]) == "/chunk_codecs/0/codec"
+
+
+def test_codec_that_nobody_knows_is_named():
+    with pytest.raises(errors.UnknownCodecError, match="rot13"):
+        opened(chunk_codecs=[{"codec": CODEC + "rot13"}])[...]
+
+
+def test_codecs_stand_in_the_order_of_encoding():
+    codecs = [{"codec": CODEC + "zlib", "level": 1}, {"codec": CODEC + "gzip", "level": 1}]
+    made = hierarchy({"meta/root.array": {**ARRAY, "chunk_codecs": codecs}})
+    array = omnizarr.open(made)
+    array[:2, :3] = np.arange(6).reshape(2, 3)
+    assert zlib.decompress(gzip.decompress(bytes(made.get("data/0.0")))) == bytes(range(6))
+    assert opened({"0.0": gzip.compress(zlib.compress(bytes(range(6))))}, chunk_codecs=codecs)[0, 2] == 2
+
+
+# Metadata of arrays and groups
+
+
+@pytest.mark.parametrize("key", ["meta/root.array", "meta/root.group"])
+@pytest.mark.parametrize("broken", [[GROUP], "group", 5])
+def test_document_is_one_object(key, broken):
+    with pytest.raises(errors.MetadataError):
+        omnizarr.open(hierarchy({key: broken}))
+
+
+@pytest.mark.parametrize("name", sorted(without(ARRAY, "extensions", "attributes")))
+def test_array_without_a_name_that_leaves_a_doubt_is_refused(name):
+    with pytest.raises(errors.MetadataError) as caught:
+        omnizarr.open(hierarchy({"meta/root.array": without(ARRAY, name)}))
+    assert caught.value.pointer == f"/{name}"
+
+
+@pytest.mark.parametrize("name", ["extensions", "attributes"])
+@pytest.mark.parametrize(
+    ("key", "base"), [("meta/root.array", ARRAY), ("meta/root.group", GROUP)], ids=["array", "group"]
+)
+def test_node_without_extensions_or_attributes_is_read_with_a_note(key, base, name):
+    assert pointers_of_notes(omnizarr.open(hierarchy({key: without(base, name)}))) == [f"/{name}"]
+
+
+def test_what_is_created_has_the_names_of_the_text_and_no_others():
+    made = MemoryStore()
+    root = omnizarr.create_group(made, zarr_format=FORMAT, attributes={"a": 1})
+    root.create_array("b", shape=(2, 3), dtype="f4", attributes={"a": {"any": ["metadata"]}}).resize((4, 3))
+    assert set(document(made, "meta/root.group")) == set(GROUP)
+    assert set(document(made, "meta/root/b.array")) == set(ARRAY)
+    assert document(made, "meta/root/b.array")["attributes"] == {"a": {"any": ["metadata"]}}
+
+
+@pytest.mark.parametrize(
+    ("key", "base"), [("meta/root.array", ARRAY), ("meta/root.group", GROUP)], ids=["array", "group"]
+)
+def test_other_names_are_ignored_with_a_note_and_kept(key, base):
+    made = hierarchy({key: {**base, "foo": 1}})
+    node = omnizarr.open(made)
+    assert pointers_of_notes(node) == ["/foo"]
+    node.attrs["a"] = 1
+    assert document(made, key)["foo"] == 1
+
+
+@pytest.mark.parametrize(
+    "other", ["http://purl.org/zarr/spec/protocol/core/4.0", "http://example.org/3.0", "3.0", 3, None]
+)
+def test_zarr_format_is_the_uri_of_the_text(other):
+    assert refused(zarr_format=other) == "/zarr_format"
+    made = MemoryStore()
+    omnizarr.create_group(made, zarr_format=FORMAT).create_array("a", shape=(), dtype="u1")
+    assert document(made, "meta/root.group")["zarr_format"] == document(made, "meta/root/a.array")["zarr_format"] == URI
+
+
+@pytest.mark.parametrize("broken", [{}, "x", 5, None, ["x"], [5]])
+def test_extensions_are_a_list_of_objects(broken):
+    assert refused(extensions=broken).startswith("/extensions")
+    assert refused_group(extensions=broken).startswith("/extensions")
+
+
+@pytest.mark.parametrize("broken", [{"must_understand": False}, {"extension": 5, "must_understand": False}])
+def test_each_extension_has_a_uri(broken):
+    assert refused(extensions=[broken]) == refused_group(extensions=[broken]) == "/extensions/0/extension"
+
+
+@pytest.mark.parametrize("words", [{}, {"must_understand": "false"}, {"must_understand": 0}, {"must_understand": None}])
+def test_each_extension_says_true_or_false_of_must_understand(words):
+    broken = [{"extension": ELSEWHERE, **words}]
+    assert refused(extensions=broken) == refused_group(extensions=broken) == "/extensions/0/must_understand"
+
+
+def test_extension_that_must_be_understood_and_is_not_known_ends_everything():
+    extension = {"extension": ELSEWHERE, "must_understand": True}
+    assert refused(errors.UnknownExtensionError, extensions=[extension]) == "/extensions/0"
+    with pytest.raises(errors.UnknownExtensionError, match=ELSEWHERE):
+        omnizarr.open(hierarchy({"meta/root.group": {**GROUP, "extensions": [extension]}}))
+    array = opened(extensions=[{**extension, "must_understand": False}])
+    assert array[0, 0] == 7
+
+
+@pytest.mark.parametrize("broken", [[], "foo", 1, None, [["foo", 42]]])
+def test_attributes_are_an_object_of_any_names(broken):
+    assert refused(attributes=broken) == refused_group(attributes=broken) == "/attributes"
+    anything = {"": None, "shape": [1], "\u00e4 b/c": {"zarr_format": "x"}}
+    assert dict(opened(attributes=anything).attrs) == anything
+
+
+def test_shape_is_a_list_of_lengths():
+    array = opened(shape=[10, 20], chunk_grid=grid(5, 5))
+    assert (array.ndim, array.shape) == (2, (10, 20))
+
+
+# Data types
+
+
+def test_strings_that_the_table_does_not_have_are_no_data_types():
+    for other in ("f8", "i4", "float", "<f8 ", "", "r7", "|f8", "<b1", "<M8[ns]", 8, ["<f8"], None):
+        with pytest.raises(errors.MetadataError) as caught:
+            opened(data_type=other)[...]
+        assert caught.value.pointer == "/data_type"
+
+
+@pytest.mark.parametrize("name", ["|i1", "|u1", ">u2", ">u4", ">u8", "float64"])
+def test_identifiers_that_only_the_table_lacks_are_read_with_a_note(name):
+    assert pointers_of_notes(opened(data_type=name)) == ["/data_type"]
+
+
+def test_little_endian_float64():
+    array = opened({"0": struct.pack("<2d", 1.5, -2)}, shape=[2], data_type="<f8", chunk_grid=grid(2))
+    assert array[...].tolist() == [1.5, -2]
+
+
+@pytest.mark.parametrize("fallback", ["u1", "bool"])
+def test_data_type_of_an_extension_is_an_object_with_a_fallback(fallback):
+    data_type = {"extension": ELSEWHERE, "type": {"any": ["JSON"]}, "fallback": fallback, "more": 1}
+    array = opened({"0": b"\1"}, shape=[1], data_type=data_type, chunk_grid=grid(1), fill_value=None)
+    assert array[...].tobytes() == b"\1"
+    assert array.documents()["array"]["data_type"] == data_type
+
+
+def test_data_type_that_is_not_known_and_has_no_fallback_is_not_read():
+    array = opened({"0": b"\1"}, shape=[1], data_type={"extension": ELSEWHERE, "type": "x"}, chunk_grid=grid(1))
+    assert array.shape == (1,)
+    with pytest.raises(errors.UnknownDataTypeError, match=ELSEWHERE):
+        array[...]
+
+
+@pytest.mark.parametrize("broken", [{"type": "x", "fallback": "u1"}, {"extension": 5, "type": "x", "fallback": "u1"}])
+def test_extension_of_a_data_type_has_a_uri(broken):
+    assert refused(data_type=broken) == "/data_type/extension"
+
+
+def test_extension_of_a_data_type_has_a_type():
+    assert refused(data_type={"extension": ELSEWHERE, "fallback": "u1"}) == "/data_type/type"
+
+
+def test_fallback_is_an_identifier_of_the_text():
+    for broken in ("foo", "f8", 5, {"extension": ELSEWHERE, "type": "y"}):
+        assert refused(data_type={"extension": ELSEWHERE, "type": "x", "fallback": broken}) == "/data_type/fallback"
+
+
+# Grids and layouts in documents
+
+
+@pytest.mark.parametrize("broken", [[2, 3], "regular", {"type": "regular"}, {"chunk_shape": [2, 3]}, None])
+def test_regular_grid_has_a_type_and_a_chunk_shape(broken):
+    assert refused(chunk_grid=broken).startswith("/chunk_grid")
+
+
+def test_type_of_a_regular_grid_is_regular():
+    for other in ("Regular", "rectilinear", "", None, 1):
+        assert refused(chunk_grid={"type": other, "chunk_shape": [2, 3]}) == "/chunk_grid/type"
+
+
+@pytest.mark.parametrize(
+    "lengths", [2, "23", [2, "3"], [2, 2.5], [2, True], [2, None], [2, -3], [2], [2, 3, 1], {"0": 2}]
+)
+def test_chunk_shape_is_a_list_of_integers_one_per_dimension(lengths):
+    assert refused(chunk_grid={"type": "regular", "chunk_shape": lengths}).startswith("/chunk_grid/chunk_shape")
+
+
+def test_regular_grid_of_2_by_5():
+    array = opened(shape=[4, 10], chunk_grid={"type": "regular", "chunk_shape": [2, 5]})
+    assert (array.chunks, array.cdata_shape) == ((2, 5), (2, 2))
+
+
+@pytest.mark.parametrize("name", ["chunk_grid", "chunk_memory_layout"])
+@pytest.mark.parametrize("uri", [{}, {"extension": 5}, {"extension": None}])
+def test_extension_of_grid_or_layout_has_a_uri(name, uri):
+    assert refused(**{name: {**uri, "type": "hexagonal"}}).startswith(f"/{name}/")
+
+
+@pytest.mark.parametrize("name", ["chunk_grid", "chunk_memory_layout"])
+def test_extension_of_grid_or_layout_has_a_type(name):
+    assert refused(**{name: {"extension": ELSEWHERE}}) == f"/{name}/type"
+
+
+@pytest.mark.parametrize("name", ["chunk_grid", "chunk_memory_layout"])
+def test_extension_of_grid_or_layout_is_an_object(name):
+    for broken in ([ELSEWHERE], ELSEWHERE, 5, None):
+        assert refused(**{name: broken}) == f"/{name}"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("chunk_grid", errors.UnknownChunkGridError), ("chunk_memory_layout", errors.UnknownExtensionError)],
+)
+def test_grid_or_layout_of_an_unknown_extension_is_kept_and_not_read(name, kind):
+    value = {"extension": ELSEWHERE, "type": {"any": "JSON"}, "more": [1]}
+    array = opened(**{name: value})
+    assert array.documents()["array"][name] == value
+    with pytest.raises(kind, match=ELSEWHERE):
+        array[...]
+
+
+# Fill values
+
+
+@pytest.mark.parametrize("value", [2, -1, 0.5, "true", [True]])
+def test_fill_value_of_bool_is_true_or_false(value):
+    assert refused(data_type="bool", fill_value=value) == "/fill_value"
+    for good in (True, False):
+        array = opened(data_type="bool", fill_value=good)
+        assert array[0, 0] == good
+        assert pointers_of_notes(array) == []
+    assert pointers_of_notes(opened(data_type="bool", fill_value=1)) == ["/fill_value"]
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_fill_value_of_an_integer_type_is_an_integer_in_its_range(name):
+    limits = np.iinfo(name)
+    for value in (limits.min - 1, limits.max + 1, 0.5, "one", True, [1]):
+        assert refused(data_type=name, fill_value=value) == "/fill_value"
+    for value in (int(limits.min), int(limits.max)):
+        array = opened(data_type=name, fill_value=value)
+        assert array[0, 0] == value
+        assert pointers_of_notes(array) == []
+
+
+# Examples
+
+
+def test_array_of_10000_rows_and_1000_columns():
+    values = np.arange(100_000, dtype="<f8").reshape(1000, 100)
+    made = hierarchy({"meta/root/a.array": ROWS, "data/a/9.3": gzip.compress(values.tobytes())})
+    array = omnizarr.open(made)["a"]
+    assert (array.shape, array.chunks, array.cdata_shape, array.nchunks) == ((10000, 1000), (1000, 100), (10, 10), 100)
+    assert array.dtype == np.dtype("<f8")
+    np.testing.assert_array_equal(array[9000:, 300:400], values)
+    assert np.isnan(array[:9000, 300:400]).all()
+    assert dict(array.attrs) == {"foo": 42, "bar": "apples", "baz": [1, 2, 3, 4]}
+    assert array.documents() == {"array": ROWS}
+    array.attrs["new"] = 1
+    assert document(made, "meta/root/a.array") == {**ROWS, "attributes": {**ROWS["attributes"], "new": 1}}
+
+
+@pytest.mark.parametrize("name", sorted(GROUP))
+def test_document_of_a_group_has_the_names_of_the_text(name):
+    made = hierarchy({"meta/root.group": GROUP, "meta/root/a.group": without(GROUP, name)})
+    root = omnizarr.open(made)
+    if name == "zarr_format":
+        assert root["a"].zarr_format != FORMAT  # a document of a later draft
+    else:
+        assert pointers_of_notes(root["a"]) == [f"/{name}"]
+
+
+def test_group_with_spam_and_eggs():
+    example = {**GROUP, "attributes": {"spam": "ham", "eggs": 42}}
+    group = omnizarr.open(hierarchy({"meta/root/g.group": example}))["g"]
+    assert dict(group.attrs) == {"spam": "ham", "eggs": 42}
+    assert group.documents() == {"group": example}
+
+
+def test_trailing_comma_of_the_printed_group_is_not_json():
+    with pytest.raises(errors.MetadataError, match="JSON"):
+        omnizarr.open(hierarchy({"meta/root.group": b'{"extensions": [], "attributes": {"spam": "ham", "eggs": 42,}}'}))
