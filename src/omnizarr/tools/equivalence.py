@@ -1,0 +1,188 @@
+"""When two arrays store the same chunks in the same bytes, so that chunks can be copied as they are.
+
+Of two chains of codecs only what decoding depends on is compared: every stored chunk that one of them decodes, the
+other decodes to equal values. That holds if
+
+- the elements are stored alike: same data type (or raw bytes of the same size), same byte order where it matters;
+- the axes come in the same order, whichever transposes say so;
+- the same filters stand in the same order, with the same parameters, each seeing the same elements;
+- the same compressors and checksums stand in the same order, each of one format of stream. Levels and the like are
+  free, as a stream of gzip, zlib, bz2, zstd, lz4, blosc or xz describes itself.
+
+Codecs that nobody here can run must be the same in every word.
+
+Spec: Zarr v3 core, "Codecs"; the formats of the streams are those of numcodecs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from omnizarr import datatypes, grids
+from omnizarr.codecs import chain
+from omnizarr.codecs.bytes import Bytes
+from omnizarr.codecs.contract import ArraySpec, ArrayToArray
+from omnizarr.codecs.elements import ElementFilter
+from omnizarr.codecs.transpose import Transpose
+from omnizarr.dialects.spelling import same
+from omnizarr.errors import OmnizarrError
+from omnizarr.model import UNDEFINED, ArrayMetadata, Named
+
+_STREAMS: Final = frozenset({"blosc", "bz2", "gzip", "lz4", "zlib", "zstd"})
+"""Compressors whose streams say all that decoding needs."""
+_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "adler32": {"location": "start"},
+    "crc32": {"location": "start"},
+    "crc32c": {"location": "end"},
+    "jenkins_lookup3": {"initval": 0, "prefix": None},
+    "shuffle": {"elementsize": 4},
+}
+"""Parameters that are missing in a document mean these."""
+_SELF_DESCRIBING: Final = frozenset({"pcodec", "vlen-bytes", "vlen-utf8", "zfpy"})
+"""The same, of codecs that turn arrays into bytes."""
+_LZMA_RAW: Final = 3
+_USER: Final = 2
+"""What ``dtype.isbuiltin`` says of the types of ml_dtypes."""
+_TYPE_PARAMETERS: Final = frozenset({"dtype", "astype", "encode_dtype", "decode_dtype"})
+
+
+def bare(name: str) -> str:
+    """Return the name of a codec without the prefix that those of numcodecs have in v3."""
+    return name.removeprefix("numcodecs.")
+
+
+def spec_of(metadata: ArrayMetadata) -> ArraySpec:
+    """Return an array's chunk as its codecs meet it; of chunks that differ in shape, the largest.
+
+    Raises what binding data type and grid raises.
+    """
+    data_type = datatypes.bind(metadata.data_type, metadata.byte_order)
+    grid = grids.bind(metadata.chunk_grid, metadata.shape)
+    shape = grid.chunk_shape
+    if shape is None:
+        shape = tuple(max(axis.sizes, default=1) for axis in grid.axes)
+    if metadata.fill_value is UNDEFINED:
+        return ArraySpec(shape, data_type, data_type.default_fill_value)
+    return ArraySpec(shape, data_type, data_type.fill_from_json(metadata.fill_value))
+
+
+def have_same_bytes(left: ArrayMetadata, right: ArrayMetadata) -> bool:
+    """Whether every chunk that one array stores is, byte for byte, a chunk of the other with equal values.
+
+    Keys and fill values are not looked at.
+
+    Examples
+    --------
+    >>> from omnizarr.dialects import V2, V3
+    >>> v2 = V2.load({".zarray": {"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": ">i2", "order": "C",
+    ...     "compressor": {"id": "gzip", "level": 1}, "filters": None, "fill_value": 0}})
+    >>> v3 = V3.load({"zarr.json": {"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int16",
+    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+    ...     "chunk_key_encoding": "default", "fill_value": 0,
+    ...     "codecs": [{"name": "bytes", "configuration": {"endian": "big"}}, "gzip"]}})
+    >>> have_same_bytes(v2, v3)
+    True
+    """
+    if left.shape != right.shape or not _have_same_grid(left, right):
+        return False
+    try:
+        first, second = _form(left), _form(right)
+    except OmnizarrError:
+        return same(left.data_type, right.data_type) and same(left.codecs, right.codecs)
+    return first.steps == second.steps and _are_alike(first.stored, second.stored)
+
+
+def _have_same_grid(left: ArrayMetadata, right: ArrayMetadata) -> bool:
+    if same(left.chunk_grid, right.chunk_grid):
+        return True
+    try:
+        first, second = grids.bind(left.chunk_grid, left.shape), grids.bind(right.chunk_grid, right.shape)
+    except OmnizarrError:
+        return False
+    return first.chunk_shape is not None and first.chunk_shape == second.chunk_shape
+
+
+class _Form(NamedTuple):
+    """What decoding a chunk depends on, to be compared."""
+
+    steps: list[object]
+    stored: np.dtype[Any] | None
+    """The elements as the codec ``bytes`` stores them; None if another one does."""
+
+
+def _form(metadata: ArrayMetadata) -> _Form:
+    """Return what decoding a chunk depends on. Raises what binding the chain raises."""
+    spec = spec_of(metadata)
+    bound = chain.bind(metadata.codecs, spec)
+    named = iter([codec for codec in metadata.codecs if codec.name not in bound.left_out])
+    axes = tuple(range(len(spec.shape)))
+    steps: list[object] = []
+    here = spec
+    for _, codec in bound.filters:
+        word = next(named)
+        here = codec.encoded
+        if isinstance(codec, Transpose):
+            axes = tuple(axes[axis] for axis in codec.order)
+        else:
+            steps += [axes, _form_of_filter(word, codec)]
+            axes = tuple(range(len(here.shape)))
+    serializer, word = bound.serializer[1], next(named)
+    stored = serializer.stored if isinstance(serializer, Bytes) else None
+    steps += [axes, "bytes" if stored is not None else _form_of_serializer(word, here)]
+    steps += [_form_of_stream(word) for word in named]
+    return _Form(steps, stored)
+
+
+def _are_alike(left: np.dtype[Any] | None, right: np.dtype[Any] | None) -> bool:
+    """Whether elements stored as one type are stored as the other: raw bytes may be anything of their size."""
+    if left is None or right is None:
+        return left is right
+    is_raw = any(dtype.kind == "V" and dtype.names is None and dtype.isbuiltin != _USER for dtype in (left, right))
+    return (is_raw and left.itemsize == right.itemsize) or _layout(left) == _layout(right)
+
+
+def _layout(dtype: np.dtype[Any]) -> object:
+    """Return how elements are stored; times are the integers that they are made of."""
+    if dtype.names is not None and dtype.fields is not None:
+        return [(name, _layout(dtype.fields[name][0])) for name in dtype.names]
+    if dtype.subdtype is not None:
+        return _layout(dtype.base), dtype.shape
+    if dtype.kind in "mM":
+        return np.dtype(f"{dtype.str[0]}i8").str
+    return dtype.name if dtype.isbuiltin == _USER else dtype.str
+
+
+def _form_of_filter(named: Named, codec: ArrayToArray) -> object:
+    parameters = {key: value for key, value in named.configuration.items() if key not in _TYPE_PARAMETERS}
+    made = codec.encoded.dtype.newbyteorder("<").str
+    if not isinstance(codec, ElementFilter):
+        return bare(named.name), parameters, made
+    memory, seen = codec.decoded.dtype, codec.seen
+    # the same numbers may be seen in either byte order, if they lie in memory so
+    order: object = seen.str[0] == memory.str[0]
+    if memory.str[0] not in "<>" or seen.str[0] not in "<>":
+        order = seen.str[0], _layout(memory)
+    return bare(named.name), parameters, seen.str[1:], order, codec.made.str
+
+
+def _form_of_serializer(named: Named, decoded: ArraySpec) -> list[object]:
+    name = bare(named.name)
+    seen = _layout(decoded.dtype.newbyteorder("<")) if decoded.data_type.is_fixed_size else decoded.dtype.kind
+    if name in _SELF_DESCRIBING:
+        return [name, seen]
+    if name == "sharding_indexed":  # missing inner chunks hold the fill value
+        return [name, named.configuration, seen, np.asarray(decoded.fill_value, decoded.dtype).tobytes()]
+    return [name, named.configuration, seen]
+
+
+def _form_of_stream(named: Named) -> object:
+    name = bare(named.name)
+    if name in _STREAMS:
+        return name
+    if name == "lzma":
+        form = named.configuration.get("format", 1)
+        return name, form, named.configuration.get("filters") if form == _LZMA_RAW else None
+    return name, {**_DEFAULTS.get(name, {}), **named.configuration}
