@@ -43,7 +43,8 @@ def test_identifiers_are_unique(each):
 
 @every
 def test_no_entry_was_lost_or_altered(each):
-    assert table.digest(each.entries) == each.digest
+    found = table.digest(each.entries)
+    assert found == each.digest, f"compare with the document; if entries were changed on purpose, set digest to {found}"
 
 
 def test_tables_agree_with_the_documents_that_are_there_in_both_directions():

@@ -5,11 +5,14 @@ way round.
 """
 
 import gzip
+import json
 import struct
 import zlib
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import omnizarr
 from omnizarr import errors
@@ -121,6 +124,42 @@ def test_another_implementation_of_the_text_reads_what_is_written(name, codec, l
     found = reference_2019.read_array(written, "")
     assert found.dtype == dtype
     np.testing.assert_array_equal(found, values)
+
+
+@st.composite
+def arrays(draw):
+    """Draw the elements of an array, and how they are stored."""
+    ndim = draw(st.integers(0, 3))
+    shape = draw(st.tuples(*[st.integers(0, 6)] * ndim))
+    name = draw(st.sampled_from(DATA_TYPES))
+    values = (
+        np.random.default_rng(draw(st.integers(0, 9))).integers(0, 100, shape).astype(reference_2019.dtype_of(name))
+    )
+    options = {
+        "data_type": name,
+        "layout": draw(st.sampled_from("CF")),
+        "codecs": draw(st.lists(st.sampled_from(sorted(reference_2019.PARAMETERS)), max_size=2)),
+        "separator": draw(st.sampled_from([None, ".", "/"])),
+        "fill_value": draw(st.sampled_from([None, False if name == "bool" else [0, 5] if "c" in name else 5])),
+    }
+    return values, draw(st.tuples(*[st.integers(1, 4)] * ndim)), options
+
+
+@settings(max_examples=100)
+@given(drawn=arrays())
+def test_both_implementations_of_the_text_read_what_the_other_writes(drawn):
+    values, chunk_shape, options = drawn
+    written = {"zarr.json": json.dumps(ENTRY).encode()}
+    reference_2019.write_array(written, "/a/b", values, chunk_shape, **options)
+    made = store(written)
+    array = omnizarr.open(made)["a/b"]
+    assert array.dtype == values.dtype
+    np.testing.assert_array_equal(array[...], values)
+    values = values[tuple(slice(None, None, -1) for _ in values.shape)]
+    array[...] = values
+    np.testing.assert_array_equal(
+        reference_2019.read_array({key: bytes(made.get(key)) for key in made.list()}, "/a/b"), values
+    )
 
 
 # Conceptual model and names
