@@ -43,6 +43,7 @@ from omnizarr.opening import (
 )
 from omnizarr.saving import load, save, save_array, save_group
 from omnizarr.settings import config
+from omnizarr.tools.check import check
 from omnizarr.tools.copy import copy, copy_all, copy_store
 
 __version__ = "0.1.0"
@@ -54,6 +55,7 @@ __all__ = [
     "UnreadableNode",
     "__version__",
     "array",
+    "check",
     "codecs",
     "config",
     "consolidate_metadata",

@@ -16,6 +16,7 @@ import click
 from omnizarr import engine
 from omnizarr.array import Array
 from omnizarr.cli import listing, values
+from omnizarr.cli.check import check
 from omnizarr.cli.locate import open_node
 from omnizarr.cli.progress import counting, moving
 from omnizarr.cli.selections import Part, parse, select
@@ -307,3 +308,6 @@ def _print(lines: Iterable[str]) -> None:
 def _title(path: str) -> str:
     """Return how the node that was asked for is called."""
     return fit(visible(path.rstrip("/") or "/"))
+
+
+omnizarr.add_command(check)

@@ -1,0 +1,101 @@
+"""``omnizarr check``: what is wrong with a hierarchy, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from omnizarr.cli.progress import counting
+from omnizarr.cli.text import fit, one_line, to_json, visible
+from omnizarr.errors import NodeNotFoundError, StoreError
+from omnizarr.tools.check import check as check_hierarchy
+from omnizarr.tools.checking import CheckReport, Finding
+from omnizarr.tools.checking.codes import CODES
+from omnizarr.tools.checking.findings import grouped
+
+FOUND, CANNOT = 1, 2
+
+_MOST: Final = 5
+_COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
+
+
+@click.command()
+@click.argument("path")
+@click.option("--data", is_flag=True, help="Read and decode every chunk.")
+@click.option("--strict", is_flag=True, help="Take warnings for errors, and unregistered names for warnings.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def check(path: str, data: bool, strict: bool, as_json: bool) -> int:  # noqa: FBT001 - click passes by name
+    """Say what is wrong with a hierarchy; nothing is changed.
+
+    Documents are held against the letter of their format, keys against the shapes of arrays, consolidated metadata
+    against the documents. Chunks are looked at by their size, and with --data decoded. More than a few findings of one
+    kind at one node are counted; --json has them all.
+
+    \b
+    Examples:
+      omnizarr check era5.zarr
+      omnizarr check --data era5.zarr/temp
+      omnizarr check --json era5.zarr | jq '.findings[].code'
+
+    \b
+    Exit codes:
+      0  nothing wrong (warnings and notes at most)
+      1  errors were found; with --strict also: warnings
+      2  nothing could be checked
+    """  # noqa: D301 - click's mark of lines to be kept
+    store, inside = _split(path)
+    try:
+        with counting("chunks") as tick:
+            report = check_hierarchy(store, path=inside or None, data=data, strict=strict, progress=tick)
+    except (NodeNotFoundError, StoreError) as error:
+        click.echo(f"omnizarr: {one_line(str(error))}", err=True)
+        return CANNOT
+    if as_json:
+        click.echo(to_json(report.to_dict(), indent=2))
+    else:
+        for line in _lines(report):
+            click.echo(line)
+    return 0 if report.ok else FOUND
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Return the store that a path leads to, and the path within it."""
+    if "://" in text:
+        return text, ""
+    place = Path(text).expanduser()
+    inside: list[str] = []
+    while not place.exists() and place.parent != place:
+        inside.insert(0, place.name)
+        place = place.parent
+    # Of a name that is misspelt nothing exists: not all of the directory above is meant.
+    return (str(place), "/".join(inside)) if inside and place != place.parent else (text, "")
+
+
+def _lines(report: CheckReport) -> Iterator[str]:
+    for path, findings in grouped(report.findings).items():
+        yield click.style(visible(f"/{path}"), bold=True)
+        yield from _of_node(findings)
+    # What is to be done about a kind of finding is the same at every node.
+    codes = sorted({finding.code for finding in report.findings if finding.severity != "note"})
+    if codes:
+        yield click.style("what to do", bold=True)
+    for code in codes:
+        yield f"  {code}: {CODES[code].remedy}"
+    yield fit(report.summary())
+
+
+def _of_node(findings: list[Finding]) -> Iterator[str]:
+    """Yield the lines for the findings at one node, of each kind the first few."""
+    kinds: dict[str, list[Finding]] = {}
+    for finding in findings:
+        kinds.setdefault(finding.code, []).append(finding)
+    for code, found in kinds.items():
+        for finding in found[:_MOST]:
+            yield f"  {click.style(finding.severity, fg=_COLOURS[finding.severity])} {code}: {one_line(finding.text)}"
+            if finding.remedy != CODES[code].remedy:
+                yield click.style(fit(f"    → {one_line(finding.remedy)}"), dim=True)
+        if len(found) > _MOST:
+            yield f"    and {len(found) - _MOST:,} more of this kind"

@@ -1,0 +1,83 @@
+"""Checking a hierarchy: what is wrong with it, as a list of findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omnizarr.tools.checking.findings import CheckReport
+
+
+def check(
+    store: Any,
+    *,
+    path: str | None = None,
+    zarr_format: int | str | None = None,
+    data: bool = False,
+    strict: bool = False,
+    concurrency: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> CheckReport:
+    """Return what is wrong with an array or a group and all below it. Nothing is changed.
+
+    Every document is held against the letter of its format, names of extensions against the registry, keys against
+    the grids of the arrays, consolidated metadata against the documents; chunks are looked at by their size, and with
+    ``data=True`` decoded. What writers are known to have done wrong is called by its name. The page "Checking" of the
+    manual lists all that can be found.
+
+    Parameters
+    ----------
+    store : path, URL, Store, StorePath or mutable mapping
+        Where it is. It need not be possible to open it.
+    path : str, optional
+        Path within the store.
+    zarr_format : int or str, optional
+        Look only at documents of this format.
+    data : bool, default False
+        Read and decode every stored chunk, and every inner chunk of shards; never more at a time than there are
+        threads.
+    strict : bool, default False
+        Warnings count as well for `ok`, and names that are not registered are warnings.
+    concurrency : int, optional
+        Threads. By default one per core, if chunks are decoded.
+    progress : callable, optional
+        Called with how many more chunks have been looked at; from several threads.
+
+    Returns
+    -------
+    CheckReport
+        With `findings`, `ok`, `counts`, and `to_dict` and `to_json`.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is nothing of Zarr.
+    StoreError
+        If the store cannot be listed.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> values = {}
+    >>> array = omnizarr.create_array(values, shape=(4,), chunks=(2,), dtype="int16", compressors=None, fill_value=0)
+    >>> array[:] = 7
+    >>> omnizarr.check(values).ok
+    True
+    >>> values["c/0"] = values["c/0"][:3]
+    >>> print(omnizarr.check(values))
+    error: /: c/0: the chunk has the wrong size: found 3 bytes, expected 4 bytes [wrong-chunk-size]
+    1 error · 1 node, 2 chunks looked at
+    """
+    run = import_module("omnizarr.tools.checking.run").run
+    report: CheckReport = run(
+        store,
+        path=path,
+        zarr_format=zarr_format,
+        data=data,
+        strict=strict,
+        concurrency=concurrency,
+        progress=progress,
+    )
+    return report

@@ -1,0 +1,222 @@
+"""Stored chunks: their sizes, and whether they can be decoded, inner chunks of shards one by one.
+
+Spec: Zarr v3 core, "Codecs"; "Sharding codec".
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from omnizarr.codecs.chain import Chain
+from omnizarr.codecs.contract import AnyArray, Buffer
+from omnizarr.codecs.sharding import Sharding
+from omnizarr.engine import Binding
+from omnizarr.errors import ChecksumError, ChunkError, ChunkSizeError, OmnizarrError, ShardIndexError
+
+_MISSING: Final = 2**64 - 1
+_STEP: Final = 2**20
+_ZSTD_07: Final = b"\x27\xb5\x2f\xfd"
+_BLOSC_ZSTD: Final = 4
+_SPEC: Final = 'Zarr v3, "Sharding codec"'
+
+
+class Trouble(NamedTuple):
+    """What is wrong with a chunk."""
+
+    code: str
+    message: str
+    found: object = None
+    expected: object = None
+    spec: str = ""
+
+
+def exact_size(binding: Binding, coords: tuple[int, ...]) -> int | None:
+    """Return how many bytes a stored chunk must have, where that can be told without decoding it."""
+    return binding.chain_for(coords).encoded.nbytes
+
+
+def check_size(size: int, expected: int | None) -> Iterator[Trouble]:
+    """Yield what the size of a stored chunk tells."""
+    if expected is not None and size != expected:
+        code = "wrong-chunk-size" if size else "empty-chunk"
+        yield Trouble(code, "the chunk has the wrong size", f"{size} bytes", f"{expected} bytes")
+    elif not size and expected is None:
+        yield Trouble("empty-chunk", "the chunk is empty", "0 bytes")
+
+
+def check_data(binding: Binding, coords: tuple[int, ...], data: Buffer) -> Iterator[Trouble]:
+    """Yield what is wrong with a stored chunk; decodes it whole, or inner chunk by inner chunk."""
+    chain = binding.chain_for(coords)
+    if not len(data):
+        yield from check_size(0, chain.encoded.nbytes)
+        return
+    yield from _check(chain, data)
+
+
+def _check(chain: Chain, data: Buffer) -> Iterator[Trouble]:
+    serializer = chain.serializer[1]
+    try:
+        if not isinstance(serializer, Sharding):
+            chain.decode(data)
+        else:
+            for name, codec in reversed(chain.compressors):
+                data = _decode(name, codec, data)
+    except OmnizarrError as error:
+        yield _trouble(error, data)
+        return
+    if isinstance(serializer, Sharding):
+        yield from _check_shard(serializer, data)
+        return
+    rest = _trailing(chain, data)
+    if rest:
+        yield Trouble("trailing-bytes", f"{rest} bytes follow the compressed data")
+
+
+def _decode(name: str, codec: Any, data: Buffer) -> Buffer:
+    try:
+        decoded: Buffer = codec.decode(data)
+    except OmnizarrError as error:
+        raise error.add(codec=name)
+    except (ValueError, TypeError, RuntimeError, OverflowError, MemoryError) as error:
+        raise ChunkError(f"cannot decode: {error}", codec=name) from error
+    return decoded
+
+
+def _trouble(error: OmnizarrError, data: Buffer) -> Trouble:
+    code = "undecodable-chunk"
+    match error:
+        case ChecksumError():
+            code = "checksum-mismatch"
+        case ShardIndexError():
+            code = "shard-index-broken"
+        case ChunkSizeError():
+            code = "wrong-chunk-size"
+    if _is_legacy_zstd(data):
+        code = "legacy-zstd"
+    message = error.message if error.codec is None else f"codec {error.codec!r}: {error.message}"
+    return Trouble(code, message, error.found, error.expected, error.spec or "")
+
+
+def _is_legacy_zstd(data: Buffer) -> bool:
+    """Whether a chunk is Blosc with frames of Zstandard 0.7 in it."""
+    return len(data) > 16 and data[0] == 2 and data[2] >> 5 == _BLOSC_ZSTD and _ZSTD_07 in bytes(data)
+
+
+# Shards
+
+
+def _check_shard(shard: Sharding, data: Buffer) -> Iterator[Trouble]:
+    size = shard.index_size
+    if len(data) < size:
+        found, expected = f"{len(data)} bytes", f"at least {size} bytes"
+        yield Trouble("shard-index-broken", "the shard is shorter than its index", found, expected, _SPEC)
+        return
+    view = memoryview(data)
+    try:
+        index: AnyArray = shard.index.decode(view[-size:] if shard.index_at_end else view[:size]).reshape(-1, 2)
+    except OmnizarrError as error:
+        yield Trouble("shard-index-broken", f"index of the shard: {error.message}", error.found, error.expected, _SPEC)
+        return
+    entries: list[tuple[int, int, tuple[int, ...]]] = []
+    for coords, (offset, nbytes) in zip(shard.grid.coords(), index.tolist(), strict=True):
+        if offset == nbytes == _MISSING:
+            continue
+        if offset + nbytes > len(data):
+            found, expected = f"{nbytes} bytes at offset {offset}", f"nothing beyond byte {len(data)}"
+            yield Trouble("shard-index-outside", f"inner chunk {coords} lies outside", found, expected, _SPEC)
+            continue
+        entries.append((offset, offset + nbytes, coords))
+        for trouble in _check_inner(shard.inner, view[offset : offset + nbytes]):
+            yield trouble._replace(message=f"inner chunk {coords}: {trouble.message}")
+    yield from _overlaps(entries, *((len(data) - size, len(data)) if shard.index_at_end else (0, size)))
+
+
+def _check_inner(chain: Chain, data: Buffer) -> Iterator[Trouble]:
+    if not len(data):
+        yield Trouble("empty-chunk", "the chunk is empty", "0 bytes")
+    else:
+        yield from _check(chain, data)
+
+
+def _overlaps(entries: list[tuple[int, int, tuple[int, ...]]], start: int, stop: int) -> Iterator[Trouble]:
+    """Yield inner chunks that share bytes with others, or with the index, which lies from `start` to `stop`."""
+    for low, high, coords in entries:
+        if low < stop and high > start and low < high:
+            yield Trouble("shard-overlap", f"inner chunk {coords} overlaps the index", f"bytes {low} to {high}",
+                          spec=_SPEC)  # fmt: skip
+    ordered = sorted(entry for entry in entries if entry[0] < entry[1])
+    for (_, end, one), (begin, _, other) in pairwise(ordered):
+        if begin < end:
+            yield Trouble("shard-overlap", f"inner chunks {one} and {other} overlap", f"from byte {begin}", spec=_SPEC)
+
+
+# What follows compressed data
+
+
+def _trailing(chain: Chain, data: Buffer) -> int:
+    """Return how many bytes follow what the last compressor made; those that its reader refuses are not counted."""
+    if not chain.compressors:
+        return 0
+    name = chain.compressors[-1][0].removeprefix("numcodecs.")
+    if name == "blosc":
+        return len(data) - int.from_bytes(data[12:16], "little")
+    start = _STREAMS.get(name)
+    if start is None:
+        return 0
+    return _unused(start, data)
+
+
+def _inflater() -> Any:
+    return _Zlib(zlib.decompressobj())
+
+
+class _Zlib:
+    """A decompressor of zlib with the manners of those of bz2 and lzma."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    @property
+    def eof(self) -> bool:
+        return bool(self.stream.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self.stream.unused_data)
+
+    def decompress(self, data: Buffer, limit: int) -> bytes:
+        return bytes(self.stream.decompress(bytes(self.stream.unconsumed_tail) + bytes(data), limit))
+
+
+_STREAMS: Final[dict[str, Callable[[], Any]]] = {
+    "zlib": _inflater,
+    "bz2": bz2.BZ2Decompressor,
+    "lzma": lzma.LZMADecompressor,
+}
+
+
+def _unused(start: Callable[[], Any], data: Buffer) -> int:
+    stream = start()
+    view = memoryview(data)
+    position = 0
+    try:
+        while not stream.eof:
+            needs = getattr(stream, "needs_input", None)
+            part = view[position : position + _STEP] if needs is not False else b""
+            position += len(part)
+            if not stream.decompress(part, _STEP) and not len(part):
+                return 0
+    except (zlib.error, OSError, EOFError, lzma.LZMAError):
+        return 0
+    rest = len(stream.unused_data) + len(data) - position
+    # Another stream may follow.
+    return 0 if rest and not isinstance(stream, _Zlib) and _begins_stream(bytes(data[-rest:][:6])) else rest
+
+
+def _begins_stream(data: bytes) -> bool:
+    return data.startswith((b"BZh", b"\xfd7zXZ\x00"))

@@ -1,0 +1,88 @@
+"""Consolidated metadata: whether its copies say what the documents say.
+
+Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from omnizarr import consolidated
+from omnizarr.dialects import documents
+from omnizarr.dialects.paths import prefix
+from omnizarr.dialects.reading import join
+from omnizarr.errors import OmnizarrError, StoreError
+from omnizarr.model import JSON, GroupMetadata
+from omnizarr.tools.checking.findings import Findings
+from omnizarr.tools.checking.inventory import Inventory, Node, copy_pointer
+
+_BROKEN = {"broken-consolidated-metadata", "unknown-consolidated-metadata"}
+
+
+def check_copies(findings: Findings, inventory: Inventory, node: Node) -> None:
+    """Enter each node below a group of which its consolidated metadata says otherwise than the documents."""
+    metadata = node.metadata
+    if not isinstance(metadata, GroupMetadata) or not metadata.consolidated:
+        return
+    name = node.dialect.consolidated.document
+    copies = node.marker if name is None else node.documents.get(name, node.marker)
+    if name is not None and copies is node.marker:  # there is nothing but the copies
+        return
+    if any(finding.code in _BROKEN and finding.path == node.path for finding in findings.found):
+        return
+    try:
+        different = consolidated.differences(node.where, metadata.consolidated)
+    except StoreError as error:
+        findings.add("unreadable-key", node.path, error.message, key=error.key)
+        return
+    except OmnizarrError:  # told where it is
+        return
+    for path in different:
+        message = _message(inventory, node, metadata.consolidated, path)
+        if message is not None:
+            pointer = _pointer(inventory, node, metadata.consolidated, path)
+            findings.add("stale-consolidated-metadata", node.path, message, key=copies.key, pointer=pointer)
+    for pointer in _own(node, copies.value):
+        message = "another document than the group itself has"
+        findings.add("stale-consolidated-metadata", node.path, message, key=copies.key, pointer=pointer)
+
+
+def _message(inventory: Inventory, node: Node, copies: Mapping[str, Mapping[str, JSON]], path: str) -> str | None:
+    full = prefix(node.path) + path
+    there = inventory.nodes.get(full, [])
+    is_there = any(one.dialect.name == node.dialect.name for one in there)
+    if any(one.base for one in there):  # told as a node that only the copies speak of
+        return None
+    if path in copies:
+        return (
+            f"another document than the node at /{full} has" if is_there else f"a copy of a node that is gone: /{full}"
+        )
+    return f"no copy of the node at /{full}" if is_there else None
+
+
+def _pointer(inventory: Inventory, node: Node, copies: Mapping[str, Mapping[str, JSON]], path: str) -> str:
+    """Return where in the document the copy of a node is, or would be."""
+    there = inventory.nodes.get(prefix(node.path) + path)
+    name = next(iter(copies.get(path) or (there[0].documents if there else {node.dialect.array_document: None})))
+    return copy_pointer(node, path, name)
+
+
+def _own(node: Node, copies: JSON) -> Iterator[str]:
+    """Yield the pointers of copies of a v2 group's own documents that say otherwise than these."""
+    if node.dialect.name != "v2" or not isinstance(copies, Mapping):
+        return
+    metadata = copies.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return
+    values = node.values
+    for name in (".zgroup", ".zattrs"):
+        copy, original = (_plain(found.get(name)) for found in (metadata, values))
+        if copy != original:
+            yield join("/metadata", name)
+
+
+def _plain(document: JSON) -> JSON:
+    """Return a document without what zarr-python 3 puts into copies, NaN as a string that equals itself."""
+    if isinstance(document, Mapping):
+        document = {name: value for name, value in document.items() if name != "consolidated_metadata"}
+    return documents.to_json(document or {})

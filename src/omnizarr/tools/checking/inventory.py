@@ -1,0 +1,314 @@
+"""Which documents lie where: everything below a place, also what no walk through the hierarchy comes to.
+
+One listing finds them by their names. Of hierarchies with an entry point, that says where to look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from omnizarr import detection
+from omnizarr.dialects import DIALECTS, documents
+from omnizarr.dialects.contract import Dialect
+from omnizarr.dialects.keyspaces import Split
+from omnizarr.dialects.paths import prefix
+from omnizarr.dialects.reading import join
+from omnizarr.errors import MetadataError
+from omnizarr.model import JSON, Metadata, Problem, strict
+from omnizarr.places import StorePath, dialects_for
+from omnizarr.stores.base import Buffer, Store
+
+ENTRY: Final = "zarr.json"
+
+_DRAFT_DOCUMENT = re.compile(r"(?:^|/)meta/(?:.*/)?[^/]*\.(?:array|group)[A-Za-z0-9._-]{0,64}")
+_CONSOLIDATED = ".zmetadata"
+
+
+@dataclass(slots=True)
+class Document:
+    """A document as it lies in the store."""
+
+    key: str
+    data: Buffer
+    value: JSON = None
+    problems: list[Problem] = field(default_factory=list)
+    is_read: bool = False
+    """Its problems have been told."""
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it could not be parsed at all."""
+        return self.value is None and bool(self.problems)
+
+
+@dataclass(slots=True)
+class Node:
+    """The documents of one format at one place."""
+
+    where: StorePath
+    dialect: Dialect
+    documents: dict[str, Document]
+    metadata: Metadata | None = None
+    is_sound: bool = False
+    """Its documents have no errors: its metadata can be relied on."""
+    base: str = ""
+    """JSON pointer of its document within that of consolidated metadata, where it has no other."""
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return self.where.path
+
+    @property
+    def values(self) -> dict[str, JSON]:
+        """The documents, parsed, by name; without those that could not be."""
+        return {name: document.value for name, document in self.documents.items() if not document.is_broken}
+
+    @property
+    def marker(self) -> Document:
+        """The document that makes it a node."""
+        for name in (self.dialect.array_document, self.dialect.group_document):
+            if name in self.documents:
+                return self.documents[name]
+        return next(iter(self.documents.values()))
+
+
+@dataclass(slots=True)
+class Inventory:
+    """What a listing shows.
+
+    Attributes
+    ----------
+    nodes : dict of str to list of Node
+        By path; of several formats at one place in the order of detection.
+    homes : list of Split
+        Hierarchies with an entry point.
+    entries : list of (str, Document)
+        Path and document of these entry points, and of those that are broken.
+    loose : list of (str, str)
+        Path and key of documents that belong to no node.
+    known : set of str
+        Keys of all documents.
+    """
+
+    nodes: dict[str, list[Node]] = field(default_factory=dict)
+    homes: list[Split] = field(default_factory=list)
+    entries: list[tuple[str, Document, list[Problem]]] = field(default_factory=list)
+    loose: list[tuple[str, str]] = field(default_factory=list)
+    known: set[str] = field(default_factory=set)
+
+    def __iter__(self) -> Iterator[Node]:
+        for nodes in self.nodes.values():
+            yield from nodes
+
+
+def copy_pointer(group: Node, path: str, name: str) -> str:
+    """Return where in a group's consolidated metadata the copy of a document of the node at `path` below it is."""
+    if group.dialect.consolidated.document is None:
+        return join("/consolidated_metadata/metadata", path)
+    key = group.dialect.keyspace.documents(group.where.prefix + path).get(name, name)
+    return join("/metadata", key.removeprefix(group.where.prefix))
+
+
+def home_of(where: StorePath) -> StorePath:
+    """Return a place as one of the hierarchy whose entry point lies above it, if there is such."""
+    if where.home is not None:
+        return where
+    for place in reversed(list(where.ancestors())):
+        data = where.store.get(place.prefix + ENTRY)
+        if data is None:
+            continue
+        try:
+            home = _enter(documents.parse(data, strict), place.path, strict)
+        except MetadataError:
+            home = None
+        return where if home is None else replace(where, home=home)
+    return where
+
+
+def keys_below(where: StorePath) -> Iterator[str]:
+    """Yield every key that may belong to the node at a place, or to one below it."""
+    if where.home is None:
+        return where.store.list_prefix(where.prefix)
+    return detection.belongings(where)
+
+
+def take(where: StorePath, zarr_format: int | str | None = None) -> Inventory:
+    """Return what lies at a place and below it, its documents read and parsed, but not yet understood."""
+    wanted = dialects_for(zarr_format)
+    flat = [dialect for dialect in wanted if dialect.entry_point is None]
+    drafts = [dialect for dialect in wanted if dialect.entry_point is not None]
+    names = {name: dialect for dialect in flat for name in dialect.keyspace.documents("")}
+    found: dict[str, dict[str, str]] = {}
+    others: list[str] = []
+    for key in keys_below(where):
+        path, _, name = key.rpartition("/")
+        if (name in names or name == ENTRY) and where.home is None:
+            found.setdefault(path, {})[name] = key
+        elif _DRAFT_DOCUMENT.search(key) or name == _CONSOLIDATED or where.home is not None:
+            others.append(key)
+    inventory = Inventory()
+    if where.home is not None:
+        inventory.homes.append(where.home)
+    entries = read(where.store, (keys[ENTRY] for keys in found.values() if ENTRY in keys))
+    for path in sorted(found):
+        if drafts and ENTRY in found[path]:
+            _take_entry(inventory, path, entries.get(found[path][ENTRY]))
+    inside = tuple(f"{prefix(home.root)}{place}/" for home in inventory.homes for place in (home.meta, home.data))
+    for path in sorted(found):
+        keys = found[path]
+        if inside and f"{path}/".startswith(inside):
+            others.extend(keys.values())
+            continue
+        loaded = {**entries, **read(where.store, (key for key in keys.values() if key not in entries))}
+        _place(inventory, where.at(path), {name: loaded[key] for name, key in keys.items() if key in loaded}, flat)
+    for home in inventory.homes:
+        _take_draft(inventory, where, home, others, drafts)
+    _unfold(inventory)
+    _mourn(inventory, others if drafts and where.home is None else [])
+    return inventory
+
+
+def read(store: Store, keys: Iterable[str]) -> dict[str, Document]:
+    """Return documents by key, parsed."""
+    wanted = list(keys)
+    result: dict[str, Document] = {}
+    for start in range(0, len(wanted), 256):
+        batch = wanted[start : start + 256]
+        for position, data in store.get_many([(key, None) for key in batch]):
+            if data is not None:
+                document = Document(batch[position], data)
+                document.value = documents.parse(data, document.problems.append)
+                result[batch[position]] = document
+    return {key: result[key] for key in wanted if key in result}
+
+
+def _take_entry(inventory: Inventory, path: str, document: Document | None) -> None:
+    """Enter a hierarchy, if the document at its root is an entry point."""
+    if document is None or not _is_entry(document):
+        return
+    problems: list[Problem] = []
+    home = _enter(document.value, path, problems.append)
+    inventory.entries.append((path, document, problems))
+    if home is not None:
+        inventory.homes.append(home)
+
+
+def _is_entry(document: Document) -> bool:
+    return isinstance(document.value, Mapping) and isinstance(document.value.get("zarr_format"), str)
+
+
+def _place(inventory: Inventory, where: StorePath, own: Mapping[str, Document], flat: list[Dialect]) -> None:
+    """Enter the documents at one place that have the names of formats without entry points."""
+    if ENTRY in own and _is_entry(own[ENTRY]):
+        inventory.known.add(own[ENTRY].key)
+        own = {name: document for name, document in own.items() if name != ENTRY}
+    for dialect in flat:
+        there = {name: own[name] for name in dialect.keyspace.documents("") if name in own}
+        if there and _makes_node(dialect, there):
+            inventory.nodes.setdefault(where.path, []).append(Node(where, dialect, there))
+            inventory.known.update(document.key for document in there.values())
+        elif there and dialect.name in {"v2", "v0"}:
+            inventory.loose.extend((where.path, document.key) for document in there.values())
+            inventory.known.update(document.key for document in there.values())
+
+
+def _enter(document: JSON, root: str, report: object) -> Split | None:
+    for dialect in DIALECTS:
+        if dialect.entry_point is not None:
+            home = dialect.entry_point.enter(document, root, report)  # type: ignore[arg-type]
+            if home is not None or report is not strict:
+                return home
+    return None
+
+
+def _makes_node(dialect: Dialect, there: Mapping[str, Document]) -> bool:
+    """Tell whether documents are those of a node, or would be if they were whole."""
+    markers = {dialect.array_document, dialect.group_document, str(dialect.consolidated.document)}
+    found = [there[name] for name in there if name in markers]
+    if not found:
+        return False
+    if dialect.name != "v1":
+        return True
+    # Any program may call a file "meta".
+    value = found[0].value
+    if found[0].is_broken:
+        return "attrs" in there
+    return isinstance(value, Mapping) and ("zarr_format" in value or {"shape", "chunks"} <= value.keys())
+
+
+def _take_draft(
+    inventory: Inventory, where: StorePath, home: Split, keys: Iterable[str], drafts: list[Dialect]
+) -> None:
+    """Enter the documents of a hierarchy with an entry point."""
+    places: dict[str, dict[str, str]] = {}
+    root = prefix(home.root)
+    top = f"{root}{home.meta}"
+    for key in keys:
+        if home.consolidated is not None and key == root + home.consolidated:
+            places.setdefault(home.root, {})[_CONSOLIDATED] = key
+            continue
+        for kind in ("array", "group"):
+            ending = f".{kind}{home.suffix}"
+            below = key[len(top) : -len(ending)]
+            if key.startswith(top) and key.endswith(ending) and (not below or below.startswith("/")):
+                path = root + below[1:] if below else home.root
+                places.setdefault(path, {})[kind] = key
+                break
+    loaded = read(where.store, (key for found in places.values() for key in found.values()))
+    for path in sorted(places):
+        own = {name: loaded[key] for name, key in places[path].items() if key in loaded}
+        if not own:
+            continue
+        dialect = _draft_of(own, home, drafts)
+        inventory.known.update(document.key for document in own.values())
+        if dialect is not None:
+            place = StorePath(where.store, path, home)
+            inventory.nodes.setdefault(path, []).append(Node(place, replace(dialect, keyspace=home), own))
+
+
+def _draft_of(own: Mapping[str, Document], home: Split, drafts: list[Dialect]) -> Dialect | None:
+    """Return which of the drafts documents belong to: the first that takes them for a node, or the entry point's."""
+    values = {name: document.value for name, document in own.items() if not document.is_broken}
+    for dialect in drafts:
+        if values and dialect.load(values, lambda _: None) is not None:
+            return dialect
+    return next((dialect for dialect in drafts if dialect.name == home.dialect), drafts[0] if drafts else None)
+
+
+def _unfold(inventory: Inventory) -> None:
+    """Enter the nodes that only consolidated metadata speaks of, where there is nothing but that, or their chunks."""
+    for node in list(inventory):
+        name = node.dialect.consolidated.document
+        document = node.marker if name is None else node.documents.get(name)
+        if document is None or not isinstance(document.value, Mapping):
+            continue
+        value = document.value if name is not None else document.value.get("consolidated_metadata")
+        if not isinstance(value, Mapping):
+            continue
+        copies = node.dialect.consolidated.load(value, lambda _: None)
+        is_alone = list(node.documents) == [name]
+        for path in sorted(copies, reverse=True):
+            place = node.where.at(f"{node.where.prefix}{path}")
+            if path and place.path not in inventory.nodes and (is_alone or _has_keys(inventory, node, place)):
+                own = {name: Document(document.key, b"", value, is_read=True) for name, value in copies[path].items()}
+                base = copy_pointer(node, path, next(iter(own)))
+                inventory.nodes[place.path] = [Node(place, node.dialect, own, base=base)]
+
+
+def _has_keys(inventory: Inventory, node: Node, place: StorePath) -> bool:
+    """Tell whether something is stored below a place."""
+    if any(path.startswith(place.prefix) for path in inventory.nodes):
+        return True
+    return next(place.store.list_prefix(node.dialect.keyspace.chunk_prefix(place.path)), None) is not None
+
+
+def _mourn(inventory: Inventory, keys: Iterable[str]) -> None:
+    """Enter documents of drafts whose entry point is not there, nor anything else that explains them."""
+    for key in keys:
+        match = _DRAFT_DOCUMENT.search(key)
+        if key not in inventory.known and match is not None:
+            inventory.loose.append((key[: match.start()].strip("/"), key))

@@ -1,0 +1,274 @@
+"""Keys: which chunks are stored, and what lies about that is neither chunk nor document.
+
+Spec: Zarr v3 core, "Chunk key encodings", "Storage"; Zarr v2, "Chunks".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from omnizarr import keys as chunk_keys
+from omnizarr.dialects.keyspaces import Split
+from omnizarr.dialects.paths import prefix
+from omnizarr.engine import Binding
+from omnizarr.keys import KeyEncoding
+from omnizarr.model import UNDEFINED, ArrayMetadata, Named
+from omnizarr.places import StorePath, chunk_prefix
+from omnizarr.stores import LocalStore, filelocks
+from omnizarr.stores.base import RESERVED
+from omnizarr.tools import words
+from omnizarr.tools.checking.findings import Findings
+from omnizarr.tools.checking.inventory import Inventory, Node, keys_below
+
+_SYSTEM = re.compile(
+    r"\.DS_Store|Thumbs\.db|desktop\.ini|\._.*|\.nfs[0-9a-f]{8,}|\.directory|\.fuse_hidden.*", re.IGNORECASE
+)
+_TEMPORARY = re.compile(
+    r".*\.[0-9a-f]{32}\.partial"  # zarr-python 3, and 2 since 2.9
+    r"|.*\.\w{8}\.partial"  # zarr-python before
+    r"|.*\.__lock"  # TensorStore: what is being written, and locked
+)
+_LOCK = re.compile(r"__zattr__\.lock|.*\.lock")
+_COMPANIONS = {".nczarr", ".nczgroup", ".nczvar", ".nczarray", ".nczattr"}
+_ENCODINGS: Final = (
+    *(Named("default", {"separator": separator}) for separator in "/."),
+    *(Named("v2", {"separator": separator}) for separator in "/."),
+    *(Named("omnizarr.draft2020", {"separator": separator}) for separator in "/."),
+    Named("omnizarr.v0"),
+)
+_NUMBERS = re.compile(r"(?:(?P<head>.*?)/)?(?:c/?)?[0-9]+(?:[./][0-9]+)*")
+
+
+@dataclass(slots=True)
+class Owner:
+    """An array, as the keys below it meet it."""
+
+    node: Node
+    metadata: ArrayMetadata
+    binding: Binding | None
+    """None: nobody can tell which keys its chunks have."""
+    stored: int = 0
+
+
+class Chunk(NamedTuple):
+    """A stored chunk."""
+
+    owner: Owner
+    binding: Binding
+    key: str
+    coords: tuple[int, ...]
+
+
+class Keys:
+    """All keys below a place, told apart.
+
+    Parameters
+    ----------
+    findings : Findings
+    where : StorePath
+    inventory : Inventory
+    bindings : dict
+        Of the arrays that can be bound, by the identity of the node.
+    """
+
+    def __init__(
+        self, findings: Findings, where: StorePath, inventory: Inventory, bindings: dict[int, Binding | None]
+    ) -> None:
+        self.findings = findings
+        self.where = where
+        self.inventory = inventory
+        self.owners: dict[str, list[Owner]] = {}
+        self._encodings = [chunk_keys.bind(named) for named in _ENCODINGS]
+        self._orphans: dict[str, tuple[str, int]] = {}
+        self._last: tuple[str, Sequence[Owner], str] = ("\0", (), "")
+        for node in inventory:
+            if isinstance(node.metadata, ArrayMetadata):
+                owner = Owner(node, node.metadata, bindings.get(id(node)))
+                self.owners.setdefault(chunk_prefix(node.where, node.metadata), []).append(owner)
+        # Directories of nodes have no chunks of their own, but strays.
+        self._arrays = {
+            prefix(node.path): owners for owners in self.owners.values() for owner in owners if (node := owner.node)
+        }
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the stored chunks, and enter what is none on the way."""
+        for key in keys_below(self.where):
+            if key in self.inventory.known:
+                continue
+            chunk = self._tell(key)
+            if chunk is not None:
+                yield chunk
+        for place, (key, count) in self._orphans.items():
+            message = f"{words.plural(count, 'chunk')}, but no document of an array"
+            self.findings.add("orphan-chunks", place, message, key=key)
+        self._count_missing()
+
+    def _tell(self, key: str) -> Chunk | None:
+        """Return the chunk that a key is; else enter what it is."""
+        owners, begin = self._owners_of(key)
+        rest = key[len(begin) :]
+        for owner in owners:
+            if owner.binding is None:
+                return None
+            coords = owner.binding.keys.decode(rest, len(owner.metadata.shape))
+            if coords is None:
+                continue
+            grid = owner.binding.grid.grid_shape
+            if all(number < length for number, length in zip(coords, grid, strict=True)):
+                owner.stored += 1
+                return Chunk(owner, owner.binding, key, coords)
+            self.findings.add(
+                "chunk-beyond-grid",
+                owner.node.path,
+                "a chunk beyond the shape of the array",
+                key=key,
+                found=f"chunk {coords}",
+                expected=f"a grid of {words.lengths(grid)} chunks",
+            )
+            return None
+        self._explain(key, rest, owners)
+        return None
+
+    def _owners_of(self, key: str) -> tuple[Sequence[Owner], str]:
+        """Return the arrays that have the longest prefix which a key begins with, and that prefix."""
+        folder = key[: key.rfind("/") + 1]
+        if self._last[0] == folder:
+            return self._last[1], self._last[2]
+        found: tuple[Sequence[Owner], str] = ((), "")
+        end = len(folder)
+        while end >= 0:
+            owners = self.owners.get(folder[:end]) or self._arrays.get(folder[:end])
+            if owners:
+                found = (owners, folder[:end])
+                break
+            if not end:
+                break
+            end = folder.rfind("/", 0, end - 1) + 1
+        self._last = (folder, *found)
+        return found
+
+    def _explain(self, key: str, rest: str, owners: Sequence[Owner]) -> None:
+        name = key.rpartition("/")[2]
+        path = owners[0].node.path if owners else self._node_above(key)
+        if _SYSTEM.fullmatch(name):
+            self.findings.add("system-file", path, "a file of an operating system", key=key)
+        elif _TEMPORARY.fullmatch(name):
+            self.findings.add("temporary-file", path, "what a writer has left behind", key=key)
+        elif _LOCK.fullmatch(name):
+            self.findings.add("lock-file", path, "a lock that was left", key=key)
+        elif name in _COMPANIONS:
+            return
+        elif owners:
+            self._explain_in_array(key, rest, owners)
+        else:
+            self._explain_alone(key, path)
+
+    def _explain_in_array(self, key: str, rest: str, owners: Sequence[Owner]) -> None:
+        owner = owners[0]
+        ndim = len(owner.metadata.shape)
+        binding = owner.binding
+        if binding is None:
+            return
+        expected = binding.keys.encode((0,) * ndim)
+        for encoding in self._encodings:
+            if encoding.decode(rest, ndim) is not None or (not ndim and rest in {"c", "0", "c0"}):
+                message = "a chunk under a key of another encoding"
+                self.findings.add("foreign-chunk-key", owner.node.path, message, key=key, found=rest,
+                                  expected=f"keys like {expected!r}")  # fmt: skip
+                return
+        coords = _canonical(binding.keys, rest, ndim)
+        if coords is not None:
+            self.findings.add("misspelt-chunk-key", owner.node.path, "a chunk under a key that is misspelt", key=key,
+                              found=rest, expected=repr(binding.keys.encode(coords)))  # fmt: skip
+        elif ndim and _NUMBERS.fullmatch(rest):
+            message = f"a chunk of another number of dimensions than {ndim}"
+            self.findings.add("foreign-chunk-key", owner.node.path, message, key=key, found=rest,
+                              expected=f"keys like {expected!r}")  # fmt: skip
+        else:
+            self.findings.add("stray-key", owner.node.path, "neither chunk nor document", key=key)
+
+    def _explain_alone(self, key: str, path: str) -> None:
+        home = next((home for home in self.inventory.homes if key.startswith(prefix(home.root))), None)
+        match = _NUMBERS.fullmatch(key)
+        if home is not None and key.startswith(f"{prefix(home.root)}{home.data}/"):
+            place = self._place_of_data(home, key)
+        elif match is not None and ("/" in key or "." in key or key.isdigit()):
+            place = match["head"] or ""
+        else:
+            self.findings.add("foreign-file", path, "no part of the hierarchy", key=key)
+            return
+        first, count = self._orphans.get(place, (key, 0))
+        self._orphans[place] = (first, count + 1)
+
+    def _place_of_data(self, home: Split, key: str) -> str:
+        below = key[len(f"{prefix(home.root)}{home.data}/") :]
+        match = _NUMBERS.fullmatch(below)
+        return prefix(home.root) + ((match["head"] or "") if match else below.rpartition("/")[0])
+
+    def _node_above(self, key: str) -> str:
+        """Return the path of the nearest node that a key lies below; that where the check began if there is none."""
+        place = key.rpartition("/")[0]
+        while place and place not in self.inventory.nodes:
+            place = place.rpartition("/")[0]
+        return place if place in self.inventory.nodes else self.where.path
+
+    def _count_missing(self) -> None:
+        for owners in self.owners.values():
+            for owner in owners:
+                missing = self.missing_of(owner)
+                if not missing or (owner.stored == 0 and any(other.stored for other in owners)):
+                    continue
+                total = words.plural(owner.binding.grid.nchunks if owner.binding else 0, "chunk")
+                if owner.metadata.fill_value is UNDEFINED:
+                    code, what = "undefined-chunks", "nothing says what is in their place"
+                else:
+                    code, what = "missing-chunks", "the fill value is in their place"
+                message = f"{missing:,} of {total} not stored: {what}"
+                self.findings.add(code, owner.node.path, message, key=owner.node.marker.key)
+
+    def missing_of(self, owner: Owner) -> int:
+        """Return how many chunks of an array are not stored."""
+        return 0 if owner.binding is None else max(0, owner.binding.grid.nchunks - owner.stored)
+
+    @property
+    def missing(self) -> int:
+        """How many chunks are not stored in all."""
+        return sum(
+            min((self.missing_of(owner) for owner in owners if owner.binding is not None), default=0)
+            for owners in self.owners.values()
+        )
+
+
+def _canonical(encoding: KeyEncoding, rest: str, ndim: int) -> tuple[int, ...] | None:
+    """Return the coordinates that are meant by a key with superfluous zeros, signs or separators; None for others."""
+    if not ndim:
+        return None
+    body = rest.removeprefix(encoding.encode((0,) * ndim).partition("0")[0])
+    numbers = [number for number in re.split(r"[./]", body) if number]
+    if len(numbers) != ndim or not all(re.fullmatch(r"\+?[0-9]{1,20}", number) for number in numbers):
+        return None
+    coords = tuple(map(int, numbers))
+    return coords if encoding.encode(coords) != rest else None
+
+
+def check_leftovers(findings: Findings, where: StorePath, inventory: Inventory) -> None:
+    """Enter the temporary files and lock files of our own local store, which no listing shows."""
+    store = where.store
+    if not isinstance(store, LocalStore):
+        return
+    root = Path(store.root)
+    for folder, _, names in os.walk(root / where.path):
+        for name in names:
+            if name.startswith(RESERVED):
+                key = (Path(folder) / name).relative_to(root).as_posix()
+                path = key.rpartition("/")[0]
+                while path and path not in inventory.nodes:
+                    path = path.rpartition("/")[0]
+                is_lock = name.endswith(filelocks.SUFFIX)
+                message = "a lock that omnizarr left" if is_lock else "what omnizarr was writing when it was stopped"
+                findings.add("lock-file" if is_lock else "temporary-file", path, message, key=key)
