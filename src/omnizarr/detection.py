@@ -105,14 +105,14 @@ def _is_strangers(name: str, data: bytes | bytearray | memoryview) -> bool:
 
 def _parse(where: StorePath, key: str, data: bytes | bytearray | memoryview) -> JSON:
     try:
-        return documents.parse(data, strict)
-    except OmnizarrError as error:
         if key.endswith("__zmeta__") and bytes(data[:1]) in (b"(", b"\x80"):
-            error = MetadataError(
+            raise MetadataError(
                 "a pickle, as zarr 0.3 wrote; it could run any code and is never read",
                 expected="JSON, as zarr 0.4 wrote",
                 remedy="open it with zarr 0.3 and save the array with a later version",
             )
+        return documents.parse(data, strict)
+    except OmnizarrError as error:
         raise error.add(store=str(where.store), path=where.path, key=key) from None
 
 
