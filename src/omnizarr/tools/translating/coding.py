@@ -1,0 +1,430 @@
+"""The nearest chain of codecs that a format has.
+
+A codec is kept if the target can say it, under whichever name. If not, one is taken that makes the same bytes, or one
+that is akin, or the target's own choice; what only checks or shuffles bytes is left out. Filters stay all or none, as
+each is made for what the one before it returns. Chunks that have to be encoded anew go through no filter that might
+change values once more: what was rounded stays rounded, and is stored as it is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+from omnizarr import creation, datatypes, grids, layout
+from omnizarr.codecs import chain, registry
+from omnizarr.codecs.values import named as named_codec
+from omnizarr.creation import Coding
+from omnizarr.dialects.contract import Dialect
+from omnizarr.dialects.filters import bytes_codec
+from omnizarr.dialects.reading import is_integer, is_list
+from omnizarr.dialects.spelling import same
+from omnizarr.errors import MissingDependencyError, OmnizarrError, UnknownCodecError
+from omnizarr.model import JSON, ArrayMetadata, Named
+from omnizarr.tools.translating.account import Account, attempt
+from omnizarr.tools.translating.equivalence import bare, have_same_bytes, spec_of
+
+KEEP: Final = "keep"
+"""An option's value where the user says nothing: as it is in the source."""
+
+_Option: TypeAlias = tuple[Named, ...]
+
+_COMPRESSORS: Final = frozenset({"blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"})
+_COMPRESSING: Final = frozenset({"n5_default", "pcodec", "zfp", "zfpy"})
+"""Codecs that turn arrays into bytes, and compress them."""
+_INEXACT: Final = frozenset({"astype", "cast_value", "fixedscaleoffset", "scale_offset"})
+"""Codecs that, given values they have decoded, may store others (as may some that `_is_inexact` knows)."""
+_ZFPY_REVERSIBLE: Final = 5
+_CNAMES: Final[Mapping[str, str]] = {"gzip": "zlib", "zlib": "zlib", "zstd": "zstd", "lz4": "lz4"}
+"""What blosc has within that is akin to another compressor."""
+_BLOSC_MAX_TYPESIZE: Final = 255
+_SEEN_AS: Final[Mapping[str, str]] = {
+    "astype": "decode_dtype",
+    "delta": "dtype",
+    "fixedscaleoffset": "dtype",
+    "quantize": "dtype",
+}
+"""The parameter by which a filter says as what type it looks at the memory of an array."""
+_MOST_CHAINS: Final = 512
+"""Chains that are tried, at most."""
+_ADDED: Final = 3
+"""How far it is from no compressor to one, in steps from one option to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user wants otherwise; see `create_array`."""
+
+    chunks: Any = None
+    shards: Any = None
+    filters: Any = KEEP
+    serializer: Any = KEEP
+    compressors: Any = KEEP
+    codecs: Any = None
+
+    @property
+    def any_layout(self) -> bool:
+        """Whether chunks shall be others."""
+        return self.chunks is not None or self.shards is not None
+
+    @property
+    def any_coding(self) -> bool:
+        """Whether codecs shall be others."""
+        parts = (self.filters, self.serializer, self.compressors)
+        return self.codecs is not None or not all(is_kept(part) for part in parts)
+
+
+def is_kept(wish: object) -> bool:
+    """Whether the user wishes nothing."""
+    return isinstance(wish, str) and wish == KEEP
+
+
+# Chunks
+
+
+def with_nearest_grid(target: ArrayMetadata, source: ArrayMetadata, wishes: Wishes, account: Account) -> ArrayMetadata:
+    """Return `target` with the chunks of `source`, or with chunks of one shape where it can have no other."""
+    if len(target.shape) != len(source.shape):
+        return target
+    grid = grids.bind(source.chunk_grid, source.shape)
+    if source.chunk_grid.name == "regular" and grid.chunk_shape is not None:
+        return replace(target, chunk_grid=grids.regular([max(length, 1) for length in grid.chunk_shape]))
+    kept = replace(target, chunk_grid=source.chunk_grid)
+    read, _ = attempt(kept, account.dialect)
+    if read is not None:
+        return kept
+    lengths = []
+    for axis, length in zip(grid.axes, source.shape, strict=True):
+        lengths.append(min(max((*axis.sizes, 1)), max(length, 1)))
+    if not wishes.any_layout:
+        account.remark(f"chunks of differing shapes become chunks of one shape, {tuple(lengths)}, and are encoded anew")
+    return replace(target, chunk_grid=grids.regular(lengths))
+
+
+def without_shards(source: ArrayMetadata, wishes: Wishes, account: Account) -> ArrayMetadata:
+    """Return an array as it is if the target has shards; else as if each inner chunk of a shard were a chunk."""
+    inner = layout.inner_chunk_shape(source.codecs)
+    if inner is None or not account.dialect.new_arrays.has_filters:
+        return source
+    if not wishes.any_layout:
+        count = math.prod(-(-length // size) for length, size in zip(source.shape, inner, strict=True))
+        account.remark(
+            f"{account.title} has no shards: their inner chunks, {tuple(inner)}, become chunks, encoded anew, "
+            f"with up to {count} keys"
+        )
+    found = replace(source, chunk_grid=grids.regular(inner), codecs=_within_shards(source.codecs))
+    return without_shards(found, wishes, account)
+
+
+def _within_shards(codecs: tuple[Named, ...]) -> tuple[Named, ...]:
+    """Return the codecs of inner chunks, with those that all of a shard goes through before."""
+    for at, codec in enumerate(codecs):
+        if codec.name == "sharding_indexed":
+            inner: Any = codec.configuration.get("codecs", ())
+            return (*codecs[:at], *(named_codec(item) for item in inner))
+    return codecs
+
+
+# Codecs
+
+
+def with_nearest_codecs(
+    target: ArrayMetadata, flat: ArrayMetadata, source: ArrayMetadata, wishes: Wishes, account: Account
+) -> ArrayMetadata:
+    """Return `target` with codecs as near to those of `flat` (the source without shards) as it can have.
+
+    Raises CannotCarryError if chunks cannot be decoded here, and cannot stay as they are either.
+    """
+    if wishes.codecs is not None:
+        _check_readable(source, account)
+        return target
+    wanted = tuple(codec for codec in flat.codecs if not _is_replaced(codec, wishes))
+    found = _search(target, replace(flat, codecs=wanted), account.dialect, exact=False)
+    has_new = wishes.any_layout or wishes.any_coding
+    if found is not None:
+        kept = replace(target, codecs=found)
+        if same(target.data_type, source.data_type):
+            kept = replace(kept, fill_value=source.fill_value)
+        if has_new or not have_same_bytes(source, kept):
+            _check_readable(source, account)
+            if any(map(_is_inexact, wanted)):
+                found = _search(target, replace(flat, codecs=wanted), account.dialect, exact=True)
+    if found is None:
+        _check_readable(source, account)
+        raise account.fail(account.pointer("codecs"), "the array", f"{account.title} has no words for its codecs")
+    _remark_codecs(wanted, found, account)
+    return replace(target, codecs=found)
+
+
+def _check_readable(source: ArrayMetadata, account: Account) -> None:
+    """Raise CannotCarryError if a codec is not known here."""
+    for at, codec in enumerate(source.codecs):
+        if _kind(codec) is None and codec.must_understand:
+            why = f"codec {codec.name!r} is not known here, and {account.title} has no words for it"
+            raise account.fail(_pointer_of(source, at, account), "the array", why)
+
+
+def _pointer_of(source: ArrayMetadata, at: int, account: Account) -> str:
+    if source.dialect == "v3":
+        return account.pointer("codecs", at)
+    is_last = at == len(source.codecs) - 1
+    return "/compressor" if source.dialect == "v2" and is_last else account.pointer("codecs")
+
+
+def _is_replaced(codec: Named, wishes: Wishes) -> bool:
+    """Whether the user puts something else in place of a codec."""
+    kind = _kind(codec)
+    if kind == "bytes to bytes":
+        return not is_kept(wishes.compressors)
+    return kind == "array to array" and not is_kept(wishes.filters) and codec.name != "transpose"
+
+
+def _search(target: ArrayMetadata, source: ArrayMetadata, dialect: Dialect, *, exact: bool) -> tuple[Named, ...] | None:
+    """Return the nearest chain that the target can have; `exact`: without codecs that could change values."""
+    codecs = _for_memory(source, target)
+    default: _Option = tuple(codec for codec in target.codecs if _kind(codec) == "bytes to bytes")
+    serializers = _serializers(target)
+    item_size = _item_size(target)
+    has_filters = any(_is_filter(codec) for codec in codecs)
+    without = [False] if has_filters else []
+    choices = without if exact and any(_is_inexact(c) and _is_filter(c) for c in codecs) else [True, *without]
+    for keeps_filters in choices:
+        slots: list[list[_Option]] = []
+        for codec in codecs:
+            if _is_filter(codec):
+                slots.append([(codec,)] if keeps_filters else [()])
+            else:
+                slots.append(_options(codec, item_size, default, serializers, exact=exact))
+        if not any(_kind(codec) in ("array to bytes", "array or bytes", None) for codec in codecs):
+            slots.append(list(serializers))
+        if not any(bare(codec.name) in _COMPRESSORS for codec in codecs):
+            slots.append([(), *[()] * (_ADDED - 1), default])
+        for option in itertools.islice(_by_distance(slots), _MOST_CHAINS):
+            found = tuple(itertools.chain.from_iterable(option))
+            if _is_possible(replace(target, codecs=found), dialect):
+                return found
+    return None
+
+
+def _serializers(target: ArrayMetadata) -> list[_Option]:
+    """Return what turns the target's elements into bytes, if no codec of the source does."""
+    data_type = datatypes.bind(target.data_type, target.byte_order)
+    if not data_type.is_fixed_size:
+        return [tuple(codec for codec in target.codecs if _kind(codec) == "array to bytes")]
+    found: list[_Option] = []
+    for order in (target.byte_order, "<", ">"):
+        option = (bytes_codec(data_type.with_byte_order("<" if order == "<" else ">").dtype),)
+        if option not in found:
+            found.append(option)
+    return found
+
+
+def _item_size(target: ArrayMetadata) -> int:
+    data_type = datatypes.bind(target.data_type)
+    return data_type.dtype.itemsize if data_type.is_fixed_size else 1
+
+
+def _by_distance(slots: Sequence[Sequence[_Option]]) -> Iterable[tuple[_Option, ...]]:
+    """Yield one option per slot, those with few changes first, each once."""
+    if math.prod(len(options) for options in slots) > _MOST_CHAINS:
+        # of very long chains all or nothing
+        yield tuple(options[0] for options in slots)
+        yield tuple(options[-1] for options in slots)
+        return
+    seen = set()
+    places = itertools.product(*(range(len(options)) for options in slots))
+    for chosen in sorted(places, key=sum):
+        option = tuple(options[place] for options, place in zip(slots, chosen, strict=True))
+        mark = repr(option)
+        if mark not in seen:
+            seen.add(mark)
+            yield option
+
+
+def _is_possible(target: ArrayMetadata, dialect: Dialect) -> bool:
+    """Whether an array can be written and read back as it is, with a chain that runs, as far as that can be told."""
+    read, _ = attempt(target, dialect)
+    if read is None or not have_same_bytes(target, read):
+        return False
+    try:
+        chain.bind(read.codecs, spec_of(read))
+    except (UnknownCodecError, MissingDependencyError):
+        return True
+    except OmnizarrError:
+        return False
+    return True
+
+
+def _options(
+    codec: Named, item_size: int, default: _Option, serializers: list[_Option], *, exact: bool
+) -> list[_Option]:
+    """Return what a codec may become, nearest first; the empty tuple leaves it out."""
+    kind, name = _kind(codec), bare(codec.name)
+    if kind is None:
+        return [(codec,)] if codec.must_understand else [(codec,), ()]
+    if kind == "array to bytes":
+        others = [(*option, *default) for option in serializers] if name in _COMPRESSING else serializers
+        return others if exact and _is_inexact(codec) else [(codec,), *others]
+    options: list[_Option] = [(codec,)]
+    if kind == "bytes to bytes" and codec.name == name and codec.name not in ("blosc", "crc32c", "gzip", "zstd"):
+        options.append((Named(f"numcodecs.{name}", codec.configuration),))
+    if name in _COMPRESSORS:
+        options += [*_akin(codec, name, item_size), default]
+    return [*options, ()]
+
+
+def _akin(codec: Named, name: str, item_size: int) -> Iterator[_Option]:
+    """Yield compressors that are akin to another, those first whose streams are the same."""
+    level = codec.configuration.get("level", 1)
+    level = min(max(level, 1), 9) if is_integer(level) else 1
+    typesize = item_size if 0 < item_size <= _BLOSC_MAX_TYPESIZE else 1
+    if name == "blosc":
+        shuffle = codec.configuration.get("shuffle", "noshuffle")
+        shuffle = shuffle if shuffle in ("noshuffle", "shuffle", "bitshuffle") else "shuffle"
+        yield (
+            _blosc(codec.configuration.get("cname", "lz4"), codec.configuration.get("clevel", 5), shuffle, typesize),
+        )
+        return
+    if name in ("bz2", "gzip", "zlib"):
+        yield (Named("gzip" if name == "gzip" else f"numcodecs.{name}", {"level": level}),)
+    if name == "gzip":
+        yield (Named("numcodecs.zlib", {"level": level}),)
+    if name in _CNAMES:
+        yield (_blosc(_CNAMES[name], level, "noshuffle", typesize),)
+
+
+def _blosc(cname: JSON, clevel: JSON, shuffle: JSON, typesize: int) -> Named:
+    return Named("blosc", {"cname": cname, "clevel": clevel, "shuffle": shuffle, "typesize": typesize, "blocksize": 0})
+
+
+def _for_memory(source: ArrayMetadata, target: ArrayMetadata) -> tuple[Named, ...]:
+    """Return the codecs, of which the first filter sees elements in the byte order that the target's have in memory."""
+    if source.byte_order == target.byte_order:
+        return source.codecs
+    codecs = list(source.codecs)
+    for at, codec in enumerate(codecs):
+        name = bare(codec.name)
+        if name in ("transpose", "bitround"):
+            continue
+        dtype = codec.configuration.get(_SEEN_AS.get(name, ""))
+        if isinstance(dtype, str) and dtype[:1] == source.byte_order:
+            configuration = {**codec.configuration, _SEEN_AS[name]: target.byte_order + dtype[1:]}
+            if name != "astype" and configuration.get("astype") is None:
+                configuration["astype"] = dtype
+            codecs[at] = Named(codec.name, configuration, codec.must_understand)
+        break
+    return tuple(codecs)
+
+
+def _kind(codec: Named) -> str | None:
+    """Return what a codec takes and gives; None if nobody here knows."""
+    try:
+        return registry.find(codec.name).kind
+    except MissingDependencyError:
+        return "array to bytes" if bare(codec.name) in _COMPRESSING else "bytes to bytes"
+    except OmnizarrError:
+        return None
+
+
+def _is_filter(codec: Named) -> bool:
+    return _kind(codec) == "array to array" and codec.name != "transpose"
+
+
+def _is_inexact(codec: Named) -> bool:
+    configuration = codec.configuration
+    match bare(codec.name):
+        case "delta":
+            return str(configuration.get("dtype", ""))[1:2] not in ("i", "u")
+        case "zfp":
+            return configuration.get("mode") != "reversible"
+        case "zfpy":
+            return configuration.get("mode") != _ZFPY_REVERSIBLE
+        case name:
+            return name in _INEXACT
+
+
+def _remark_codecs(before: Sequence[Named], after: Sequence[Named], account: Account) -> None:
+    """Say which codecs are not there any more, and which are new."""
+    old, new = [bare(codec.name) for codec in before], [bare(codec.name) for codec in after]
+    gone = [repr(name) for name in dict.fromkeys(old) if name not in new]
+    come = [repr(name) for name in dict.fromkeys(new) if name not in old and name != "bytes"]
+    anew = f"chunks are encoded anew with {' and '.join(come)}" if come else "chunks are encoded anew without"
+    if gone:
+        account.remark(f"{account.title} cannot have {' and '.join(gone)} here: {anew}")
+    elif come:
+        account.remark(f"{account.title} has no chunks without compression: {anew}")
+
+
+def remark_parameters(source: ArrayMetadata, target: ArrayMetadata, account: Account) -> None:
+    """Say which parameters, of no matter to readers, will be others for chunks that are written from here on."""
+    after = {bare(codec.name): codec for codec in target.codecs}
+    for codec in source.codecs:
+        name = bare(codec.name)
+        other = after.get(name)
+        if other is None or name in ("transpose", "bytes", "sharding_indexed"):
+            continue
+        for parameter, value in codec.configuration.items():
+            found = other.configuration.get(parameter)
+            if parameter in other.configuration and not same(value, found):
+                account.remark(f"{parameter} of {name!r} was {value!r}, and is {found!r} for what is written anew")
+
+
+# What the user wants otherwise
+
+
+def with_wishes(target: ArrayMetadata, wishes: Wishes, account: Account) -> ArrayMetadata:
+    """Return `target` with the layout and the codecs that the user wants. Raises what `create_array` raises."""
+    if not (wishes.any_layout or wishes.any_coding):
+        return target
+    inner = layout.inner_chunk_shape(target.codecs)
+    grid = grids.bind(target.chunk_grid, target.shape)
+    stored: Any = grid.chunk_shape
+    if stored is None:
+        stored = [_lengths(axis) for axis in grid.axes]
+    chunks, shards = wishes.chunks, wishes.shards
+    if inner is not None and chunks is None and shards is None:
+        shards = stored
+    if chunks is None:
+        chunks = stored if inner is None else inner
+    made = creation.array_metadata(
+        account.dialect,
+        shape=target.shape,
+        dtype=datatypes.bind(target.data_type, target.byte_order),
+        chunks=chunks,
+        shards=shards,
+        coding=_coding(_within_shards(target.codecs), wishes, account.dialect),
+        fill_value=None,
+    )
+    account.remark("chunks are laid out and encoded anew, as asked for")
+    return replace(target, chunk_grid=made.chunk_grid, codecs=made.codecs)
+
+
+def _lengths(axis: grids.Axis) -> list[int]:
+    """Return the lengths of the chunks along one dimension, the last cut at its end."""
+    found = [axis.chunk(number) for number in range(axis.count)]
+    return [min(size, axis.length - start) for start, size in found] or [1]
+
+
+def _coding(kept: tuple[Named, ...], wishes: Wishes, dialect: Dialect) -> Coding:
+    if wishes.codecs is not None:
+        return Coding(codecs=wishes.codecs)
+    at = next(at for at, codec in enumerate(kept) if _kind(codec) not in ("array to array", None))
+    transposes = [codec for codec in kept[:at] if codec.name == "transpose"]
+    filters = list(kept[:at]) if is_kept(wishes.filters) else [*transposes, *_listed(wishes.filters)]
+    serializer = kept[at] if is_kept(wishes.serializer) else wishes.serializer
+    compressors = list(kept[at + 1 :]) if is_kept(wishes.compressors) else wishes.compressors
+    if not dialect.new_arrays.has_filters or not is_kept(wishes.serializer):
+        return Coding(filters, serializer, compressors)
+    if isinstance(compressors, str):  # "auto"
+        compressors = dialect.new_arrays.compressor
+    plain = [] if kept[at].name == "bytes" else [serializer]
+    return Coding(codecs=[*filters, *plain, *_listed(compressors)])
+
+
+def _listed(given: Any) -> list[Any]:
+    if given is None or isinstance(given, str):
+        return []
+    return list(given) if is_list(given) else [given]

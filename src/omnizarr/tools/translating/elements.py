@@ -1,0 +1,220 @@
+"""The nearest data type that a format has, the fill value in it, and elements as it has them.
+
+A type is kept if the target can say it. If not, the next that holds the values is taken: one with more room, integers
+for times of a unit that the target lacks, at last raw bytes. The first of these loses nothing, the others what the
+elements mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from omnizarr import creation, datatypes
+from omnizarr.codecs.values import named as named_codec
+from omnizarr.datatypes import DataType
+from omnizarr.datatypes.data_type import bytes_of
+from omnizarr.datatypes.registry import SMALL_COMPLEX, SMALL_FLOATS, SMALL_INTEGERS
+from omnizarr.dialects.contract import Dialect
+from omnizarr.dialects.filters import byte_order_of
+from omnizarr.dialects.reading import is_list
+from omnizarr.dialects.spelling import same
+from omnizarr.errors import OmnizarrError
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named
+from omnizarr.tools.translating.account import Account, attempt, shown
+
+ByteOrder: TypeAlias = Literal["<", ">"]
+Values: TypeAlias = Literal["same", "cast", "integers", "raw"]
+"""What becomes of elements: nothing; a type with more room; the integers that times are; their bytes."""
+
+_ORDERS: Final[Mapping[str, str]] = {"<": "little-endian", ">": "big-endian"}
+
+
+class Nearest(NamedTuple):
+    """A data type that holds the values of another."""
+
+    data_type: Named
+    values: Values
+    byte_order: ByteOrder
+
+
+def new_array(dialect: Dialect, shape: tuple[int, ...], nearest: Nearest) -> ArrayMetadata:
+    """Return the metadata of a new array with the codecs that are the dialect's own choice. Raises OmnizarrError."""
+    data_type = datatypes.bind(nearest.data_type, nearest.byte_order)
+    found = creation.array_metadata(dialect, shape=shape, dtype=data_type, chunks=[1] * len(shape), fill_value=None)
+    return replace(found, byte_order=nearest.byte_order) if dialect.new_arrays.has_byte_order else found
+
+
+def with_nearest_type(
+    source: ArrayMetadata, data_type: DataType, shape: tuple[int, ...], account: Account
+) -> tuple[ArrayMetadata, Values]:
+    """Return a new array of the nearest data type that the target has, and what becomes of the elements.
+
+    Raises CannotCarryError if no type holds the values.
+    """
+    reasons = []
+    for nearest in _types(source, data_type):
+        try:
+            found = new_array(account.dialect, shape, nearest)
+        except OmnizarrError as error:
+            reasons.append(error.message)
+            continue
+        read, why = attempt(found, account.dialect)
+        if read is not None:
+            _explain(source, data_type, nearest, account)
+            return found, nearest.values
+        reasons.append(why)
+    why = f"{account.title} has no such type, nor another that holds its values"
+    if reasons[0].startswith("field"):
+        why = f"in {account.title} there is no place for it: {reasons[0]}"
+    raise account.fail(account.pointer("data_type"), f"the array, for its data type {_name_of(data_type)}", why)
+
+
+def _types(source: ArrayMetadata, data_type: DataType) -> Iterator[Nearest]:
+    """Yield data types that hold the values, nearest first."""
+    stored, name = stored_order(source), source.data_type.name
+    orders: list[ByteOrder] = [">", "<"] if stored == ">" else ["<"]
+    for order in orders:
+        yield Nearest(source.data_type, "same", order)
+    if name in ("struct", "structured"):
+        yield Nearest(_with_one_order(source.data_type), "same", "<")
+    if name in SMALL_FLOATS:
+        yield Nearest(Named("float32"), "cast", "<")
+    elif name in SMALL_COMPLEX:
+        yield Nearest(Named("complex64"), "cast", "<")
+    elif name in SMALL_INTEGERS:
+        yield Nearest(Named("uint8" if name.startswith("u") else "int8"), "cast", "<")
+    if data_type.dtype.kind in "mM":
+        for order in orders:
+            yield Nearest(Named("int64"), "integers", order)
+    if data_type.is_fixed_size and not _has_sub_arrays(data_type.dtype):
+        yield Nearest(Named(f"r{8 * data_type.dtype.itemsize}"), "raw", "<")
+
+
+def _explain(source: ArrayMetadata, data_type: DataType, nearest: Nearest, account: Account) -> None:
+    pointer, name = account.pointer("data_type"), _name_of(data_type)
+    stored = stored_order(source)
+    match nearest.values:
+        case "cast":
+            account.remark(f"data type {name} becomes {nearest.data_type.name}, which holds all its values")
+        case "integers":
+            what = "moments" if data_type.dtype.kind == "M" else "durations"
+            why = f"{account.title} has no such type with this unit"
+            account.lose(pointer, f"that elements are {what} ({data_type.dtype})", why, f"int64, {_unit(source)}")
+        case "raw":
+            order = "" if byte_order_of(data_type.dtype) is None else f", {_ORDERS[stored]}"
+            kept = f"{nearest.data_type.name}, the {data_type.dtype.itemsize} bytes of each element{order}"
+            account.lose(pointer, f"what elements mean ({name})", f"{account.title} has no such type", kept)
+        case _ if not same(nearest.data_type, source.data_type):
+            account.remark("fields with a byte order of their own are stored little-endian, as all others")
+        case _ if nearest.byte_order != stored:
+            account.remark(f"{account.title} has no big-endian {name}: elements are stored little-endian")
+
+
+def _unit(source: ArrayMetadata) -> str:
+    unit, factor = source.data_type.configuration.get("unit"), source.data_type.configuration.get("scale_factor", 1)
+    return "counts without a unit" if unit == "generic" else f"counts of {factor} {unit}"
+
+
+def _with_one_order(named: Named) -> Named:
+    """Return a structured type whose fields have no byte order of their own."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: plain(item) for name, item in value.items() if name != "byte_order"}
+        return [plain(item) for item in value] if is_list(value) else value
+
+    return Named(named.name, plain(named.configuration))
+
+
+def _has_sub_arrays(dtype: np.dtype[Any]) -> bool:
+    if dtype.subdtype is not None:
+        return True
+    return dtype.fields is not None and any(_has_sub_arrays(field[0]) for field in dtype.fields.values())
+
+
+def _name_of(data_type: DataType) -> str:
+    return data_type.named.name if data_type.dtype.names is None else str(data_type.dtype)
+
+
+def stored_order(metadata: ArrayMetadata) -> ByteOrder:
+    """Return the byte order in which elements are stored, or that the first filter meets."""
+    for codec in metadata.codecs:
+        if codec.name == "bytes" and "endian" in codec.configuration:
+            return ">" if codec.configuration["endian"] == "big" else "<"
+        if codec.name == "sharding_indexed" and is_list(inner := codec.configuration.get("codecs")):
+            return stored_order(replace(metadata, codecs=tuple(named_codec(item) for item in inner)))
+        if codec.name not in ("transpose", "reshape"):
+            break
+    return metadata.byte_order
+
+
+def remark_byte_order(source: ArrayMetadata, target: ArrayMetadata, data_type: DataType, account: Account) -> None:
+    """Say so if elements have another byte order in memory."""
+    if source.byte_order != target.byte_order and byte_order_of(data_type.dtype) is not None:
+        before, after = _ORDERS[source.byte_order], _ORDERS[target.byte_order]
+        account.remark(f"elements were {before} in memory, and are {after} now; the values are the same")
+
+
+def carry(source: ArrayMetadata, target: ArrayMetadata, values: Values, array: np.ndarray[Any, Any]) -> Any:
+    """Return decoded elements of the source as the target has them."""
+    wanted = datatypes.bind(target.data_type, target.byte_order).dtype
+    match values:
+        case "raw":
+            stored = datatypes.bind(source.data_type, stored_order(source)).dtype
+            return np.ascontiguousarray(array.astype(stored)).view(wanted).reshape(array.shape)
+        case "integers":
+            native = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))
+            return native.view(np.int64).reshape(array.shape).astype(wanted)
+        case "cast":
+            return array.astype(wanted)
+    return array
+
+
+# Fill values
+
+
+def with_fill_value(
+    target: ArrayMetadata, source: ArrayMetadata, before: DataType, values: Values, account: Account
+) -> tuple[ArrayMetadata, bool]:
+    """Return `target` with the fill value, and whether chunks that are missing read the same."""
+    after = datatypes.bind(target.data_type)
+    default: JSON = after.fill_to_json(after.default_fill_value)
+    undefined: Any = UNDEFINED if account.dialect.new_arrays.has_undefined_fill_value else default
+    if source.fill_value is UNDEFINED:
+        if undefined is not UNDEFINED:
+            why = f"{account.title} has no fill value that is undefined; here missing chunks read as before"
+            account.lose("/fill_value", "that missing chunks hold nothing in particular (null)", why, shown(default))
+        return replace(target, fill_value=undefined), True
+    bound = before.with_byte_order(stored_order(source) if values == "raw" else "<")
+    wanted = _carried(bound.fill_from_json(source.fill_value), bound, after, values)
+    is_object = source.data_type.name == "omnizarr.object"
+    tried = replace(target, fill_value=source.fill_value if is_object else after.scalars.to_json(wanted))
+    read, why = attempt(tried, account.dialect)
+    what = f"the fill value {shown(tried.fill_value)}"
+    if read is not None and read.fill_value is not UNDEFINED:
+        if _are_equal(after.fill_from_json(read.fill_value), wanted, after):
+            return tried, True
+        kept = shown(read.fill_value)
+        account.lose("/fill_value", what, f"{account.title} cannot tell it from {kept}", kept)
+        return tried, False
+    kept = "null, which reads as zero" if undefined is UNDEFINED else shown(default)
+    account.lose("/fill_value", what, f"{account.title} has no words for it: {why or 'null is undefined'}", kept)
+    return replace(target, fill_value=undefined), _are_equal(after.default_fill_value, wanted, after)
+
+
+def _carried(scalar: Any, before: DataType, after: DataType, values: Values) -> Any:
+    if values in ("raw", "integers"):
+        return np.frombuffer(bytes_of(scalar, before.dtype), after.dtype)[0]
+    if values == "cast" or before.dtype.names is not None:
+        return np.asarray(scalar, before.dtype).astype(after.dtype)[()]
+    return scalar
+
+
+def _are_equal(left: Any, right: Any, data_type: DataType) -> bool:
+    if not data_type.is_fixed_size:
+        return left is right or bool(np.array_equal(left, right))
+    return bytes_of(left, data_type.dtype) == bytes_of(right, data_type.dtype)
