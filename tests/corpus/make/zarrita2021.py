@@ -114,7 +114,7 @@ def attempt(what, write):
 
 def write(h, stage):
     codes = ["?", "i1", "u1", "i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8"]
-    for code in codes if stage in COMPLETE else codes[:2]:
+    for code in codes if stage.startswith("2021-03-18") else codes[:2]:
         for order in "<>" if code[-1] in "248" else "|":
             name = {"<": "little_", ">": "big_", "|": ""}[order] + code.translate(WORDS)
             data = (GRID % 2 if code == "?" else GRID).astype(order + code)
