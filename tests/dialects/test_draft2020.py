@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from omnizarr import datatypes
-from omnizarr.dialects.draft2020 import DRAFT2020, check_name, dump, enter, entry, load, normalize_path
+from omnizarr.dialects import DRAFT2020
+from omnizarr.dialects.draft2020 import dump, enter, entry, load
 from omnizarr.dialects.draft_consolidated import dump_consolidated, load_consolidated
-from omnizarr.dialects.draft_keyspaces import Early, Late
-from omnizarr.dialects.keyspaces import Split
+from omnizarr.dialects.keyspaces import Early, Late, Split
+from omnizarr.dialects.paths import check_draft_name, normalize_draft
 from omnizarr.dialects.spelling import same
 from omnizarr.errors import ConsolidatedMetadataError, MetadataError, NodeNameError, NotRepresentableError
 from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Named
@@ -749,20 +750,20 @@ def test_a_document_that_is_no_object_is_an_error(kind, document):
 
 @pytest.mark.parametrize("name", ["a", "A", "0", "-", "_", "a.b", ".a", "..a", "x.array", "a" * 255, "__x"])
 def test_names_of_the_characters_of_the_text_are_allowed(name):
-    check_name(name)
+    check_draft_name(name)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "...", "a b", "a/b", "ä", "a" * 256, "a\n", "a\\b", 1], ids=repr)
 def test_other_names_are_not(name):
     with pytest.raises(NodeNameError):
-        check_name(name)
+        check_draft_name(name)
 
 
 def test_paths_are_put_in_order():
-    assert normalize_path("/foo//bar/") == "foo/bar"
-    assert normalize_path("/") == normalize_path("") == ""
+    assert normalize_draft("/foo//bar/") == "foo/bar"
+    assert normalize_draft("/") == normalize_draft("") == ""
     with pytest.raises(NodeNameError, match="periods only"):
-        normalize_path("foo/..")
+        normalize_draft("foo/..")
 
 
 def test_new_arrays_are_compressed_by_the_codec_that_is_registered():

@@ -55,11 +55,16 @@ def test_v3_refuses_reserved_names_in_paths():
 
 
 def test_documents_of_a_node_lie_under_its_path():
-    assert V3.documents("a/b") == {"zarr.json": "a/b/zarr.json"}
-    assert V3.documents("") == {"zarr.json": "zarr.json"}
-    assert V2.documents("a")[".zarray"] == "a/.zarray"
-    assert V2.documents("")[".zattrs"] == ".zattrs"
+    assert V3.keyspace.documents("a/b") == {"zarr.json": "a/b/zarr.json"}
+    assert V3.keyspace.documents("") == {"zarr.json": "zarr.json"}
+    assert V2.keyspace.documents("a")[".zarray"] == "a/.zarray"
+    assert V2.keyspace.documents("")[".zattrs"] == ".zattrs"
 
 
 def test_chunks_of_an_array_lie_under_its_path():
-    assert [dialect.chunk_prefix(path) for dialect in (V2, V3) for path in ("", "a/b")] == ["", "a/b/", "", "a/b/"]
+    assert [dialect.keyspace.chunk_prefix(path) for dialect in (V2, V3) for path in ("", "a/b")] == [
+        "",
+        "a/b/",
+        "",
+        "a/b/",
+    ]

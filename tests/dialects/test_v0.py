@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnizarr import keys
-from omnizarr.dialects import V2
+from omnizarr.dialects import V0, V2
 from omnizarr.dialects.spelling import same
-from omnizarr.dialects.v0 import V0
 from omnizarr.errors import MetadataError, NodeNameError, NotRepresentableError
 from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Named
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from omnizarr import datatypes
 from omnizarr.codecs import chain
 from omnizarr.codecs.contract import ArraySpec
-from omnizarr.dialects import V2, documents
+from omnizarr.dialects import V1, V2, documents
 from omnizarr.dialects.spelling import same
-from omnizarr.dialects.v1 import V1
 from omnizarr.errors import MetadataError, NodeNameError, NotRepresentableError
 from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Named
 

@@ -9,10 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from omnizarr.dialects.contract import Consolidated, Dialect
-from omnizarr.dialects.draft2019 import DRAFT2019
-from omnizarr.dialects.draft2020 import DRAFT2020
-from omnizarr.dialects.v0 import V0
-from omnizarr.dialects.v1 import V1
+from omnizarr.dialects.older import DRAFT2019, DRAFT2020, V0, V1
 from omnizarr.dialects.v2 import V2
 from omnizarr.dialects.v3 import V3
 

@@ -20,19 +20,17 @@ from omnizarr import datatypes
 from omnizarr.datatypes.numeric import Complex
 from omnizarr.datatypes.registry import RAW
 from omnizarr.datatypes.typestr import VARIABLE
-from omnizarr.dialects import draft2020, draft_codecs, draft_types, filters
-from omnizarr.dialects.contract import Consolidated, Dialect, Documents, EntryPoint, NewArrays, Nodes
+from omnizarr.dialects import draft_codecs, draft_types, filters
+from omnizarr.dialects.contract import Documents
 from omnizarr.dialects.draft_codecs import URI_2019
 from omnizarr.dialects.draft_extensions import read_extensions, read_named
 from omnizarr.dialects.draft_types import ByteOrder, Elements
 from omnizarr.dialects.filters import Step
-from omnizarr.dialects.keyspaces import Split
 from omnizarr.dialects.reading import Reader, is_list, join, read_chunk_lengths, read_lengths, read_list, read_object
 from omnizarr.dialects.spelling import in_order_of, recall, remember, same
 from omnizarr.dialects.writing import check_fresh
 from omnizarr.errors import (
     MissingDependencyError,
-    NodeNameError,
     NotRepresentableError,
     UnknownDataTypeError,
 )
@@ -155,34 +153,6 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     if fresh:
         check_fresh(load, {kind: written}, fresh)
     return {kind: in_order_of(written, original)}
-
-
-def check_name(name: str) -> None:
-    """Raise NodeNameError unless a node of the draft can be called `name`."""
-    if not isinstance(name, str):
-        raise NodeNameError("a node name is a string", found=name, spec=_NAMES)
-    if not _NODE_NAME.fullmatch(name):
-        expected = "1 to 255 of the letters A-Z and a-z, digits, '-', '_' and '.'"
-        raise NodeNameError("a node cannot have this name", found=repr(name), expected=expected, spec=_NAMES)
-    if not name.strip("."):
-        raise NodeNameError("a node name cannot consist of periods only", found=repr(name), spec=_NAMES)
-
-
-def normalize_path(path: str) -> str:
-    """Return a path without the slashes that a user may put before, behind and between names.
-
-    Raises NodeNameError if a part of it is no node name.
-
-    >>> normalize_path("/ocean//temp/")
-    'ocean/temp'
-    """
-    names = [name for name in path.split("/") if name]
-    for name in names:
-        try:
-            check_name(name)
-        except NodeNameError as error:
-            raise error.add(path=path) from None
-    return "/".join(names)
 
 
 # Reading
@@ -527,38 +497,3 @@ _ARRAY_ASPECTS: Mapping[str, _Aspect] = {
     "extensions": _GROUP_ASPECTS["extensions"],
     "attributes": _GROUP_ASPECTS["attributes"],
 }
-
-
-# Consolidated metadata, of which there is none
-
-
-def _load_nodes(document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
-    return {}
-
-
-def _dump_nodes(_nodes: Nodes) -> JSON:
-    raise _refuse_copies()
-
-
-DRAFT2019: Final = Dialect(
-    name=NAME,
-    zarr_format="3-draft2019",
-    keyspace=Split(data="data", suffix="", glued=False, dialect=NAME, consolidated=None),
-    array_document=ARRAY,
-    group_document=GROUP,
-    attributes_document=None,
-    load=load,
-    dump=dump,
-    consolidated=Consolidated(None, _load_nodes, _dump_nodes),
-    new_arrays=NewArrays(
-        Named("v2", {"separator": "."}),
-        has_filters=True,
-        has_byte_order=True,
-        has_undefined_fill_value=True,
-        compressor={"id": "gzip", "level": 1},
-    ),
-    check_name=check_name,
-    normalize_path=normalize_path,
-    entry_point=EntryPoint(draft2020.enter, entry),
-    has_cases=False,
-)

@@ -27,7 +27,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from omnizarr import datatypes
-from omnizarr.dialects.contract import Consolidated, Dialect, Documents, EntryPoint, NewArrays
+from omnizarr.dialects.contract import Documents
 from omnizarr.dialects.draft_codecs import URI_2020, dump_codecs, load_codecs, read_codec, write_codec_uri
 from omnizarr.dialects.draft_consolidated import DOCUMENT as CONSOLIDATED
 from omnizarr.dialects.draft_consolidated import dump_consolidated, load_consolidated
@@ -38,7 +38,6 @@ from omnizarr.dialects.draft_extensions import (
     read_prototype,
     read_sharding,
 )
-from omnizarr.dialects.draft_keyspaces import KEYS, Early, Late
 from omnizarr.dialects.draft_types import (
     Elements,
     describe_type,
@@ -48,11 +47,11 @@ from omnizarr.dialects.draft_types import (
     write_fill_value,
 )
 from omnizarr.dialects.filters import Step, read_step
-from omnizarr.dialects.keyspaces import Split
+from omnizarr.dialects.keyspaces import KEYS_OF_2020, Early, Late, Split
 from omnizarr.dialects.reading import Reader, is_list, join, read_chunk_lengths, read_lengths, read_object
 from omnizarr.dialects.spelling import in_order_of, recall, remember
 from omnizarr.dialects.writing import check_fresh
-from omnizarr.errors import MissingDependencyError, NodeNameError, NotRepresentableError, UnknownDataTypeError
+from omnizarr.errors import MissingDependencyError, NotRepresentableError, UnknownDataTypeError
 from omnizarr.model import (
     JSON,
     UNDEFINED,
@@ -476,12 +475,12 @@ def _read_separator(reader: Reader, document: Mapping[str, JSON]) -> Named:
         if separator is None:
             separator, pointer = document["dimension_separator"], "/dimension_separator"
     if separator is None:
-        return Named(KEYS)
+        return Named(KEYS_OF_2020)
     if separator not in ("/", "."):
         expected = '"/" or "."'
         reader.problem(pointer, "no separator of chunk keys", found=separator, expected=expected, spec=_GRID)
-        return Named(KEYS)
-    return Named(KEYS, {"separator": separator})
+        return Named(KEYS_OF_2020)
+    return Named(KEYS_OF_2020, {"separator": separator})
 
 
 def _read_transformers(reader: Reader, document: Mapping[str, JSON], parts: _Parts, shape: tuple[int, ...]) -> _Parts:
@@ -596,7 +595,7 @@ def _dump_copies(metadata: GroupMetadata) -> Mapping[str, JSON]:
 
 def _separator(metadata: ArrayMetadata) -> JSON:
     """Return what separates the coordinates in keys of chunks; older variants of the draft have keys like v2."""
-    if metadata.chunk_key_encoding.name not in (KEYS, "v2"):
+    if metadata.chunk_key_encoding.name not in (KEYS_OF_2020, "v2"):
         return metadata.chunk_key_encoding.name
     return metadata.chunk_key_encoding.configuration.get("separator", "/")
 
@@ -619,7 +618,7 @@ def _write_grid(metadata: ArrayMetadata) -> Mapping[str, JSON]:
         raise _refuse(
             f"chunk grid {grid.name!r} has no place there", "rechunk to chunks of one shape, or write v3", grid.name
         )
-    if keys.name != KEYS:
+    if keys.name != KEYS_OF_2020:
         raise _refuse(
             f"chunk key encoding {keys.name!r} has no place there",
             "leave the chunk key encoding out (and rename the chunks), or write v3",
@@ -710,56 +709,3 @@ _ASPECTS: Mapping[str, _Aspect] = {
 
 
 # Names
-
-
-def check_name(name: str) -> None:
-    """Raise NodeNameError unless a node can be called `name`."""
-    if not isinstance(name, str):
-        raise NodeNameError("a node name is a string", found=name, spec=_NAMES)
-    if not name:
-        raise NodeNameError("a node name cannot be empty", found=repr(name), spec=_NAMES)
-    if not _NAME.fullmatch(name):
-        expected = "1 to 255 of the characters a-z A-Z 0-9 . _ -"
-        raise NodeNameError("a node cannot have this name", found=repr(name), expected=expected, spec=_NAMES)
-    if not name.strip("."):
-        raise NodeNameError("a node name cannot consist of periods only", found=repr(name), spec=_NAMES)
-
-
-def normalize_path(path: str) -> str:
-    """Return a path without the slashes that a user may put before, behind and between names.
-
-    Raises NodeNameError if a part of it is no node name.
-
-    >>> normalize_path("/ocean//temp/")
-    'ocean/temp'
-    """
-    names = [name for name in path.split("/") if name]
-    for name in names:
-        try:
-            check_name(name)
-        except NodeNameError as error:
-            raise error.add(path=path) from None
-    return "/".join(names)
-
-
-DRAFT2020: Final = Dialect(
-    name=NAME,
-    zarr_format="3-draft2020",
-    keyspace=Split(),
-    array_document="array",
-    group_document="group",
-    attributes_document=None,
-    load=load,
-    dump=dump,
-    consolidated=Consolidated(CONSOLIDATED, load_consolidated, dump_consolidated),
-    new_arrays=NewArrays(
-        Named(KEYS, {"separator": "/"}),
-        has_filters=True,
-        has_byte_order=True,
-        has_undefined_fill_value=True,
-        compressor={"id": "gzip", "level": 1},
-    ),
-    check_name=check_name,
-    normalize_path=normalize_path,
-    entry_point=EntryPoint(enter, entry),
-)

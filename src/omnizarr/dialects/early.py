@@ -14,7 +14,7 @@ import numpy as np
 from omnizarr import datatypes
 from omnizarr.datatypes import typestr
 from omnizarr.dialects import fills
-from omnizarr.dialects.contract import Consolidated, Load, Nodes
+from omnizarr.dialects.contract import Load
 from omnizarr.dialects.filters import Stack, dump_chain
 from omnizarr.dialects.reading import Reader, is_integer, is_list, join, problem_of
 from omnizarr.dialects.spelling import in_order_of, recall
@@ -27,10 +27,8 @@ from omnizarr.model import (
     GroupMetadata,
     Metadata,
     Named,
-    Report,
     Spelling,
     _Undefined,
-    strict,
 )
 
 CNAMES: Final = ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd")
@@ -171,23 +169,6 @@ def read_options(
             value = option.default
         found[name] = value
     return found
-
-
-# Groups, of which there are none
-
-
-def _load_nodes(document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
-    return {}
-
-
-def _dump_nodes(nodes: Nodes) -> JSON:
-    raise NotRepresentableError(
-        "there is no consolidated metadata before Zarr v2", remedy="convert to v2 or v3 and consolidate that"
-    )
-
-
-NO_COPIES: Final = Consolidated(None, _load_nodes, _dump_nodes)
-"""What there is instead of consolidated metadata."""
 
 
 # Writing

@@ -3,19 +3,23 @@
 In Zarr v1, v2 and v3 a node has everything below its own path (`Flat`). The drafts of v3 kept documents and chunks
 apart, below the entry point of the hierarchy (`Split`): whoever knows the entry point knows where everything lies.
 
-Spec: Zarr v3 draft of 2020, "Storage keys"; Zarr v2, "Hierarchies".
+Spec: Zarr v3 drafts of June 2019, 2020 and November 2022, "Storage keys"; what zarrita wrote in July 2020;
+Zarr v2, "Hierarchies".
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from omnizarr.dialects.paths import prefix
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named
 
 M = TypeVar("M", bound=Metadata)
+
+KEYS_OF_2020: Final = "omnizarr.draft2020"
+"""Chunk key encoding of the draft of 2020: ``c0/0``."""
 
 
 class Belongings(NamedTuple):
@@ -155,11 +159,7 @@ class Split:
 
     def settle(self, metadata: M, /) -> M:
         """Return what a document says, its chunks under the keys of this variant of the draft."""
-        if (
-            isinstance(metadata, ArrayMetadata)
-            and not self.glued
-            and metadata.chunk_key_encoding.name == "omnizarr.draft2020"
-        ):
+        if isinstance(metadata, ArrayMetadata) and not self.glued and metadata.chunk_key_encoding.name == KEYS_OF_2020:
             separator = metadata.chunk_key_encoding.configuration.get("separator", "/")
             return replace(metadata, chunk_key_encoding=Named("v2", {"separator": separator}))
         return metadata
@@ -168,7 +168,7 @@ class Split:
         """Undo `settle`."""
         if isinstance(metadata, ArrayMetadata) and not self.glued and metadata.dialect == "v3-draft2020":
             separator = metadata.chunk_key_encoding.configuration.get("separator", "/")
-            return replace(metadata, chunk_key_encoding=Named("omnizarr.draft2020", {"separator": separator}))
+            return replace(metadata, chunk_key_encoding=Named(KEYS_OF_2020, {"separator": separator}))
         return metadata
 
     def _below(self, path: str) -> str:
@@ -176,3 +176,47 @@ class Split:
         if path == self.root:
             return ""
         return "/" + path.removeprefix(prefix(self.root))
+
+
+@dataclass(frozen=True, slots=True)
+class Early(Split):
+    """Before the slash: chunks are ``0.0`` where the document of an array names no separator.
+
+    The texts called the period the default from May 2019 to May 2020; zarrita wrote keys so until September 2020.
+    """
+
+    def settle(self, metadata: M, /) -> M:
+        """Return what a document says, with the separator of this variant where it says none."""
+        if isinstance(metadata, ArrayMetadata) and metadata.chunk_key_encoding == Named(KEYS_OF_2020):
+            return replace(metadata, chunk_key_encoding=Named("v2", {"separator": "."}))
+        return Split.settle(self, metadata)
+
+    def unsettle(self, metadata: M, /) -> M:
+        """Undo `settle`."""
+        if (
+            isinstance(metadata, ArrayMetadata)
+            and metadata.chunk_key_encoding == Named("v2", {"separator": "."})
+            and not _names_a_separator(metadata)
+        ):
+            return replace(metadata, chunk_key_encoding=Named(KEYS_OF_2020))
+        return Split.unsettle(self, metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Late(Split):
+    """After "root" went: ``meta/a.array.json``, ``data/a/c0/0``; the root itself has ``meta/array.json``."""
+
+    def documents(self, path: str, /) -> dict[str, str]:
+        """Return document name -> store key."""
+        if path != self.root:
+            return Split.documents(self, path)
+        return {kind: f"{prefix(self.root)}{self.meta}/{kind}{self.suffix}" for kind in ("array", "group")}
+
+
+def _names_a_separator(metadata: ArrayMetadata) -> bool:
+    """Whether the document that was read, if there was one, says what separates coordinates."""
+    spelling = metadata.spellings.get("v3-draft2020:chunk_grid")
+    if spelling is None:
+        return True
+    grid = spelling.document.get("chunk_grid")
+    return (isinstance(grid, Mapping) and "separator" in grid) or "dimension_separator" in spelling.document

@@ -5,10 +5,15 @@ Spec: Zarr v3 core, "Node names"; Zarr v2, "Logical storage paths".
 
 from __future__ import annotations
 
+import string
+from collections.abc import Callable
+
 from omnizarr.errors import NodeNameError
 
 _V2 = 'Zarr v2, "Logical storage paths"'
 _V3 = 'Zarr v3, "Node names"'
+_DRAFT = 'Zarr v3 drafts of 2019 and 2020, "Node names"'
+_DRAFT_ALPHABET = frozenset(string.ascii_letters + string.digits + "-_.")
 _V2_DOCUMENTS = (".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
@@ -48,6 +53,16 @@ def check_v2_name(name: str) -> None:
         raise NodeNameError("a node cannot be called as its documents are", found=repr(name), spec=_V2)
 
 
+def check_draft_name(name: str) -> None:
+    """Raise NodeNameError unless a node of the drafts of Zarr v3 can be called `name`."""
+    _check_characters(name, _DRAFT)
+    if len(name) > 255 or not set(name) <= _DRAFT_ALPHABET:
+        expected = "1 to 255 of the characters a-z A-Z 0-9 . _ -"
+        raise NodeNameError("a node cannot have this name", found=repr(name), expected=expected, spec=_DRAFT)
+    if not name.strip("."):
+        raise NodeNameError("a node name cannot consist of periods only", found=repr(name), spec=_DRAFT)
+
+
 def normalize_v3(path: str) -> str:
     """Return a path without the slashes that a user may put before, behind and between names.
 
@@ -56,13 +71,18 @@ def normalize_v3(path: str) -> str:
     >>> normalize_v3("/ocean//temp/")
     'ocean/temp'
     """
-    names = [name for name in path.split("/") if name]
-    for name in names:
-        try:
-            check_v3_name(name)
-        except NodeNameError as error:
-            raise error.add(path=path) from None
-    return "/".join(names)
+    return _normalize(path, check_v3_name)
+
+
+def normalize_draft(path: str) -> str:
+    """Return a path without the slashes that a user may put before, behind and between names.
+
+    Raises NodeNameError if a part of it is no node name.
+
+    >>> normalize_draft("/ocean//temp/")
+    'ocean/temp'
+    """
+    return _normalize(path, check_draft_name)
 
 
 def normalize_v2(path: str) -> str:
@@ -73,10 +93,15 @@ def normalize_v2(path: str) -> str:
     >>> normalize_v2("\\ocean/temp//")
     'ocean/temp'
     """
-    names = [name for name in path.replace("\\", "/").split("/") if name]
+    return _normalize(path, check_v2_name, path.replace("\\", "/"))
+
+
+def _normalize(path: str, check: Callable[[str], None], with_slashes: str | None = None) -> str:
+    """Return the names of a path, joined; `with_slashes` is the path with slashes between all of them."""
+    names = [name for name in (with_slashes or path).split("/") if name]
     for name in names:
         try:
-            check_v2_name(name)
+            check(name)
         except NodeNameError as error:
             raise error.add(path=path) from None
     return "/".join(names)

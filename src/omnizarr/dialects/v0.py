@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from omnizarr.dialects import early, paths
-from omnizarr.dialects.contract import Dialect, Documents, NewArrays
+from omnizarr.dialects import early
+from omnizarr.dialects.contract import Documents
 from omnizarr.dialects.early import Aspect, Format
 from omnizarr.dialects.filters import Step, load_chain
-from omnizarr.dialects.keyspaces import Flat
 from omnizarr.dialects.reading import Reader, read_chunk_lengths, read_lengths
 from omnizarr.dialects.spelling import recall, remember
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
@@ -126,27 +125,3 @@ _ASPECTS: Mapping[str, Aspect] = {
     **early.ASPECTS,
     "codecs": Aspect(tuple(early.BLOSC_OPTIONS), lambda m: (m.codecs, m.data_type, len(m.shape)), _write_blosc),
 }
-
-
-V0: Final = Dialect(
-    name=NAME,
-    zarr_format=0,
-    keyspace=Flat(_DOCUMENTS, f"{_DATA}/"),
-    array_document="__zmeta__",
-    group_document="__zmeta__",
-    attributes_document="__zattr__",
-    load=load,
-    dump=dump,
-    consolidated=early.NO_COPIES,
-    new_arrays=NewArrays(
-        _FORMAT.key_encoding,
-        has_filters=True,
-        has_byte_order=True,
-        has_undefined_fill_value=True,
-        compressor={"id": "blosc", "cname": "blosclz", "clevel": 5, "shuffle": 1},
-    ),
-    # the text has no words on names
-    check_name=paths.check_v2_name,
-    normalize_path=paths.normalize_v2,
-    has_groups=False,
-)

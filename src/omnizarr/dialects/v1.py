@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from omnizarr.dialects import early, paths
-from omnizarr.dialects.contract import Dialect, Documents, NewArrays
+from omnizarr.dialects import early
+from omnizarr.dialects.contract import Documents
 from omnizarr.dialects.early import Aspect, Format, Option
 from omnizarr.dialects.filters import Step, load_chain
-from omnizarr.dialects.keyspaces import Flat
 from omnizarr.dialects.reading import Reader, is_integer, is_list, join, read_chunk_lengths, read_lengths
 from omnizarr.dialects.spelling import recall, remember
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
@@ -262,27 +261,3 @@ _ASPECTS: Mapping[str, Aspect] = {
         _write_compression,
     ),
 }
-
-
-V1: Final = Dialect(
-    name=NAME,
-    zarr_format=1,
-    keyspace=Flat(_DOCUMENTS),
-    array_document="meta",
-    group_document="meta",
-    attributes_document="attrs",
-    load=load,
-    dump=dump,
-    consolidated=early.NO_COPIES,
-    new_arrays=NewArrays(
-        _FORMAT.key_encoding,
-        has_filters=True,
-        has_byte_order=True,
-        has_undefined_fill_value=True,
-        compressor={"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1},
-    ),
-    # the text has no words on names
-    check_name=paths.check_v2_name,
-    normalize_path=paths.normalize_v2,
-    has_groups=False,
-)

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from omnizarr.dialects.draft2020 import dump, load
-from omnizarr.dialects.draft_keyspaces import Early, Late
+from omnizarr.dialects.keyspaces import Early, Late
 from omnizarr.model import GroupMetadata, Named
 
 EARLY = Early(data="data", suffix="", glued=False, consolidated=None)
