@@ -44,6 +44,7 @@ from omnizarr.opening import (
 from omnizarr.saving import load, save, save_array, save_group
 from omnizarr.settings import config
 from omnizarr.tools.check import check
+from omnizarr.tools.convert import convert
 from omnizarr.tools.copy import copy, copy_all, copy_store
 
 __version__ = "0.1.0"
@@ -59,6 +60,7 @@ __all__ = [
     "codecs",
     "config",
     "consolidate_metadata",
+    "convert",
     "copy",
     "copy_all",
     "copy_store",

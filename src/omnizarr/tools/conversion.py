@@ -1,0 +1,189 @@
+"""What a conversion did, node by node, and what it could not carry: for people, and as JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from omnizarr.tools import words
+from omnizarr.tools.translation import Loss
+
+How: TypeAlias = Literal["copied", "encoded", "documents", "done before", "left out"]
+Verified: TypeAlias = Literal["values", "bytes", ""]
+
+_HOW: Final = {
+    "copied": "chunks copied as they are",
+    "encoded": "chunks encoded anew",
+    "documents": "documents only",
+    "done before": "done before",
+    "left out": "left out",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """What became of one node.
+
+    Attributes
+    ----------
+    path : str
+        Below the root of what was converted, without a leading slash.
+    node_type : {"array", "group", ""}
+        Empty if nobody can tell.
+    how : {"copied", "encoded", "documents", "done before", "left out"}
+        Chunks were copied as they are; were decoded and encoded anew; the node has none, or they stay where they are;
+        it was complete when an unfinished conversion was resumed; it has no document in the target.
+    chunks, nbytes : int
+        Chunks that were written, and their size as they are stored; 0 in a dry run.
+    losses : tuple of Loss
+        What could not be carried.
+    remarks : tuple of str
+        What is said in other words.
+    verified : {"values", "bytes", ""}
+        What was read again, and found to be equal.
+    """
+
+    path: str
+    node_type: Literal["array", "group", ""]
+    how: How
+    chunks: int = 0
+    nbytes: int = 0
+    losses: tuple[Loss, ...] = ()
+    remarks: tuple[str, ...] = ()
+    verified: Verified = ""
+
+    def __str__(self) -> str:
+        """Say it on a line, and with a line for each thing worth knowing."""
+        kind = f"{self.node_type}: " if self.node_type else ""
+        lines = [f"/{self.path}  {kind}{_HOW[self.how]}"]
+        lines += [f"    {remark}" for remark in self.remarks]
+        lines += [f"    lost: {_in_words(loss)}" for loss in self.losses]
+        return "\n".join(lines)
+
+
+def _in_words(loss: Loss) -> str:
+    kept = f"; {loss.kept} stands there instead" if loss.kept else ""
+    return f"{loss.what}: {loss.why}{kept}"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """The account of a conversion.
+
+    Attributes
+    ----------
+    source, target : str
+        Where from, and where to; the same if it was done in place.
+    source_format, target_format : str
+        Names of the formats: ``"v2"``.
+    nodes : tuple of NodeReport
+        Groups before what lies in them.
+    dry_run, in_place : bool
+    verify : bool
+        The target was read again.
+    removed : tuple of str
+        In place: keys of documents that were (in a dry run: would be) removed.
+    seconds : float
+    """
+
+    source: str
+    target: str
+    source_format: str
+    target_format: str
+    nodes: tuple[NodeReport, ...]
+    dry_run: bool = False
+    in_place: bool = False
+    verify: bool = True
+    removed: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What could not be carried, of all nodes."""
+        return tuple(loss for node in self.nodes for loss in node.losses)
+
+    @property
+    def is_lossless(self) -> bool:
+        """Nothing was lost."""
+        return not self.losses
+
+    @property
+    def verified(self) -> bool:
+        """All arrays in the target were read again and found to be equal."""
+        arrays = [node for node in self.nodes if node.node_type == "array" and node.how != "left out"]
+        return self.verify and not self.dry_run and all(node.verified or self.in_place for node in arrays)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the chunks that were written, as they are stored."""
+        return sum(node.nbytes for node in self.nodes)
+
+    def chunks(self, how: How | None = None) -> int:
+        """Return the number of chunks that were written (`how`: "copied", "encoded")."""
+        return sum(node.chunks for node in self.nodes if how in (None, node.how))
+
+    def __str__(self) -> str:
+        """Say in plain words what happened: a line per node that is remarkable, a summary, and what was lost."""
+        return "\n".join(self.lines())
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the account."""
+        before, after = words.format_name(self.source_format), words.format_name(self.target_format)
+        if self.in_place:
+            place = f"{self.source}, in place"
+        else:
+            place = f"{self.source} -> {self.target}" if self.target else self.source
+        yield f"{place}: {before} -> {after}"
+        for node in self.nodes:
+            if node.losses or node.remarks or node.how == "left out":
+                yield str(node)
+        yield self.summary()
+        yield self._lost()
+
+    def summary(self) -> str:
+        """Return how much was done, on one line."""
+        groups = sum(node.node_type == "group" for node in self.nodes)
+        arrays = sum(node.node_type == "array" for node in self.nodes)
+        parts = [f"{words.plural(groups, 'group')}, {words.plural(arrays, 'array')}"]
+        if self.dry_run:
+            parts.append("nothing was written (dry run)")
+        elif self.in_place:
+            parts.append("chunks stay where they are")
+        else:
+            parts += [f"{words.plural(self.chunks(how), 'chunk')} {_DONE[how]}" for how in _DONE if self.chunks(how)]
+            parts.append(f"{words.size(self.nbytes)} in {self.seconds:.1f} s")
+            if self.verify:
+                parts.append("verified" if self.verified else "not all verified")
+        if self.removed:
+            word = "to be removed" if self.dry_run else "removed"
+            parts.append(f"{words.plural(len(self.removed), 'document')} {word}")
+        return " · ".join(parts)
+
+    def _lost(self) -> str:
+        if not self.losses:
+            return "nothing would be lost" if self.dry_run else "nothing was lost"
+        things = words.plural(len(self.losses), "thing")
+        return f"{things} would be lost" if self.dry_run else f"{things} could not be carried"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything in values that JSON has words for."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "source_format": self.source_format,
+            "target_format": self.target_format,
+            "dry_run": self.dry_run,
+            "in_place": self.in_place,
+            "verified": self.verified,
+            "lossless": self.is_lossless,
+            "chunks_copied": self.chunks("copied"),
+            "chunks_encoded": self.chunks("encoded"),
+            "bytes_stored": self.nbytes,
+            "seconds": round(self.seconds, 3),
+            "removed": list(self.removed),
+            "nodes": [asdict(node) for node in self.nodes],
+        }
+
+
+_DONE: Final[dict[How, str]] = {"copied": "copied as they are", "encoded": "encoded anew"}

@@ -1,0 +1,116 @@
+"""The journal of a conversion: a document in the target that is there from the first write to the last.
+
+Who finds one knows that what lies beside it is not complete. It says what the conversion is of, so that only the same
+conversion is resumed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from omnizarr.dialects import documents
+from omnizarr.errors import NodeExistsError, OmnizarrError
+from omnizarr.model import JSON, strict
+from omnizarr.places import StorePath
+
+KEY: Final = "omnizarr-conversion.json"
+"""Name of the document, at the root of the target."""
+_VERSION: Final = 1
+_NAMES: Final[Mapping[str, str]] = {
+    "target_format": "format",
+    "options": "options",
+    "source_digest": "documents of the source",
+    "target_digest": "documents of the target",
+}
+"""What must be the same, and what it is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """What a conversion is of.
+
+    Attributes
+    ----------
+    source : str
+        Where from; for people.
+    source_format, target_format : str
+    options : mapping of str to str
+        What the user wanted otherwise, as Python shows it.
+    source_digest, target_digest : str
+        Of all documents.
+    verify : bool
+        Arrays that have a document were read again before they got it.
+    version : int
+        Of the journal.
+    """
+
+    source: str
+    source_format: str
+    target_format: str
+    options: Mapping[str, str]
+    source_digest: str
+    target_digest: str
+    verify: bool
+    version: int = _VERSION
+
+    def write(self, root: StorePath) -> None:
+        """Write the journal into the target."""
+        root.store.set(root.prefix + KEY, documents.render({"omnizarr_conversion": asdict(self)}))
+
+    def check(self, found: Journal, root: StorePath) -> None:
+        """Raise NodeExistsError if another conversion was begun in the target; it says what differs."""
+        for name, title in _NAMES.items():
+            ours, theirs = getattr(self, name), getattr(found, name)
+            if ours != theirs:
+                raise NodeExistsError(
+                    f"the unfinished conversion that lies here is another one: other {title}",
+                    store=str(root.store),
+                    path=root.path,
+                    key=root.prefix + KEY,
+                    found=theirs if name in ("target_format", "options") else f"conversion of {found.source}",
+                    expected=ours if name in ("target_format", "options") else None,
+                    remedy="resume with what it was begun with, or begin anew with overwrite=True",
+                )
+
+
+def digest(nodes: Iterable[tuple[str, Mapping[str, JSON]]]) -> str:
+    """Return a digest of documents, given by the path of their node and their name."""
+    found = hashlib.sha256()
+    for path, named in nodes:
+        found.update(documents.render({"path": path, "documents": dict(sorted(named.items()))}))
+    return found.hexdigest()
+
+
+def read(root: StorePath) -> Journal | None:
+    """Return the journal of an unfinished conversion at a place; None if there is none.
+
+    Raises NodeExistsError if there is something by its name that is no journal.
+    """
+    key = root.prefix + KEY
+    data = root.store.get(key)
+    if data is None:
+        return None
+    try:
+        document: Any = documents.parse(data, strict)
+        entries = dict(document["omnizarr_conversion"])
+        if entries.get("version") == _VERSION:
+            return Journal(**entries)
+        reason = f"of version {entries.get('version')!r}"
+    except (OmnizarrError, TypeError, KeyError, ValueError) as error:
+        reason = f"broken: {error}"
+    raise NodeExistsError(
+        "there is the journal of a conversion that cannot be resumed",
+        store=str(root.store),
+        path=root.path,
+        key=key,
+        found=reason,
+        remedy="begin anew with overwrite=True",
+    )
+
+
+def remove(root: StorePath) -> None:
+    """Say that the conversion is complete."""
+    root.store.delete(root.prefix + KEY)

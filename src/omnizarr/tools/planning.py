@@ -1,0 +1,266 @@
+"""What a conversion will do: every node of a hierarchy, translated, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from omnizarr import consolidated, detection, hierarchy
+from omnizarr.consolidated import Snapshot
+from omnizarr.detection import Found
+from omnizarr.dialects.contract import Dialect
+from omnizarr.errors import OmnizarrError, StoreError
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.places import StorePath, dialect_of
+from omnizarr.tools import journal
+from omnizarr.tools.conversion import How, NodeReport
+from omnizarr.tools.translation import KEEP, Loss, Translation, translate
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user wants otherwise than it is in the source; see `omnizarr.convert`."""
+
+    chunks: Any = None
+    shards: Any = None
+    filters: Any = KEEP
+    serializer: Any = KEEP
+    compressors: Any = KEEP
+    codecs: Any = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Those that are given."""
+        layout = {"chunks": self.chunks, "shards": self.shards, "codecs": self.codecs}
+        coding = {"filters": self.filters, "serializer": self.serializer, "compressors": self.compressors}
+        return {
+            **{name: value for name, value in layout.items() if value is not None},
+            **{name: value for name, value in coding.items() if not (isinstance(value, str) and value == KEEP)},
+        }
+
+    def for_array(self, ndim: int, *, is_alone: bool) -> dict[str, Any]:
+        """Return keywords of `translate`: in a hierarchy, lengths of chunks are for arrays of that many dimensions."""
+        given = self.given
+        layout = [given.get("chunks"), _shape_in(given.get("shards"))]
+        if not is_alone and any(_is_row(lengths) and len(lengths) != ndim for lengths in layout):
+            return {name: value for name, value in given.items() if name not in ("chunks", "shards")}
+        return given
+
+
+def _shape_in(shards: Any) -> Any:
+    return shards.get("shape") if isinstance(shards, Mapping) else shards
+
+
+def _is_row(lengths: object) -> bool:
+    return isinstance(lengths, Sequence) and not isinstance(lengths, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node.
+
+    Attributes
+    ----------
+    path : str
+        Below the root of what is converted.
+    found : Found, optional
+        None if it cannot be read.
+    translation : Translation, optional
+        None if the node cannot be read.
+    losses : tuple of Loss
+    remarks : tuple of str
+    has_copies : bool
+        A group with consolidated metadata.
+    """
+
+    path: str
+    found: Found[Metadata] | None
+    translation: Translation | None
+    losses: tuple[Loss, ...]
+    remarks: tuple[str, ...] = ()
+    has_copies: bool = False
+
+    @property
+    def target(self) -> Metadata | None:
+        """The node's metadata in the target; None if it is left out."""
+        return None if self.translation is None else self.translation.target
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array that is not left out."""
+        return isinstance(self.target, ArrayMetadata)
+
+    def report(self, *, in_place: bool = False) -> NodeReport:
+        """Return what will become of the node."""
+        node_type = "" if self.found is None else self.found.metadata.node_type
+        how: How = "left out" if self.target is None else "documents"
+        if self.is_array and self.translation is not None and not in_place:
+            how = "copied" if self.translation.same_bytes else "encoded"
+        return NodeReport(self.path, node_type, how, losses=self.losses, remarks=self.remarks)
+
+
+class Plan(NamedTuple):
+    """All nodes, parents first."""
+
+    source: Found[Metadata]
+    dialect: Dialect
+    options: Options
+    steps: tuple[Step, ...]
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What cannot be carried."""
+        return tuple(loss for step in self.steps for loss in step.losses)
+
+    def journal(self, *, verify: bool) -> journal.Journal:
+        """Return the journal of the conversion."""
+        return journal.Journal(
+            source=str(self.source.where),
+            source_format=self.source.metadata.dialect,
+            target_format=self.dialect.name,
+            options={name: repr(value) for name, value in self.options.given.items()},
+            source_digest=journal.digest(self._documents(of_target=False)),
+            target_digest=journal.digest(self._documents(of_target=True)),
+            verify=verify,
+        )
+
+    def _documents(self, *, of_target: bool) -> Iterator[tuple[str, Mapping[str, JSON]]]:
+        for step in self.steps:
+            if step.found is None:
+                yield step.path, {}
+            elif not of_target:
+                yield step.path, hierarchy.dump(step.found.where, _alone(step.found.metadata))
+            elif step.target is not None:
+                yield step.path, self.dialect.dump(step.target)
+
+
+def _alone(metadata: Metadata) -> Metadata:
+    """Return a node without copies of others."""
+    return replace(metadata, consolidated=None) if isinstance(metadata, GroupMetadata) else metadata
+
+
+def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_place: bool = False) -> Plan:
+    """Return what converting a node, and all below it, will do. Reads documents only.
+
+    Raises
+    ------
+    MetadataError, NotRepresentableError, CodecError
+        If an option makes no sense for an array, or is nothing that the target can have.
+    """
+    is_alone = isinstance(source.metadata, ArrayMetadata)
+    steps = []
+    for node in _walk(source):
+        if isinstance(node.found, OmnizarrError):
+            loss = Loss(node.path, "", "the node", f"it cannot be read: {node.found}")
+            steps.append(Step(node.path, None, None, (loss,)))
+            continue
+        try:
+            steps.append(_step(node, node.found, dialect, options, is_alone=is_alone, in_place=in_place))
+        except OmnizarrError as error:
+            if options.given:
+                raise error.add(path=node.found.where.path)
+            loss = Loss(node.path, error.pointer or "", "the node", f"it cannot be translated: {error}")
+            steps.append(Step(node.path, None, None, (loss,)))
+    return Plan(source, dialect, options, tuple(steps))
+
+
+class _Node(NamedTuple):
+    path: str
+    found: Found[Metadata] | OmnizarrError
+    siblings: Sequence[str] = ()
+    has_copies: bool = False
+
+
+def _step(
+    node: _Node, found: Found[Metadata], dialect: Dialect, options: Options, *, is_alone: bool, in_place: bool
+) -> Step:
+    metadata = _alone(found.metadata)
+    keywords: dict[str, Any] = {}
+    if isinstance(metadata, ArrayMetadata):
+        metadata = detection.with_keys_in_use(found.where, metadata)
+        keywords = options.for_array(len(metadata.shape), is_alone=is_alone)
+    made = translate(metadata, dialect, path=node.path, siblings=node.siblings, in_place=in_place, **keywords)
+    return Step(node.path, found, made, made.losses, made.remarks, node.has_copies)
+
+
+def _walk(source: Found[Metadata]) -> Iterator[_Node]:
+    """Yield the node and all below it, parents first.
+
+    Documents themselves are read, not copies of them, unless there are only copies, or the store cannot be listed.
+    Raises StoreError if the store fails.
+    """
+    root = source.where
+    pending: list[tuple[_Node, _Copies | None]] = [(_Node("", source), None)]
+    while pending:
+        node, copies = pending.pop()
+        if isinstance(node.found, OmnizarrError) or isinstance(node.found.metadata, ArrayMetadata):
+            yield node
+            continue
+        own = _copies(node.found)
+        yield node._replace(has_copies=own is not None)
+        copies = own or copies
+        below = list(_below(node.found, copies))
+        names = [found[0] for found in below]
+        for name, found in reversed(below):
+            path = f"{node.found.where.prefix}{name}"[len(root.prefix) :]
+            pending.append((_Node(path, found, names), copies))
+
+
+class _Copies(NamedTuple):
+    """Consolidated metadata."""
+
+    snapshot: Snapshot
+    are_all: bool
+    """The group has no document but these copies, so that the nodes below may have none either."""
+
+
+def _copies(found: Found[Metadata]) -> _Copies | None:
+    where = found.where
+    try:
+        nodes = consolidated.read(where)
+    except StoreError:
+        raise
+    except OmnizarrError:
+        return None  # broken: made anew from the documents by who wants it
+    if nodes is None:
+        return None
+    dialect = dialect_of(where, found.metadata)
+    has_document = where.store.exists(dialect.keyspace.documents(where.path)[dialect.group_document])
+    return _Copies(Snapshot(where, None, nodes), not has_document)
+
+
+def _below(group: Found[Metadata], copies: _Copies | None) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
+    where = group.where
+    try:
+        names = detection.children(where)
+    except (StoreError, NotImplementedError):
+        if copies is None:
+            raise
+        yield from _copied(where, copies.snapshot)
+        return
+    only = dict(_copied(where, copies.snapshot)) if copies is not None and copies.are_all else {}
+    for name, found in detection.load_children(where, names, group.metadata.dialect):
+        if isinstance(found, StoreError):
+            raise found
+        if isinstance(found, OmnizarrError) or not _is_implied(found.metadata):
+            only.pop(name, None)
+        if name not in only:
+            yield name, found
+    yield from only.items()
+
+
+def _is_implied(metadata: Metadata) -> bool:
+    return isinstance(metadata, GroupMetadata) and metadata.implicit
+
+
+def _copied(where: StorePath, copies: Snapshot) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
+    for name in copies.children(where.path):
+        place = where.at(f"{where.prefix}{name}")
+        try:
+            metadata = copies.load(place.path)
+        except OmnizarrError as error:
+            yield name, error
+            continue
+        if metadata is not None:
+            yield name, Found(place, metadata)
