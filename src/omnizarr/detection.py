@@ -81,7 +81,7 @@ def read_documents(where: StorePath, dialect: Dialect, kind: Kind = "array") -> 
     if found.keys() & set(makers):
         if not at_once:
             found.update(_read(where, keys, apart))
-    elif dialect.consolidated.document in keys and where.home is None:
+    elif dialect.consolidated.document in keys:
         found.update(_read(where, keys, [str(dialect.consolidated.document)]))
     return found
 
@@ -188,13 +188,14 @@ def here(where: StorePath, wanted: Sequence[Dialect], kind: Kind = "array") -> F
 def _here_in_draft(where: StorePath, wanted: Sequence[Dialect], kind: Kind) -> Found[Metadata] | None:
     """Return the node at a place in the hierarchy of a draft; drafts share their keys, so documents are read once."""
     names = {dialect.name for dialect in wanted}
-    found: Documents | None = None
-    for dialect in dialects_at(where):
-        if dialect.name in names:
-            found = read_documents(where, dialect, kind) if found is None else found
-            metadata = load(where, dialect, found)
-            if metadata is not None:
-                return Found(where, metadata)
+    formats = [dialect for dialect in dialects_at(where) if dialect.name in names]
+    # Read by one that knows of consolidated metadata, which may be all there is.
+    readers = sorted(formats, key=lambda dialect: dialect.consolidated.document is None)
+    found = read_documents(where, readers[0], kind) if readers else {}
+    for dialect in formats:
+        metadata = load(where, dialect, found)
+        if metadata is not None:
+            return Found(where, metadata)
     return None
 
 

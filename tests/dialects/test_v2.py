@@ -319,3 +319,19 @@ def test_crc32c_and_strings_of_v3_have_a_place():
         "filters": [{"id": "vlen-utf8"}, {"id": "zstd", "level": 0, "checksum": True}, {"id": "crc32c"}],
         "dimension_separator": ".",
     }
+
+
+def test_gdal_writes_large_fill_values_as_strings():
+    for value in (2**64 - 1, 2**63):
+        metadata = load(dtype="<u8", fill_value=str(value))
+        assert metadata.fill_value == value
+        assert dump(metadata)["fill_value"] == str(value)
+
+
+@pytest.mark.parametrize(("word", "meant"), [("NONE", "noshuffle"), ("BYTE", "shuffle"), ("BIT", "bitshuffle")])
+def test_gdal_writes_the_shuffle_of_blosc_as_it_was_typed(word, meant):
+    compressor = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": word, "blocksize": 0}
+    metadata = load(compressor=compressor)
+    assert metadata.codecs[-1].configuration["shuffle"] == meant
+    assert [note.pointer for note in metadata.notes] == ["/compressor/shuffle"]
+    assert dump(metadata)["compressor"] == compressor

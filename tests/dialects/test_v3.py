@@ -274,3 +274,29 @@ def test_spellings_of_another_dialect_are_not_written():
         ],
         "attributes": {},
     }
+
+
+@pytest.mark.parametrize(
+    ("codecs", "names"),
+    [
+        (["gzip"], ["bytes", "gzip"]),
+        ([{"name": "transpose", "configuration": {"order": [1, 0]}}], ["transpose", "bytes"]),
+        ([{"name": "transpose", "configuration": {"order": [1, 0]}}, "crc32c"], ["transpose", "bytes", "crc32c"]),
+    ],
+)
+def test_bytes_could_go_without_saying_until_july_2023(codecs, names):
+    document = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [4, 4],
+        "data_type": "int16",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 2]}},
+        "chunk_key_encoding": "default",
+        "fill_value": 0,
+        "codecs": codecs,
+    }
+    metadata = V3.load({"zarr.json": document})
+    assert [codec.name for codec in metadata.codecs] == names
+    assert LITTLE in metadata.codecs
+    assert "/codecs" in pointers(metadata)
+    assert V3.dump(metadata) == {"zarr.json": document}

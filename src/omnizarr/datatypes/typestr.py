@@ -47,6 +47,7 @@ VARIABLE = {
     "omnizarr.vlen_array",
 }
 """Python objects; what they are is told by the first filter."""
+_DECIMAL = re.compile(r"-?[0-9]{1,20}").fullmatch
 
 
 def load(document: JSON, pointer: str = "/dtype") -> tuple[Named, ByteOrder]:
@@ -123,7 +124,7 @@ def fill_from_v2(value: JSON, data_type: DataType) -> JSON | _Undefined:
     """Return the v3 JSON form of the ``fill_value`` of a v2 document; null is `UNDEFINED`.
 
     Besides what the text says it takes what programs wrote: 0 or ``""`` for the zero of any kind of bytes, text or
-    records, 0 and 1 for booleans, one-element lists (netCDF-C 4.8.0).
+    records, 0 and 1 for booleans, one-element lists (netCDF-C 4.8.0), integers in a string (GDAL).
 
     Raises
     ------
@@ -137,6 +138,8 @@ def fill_from_v2(value: JSON, data_type: DataType) -> JSON | _Undefined:
         value = value[0]
     if isinstance(scalars, Bool) and isinstance(value, int | float) and value in (0, 1):
         value = bool(value)
+    if isinstance(scalars, Integer) and isinstance(value, str) and _DECIMAL(value):
+        value = int(value)  # GDAL, beyond the range of its signed integers
     if isinstance(scalars, Struct) and isinstance(value, str) and value:
         return scalars.to_json(scalars.from_base64(value, scalars.dtype, FILL_VALUE))
     return scalars.to_json(scalars.from_json(value, FILL_VALUE))

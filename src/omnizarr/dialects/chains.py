@@ -19,6 +19,7 @@ LITTLE: Final = Named("bytes", {"endian": "little"})
 _SPEC = 'Zarr v3, "Codecs"'
 _SHARDING = 'Zarr v3, "Sharding codec"'
 _KEEP_THE_TYPE = {"reshape", "transpose"}
+_OF_BYTES = {"blosc", "crc32c", "gzip", "zstd"}  # bytes to bytes, of those that there were in 2023
 
 
 def read_codecs(
@@ -36,7 +37,16 @@ def read_codecs(
         if named is not None:
             plain = {codec.name for codec in codecs} <= _KEEP_THE_TYPE
             codecs.append(_read_codec(reader, named, place, ndim, bound if plain else None))
-    return tuple(codecs) or (LITTLE,)
+    return _with_serializer(reader, codecs, pointer)
+
+
+def _with_serializer(reader: Reader, codecs: list[Named], pointer: str) -> tuple[Named, ...]:
+    """Return codecs with the one that makes bytes of elements, which until July 2023 could go without saying."""
+    at = next((index for index, codec in enumerate(codecs) if codec.name not in _KEEP_THE_TYPE), len(codecs))
+    if at < len(codecs) and codecs[at].name not in _OF_BYTES:
+        return tuple(codecs)
+    reader.note(pointer, "no array to bytes codec, taken as little-endian bytes", _SPEC)
+    return (*codecs[:at], LITTLE, *codecs[at:])
 
 
 def _read_codec(reader: Reader, named: Named, pointer: str, ndim: int, bound: datatypes.DataType | None) -> Named:

@@ -41,7 +41,6 @@ KNOWN: Final = frozenset(
 _OURS = re.compile(r"https?://purl\.org/zarr/spec/codecs?/(?P<rest>.*)", re.IGNORECASE)
 _VERSION = re.compile(r"v?[0-9]+(\.[0-9]+)*(\.html?)?", re.IGNORECASE)
 _PREFIX = "numcodecs."
-_SHUFFLES: Mapping[str, int] = {"NONE": 0, "BYTE": 1, "BIT": 2}
 """GDAL writes 1 for the second, and the words for the others."""
 
 
@@ -95,8 +94,6 @@ def read_codec(
         name = guess
     elif name is not None and not _OURS.fullmatch(uri):
         reader.note(pointer, f"the URI {uri!r}, taken as {name!r}", spec)
-    if name == "blosc":
-        parameters = _read_shuffle(reader, parameters, place, spec)
     step = filters.read_step(reader, {**parameters, "id": name or uri or URI_2020.format("")}, place)
     return step if step is not None else Step(uri, parameters, place)
 
@@ -125,16 +122,6 @@ def dump_codecs(codecs: Sequence[Named], ndim: int, label: str) -> Stack:
         raise NotRepresentableError(
             error.message.replace("Zarr v2", label), found=error.found, remedy=remedy or None
         ) from error
-
-
-def _read_shuffle(reader: Reader, parameters: Mapping[str, JSON], pointer: str, spec: str) -> Mapping[str, JSON]:
-    """Return the parameters of blosc with a number for ``shuffle``."""
-    found = parameters.get("shuffle")
-    if not isinstance(found, str) or found not in _SHUFFLES:
-        return parameters
-    number = _SHUFFLES[found]
-    reader.note(join(pointer, "shuffle"), f"{found!r}, taken as {number}, which is what GDAL means by it", spec)
-    return {**parameters, "shuffle": number}
 
 
 def _is_uri(name: str) -> bool:

@@ -38,6 +38,7 @@ _NUMBERS = frozenset(
 _NUMERAL = re.compile(r"[-+]?[0-9]{1,19}(\.[0-9]{0,19})?([eE][-+]?[0-9]{1,3})?")
 
 _SHUFFLES = ("noshuffle", "shuffle", "bitshuffle")
+_GDAL_SHUFFLES: Mapping[str, int] = {"NONE": 0, "BYTE": 1, "BIT": 2}  # the option as it was typed
 _BLOSC_MAX_TYPESIZE = 255
 
 
@@ -84,6 +85,8 @@ def read_step(reader: Reader, value: JSON, pointer: str) -> Step | None:
         if key == "id":
             continue
         number = _number(parameter) if key in _NUMBERS else None
+        if name == "blosc" and key == "shuffle" and isinstance(parameter, str):
+            number = _GDAL_SHUFFLES.get(parameter, number)
         if number is not None:
             reader.note(join(pointer, key), f"the string {parameter!r}, taken as a number", SPEC)
         parameters[key] = parameter if number is None else number
