@@ -1,4 +1,4 @@
-"""The command line: ``omnizarr info | tree | ls | get``."""
+"""The command line: ``omnizarr info | tree | ls | get | check``."""
 
 from __future__ import annotations
 

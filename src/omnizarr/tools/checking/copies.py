@@ -22,7 +22,7 @@ _BROKEN = {"broken-consolidated-metadata", "unknown-consolidated-metadata"}
 def check_copies(findings: Findings, inventory: Inventory, node: Node) -> None:
     """Enter each node below a group of which its consolidated metadata says otherwise than the documents."""
     metadata = node.metadata
-    if not isinstance(metadata, GroupMetadata) or not metadata.consolidated:
+    if not isinstance(metadata, GroupMetadata) or metadata.consolidated is None:
         return
     name = node.dialect.consolidated.document
     copies = node.marker if name is None else node.documents.get(name, node.marker)

@@ -51,7 +51,7 @@ def check_extensions(findings: Findings, node: Node) -> Binding | None:
         if not unknown:
             _add(findings, node, "unknown-extension", error)
     except OmnizarrError as error:
-        if not _has_no_object_codec(metadata):
+        if not unknown and not _has_no_object_codec(metadata):
             _add(findings, node, "unusable-codecs", error)
     return None
 

@@ -308,7 +308,10 @@ def _has_keys(inventory: Inventory, node: Node, place: StorePath) -> bool:
 
 def _mourn(inventory: Inventory, keys: Iterable[str]) -> None:
     """Enter documents of drafts whose entry point is not there, nor anything else that explains them."""
+    broken = tuple(prefix(path) for path, _, problems in inventory.entries if problems)
     for key in keys:
+        if broken and key.startswith(broken):
+            continue
         match = _DRAFT_DOCUMENT.search(key)
         if key not in inventory.known and match is not None:
             inventory.loose.append((key[: match.start()].strip("/"), key))

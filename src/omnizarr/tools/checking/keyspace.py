@@ -34,7 +34,13 @@ _TEMPORARY = re.compile(
     r"|.*\.__lock"  # TensorStore: what is being written, and locked
 )
 _LOCK = re.compile(r"__zattr__\.lock|.*\.lock")
-_COMPANIONS = {".nczarr", ".nczgroup", ".nczvar", ".nczarray", ".nczattr"}
+_COMPANIONS = frozenset(
+    {
+        *(".nczarr", ".nczgroup", ".nczvar", ".nczarray", ".nczattr"),  # of netcdf-c 4.8.0
+        # documents of formats that were not asked for
+        *(".zarray", ".zgroup", ".zattrs", ".zmetadata", "zarr.json", "__zmeta__", "__zattr__"),
+    }
+)
 _ENCODINGS: Final = (
     *(Named("default", {"separator": separator}) for separator in "/."),
     *(Named("v2", {"separator": separator}) for separator in "/."),
@@ -86,7 +92,11 @@ class Keys:
         self._encodings = [chunk_keys.bind(named) for named in _ENCODINGS]
         self._orphans: dict[str, tuple[str, int]] = {}
         self._last: tuple[str, Sequence[Owner], str] = ("\0", (), "")
+        # What lies below a document that cannot be understood may belong to it.
+        self._silent = {prefix(path) for path, _, problems in inventory.entries if problems}
         for node in inventory:
+            if node.metadata is None:
+                self._silent.add(node.dialect.keyspace.chunk_prefix(node.path))
             if isinstance(node.metadata, ArrayMetadata):
                 owner = Owner(node, node.metadata, bindings.get(id(node)))
                 self.owners.setdefault(chunk_prefix(node.where, node.metadata), []).append(owner)
@@ -165,7 +175,7 @@ class Keys:
             return
         elif owners:
             self._explain_in_array(key, rest, owners)
-        else:
+        elif not any(key[: match.end()] in self._silent for match in re.finditer("^|/", key)):
             self._explain_alone(key, path)
 
     def _explain_in_array(self, key: str, rest: str, owners: Sequence[Owner]) -> None:
@@ -203,7 +213,7 @@ class Keys:
             self.findings.add("foreign-file", path, "no part of the hierarchy", key=key)
             return
         first, count = self._orphans.get(place, (key, 0))
-        self._orphans[place] = (first, count + 1)
+        self._orphans[place] = (min(first, key), count + 1)
 
     def _place_of_data(self, home: Split, key: str) -> str:
         below = key[len(f"{prefix(home.root)}{home.data}/") :]

@@ -83,7 +83,7 @@ def understand(findings: Findings, node: Node) -> None:
         findings.add("invalid-metadata", node.path, error.message, key=node.marker.key, pointer=error.pointer or "",
                      found=error.found, expected=error.expected, remedy=error.remedy)  # fmt: skip
     of_marker = _of_marker(node, values)
-    for problem in dict.fromkeys(problems) if _hashable(problems) else problems:
+    for problem in _without_consequences(problems):
         enter_problem(findings, node, problem, of_marker)
     if node.metadata is not None:
         for note in node.metadata.notes:
@@ -98,12 +98,11 @@ def _has_own_error(findings: Findings, node: Node, before: int) -> bool:
     return any(finding.severity == "error" and finding.key in keys for finding in findings.found[before:])
 
 
-def _hashable(problems: list[Problem]) -> bool:
-    try:
-        hash(tuple(problems))
-    except TypeError:
-        return False
-    return True
+def _without_consequences(problems: list[Problem]) -> list[Problem]:
+    """Return problems without those that only say that there is no shape, which another says."""
+    if all((problem.pointer, problem.message) != ("/shape", "shape is missing") for problem in problems):
+        return problems
+    return [problem for problem in problems if not problem.message.endswith("for 0 dimensions")]
 
 
 def _of_marker(node: Node, values: Mapping[str, JSON]) -> list[tuple[str, str]]:
@@ -219,7 +218,8 @@ def enter_note(findings: Findings, node: Node, note: Note) -> None:
             and re.fullmatch(rule.pointer, note.pointer)
             and re.match(rule.message, note.message)
         ):
-            if rule.code is not None:
+            is_there = rule.code == "attributes-missing" and node.dialect.attributes_document in node.documents
+            if rule.code is not None and not is_there:
                 findings.add(rule.code, node.path, note.message, key=node.marker.key, pointer=note.pointer,
                              spec=note.spec)  # fmt: skip
             return
