@@ -17,6 +17,7 @@ from omnizarr import engine
 from omnizarr.array import Array
 from omnizarr.cli import listing, values
 from omnizarr.cli.check import check
+from omnizarr.cli.convert import convert
 from omnizarr.cli.locate import open_node
 from omnizarr.cli.progress import counting, moving
 from omnizarr.cli.selections import Part, parse, select
@@ -311,3 +312,4 @@ def _title(path: str) -> str:
 
 
 omnizarr.add_command(check)
+omnizarr.add_command(convert)

@@ -1,0 +1,172 @@
+"""``omnizarr convert``: a hierarchy in another format, and an account of what could not be carried."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from omnizarr.cli.locate import open_node
+from omnizarr.cli.progress import moving
+from omnizarr.cli.text import fit, to_json, visible
+from omnizarr.dialects import DIALECTS
+from omnizarr.tools.conversion import Conversion
+from omnizarr.tools.convert import convert as convert_hierarchy
+
+PROBLEM: Final = 1
+_LEVELS: Final = {"zstd": "level", "gzip": "level", "zlib": "level", "bz2": "level", "lz4": "acceleration"}
+_SHUFFLES: Final = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
+
+
+def _format(text: str) -> int | str:
+    """Return a format, given by its name or as ``zarr_format=`` has it."""
+    for dialect in DIALECTS:
+        if text.removeprefix("v") == dialect.name.removeprefix("v"):
+            return dialect.zarr_format
+    known = ", ".join(sorted(dialect.name for dialect in DIALECTS))
+    raise click.BadParameter(f"{text!r} is no format; known: {known}")
+
+
+def _lengths(text: str) -> str | int | tuple[int, ...]:
+    """Return lengths along each dimension, separated by commas; one without a comma is for all dimensions."""
+    if text == "auto":
+        return text
+    try:
+        lengths = tuple(int(length) for length in text.removesuffix(",").split(","))
+    except ValueError:
+        raise click.BadParameter(f"{text!r}: lengths are typed as in 100,100") from None
+    return lengths if "," in text else lengths[0]
+
+
+def _codecs(text: str) -> dict[str, Any]:
+    """Return keywords of `omnizarr.convert` for ``zstd:3``, ``blosc:lz4:5:bitshuffle``, ``none``, or JSON."""
+    text = text.strip()
+    if text[:1] in ("[", "{"):
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise click.BadParameter(f"no JSON: {error}") from None
+        return {"codecs": found if isinstance(found, list) else [found]}
+    if text in ("none", "auto"):
+        return {"compressors": None if text == "none" else "auto"}
+    name, *rest = text.split(":")
+    try:
+        return {"compressors": _blosc(rest) if name == "blosc" else _numbered(name, rest)}
+    except (KeyError, ValueError):
+        known = "zstd:3, gzip:5, zlib:1, bz2:9, lz4, blosc:lz4:5:shuffle, none, auto, or JSON"
+        raise click.BadParameter(f"{text!r}: expected {known}") from None
+
+
+def _numbered(name: str, rest: list[str]) -> dict[str, Any]:
+    word = _LEVELS[name]
+    if not rest:
+        return {"id": name}
+    (level,) = rest
+    return {"id": name, word: int(level)}
+
+
+def _blosc(rest: list[str]) -> dict[str, Any]:
+    cname, level, shuffle = [*rest, *["lz4", "5", "shuffle"][len(rest) :]]
+    return {"id": "blosc", "cname": cname, "clevel": int(level), "shuffle": _SHUFFLES[shuffle]}
+
+
+class _Bar:
+    """What `omnizarr.convert` shows its progress with: a bar in a terminal, nothing in a pipe."""
+
+    def __init__(self, total: int, desc: str, **_: Any) -> None:
+        self._open = ExitStack()
+        self.update = self._open.enter_context(moving(desc, total))
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._open.close()
+
+
+@click.command()
+@click.argument("source", metavar="SRC")
+@click.argument("target", metavar="[DST]", required=False)
+@click.option(
+    "--to", "zarr_format", type=_format, metavar="FORMAT", default="v3", show_default=True, help="The format wanted."
+)
+@click.option(
+    "--from",
+    "source_format",
+    type=_format,
+    metavar="FORMAT",
+    help="The format to read, where several lie side by side.",
+)
+@click.option(
+    "--chunks", type=_lengths, metavar="LENGTHS", help="Shape of chunks: 100,100 (of inner chunks, with --shards)."
+)
+@click.option("--shards", type=_lengths, metavar="LENGTHS", help="Shape of shards.")
+@click.option("--codecs", type=_codecs, metavar="CODECS", help="zstd:3, blosc:lz4:5, none; or all codecs, as JSON.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done and lost; write nothing.")
+@click.option("--overwrite", is_flag=True, help="Replace what is at DST.")
+@click.option("--resume", is_flag=True, help="Continue where a conversion was interrupted.")
+@click.option("--verify/--no-verify", default=True, show_default=True, help="Read DST again and compare.")
+@click.option("--in-place", is_flag=True, help="Write documents only, beside those of SRC; chunks stay.")
+@click.option("--remove-old", is_flag=True, help="With --in-place: remove the documents of the old format.")
+@click.option("--strict", is_flag=True, help="Do nothing if anything would be lost.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--concurrency", type=click.IntRange(min=1), help="Chunks in flight at a time.")
+def convert(source: str, target: str | None, codecs: dict[str, Any] | None, *, as_json: bool, **options: Any) -> int:
+    """Convert an array, or a hierarchy, to another format.
+
+    SRC and DST are directories, zip archives, or places inside one; SRC is never changed. Formats are v1, v2, v3,
+    v3-draft2019 and v3-draft2020. Chunks are copied as they are where the formats agree, and encoded anew where not.
+    An array appears in DST when it is complete and compared with SRC.
+
+    \b
+    Examples:
+      omnizarr convert old.zarr new.zarr
+      omnizarr convert old.zarr new.zarr --to v2 --codecs zstd:3
+      omnizarr convert old.zarr new.zarr --chunks 100,100 --shards 1000,1000
+      omnizarr convert old.zarr --to v1 --dry-run
+      omnizarr convert v2.zarr --in-place
+
+    \b
+    Exit codes:
+      0  done; what could not be carried is printed
+      1  something failed or could not be read; with --strict also: something would be lost
+      2  the command makes no sense
+    """  # noqa: D301 - click's mark of lines to be kept
+    _check(target, options)
+    report = convert_hierarchy(_source(source, options), target, progress=_Bar, **(codecs or {}), **options)
+    report = replace(report, source=source, target=source if options["in_place"] else target or "")
+    if as_json:
+        click.echo(to_json(report.to_json(), indent=2))
+    else:
+        for line in _lines(report):
+            click.echo(line)
+    return PROBLEM if any(not node.node_type for node in report.nodes) else 0
+
+
+def _check(target: str | None, options: dict[str, Any]) -> None:
+    if target is None and not (options["in_place"] or options["dry_run"]):
+        raise click.UsageError("missing DST; --in-place and --dry-run do without")
+    for one, other in (("overwrite", "resume"), ("in_place", "resume")):
+        if options[one] and options[other]:
+            raise click.UsageError(f"--{one.replace('_', '-')} and --{other} exclude each other")
+    if options["in_place"] and target is not None:
+        raise click.UsageError("with --in-place there is no DST")
+    if options["in_place"] and (options["chunks"] or options["shards"]):
+        raise click.UsageError("with --in-place chunks stay as they are")
+    if options["remove_old"] and not options["in_place"]:
+        raise click.UsageError("--remove-old goes with --in-place")
+
+
+def _source(text: str, options: dict[str, Any]) -> Any:
+    """Return what is to be converted: also a place inside a hierarchy, or an archive."""
+    if "://" in text or Path(text).expanduser().exists():
+        return text
+    place = open_node(text).store_path
+    writes = options["in_place"] and not options["dry_run"]
+    return replace(place, store=place.store.with_read_only(False)) if writes else place  # noqa: FBT003
+
+
+def _lines(report: Conversion) -> list[str]:
+    return [fit(visible(line)) for text in report.lines() for line in text.split("\n")]
