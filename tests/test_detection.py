@@ -403,3 +403,24 @@ class TestNeighbours:
     def test_pickle_of_zarr_0_3_is_named_and_never_read(self):
         with pytest.raises(errors.MetadataError, match=r"zarr 0\.3"):
             omnizarr.open({"__zmeta__": b"(dp0\nVshape\np1\n(I5\ntp2\ns."})
+
+
+class TestRequestsOfAHierarchy:
+    def test_opening_a_group_looks_for_copies_only_once_members_are_asked_for(self):
+        values = {}
+        omnizarr.create_group(values, zarr_format=2).create_array("a", data=VALUES)
+        omnizarr.consolidate_metadata(values)
+        store = FaultyStore(MemoryStore(values))
+        root = omnizarr.open_group(store)
+        assert [key for _, key in store.log] == ["zarr.json", ".zgroup", ".zattrs"]
+        store.reset()
+        assert root["a"].shape == (3, 4)
+        assert [key for _, key in store.log] == [".zmetadata"]
+
+    def test_opening_a_draft_takes_the_entry_point_and_the_document(self):
+        values = written({}, "3-draft2020", path="a/b")
+        assert requests(values, omnizarr.open_group) == ["zarr.json", "meta/root.group.json"]
+
+    def test_null_is_no_document(self):
+        with pytest.raises(errors.MetadataError, match="not an object"):
+            omnizarr.open({"zarr.json": b"null"})

@@ -308,8 +308,7 @@ class TestConsolidated:
             document = {"zarr_format": 3, "node_type": "group", "consolidated_metadata": {"kind": "other"}}
             consolidated.store.set("zarr.json", omnizarr.dialects.documents.render(document))
         with pytest.warns(UserWarning, match="consolidated metadata is broken"):
-            group = omnizarr.open_group(consolidated.store)
-        assert list(group) == ["a", "b", "c"]
+            assert list(omnizarr.open_group(consolidated.store)) == ["a", "b", "c"]
         with pytest.raises(errors.ConsolidatedMetadataError):
             omnizarr.open_group(consolidated.store, use_consolidated=True)
         assert list(omnizarr.open_group(consolidated.store, use_consolidated=False)) == ["a", "b", "c"]

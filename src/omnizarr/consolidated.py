@@ -10,17 +10,18 @@ Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from omnizarr import detection, hierarchy
-from omnizarr.detection import Documents
+from omnizarr.detection import Documents, Found
 from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects.contract import Dialect
 from omnizarr.errors import ConsolidatedMetadataError, OmnizarrError, StoreError
 from omnizarr.model import GroupMetadata, Metadata, strict
-from omnizarr.places import StorePath, dialects_at
+from omnizarr.places import StorePath, dialect_of, dialects_at
 
 Nodes = Mapping[str, Documents]
 
@@ -44,6 +45,21 @@ class Snapshot:
         self.root = root
         self.name = name
         self._nodes = nodes
+
+    @classmethod
+    def of(cls, found: Found[GroupMetadata], use: str | bool | None) -> Snapshot | Callable[[], Snapshot | None] | None:  # noqa: FBT001 - as for `snapshot`
+        """Return what `snapshot` does, or, if nothing depends on it before members are asked for, what finds out then.
+
+        Most groups have no consolidated metadata, and to look for it is a request.
+        """
+        where, metadata = found.where, found.metadata
+        dialect = dialect_of(where, metadata)
+        if use is None and dialect.consolidated.document is None and metadata.consolidated is None:
+            return None
+        if use is None and dialect.consolidated.document is not None:
+            is_possible = dialect.consolidated.document in dialect.keyspace.documents(where.path)
+            return partial(snapshot, where, None, dialect) if is_possible else None
+        return snapshot(where, use, dialect)
 
     @property
     def nodes(self) -> Nodes:
@@ -101,13 +117,20 @@ class Snapshot:
         return Snapshot, (self.root, self.name)
 
 
-def snapshot(where: StorePath, use: str | bool | None) -> Snapshot | None:  # noqa: FBT001 - one of three and names
+def snapshot(
+    where: StorePath,
+    use: str | bool | None,  # noqa: FBT001 - one of three and names
+    dialect: Dialect | None = None,
+) -> Snapshot | None:
     """Return the consolidated metadata of a group as ``use_consolidated=`` asks for it.
 
     Parameters
     ----------
+    where : StorePath
     use : bool or str, optional
         True: it must be there. None: if it is there. False: not. A string: it must be there under this name.
+    dialect : Dialect, optional
+        That of the group, if it is known.
 
     Raises
     ------
@@ -118,7 +141,7 @@ def snapshot(where: StorePath, use: str | bool | None) -> Snapshot | None:  # no
         return None
     name = use if isinstance(use, str) else None
     try:
-        nodes = read(where, name)
+        nodes = read(where, name, dialect)
     except OmnizarrError as error:
         if use is not None:
             raise
@@ -134,14 +157,16 @@ def snapshot(where: StorePath, use: str | bool | None) -> Snapshot | None:  # no
     return None if nodes is None else Snapshot(where, name, nodes)
 
 
-def read(where: StorePath, name: str | None = None) -> Nodes | None:
+def read(where: StorePath, name: str | None = None, dialect: Dialect | None = None) -> Nodes | None:
     """Return the copies that a group's consolidated metadata holds; None if there is none.
+
+    Looks in the way of one dialect, or of each that the group may have.
 
     Raises ConsolidatedMetadataError if it is broken.
     """
-    for dialect in dialects_at(where):
+    for candidate in dialects_at(where) if dialect is None else (dialect,):
         try:
-            nodes = _read(where, dialect, name)
+            nodes = _read(where, candidate, name)
         except OmnizarrError as error:
             raise error.add(
                 store=str(where.store), path=where.path, remedy="open with use_consolidated=False"

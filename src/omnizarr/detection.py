@@ -167,16 +167,15 @@ def here(where: StorePath, wanted: Sequence[Dialect], kind: Kind = "array") -> F
     """Return the node of a wanted dialect that has documents, or its hierarchy's entry point, at this very place."""
     if where.home is not None:
         return _here_in_draft(where, wanted, kind)
-    entry: JSON = None
-    looked = False
+    entry: Documents | None = None
     for dialect in wanted:
         if dialect.entry_point is not None or dialect.array_document == _ENTRY:
-            if not looked:
-                looked, entry = True, _entry_document(where)
+            if entry is None:
+                entry = _read_entry(where)
                 inside = _enter(where, entry) if any(other.entry_point is not None for other in wanted) else None
                 if inside is not None:
                     return here(inside, wanted, kind) or _implied_root(inside, wanted)
-            found: Documents = {_ENTRY: entry} if entry is not None and dialect.entry_point is None else {}
+            found = entry if dialect.entry_point is None else {}
         else:
             found = read_documents(where, dialect, kind)
         metadata = load(where, dialect, found)
@@ -205,14 +204,14 @@ def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | N
     return None if found is None else found.metadata
 
 
-def _entry_document(where: StorePath) -> JSON:
-    key = where.prefix + _ENTRY
-    data = where.store.get(key)
-    return None if data is None else _parse(where, key, data)
+def _read_entry(where: StorePath) -> Documents:
+    """Return ``zarr.json``, which may be an entry point, by its name; nothing if it is not there."""
+    return _read(where, {_ENTRY: where.prefix + _ENTRY}, [_ENTRY])
 
 
-def _enter(where: StorePath, document: JSON) -> StorePath | None:
-    """Return the root of the hierarchy that an entry point opens; None if the document is none."""
+def _enter(where: StorePath, found: Documents) -> StorePath | None:
+    """Return the root of the hierarchy that ``zarr.json`` opens; None if it is no entry point."""
+    document = found.get(_ENTRY)
     if not isinstance(document, Mapping) or not isinstance(document.get("zarr_format"), str):
         return None
     for dialect in DIALECTS:
@@ -237,13 +236,13 @@ def _entered_above(where: StorePath) -> StorePath | None:
     """Return a place within the hierarchy whose entry point lies above it; None if there is none."""
     for place in reversed(list(where.ancestors())):
         try:
-            document = _entry_document(place)
+            found = _read_entry(place)
         except StoreError:
             raise
         except OmnizarrError:
             return None  # something else, and broken
-        if document is not None:
-            inside = _enter(place, document)
+        if found:
+            inside = _enter(place, found)
             return None if inside is None else inside.at(where.path)
     return _entered_above_the_store(where) if isinstance(where.store, LocalStore) else None
 
@@ -257,7 +256,7 @@ def _entered_above_the_store(where: StorePath) -> StorePath | None:
     if not (parent / _ENTRY).is_file():
         return None
     above = StorePath(LocalStore(parent, read_only=where.store.read_only))
-    inside = _enter(above, _entry_document(above))
+    inside = _enter(above, _read_entry(above))
     return None if inside is None else inside / f"{root.relative_to(parent).as_posix()}/{where.path}"
 
 

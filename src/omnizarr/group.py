@@ -87,7 +87,7 @@ class Group(Node):
         └── temp (365, 180) float32
     """
 
-    __slots__ = ("_config", "_metadata", "_snapshot")
+    __slots__ = ("_config", "_copies", "_metadata")
 
     _metadata: GroupMetadata
 
@@ -96,12 +96,19 @@ class Group(Node):
         store_path: StorePath,
         metadata: GroupMetadata,
         config: ArrayConfig | None = None,
-        snapshot: Snapshot | None = None,
+        snapshot: Snapshot | Callable[[], Snapshot | None] | None = None,
     ) -> None:
         self._where = store_path
         self._metadata = metadata
         self._config = config
-        self._snapshot = snapshot
+        self._copies = snapshot
+
+    @property
+    def _snapshot(self) -> Snapshot | None:
+        """Consolidated metadata that members are taken from; looked for when first needed."""
+        if self._copies is not None and not isinstance(self._copies, Snapshot):
+            self._copies = self._copies()
+        return self._copies
 
     @classmethod
     def open(
@@ -110,7 +117,7 @@ class Group(Node):
         """Return the group at a store, a `StorePath`, a path or a URL. Raises GroupNotFoundError."""
         where = store if isinstance(store, StorePath) else StorePath(*resolve(store))
         found = detection.open_group(where, zarr_format)
-        return cls(found.where, found.metadata, None, consolidated.snapshot(found.where, use_consolidated))
+        return cls(found.where, found.metadata, None, Snapshot.of(found, use_consolidated))
 
     @classmethod
     def from_store(

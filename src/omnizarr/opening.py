@@ -24,6 +24,8 @@ from typing import Any, Literal, TypeAlias
 from omnizarr import consolidated, detection, hierarchy, nodes, suggestions
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
+from omnizarr.consolidated import Snapshot
+from omnizarr.detection import Found
 from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError, StoreError
 from omnizarr.group import Group
 from omnizarr.model import ArrayMetadata, GroupMetadata
@@ -97,7 +99,7 @@ def open(  # noqa: A001 - the name that zarr has for it
     found = detection.open_node(where, zarr_format)
     if isinstance(found.metadata, ArrayMetadata):
         return Array(found.where, found.metadata, _behaviour(config, options))
-    return _opened_group(found.where, found.metadata, config, options)
+    return _opened_group(Found(found.where, found.metadata), config, options)
 
 
 def open_array(
@@ -212,7 +214,7 @@ def open_group(
         new = hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=mode == "w")
         return Group(new.where, new.metadata, _behaviour(config, options))
     found = detection.open_group(where, zarr_format)
-    return _opened_group(found.where, found.metadata, config, options)
+    return _opened_group(found, config, options)
 
 
 def open_consolidated(*args: Any, use_consolidated: bool | str = True, **options: Any) -> Group:
@@ -226,15 +228,16 @@ def open_like(a: Any, path: Any, **options: Any) -> Array:
 
 
 def _opened_group(
-    where: StorePath,
-    metadata: GroupMetadata,
+    found: Found[GroupMetadata],
     config: ArrayConfig | Mapping[str, Any] | None,
     options: Mapping[str, Any],
 ) -> Group:
-    snapshot = consolidated.snapshot(where, options.get("use_consolidated"))
-    if snapshot is not None and options.get("check_consolidated"):
-        consolidated.check(where, snapshot.nodes)
-    return Group(where, metadata, _behaviour(config, options), snapshot)
+    snapshot = Snapshot.of(found, options.get("use_consolidated"))
+    if options.get("check_consolidated"):
+        snapshot = consolidated.snapshot(found.where, options.get("use_consolidated"))
+        if snapshot is not None:
+            consolidated.check(found.where, snapshot.nodes)
+    return Group(found.where, found.metadata, _behaviour(config, options), snapshot)
 
 
 def _behaviour(config: ArrayConfig | Mapping[str, Any] | None, options: Mapping[str, Any], **more: Any) -> ArrayConfig:

@@ -19,7 +19,7 @@ import numpy as np
 
 from omnizarr.dialects import filters
 from omnizarr.dialects.filters import Stack, Step
-from omnizarr.dialects.reading import Reader, join
+from omnizarr.dialects.reading import Reader
 from omnizarr.errors import NotRepresentableError
 from omnizarr.model import JSON, Named
 
