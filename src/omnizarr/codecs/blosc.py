@@ -4,7 +4,8 @@ Names: v1 and v2 ``blosc``; v3 ``blosc`` (core), ``numcodecs.blosc``.
 Configuration: ``cname`` (blosclz, lz4, lz4hc, snappy, zlib, zstd), ``clevel`` 0 to 9, ``shuffle`` (noshuffle,
 shuffle, bitshuffle; numcodecs writes 0, 1, 2, and -1 for automatic), ``typesize``
 (item size if missing), ``blocksize`` (0: the library chooses). Decoding needs none of them.
-Agrees with numcodecs and zarr-python. At most 2 GiB can be encoded at once. Snappy depends on how the library is built.
+Agrees with numcodecs and zarr-python. At most 2 GiB can be encoded at once. Snappy can be encoded only if numcodecs has
+been built with it; it is decoded without, and so is what zarr 1.1 wrote with Zstandard 0.7 (see `blosc_frames`).
 
 Spec: Zarr v3, "Blosc codec".
 """
@@ -17,6 +18,7 @@ from typing import Final
 
 from numcodecs import blosc
 
+from omnizarr.codecs import blosc_frames
 from omnizarr.codecs.configuration import REQUIRED, Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
 from omnizarr.codecs.streams import check_size, compressed
@@ -26,9 +28,10 @@ _FIELDS: Final = ("cname", "clevel", "shuffle", "typesize", "blocksize")
 _COMPRESSORS: Final = ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd")
 _SHUFFLES: Final = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
 _AUTOMATIC: Final = -1
-_HEADER: Final = 16
+_HEADER: Final = blosc_frames.HEADER
 _FORMAT: Final = 2
 _LARGEST: Final = 2**31 - 1 - _HEADER
+_HAS_SNAPPY: Final = "snappy" in blosc.list_compressors()
 _SPEC: Final = 'Zarr v3, "Blosc codec"'
 
 
@@ -66,14 +69,14 @@ class Blosc:
         """Return what the buffer holds."""
         size = _size(data)
         check_size(size, self.decoded)
-        return _run(data, None) if size else b""
+        return _run(data, size, None) if size else b""
 
     def decode_into(self, data: Buffer, out: memoryview) -> None:
         """Fill `out` with what the buffer holds."""
         size = _size(data)
         check_size(size, BytesSpec(len(out)))
         if size:
-            _run(data, out)
+            _run(data, size, out)
 
 
 def _size(data: Buffer) -> int:
@@ -90,7 +93,11 @@ def _size(data: Buffer) -> int:
     return size
 
 
-def _run(data: Buffer, out: memoryview | None) -> Buffer:
+def _run(data: Buffer, size: int, out: memoryview | None) -> Buffer:
+    if blosc_frames.is_needed(data, has_snappy=_HAS_SNAPPY):
+        out = memoryview(bytearray(size)) if out is None else out
+        blosc_frames.decode_into(data, out)
+        return out
     try:
         return blosc.decompress(data, out)  # type: ignore[no-any-return]
     except (RuntimeError, ValueError, TypeError, MemoryError) as error:

@@ -1,0 +1,280 @@
+"""Blosc buffers that numcodecs cannot decode: inside is snappy, or Zstandard as it was before its format was settled.
+
+A Blosc buffer is a frame around the streams of another compressor: a header of 16 bytes, where each block starts, and
+for each block one stream, or one per byte of the item size, behind its length. Blocks stand in any order, as
+the threads of the writer had them ready. A stream as long as what it holds is not compressed; neither is anything in
+a buffer that says it is a copy. What a block holds has been shuffled, by bytes or by bits.
+
+Here the frame is taken apart, and the package cramjam decodes the streams. zarr 0.4, 1.0 and 1.1 wrote snappy, zarr 1.1
+(with C-Blosc 1.10) frames of Zstandard 0.7. Nothing is written this way.
+
+Spec: C-Blosc 1, "Blosc Chunk Format"; snappy, "format description".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from omnizarr.codecs.contract import Buffer, BytesSpec
+from omnizarr.codecs.shuffle import Shuffle
+from omnizarr.errors import ChunkError, ChunkSizeError, MissingDependencyError
+
+HEADER: Final = 16
+_NUMBER: Final = 4
+
+# flags; the three highest bits say which compressor
+_SHUFFLED: Final = 0x01
+_COPIED: Final = 0x02
+_BITSHUFFLED: Final = 0x04
+_RESERVED: Final = 0x08
+_UNSPLIT: Final = 0x10  # since C-Blosc 1.11
+_SNAPPY: Final = 2
+_ZSTD: Final = 4
+
+# blocks of few or large items are not split
+_MOST_SPLITS: Final = 16
+_SHORTEST_SPLIT: Final = 128
+
+_ZSTD_07: Final = b"\x27\xb5\x2f\xfd"
+_DICTIONARY_BYTES: Final = (0, 1, 2, 4)
+_WINDOW: Final = 1 << 20
+
+Decompress: TypeAlias = Callable[[memoryview, memoryview], int]
+"""Fill the second with what the first holds; return how many bytes that was."""
+
+
+class Stream(NamedTuple):
+    """Where a stream lies in the buffer, and how much it holds."""
+
+    start: int
+    stop: int
+    size: int
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it is not compressed."""
+        return self.stop - self.start == self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A buffer and what its header says: `size` bytes in blocks of `block_size`."""
+
+    data: memoryview
+    flags: int
+    typesize: int
+    size: int
+    block_size: int
+
+    @classmethod
+    def of(cls, data: Buffer) -> Frame:
+        """Return the frame of a buffer whose header is sound (see `omnizarr.codecs.blosc`)."""
+        size, block_size, stored = (int.from_bytes(data[at : at + _NUMBER], "little") for at in (4, 8, 12))
+        return cls(memoryview(data)[:stored], data[2], data[3], size, block_size)
+
+    @property
+    def compressor(self) -> int:
+        """The number of what made the streams."""
+        return self.flags >> 5
+
+    @property
+    def nblocks(self) -> int:
+        """The number of blocks; the last may be short."""
+        return -(-self.size // self.block_size)
+
+    def blocks(self) -> Iterator[tuple[int, int, list[Stream]]]:
+        """Yield start and size of what each block holds, with its streams."""
+        first = HEADER + _NUMBER * self.nblocks
+        if first > len(self.data):
+            raise _cut_off(self.data, first)
+        for number in range(self.nblocks):
+            start = number * self.block_size
+            size = min(self.block_size, self.size - start)
+            yield start, size, self._streams(self._number(HEADER + _NUMBER * number), first, size)
+
+    def _streams(self, position: int, first: int, size: int) -> list[Stream]:
+        if position < first:
+            raise ChunkError("a block of the Blosc buffer lies in its header", found=position,
+                             expected=f"at least {first}")  # fmt: skip
+        is_split = not self.flags & _UNSPLIT and size == self.block_size and self.typesize <= _MOST_SPLITS
+        count = self.typesize if is_split and size // self.typesize >= _SHORTEST_SPLIT else 1
+        streams = []
+        for _ in range(count):
+            start = position + _NUMBER
+            if start > len(self.data):
+                raise _cut_off(self.data, start)
+            position = start + self._number(position)
+            if position > len(self.data):
+                raise _cut_off(self.data, position)
+            streams.append(Stream(start, position, size // count))
+        return streams
+
+    def _number(self, at: int) -> int:
+        return int.from_bytes(self.data[at : at + _NUMBER], "little")
+
+
+def _cut_off(data: memoryview, least: int) -> ChunkSizeError:
+    return ChunkSizeError("the Blosc buffer is cut off", found=f"{len(data)} bytes", expected=f"at least {least} bytes")
+
+
+def is_needed(data: Buffer, *, has_snappy: bool) -> bool:
+    """Return whether a buffer with a sound header has to be decoded here.
+
+    Parameters
+    ----------
+    data : buffer
+    has_snappy : bool
+        Whether numcodecs decodes snappy.
+    """
+    compressor = data[2] >> 5
+    if compressor != _ZSTD:
+        return compressor == _SNAPPY and not has_snappy
+    if data[2] & _COPIED:
+        return False
+    frame = Frame.of(data)
+    compressed = (stream for *_, streams in frame.blocks() for stream in streams if not stream.is_stored)
+    stream = next(compressed, None)  # one tells of all, and nearly always it is the first
+    return stream is not None and frame.data[stream.start : stream.start + 4] == _ZSTD_07
+
+
+def decode_into(data: Buffer, out: memoryview) -> None:
+    """Fill `out`, of the size that the header states, with what a buffer with a sound header holds.
+
+    Raises
+    ------
+    ChunkError
+        If the buffer is broken.
+    MissingDependencyError
+        If the package that decodes the streams is not installed.
+    """
+    frame = Frame.of(data)
+    if frame.flags & _RESERVED:
+        raise ChunkError("the Blosc buffer has a flag without meaning", found=hex(frame.flags))
+    if frame.flags & _COPIED:
+        if len(frame.data) != HEADER + frame.size:
+            raise ChunkSizeError("the Blosc buffer has the wrong size", found=f"{len(frame.data)} bytes",
+                                 expected=f"{HEADER + frame.size} bytes")  # fmt: skip
+        out[:] = frame.data[HEADER:]
+        return
+    _check_apart(frame)
+    decompress = _decompressor(frame.compressor)
+    undo = _filter(frame)
+    for start, size, streams in frame.blocks():
+        target = out[start : start + size]
+        if undo is None:
+            _join(frame, streams, target, decompress)
+        else:
+            block = memoryview(bytearray(size))
+            _join(frame, streams, block, decompress)
+            undo(block, target)
+
+
+def _check_apart(frame: Frame) -> None:
+    """Raise ChunkError if streams overlap: a small buffer could otherwise take very long to decode."""
+    blocks = sorted((streams[0].start, streams[-1].stop) for *_, streams in frame.blocks())
+    end = 0
+    for start, stop in blocks:
+        if start < end:
+            raise ChunkError("blocks of the Blosc buffer overlap", found=start, expected=f"at least {end}")
+        end = stop + _NUMBER
+
+
+def _join(frame: Frame, streams: list[Stream], out: memoryview, decompress: Decompress) -> None:
+    """Fill `out` with what the streams of a block hold, one after the other."""
+    position = 0
+    for stream in streams:
+        source, target = frame.data[stream.start : stream.stop], out[position : position + stream.size]
+        if stream.is_stored:
+            target[:] = source
+        else:
+            size = decompress(source, target)
+            if size != stream.size:
+                raise ChunkSizeError("a stream in the Blosc buffer is too short", found=f"{size} bytes",
+                                     expected=f"{stream.size} bytes")  # fmt: skip
+        position += stream.size
+    # of a block that is no multiple of the item size the rest is in no stream
+    if position < len(out):
+        raise ChunkError("the blocks of the Blosc buffer cannot be split", found=f"{len(out)} bytes",
+                         expected=f"a multiple of {len(streams)}")  # fmt: skip
+
+
+def _decompressor(compressor: int) -> Decompress:
+    """Return what decodes the streams; importing it takes time, and nearly nobody needs it."""
+    name = "snappy" if compressor == _SNAPPY else "Zstandard 0.7"
+    try:
+        cramjam = import_module("cramjam")
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"Blosc with {name} needs the package 'cramjam', which cannot be imported ({error})",
+            remedy="pip install 'omnizarr[legacy]'",
+        ) from error
+    library = cramjam.snappy.decompress_raw_into if compressor == _SNAPPY else cramjam.zstd.decompress_into
+
+    def decompress(data: memoryview, out: memoryview) -> int:
+        if compressor == _ZSTD:
+            _check_frame(data, len(out))
+        return _run(library, name, data, out)
+
+    return decompress
+
+
+def _run(library: Callable[..., Any], name: str, data: memoryview, out: memoryview) -> int:
+    try:
+        return int(library(data, out))
+    except BaseException as error:
+        # broken bytes may make the library panic, which it says by an exception that is no Exception
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise ChunkError(f"the stream of {name} in the Blosc buffer is broken: {error}") from error
+
+
+def _check_frame(data: memoryview, size: int) -> None:
+    """Raise ChunkError if bytes are no frame of Zstandard 0.7 that holds `size` bytes, or it asks for much memory."""
+    if data[:4] != _ZSTD_07 or len(data) < 6:
+        raise ChunkError("no frame of Zstandard 0.7", found=bytes(data[:4]).hex(), expected=_ZSTD_07.hex())
+    descriptor = data[4]
+    is_single = bool(descriptor & 0x20)
+    at = 5 + (not is_single) + _DICTIONARY_BYTES[descriptor & 3]
+    width = (1 if is_single else 0, 2, 4, 8)[descriptor >> 6]
+    stated = int.from_bytes(data[at : at + width], "little") + (256 if width == 2 else 0)
+    if width and stated != size:
+        raise ChunkSizeError("a stream in the Blosc buffer has the wrong size", found=f"{stated} bytes",
+                             expected=f"{size} bytes")  # fmt: skip
+    window = stated if is_single else 1 << (data[5] >> 3) + 10
+    if window > max(2 * size, _WINDOW):
+        raise ChunkError("the frame of Zstandard 0.7 asks for too much memory", found=f"{window} bytes")
+
+
+def _filter(frame: Frame) -> Callable[[memoryview, memoryview], None] | None:
+    """Return what undoes the shuffle of a block; None if it was not shuffled."""
+    if frame.flags & _SHUFFLED and frame.typesize > 1:
+        return Shuffle(frame.typesize, BytesSpec(None)).decode_into
+    if frame.flags & _BITSHUFFLED:
+        return lambda block, out: unshuffle_bits(block, frame.typesize, out)
+    return None
+
+
+def unshuffle_bits(data: Buffer, item_size: int, out: memoryview) -> None:
+    """Fill `out` with items of which all first bits come first, then all second ones, and so on.
+
+    Blosc leaves a block as it is if the number of its items is no multiple of eight, and bytes behind the last item.
+    """
+    nitems = len(data) // item_size
+    if nitems % 8 or not nitems:
+        out[:] = data
+        return
+    whole = nitems * item_size
+    rows = np.frombuffer(data, np.uint8, whole).reshape(item_size, 8, nitems // 8)
+    # a bit of eight items is one byte, so the eight bits of a byte of eight items are a square of 64 bits: turn it
+    squares = np.ascontiguousarray(rows.transpose(0, 2, 1)).view("<u8")
+    for distance, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
+        swapped = (squares ^ (squares >> distance)) & mask
+        squares ^= swapped ^ (swapped << distance)
+    items = np.frombuffer(out, np.uint8, whole).reshape(nitems, item_size)
+    np.copyto(items, squares.view(np.uint8).reshape(item_size, nitems).T)
+    out[whole:] = data[whole:]
