@@ -273,7 +273,7 @@ _METADATA: list[Damaged] = [
     one("v3 fill value out of range", v3(fill_value=2**40), "invalid-fill-value", A3),
     one("v3 negative shape", v3(shape=[-4, 4]), "invalid-metadata", A3),
     one("v3 names for another number of dimensions", v3(dimension_names=["x"]), "invalid-metadata", A3),
-    one("v3 codecs in the wrong order", v3(codecs=[GZIP, BYTES]), "unusable-codecs", A3),
+    one("v3 codecs in the wrong order", v3(codecs=[BYTES, BYTES]), "unusable-codecs", A3),
     one("v3 gzip of level 11", v3(codecs=[BYTES, {"name": "gzip", "configuration": {"level": 11}}]),
         "unusable-codecs", A3),
     one("v3 group with an unknown member", {**v3(), "zarr.json": text({**V3_GROUP, "x": 1})}, "unknown-member",
@@ -430,6 +430,9 @@ _COPIES: list[Damaged] = [
             [("only-consolidated", "", ".zmetadata"), ("only-consolidated", "a", ".zmetadata")]),
     one("v3 nothing but a copy of an array", {**v3(), A3: None, "zarr.json": inlined({"a": V3_ARRAY})},
         "only-consolidated", "zarr.json"),
+    one("2022 array whose document is cut off", {"zarr.json": text({"zarr_format": "https://purl.org/zarr/spec/core/3.0",
+        "metadata_encoding": {"type": "json", "metadata_key_suffix": ".json"}, "extensions": []}),
+        "meta/array.json": b"{"}, "not-json", "meta/array.json", ""),
     one("2020 copy of an array that is gone", {**d2020(), "meta/root/consolidated/.zmetadata": text(
         {"zarr_consolidated_format": 1, "metadata": {"meta/root.group.json": {"attributes": {}}, A20: D2020_ARRAY,
          "meta/root/b.array.json": D2020_ARRAY}})}, "stale-consolidated-metadata",
@@ -480,7 +483,9 @@ _KEYS: list[Damaged] = [
         "draft-scalar-key", A20),
 ]  # fmt: skip
 
-LEGACY = b"\x02\x01\x93\x04" + struct.pack("<III", 16, 16, 36) + b"\x14\0\0\0\x0c\0\0\0\x27\xb5\x2f\xfd" + bytes(8)
+# Blosc around one stream: a frame of Zstandard 0.7 with one block, stored as it is.
+FRAME_07 = b"\x27\xb5\x2f\xfd\x20\x10\x40\x00\x10" + CHUNK + b"\xc0\x00\x00"
+LEGACY = b"\x02\x01\x90\x04" + struct.pack("<IIIII", 16, 16, 24 + len(FRAME_07), 20, len(FRAME_07)) + FRAME_07
 
 _CHUNKS: list[Damaged] = [
     one("v3 missing chunk", {**v3(), "a/c/1/1": None}, "missing-chunks", A3),
@@ -560,6 +565,11 @@ _WRITERS: list[Damaged] = [
         "numbers-as-strings", A2),
     Damaged("v2 as netCDF-C wrote it", v2(filters=[{"id": "shuffle", "elementsize": "0"}]),
             [("numbers-as-strings", "a", A2), ("zero-elementsize", "a", A2)]),
+    one("v2 with shuffle as a word", v2(numcodecs.Blosc().encode(CHUNK), compressor={**BLOSC, "shuffle": "BYTE"}),
+        "shuffle-word", A2),
+    one("v2 fill value as a string", v2(CHUNK + CHUNK, dtype="<u8", fill_value="18446744073709551615"),
+        "fill-value-as-string", A2),
+    one("v3 codecs without one that makes bytes", coded(GZIP, first=gzip.compress(CHUNK)), "missing-serializer", A3),
     one("v2 with shuffle of size 0", v2(filters=[{"id": "shuffle", "elementsize": 0}]), "zero-elementsize", A2),
     one("v2 with members of NCZarr", v2(_NCZARR_ARRAY={"dimrefs": ["/x"]}), "nczarr-members", A2),
     one("v2 bytes with a byte order", v2(bytes(4), dtype="<u1"), "byte-order-of-bytes", A2),

@@ -16,12 +16,20 @@ from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import AnyArray, Buffer
 from omnizarr.codecs.sharding import Sharding
 from omnizarr.engine import Binding
-from omnizarr.errors import ChecksumError, ChunkError, ChunkSizeError, OmnizarrError, ShardIndexError
+from omnizarr.errors import (
+    ChecksumError,
+    ChunkError,
+    ChunkSizeError,
+    MissingDependencyError,
+    OmnizarrError,
+    ShardIndexError,
+)
 
 _MISSING: Final = 2**64 - 1
 _STEP: Final = 2**20
 _ZSTD_07: Final = b"\x27\xb5\x2f\xfd"
 _BLOSC_ZSTD: Final = 4
+_BLOSC_COPIED: Final = 2
 _SPEC: Final = 'Zarr v3, "Sharding codec"'
 
 
@@ -60,6 +68,8 @@ def check_data(binding: Binding, coords: tuple[int, ...], data: Buffer) -> Itera
 
 def _check(chain: Chain, data: Buffer) -> Iterator[Trouble]:
     serializer = chain.serializer[1]
+    if _is_legacy_zstd(chain, data):
+        yield Trouble("legacy-zstd", "Blosc with frames of Zstandard 0.7, as zarr 1.1 wrote them")
     try:
         if not isinstance(serializer, Sharding):
             chain.decode(data)
@@ -67,7 +77,7 @@ def _check(chain: Chain, data: Buffer) -> Iterator[Trouble]:
             for name, codec in reversed(chain.compressors):
                 data = _decode(name, codec, data)
     except OmnizarrError as error:
-        yield _trouble(error, data)
+        yield _trouble(error)
         return
     if isinstance(serializer, Sharding):
         yield from _check_shard(serializer, data)
@@ -87,24 +97,27 @@ def _decode(name: str, codec: Any, data: Buffer) -> Buffer:
     return decoded
 
 
-def _trouble(error: OmnizarrError, data: Buffer) -> Trouble:
+def _trouble(error: OmnizarrError) -> Trouble:
     code = "undecodable-chunk"
     match error:
+        case MissingDependencyError():
+            code = "missing-package"
         case ChecksumError():
             code = "checksum-mismatch"
         case ShardIndexError():
             code = "shard-index-broken"
         case ChunkSizeError():
             code = "wrong-chunk-size"
-    if _is_legacy_zstd(data):
-        code = "legacy-zstd"
     message = error.message if error.codec is None else f"codec {error.codec!r}: {error.message}"
     return Trouble(code, message, error.found, error.expected, error.spec or "")
 
 
-def _is_legacy_zstd(data: Buffer) -> bool:
+def _is_legacy_zstd(chain: Chain, data: Buffer) -> bool:
     """Whether a chunk is Blosc with frames of Zstandard 0.7 in it."""
-    return len(data) > 16 and data[0] == 2 and data[2] >> 5 == _BLOSC_ZSTD and _ZSTD_07 in bytes(data)
+    if not chain.compressors or chain.compressors[-1][0].removeprefix("numcodecs.") != "blosc" or len(data) < 24:
+        return False
+    is_zstd = data[2] >> 5 == _BLOSC_ZSTD and not data[2] & _BLOSC_COPIED
+    return is_zstd and _ZSTD_07 in bytes(data)
 
 
 # Shards

@@ -147,9 +147,9 @@ CODES: Final[Mapping[str, Code]] = {
     "undecodable-chunk": Code("error", "a chunk cannot be decoded: torn, or of another codec", _RESTORE),
     "checksum-mismatch": Code("error", "a checksum is not that of the data", _RESTORE),
     "legacy-zstd": Code(
-        "error",
-        "a chunk of zarr 1.1 holds Zstandard of before 2016, which no library reads any more",
-        "read it with zarr 1.1, and write it with another compressor",
+        "warning",
+        "a chunk with Zstandard of before its format was settled: zarr 1.1; others fail",
+        "write it again with another compressor",
     ),
     "trailing-bytes": Code("warning", "bytes follow the compressed data, and are not read", "write the chunk again"),
     "shard-index-broken": Code("error", "the index of a shard cannot be read: the shard is torn", _RESTORE),
@@ -168,6 +168,12 @@ CODES: Final[Mapping[str, Code]] = {
     ),
     "numbers-as-strings": Code(
         "warning", "parameters of codecs as strings: netCDF-C before 4.10; most readers fail", _REWRITE
+    ),
+    "shuffle-word": Code(
+        "warning", "blosc with shuffle as a word in capitals: GDAL before 3.8; most readers fail", _REWRITE
+    ),
+    "fill-value-as-string": Code(
+        "warning", "an integer fill value as a string: GDAL, for large integers; others fail", _REWRITE
     ),
     "zero-elementsize": Code(
         "warning",
@@ -204,6 +210,7 @@ CODES: Final[Mapping[str, Code]] = {
         "warning", "bytes without endian for items of several bytes: zarr-python; some readers fail", _REWRITE
     ),
     "empty-codecs": Code("warning", "no codec at all: zarrita of 2023, zarrita.js; most readers fail", _REWRITE),
+    "missing-serializer": Code("warning", "no array to bytes codec: zarrita of June 2023; most readers fail", _REWRITE),
     "transpose-letter": Code(
         "warning", "transpose with order C or F instead of axes: zarrita of 2023; most readers fail", _REWRITE
     ),
@@ -252,6 +259,9 @@ REPAIRABLE: Final = frozenset(
         "null-separator",
         "undeclared-separator",
         "numbers-as-strings",
+        "shuffle-word",
+        "fill-value-as-string",
+        "missing-serializer",
         "zero-elementsize",
         "byte-order-of-bytes",
         "missing-byte-order",

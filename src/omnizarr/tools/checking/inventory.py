@@ -24,6 +24,7 @@ from omnizarr.stores.base import Buffer, Store
 ENTRY: Final = "zarr.json"
 
 _DRAFT_DOCUMENT = re.compile(r"(?:^|/)meta/(?:.*/)?[^/]*\.(?:array|group)[A-Za-z0-9._-]{0,64}")
+_ROOT_DOCUMENT = re.compile(r"(?:^|/)meta/(?:array|group)[A-Za-z0-9._-]{0,64}")
 _CONSOLIDATED = ".zmetadata"
 
 
@@ -148,7 +149,9 @@ def take(where: StorePath, zarr_format: int | str | None = None) -> Inventory:
         path, _, name = key.rpartition("/")
         if (name in names or name == ENTRY) and where.home is None:
             found.setdefault(path, {})[name] = key
-        elif _DRAFT_DOCUMENT.search(key) or name == _CONSOLIDATED or where.home is not None:
+        elif (
+            _DRAFT_DOCUMENT.search(key) or _ROOT_DOCUMENT.search(key) or name == _CONSOLIDATED or where.home is not None
+        ):
             others.append(key)
     inventory = Inventory()
     if where.home is not None:
@@ -247,16 +250,16 @@ def _take_draft(
     places: dict[str, dict[str, str]] = {}
     root = prefix(home.root)
     top = f"{root}{home.meta}"
+    of_root = {key: name for name, key in home.documents(home.root).items()}
     for key in keys:
-        if home.consolidated is not None and key == root + home.consolidated:
-            places.setdefault(home.root, {})[_CONSOLIDATED] = key
+        if key in of_root:
+            places.setdefault(home.root, {})[of_root[key]] = key
             continue
         for kind in ("array", "group"):
             ending = f".{kind}{home.suffix}"
             below = key[len(top) : -len(ending)]
-            if key.startswith(top) and key.endswith(ending) and (not below or below.startswith("/")):
-                path = root + below[1:] if below else home.root
-                places.setdefault(path, {})[kind] = key
+            if key.startswith(top) and key.endswith(ending) and below.startswith("/"):
+                places.setdefault(root + below[1:], {})[kind] = key
                 break
     loaded = read(where.store, (key for found in places.values() for key in found.values()))
     for path in sorted(places):

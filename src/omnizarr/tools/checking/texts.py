@@ -184,9 +184,11 @@ _RULES: Final = tuple(
         ("null-separator", "/dimension_separator", "null", "v2"),
         ("fixed-width-strings", "/dtype", "a fixed width", "v2"),
         ("objects-without-codec", ".*", "Python objects", ""),
+        ("shuffle-word", ".*/shuffle", "the string '[A-Z]+'", ""),
         ("numbers-as-strings", ".*", "the string .*, taken as a number", ""),
         ("zero-elementsize", ".*/elementsize", "0, taken as", ""),
         ("empty-codecs", ".*", "no codecs, taken as", "v3"),
+        ("missing-serializer", ".*", "no array to bytes codec", "v3"),
         ("endian-codec", ".*", "'endian', the old name", "v3"),
         ("missing-endian", ".*", "no endian, taken as", "v3"),
         ("transpose-letter", ".*/order", "order .*, taken as a list", "v3"),
@@ -232,6 +234,8 @@ _ZARRAY: Final = (
     "dimension_separator",
 )
 _ONE_BYTE = re.compile(r"[<>][biuSV]1|[<>]S[0-9]+|[<>]V[0-9]+")
+_INTEGER = re.compile(r"[<>|]?[iu][1248]")
+_NUMERAL = re.compile(r"-?[0-9]{1,20}")
 _NO_ORDER = re.compile(r"[biuSV][0-9]+")
 
 Mistake = tuple[str, str, str, str, object]
@@ -256,7 +260,11 @@ def _mistakes_of_v2(values: Mapping[str, JSON]) -> Iterator[Mistake]:
                 yield _extra(".zarray", member)
         if array.get("filters") == []:
             yield ".zarray", "/filters", "empty-filters", "an empty list", "[]"
-        yield from _in_dtype(".zarray", array.get("dtype"), "/dtype")
+        fill_value, dtype = array.get("fill_value"), array.get("dtype")
+        is_integer = isinstance(dtype, str) and _INTEGER.fullmatch(dtype)
+        if is_integer and isinstance(fill_value, str) and _NUMERAL.fullmatch(fill_value):
+            yield ".zarray", "/fill_value", "fill-value-as-string", "an integer as a string", fill_value
+        yield from _in_dtype(".zarray", dtype, "/dtype")
     group = values.get(".zgroup")
     if isinstance(group, Mapping) and ".zarray" not in values:
         for member in group:
