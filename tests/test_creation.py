@@ -316,3 +316,36 @@ class TestTheRest:
 @pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]"])
 def test_times_that_were_never_written_are_no_times(dtype, zarr_format):
     assert np.isnat(omnizarr.create_array({}, shape=(2,), dtype=dtype, zarr_format=zarr_format)[0])
+
+
+@pytest.mark.parametrize("given", [("v2", "."), ("default", "."), {"name": "default", "separator": "."}])
+def test_separator_of_a_draft_can_be_chosen(given):
+    store = {}
+    options = {"chunks": (1, 1), "zarr_format": "3-draft2020", "chunk_key_encoding": given}
+    array = omnizarr.create_array(store, data=np.ones((2, 2)), **options)
+    assert "data/root/c0.1" in store
+    assert omnizarr.open(store)[1, 1] == 1
+    assert array.metadata.chunk_key_encoding.configuration == {"separator": "."}
+
+
+@pytest.mark.parametrize("zarr_format", [1, 2, "3-draft2019", "3-draft2020"])
+def test_codecs_go_by_the_names_of_v3_in_older_formats_too(zarr_format):
+    options = {"zarr_format": zarr_format, "chunks": (2,)}
+    array = omnizarr.create_array(
+        {}, data=np.arange(4), compressors={"name": "zlib", "configuration": {"level": 3}}, **options
+    )
+    assert array.metadata.codecs[-1].name == "numcodecs.zlib"
+    assert (
+        omnizarr.create_array(
+            {}, data=np.arange(4), compressors={"name": "bz2", "configuration": {"level": 3}}, **options
+        )[3]
+        == 3
+    )
+
+
+@pytest.mark.parametrize("zarr_format", [1, "3-draft2019", "3-draft2020"])
+def test_codec_that_an_older_format_lacks_is_refused_in_its_name(zarr_format):
+    name = {1: "v1"}.get(zarr_format, f"v{zarr_format}")
+    sharding = {"name": "sharding_indexed", "configuration": {"chunk_shape": [1], "codecs": ["bytes"]}}
+    with pytest.raises(errors.NotRepresentableError, match=f"Zarr {name}: codec 'sharding_indexed'"):
+        omnizarr.create_array({}, data=np.arange(4), compressors=sharding, zarr_format=zarr_format)

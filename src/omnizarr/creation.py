@@ -197,8 +197,17 @@ def _dimension_names(names: Iterable[str | None] | None, shape: tuple[int, ...])
 
 
 def _key_encoding(given: Any, dialect: Dialect) -> Named:
+    usual = dialect.new_arrays.chunk_key_encoding
     if given is None:
-        return dialect.new_arrays.chunk_key_encoding
+        return usual
+    named = _named_encoding(given)
+    if dialect.entry_point is not None and named.name in {"default", "v2"}:
+        # Documents of the drafts have no name for it; what can be chosen is the separator.
+        return Named(usual.name, {**usual.configuration, **named.configuration})
+    return named
+
+
+def _named_encoding(given: Any) -> Named:
     if isinstance(given, Named):
         return given
     if isinstance(given, str):
@@ -402,10 +411,10 @@ def _v2_codecs(
     if not data_type.is_fixed_size and not has_object_codec and not object_steps:
         object_steps = [{"id": "vlen-utf8" if data_type.dtype.kind == "T" else "vlen-bytes"}]
     chain = [*object_steps, *filters, *compressors] if coding.codecs is None else _listed(coding.codecs)
-    return _v2_chain(chain, coding.order, ndim, data_type)
+    return _v2_chain(chain, coding.order, ndim, data_type, f"Zarr {dialect.name}")
 
 
-def _v2_chain(chain: Sequence[Any], order: str, ndim: int, data_type: DataType) -> tuple[Named, ...]:
+def _v2_chain(chain: Sequence[Any], order: str, ndim: int, data_type: DataType, label: str) -> tuple[Named, ...]:
     """Return the codecs of a list of numcodecs' and ours, in the order they encode."""
     configs: list[Mapping[str, JSON]] = []
     dtype = data_type.dtype
@@ -414,7 +423,7 @@ def _v2_chain(chain: Sequence[Any], order: str, ndim: int, data_type: DataType) 
         if step is not None:
             configs.append(step)
             continue
-        stack = v2_filters.dump_chain([_finished(_named(codec, dtype), data_type)], ndim)
+        stack = v2_filters.dump_chain([_finished(_named(codec, dtype), data_type)], ndim, label)
         order = stack.order if stack.order == "F" else order
         configs += stack.filters
         if stack.compressor is not None:

@@ -20,7 +20,6 @@ import numpy as np
 from omnizarr.dialects import filters
 from omnizarr.dialects.filters import Stack, Step
 from omnizarr.dialects.reading import Reader
-from omnizarr.errors import NotRepresentableError
 from omnizarr.model import JSON, Named
 
 URI_2019: Final = "http://purl.org/zarr/spec/codec/{}"
@@ -115,13 +114,7 @@ def dump_codecs(codecs: Sequence[Named], ndim: int, label: str) -> Stack:
     Raises NotRepresentableError, in which `label` ("the v3 draft of 2020") names the format, if one has no place.
     """
     named = [replace(codec, name=_PREFIX + codec.name) if _is_uri(codec.name) else codec for codec in codecs]
-    try:
-        return filters.dump_chain(named, ndim)
-    except NotRepresentableError as error:
-        remedy = (error.remedy or "").replace("v2 has", "it has")
-        raise NotRepresentableError(
-            error.message.replace("Zarr v2", label), found=error.found, remedy=remedy or None
-        ) from error
+    return filters.dump_chain(named, ndim, label)
 
 
 def _is_uri(name: str) -> bool:

@@ -235,9 +235,14 @@ _TO_V3: Mapping[str, Callable[[Mapping[str, JSON], int], Named | None]] = {
 
 # Writing
 
+# Names of v3 for what numcodecs calls the same, and configures the same; most of them are those of zarrs.
+_NUMCODECS_NAMES = {
+    *("adler32", "base64", "bitround", "bz2", "crc32", "fletcher32", "gzip", "jenkins_lookup3"),
+    *("lz4", "lzma", "shuffle", "zlib"),
+}
 _REMEDIES: Mapping[str, str] = {
-    "sharding_indexed": "v2 has no shards: re-encode with the inner chunks as chunks, or write v3",
-    "transpose": "v2 has order C and F only: re-encode with one of these, or write v3",
+    "sharding_indexed": "there are no shards: re-encode with the inner chunks as chunks, or write v3",
+    "transpose": "there are orders C and F only: re-encode with one of these, or write v3",
     "scale_offset": "re-encode with numcodecs.fixedscaleoffset, or write v3",
     "cast_value": "re-encode with numcodecs.astype, or write v3",
     "packbits": "re-encode with numcodecs.packbits (which orders the bits differently), or write v3",
@@ -245,10 +250,10 @@ _REMEDIES: Mapping[str, str] = {
 }
 
 
-def dump_chain(codecs: Sequence[Named], ndim: int) -> Stack:
+def dump_chain(codecs: Sequence[Named], ndim: int, label: str = "Zarr v2") -> Stack:
     """Return the order, filters and compressor that `codecs` are.
 
-    Raises NotRepresentableError if one of them has no place in v2.
+    Raises NotRepresentableError if one of them has no place in the format called `label`.
     """
     rest = list(codecs)
     order = "C"
@@ -268,25 +273,25 @@ def dump_chain(codecs: Sequence[Named], ndim: int) -> Stack:
         if codec.name == "bytes":
             endian = {"little": "<", "big": ">"}.get(str(codec.configuration.get("endian")))
             if filters:
-                _check_last_filter(filters, endian)
+                _check_last_filter(filters, endian, label)
                 endian = None
         else:
-            filters.append(_dump_codec(codec))
+            filters.append(_dump_codec(codec, label))
     compressor = None
     if filters and filters[-1]["id"] in _COMPRESSORS | _SERIALIZERS:
         compressor = filters.pop()
     return Stack(order, filters, compressor, endian)
 
 
-def _dump_codec(codec: Named) -> dict[str, JSON]:
+def _dump_codec(codec: Named, label: str) -> dict[str, JSON]:
     configuration = codec.configuration
     if codec.name == BYTES_FILTER:
         return dict(configuration)
     if codec.name.startswith("numcodecs."):
         return {"id": codec.name.removeprefix("numcodecs."), **configuration}
     match codec.name:
-        case "gzip" | "bitround":
-            return {"id": codec.name, **configuration}
+        case name if name in _NUMCODECS_NAMES:
+            return {"id": name, **configuration}
         case "crc32c" | "vlen-bytes" | "vlen-utf8" if not configuration:
             return {"id": codec.name}
         case "zstd":
@@ -301,15 +306,15 @@ def _dump_codec(codec: Named) -> dict[str, JSON]:
                 "blocksize": configuration.get("blocksize", 0),
             }
     raise NotRepresentableError(
-        f"cannot be written as Zarr v2: codec {codec.name!r} has no place there",
+        f"cannot be written as {label}: codec {codec.name!r} has no place there",
         found=dict(configuration) or None,
         remedy=_REMEDIES.get(codec.name, "re-encode with codecs that numcodecs has, or write v3"),
         spec=SPEC,
     )
 
 
-def _check_last_filter(filters: Sequence[Mapping[str, JSON]], endian: str | None) -> None:
-    """Refuse a byte order that v2 has no words for: what a filter returns is stored as it is."""
+def _check_last_filter(filters: Sequence[Mapping[str, JSON]], endian: str | None, label: str) -> None:
+    """Refuse a byte order that there are no words for: what a filter returns is stored as it is."""
     if not filters or endian is None:
         return
     name = filters[-1].get("astype") or filters[-1].get("encode_dtype") or filters[-1].get("dtype")
@@ -321,7 +326,7 @@ def _check_last_filter(filters: Sequence[Mapping[str, JSON]], endian: str | None
         return
     if order is not None and order != endian:
         raise NotRepresentableError(
-            f"cannot be written as Zarr v2: filter {filters[-1]['id']!r} makes {name!r}, "
+            f"cannot be written as {label}: filter {filters[-1]['id']!r} makes {name!r}, "
             f"stored in the other byte order ({endian!r})",
             remedy="give the filter and the bytes codec one byte order, or write v3",
             spec=SPEC,
