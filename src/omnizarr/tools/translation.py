@@ -17,7 +17,7 @@ import numpy as np
 
 from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.documents import to_json
-from omnizarr.dialects.reading import is_list
+from omnizarr.dialects.reading import is_list, join
 from omnizarr.dialects.spelling import same
 from omnizarr.errors import NodeNameError, OmnizarrError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Named
@@ -62,6 +62,7 @@ class Translation:
         As the target's dialect reads it back. None if the node cannot be carried (a loss says why), or need not be (a
         group where there are none).
     losses : tuple of Loss
+        Of a node that cannot be carried, the one that says why.
     remarks : tuple of str
         What is carried in other words.
     same_bytes : bool
@@ -155,7 +156,8 @@ def translate(
         else:
             found = _translate_group(metadata, account)
     except CannotCarryError:
-        found = Translation(metadata, None)
+        # what else there was to say is of no matter
+        return Translation(metadata, None, (account.losses[-1],))
     return replace(found, losses=tuple(account.losses), remarks=tuple(account.remarks))
 
 
@@ -186,7 +188,8 @@ def _translate_group(source: GroupMetadata, account: Account) -> Translation:
         for name in attributes:
             why = f"{account.title} has no groups, so that there is no place for their attributes"
             account.lose(account.pointer("attributes", name), f"attribute {name!r} of the group", why)
-        _lose_members(source, source.unknown, account)
+        _lose_members(source.unknown, account)
+        _lose_extensions(source, account)
         account.remark(f"{account.title} has no groups: the arrays of this one lie in a directory of its name")
         return Translation(source, None)
     if source.implicit and account.dialect.name in ("v2", "v3"):
@@ -242,35 +245,28 @@ def _with_members(target: M, source: Metadata, account: Account) -> M:
     for name, value in source.unknown.items():
         read, _ = attempt(replace(target, unknown={name: value}), account.dialect) if is_open else (None, "")
         is_held = read is not None and same(read.unknown, {name: value})
-        if is_held and name != "extensions":
+        if is_held:
             kept[name] = value
             account.remark(f"member {name!r}, which no text defines, is kept")
         else:
-            _lose_members(source, {name: value}, account)
+            _lose_members({name: value}, account)
     return replace(target, unknown=kept)
 
 
-def _lose_members(source: Metadata, members: Mapping[str, JSON], account: Account) -> None:
-    for name, value in members.items():
-        if name == "extensions" and source.dialect == "v3-draft2019":
-            _lose_list(value, account)
-        else:
-            why = f"no text defines it, and {account.title} has no place for it"
-            account.lose(account.pointer(name) if name else "", f"member {name!r}", why)
+def _lose_members(members: Mapping[str, JSON], account: Account) -> None:
+    for name in members:
+        why = f"no text defines it, and {account.title} has no place for it"
+        account.lose(join("", name), f"member {name!r}", why)
 
 
 def _lose_extensions(source: Metadata, account: Account) -> None:
-    """Account for extensions that may be ignored, of which the draft of 2020 keeps the spelling alone."""
+    """Account for extensions that may be ignored, of which the dialects of the drafts keep the spelling alone."""
     memo = source.spellings.get(f"{source.dialect}:extensions")
-    if source.dialect == "v3-draft2020" and memo is not None:
-        _lose_list(memo.document.get("extensions"), account)
-
-
-def _lose_list(extensions: JSON, account: Account) -> None:
+    extensions = memo.document.get("extensions") if memo is not None else None
     for position, extension in enumerate(extensions if is_list(extensions) else ()):
         uri = extension.get("extension") if isinstance(extension, Mapping) else extension
         why = f"{account.title} has no words for it; readers may ignore it"
-        account.lose(account.pointer("extensions", position), f"extension {uri!r}", why)
+        account.lose(join("/extensions", position), f"extension {uri!r}", why)
 
 
 # Arrays
@@ -324,7 +320,8 @@ def _translate_unknown(source: ArrayMetadata, error: OmnizarrError, account: Acc
         target = _with_names(_with_keys(target, source, account, in_place=False), source, account)
         read, _ = attempt(target, account.dialect)
         if read is not None and have_same_bytes(source, read):
-            _lose_members(source, source.unknown, account)
+            _lose_members(source.unknown, account)
+            _lose_extensions(source, account)
             account.remark(f"data type {source.data_type.name!r} is not known here, and is kept as it is")
             return Translation(source, read, same_bytes=True)
     is_grid = (error.pointer or "").startswith("/chunk_grid")

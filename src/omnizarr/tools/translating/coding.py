@@ -38,6 +38,8 @@ _COMPRESSING: Final = frozenset({"n5_default", "pcodec", "zfp", "zfpy"})
 _INEXACT: Final = frozenset({"astype", "cast_value", "fixedscaleoffset", "scale_offset"})
 """Codecs that, given values they have decoded, may store others (as may some that `_is_inexact` knows)."""
 _ZFPY_REVERSIBLE: Final = 5
+_OF_V3: Final = frozenset({"bitround", "blosc", "crc32c", "gzip", "packbits", "zstd"})
+"""Names without the prefix of numcodecs that are words of v3, perhaps for something else."""
 _CNAMES: Final[Mapping[str, str]] = {"gzip": "zlib", "zlib": "zlib", "zstd": "zstd", "lz4": "lz4"}
 """What blosc has within that is akin to another compressor."""
 _BLOSC_MAX_TYPESIZE: Final = 255
@@ -48,6 +50,8 @@ _SEEN_AS: Final[Mapping[str, str]] = {
     "quantize": "dtype",
 }
 """The parameter by which a filter says as what type it looks at the memory of an array."""
+_WORDS: Final[Mapping[str, str]] = {"transpose": "another order of elements than C", "sharding_indexed": "shards"}
+"""Codecs that the formats before v3 have no name for."""
 _MOST_CHAINS: Final = 512
 """Chains that are tried, at most."""
 _ADDED: Final = 3
@@ -269,8 +273,9 @@ def _options(
         others = [(*option, *default) for option in serializers] if name in _COMPRESSING else serializers
         return others if exact and _is_inexact(codec) else [(codec,), *others]
     options: list[_Option] = [(codec,)]
-    if kind == "bytes to bytes" and codec.name == name and codec.name not in ("blosc", "crc32c", "gzip", "zstd"):
-        options.append((Named(f"numcodecs.{name}", codec.configuration),))
+    prefixed = Named(f"numcodecs.{name}", codec.configuration)
+    if codec.name == name and name not in _OF_V3 and _kind(prefixed) == kind:
+        options.append((prefixed,))
     if name in _COMPRESSORS:
         options += [*_akin(codec, name, item_size), default]
     return [*options, ()]
@@ -349,7 +354,7 @@ def _is_inexact(codec: Named) -> bool:
 def _remark_codecs(before: Sequence[Named], after: Sequence[Named], account: Account) -> None:
     """Say which codecs are not there any more, and which are new."""
     old, new = [bare(codec.name) for codec in before], [bare(codec.name) for codec in after]
-    gone = [repr(name) for name in dict.fromkeys(old) if name not in new]
+    gone = [_WORDS.get(name, repr(name)) for name in dict.fromkeys(old) if name not in new]
     come = [repr(name) for name in dict.fromkeys(new) if name not in old and name != "bytes"]
     anew = f"chunks are encoded anew with {' and '.join(come)}" if come else "chunks are encoded anew without"
     if gone:

@@ -173,8 +173,11 @@ def _form_of_serializer(named: Named, decoded: ArraySpec) -> list[object]:
     seen = _layout(decoded.dtype.newbyteorder("<")) if decoded.data_type.is_fixed_size else decoded.dtype.kind
     if name in _SELF_DESCRIBING:
         return [name, seen]
-    if name == "sharding_indexed":  # missing inner chunks hold the fill value
-        return [name, named.configuration, seen, np.asarray(decoded.fill_value, decoded.dtype).tobytes()]
+    if name == "sharding_indexed":
+        # missing inner chunks hold the fill value, and filters within look at memory
+        memory = decoded.dtype.str if "dtype" in repr(named.configuration) else ""
+        configuration = {"index_location": "end", **named.configuration}
+        return [name, configuration, seen, memory, np.asarray(decoded.fill_value, decoded.dtype).tobytes()]
     return [name, named.configuration, seen]
 
 
