@@ -12,9 +12,9 @@ Spec: Zarr v3 draft of 2019, "Metadata", "Data types", "Chunk grids", "Node name
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from omnizarr import datatypes
 from omnizarr.datatypes.numeric import Complex
@@ -27,7 +27,7 @@ from omnizarr.dialects.draft_extensions import read_extensions, read_named
 from omnizarr.dialects.draft_types import ByteOrder, Elements
 from omnizarr.dialects.filters import Step
 from omnizarr.dialects.reading import Reader, is_list, join, read_chunk_lengths, read_lengths, read_list, read_object
-from omnizarr.dialects.spelling import in_order_of, recall, remember, same
+from omnizarr.dialects.spelling import Aspect, in_order_of, read_aspects, remember, write_aspects
 from omnizarr.dialects.writing import check_fresh
 from omnizarr.errors import (
     MissingDependencyError,
@@ -117,9 +117,7 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
         notes = tuple(reader.notes)
         metadata = GroupMetadata(dialect=NAME, attributes=attributes, unknown=unknown, notes=notes)
     memos: dict[str, tuple[object, Mapping[str, JSON]]] = {"document": (None, document)}
-    for name, aspect in _aspects_of(metadata).items():
-        spelled = {member: document[member] for member in aspect.members if member in document}
-        memos[name] = (aspect.meaning(metadata), spelled)
+    memos.update(read_aspects(metadata, document, _aspects_of(metadata)))
     return replace(metadata, spellings=remember(NAME, memos))
 
 
@@ -141,14 +139,7 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     # copies in other formats are no use here, and can be made again
     elif metadata.dialect == NAME and metadata.consolidated is not None:
         raise _refuse_copies()
-    written: dict[str, JSON] = {}
-    fresh: set[str] = set()
-    for name, aspect in _aspects_of(metadata).items():
-        spelled = recall(metadata, NAME, name, aspect.meaning(metadata))
-        if spelled is None:
-            fresh.update(aspect.members)
-            spelled = aspect.write(metadata)
-        written.update(spelled)
+    written, fresh = write_aspects(metadata, NAME, _aspects_of(metadata))
     written.update(metadata.unknown)
     if fresh:
         check_fresh(load, {kind: written}, fresh)
@@ -321,15 +312,7 @@ def _read_steps(reader: Reader, document: Mapping[str, JSON]) -> list[Step]:
 # Writing
 
 
-class _Aspect(NamedTuple):
-    """Members of a document that are written together, and what of the model they say."""
-
-    members: tuple[str, ...]
-    meaning: Callable[[Any], object]
-    write: Callable[[Any], Mapping[str, JSON]]
-
-
-def _aspects_of(metadata: Metadata) -> Mapping[str, _Aspect]:
+def _aspects_of(metadata: Metadata) -> Mapping[str, Aspect]:
     return _ARRAY_ASPECTS if isinstance(metadata, ArrayMetadata) else _GROUP_ASPECTS
 
 
@@ -480,20 +463,20 @@ def _meaning_of_grid(metadata: ArrayMetadata) -> object:
     return metadata.chunk_grid, metadata.chunk_key_encoding, [length == 0 for length in metadata.shape]
 
 
-_GROUP_ASPECTS: Mapping[str, _Aspect] = {
-    "zarr_format": _Aspect(("zarr_format",), lambda _: None, lambda _: {"zarr_format": ZARR_FORMAT}),
-    "extensions": _Aspect(("extensions",), lambda _: None, lambda _: {"extensions": []}),
-    "attributes": _Aspect(("attributes",), lambda m: m.attributes, lambda m: {"attributes": m.attributes}),
+_GROUP_ASPECTS: Mapping[str, Aspect] = {
+    "zarr_format": Aspect(("zarr_format",), lambda _: None, lambda _: {"zarr_format": ZARR_FORMAT}),
+    "extensions": Aspect(("extensions",), lambda _: None, lambda _: {"extensions": []}),
+    "attributes": Aspect(("attributes",), lambda m: m.attributes, lambda m: {"attributes": m.attributes}),
 }
-_ARRAY_ASPECTS: Mapping[str, _Aspect] = {
+_ARRAY_ASPECTS: Mapping[str, Aspect] = {
     "zarr_format": _GROUP_ASPECTS["zarr_format"],
-    "shape": _Aspect(("shape",), lambda m: m.shape, lambda m: {"shape": list(m.shape)}),
-    "data_type": _Aspect(("data_type",), lambda m: (m.data_type, m.byte_order, m.codecs), _write_data_type),
-    "chunk_grid": _Aspect(("chunk_grid",), _meaning_of_grid, _write_grid),
-    "codecs": _Aspect(
+    "shape": Aspect(("shape",), lambda m: m.shape, lambda m: {"shape": list(m.shape)}),
+    "data_type": Aspect(("data_type",), lambda m: (m.data_type, m.byte_order, m.codecs), _write_data_type),
+    "chunk_grid": Aspect(("chunk_grid",), _meaning_of_grid, _write_grid),
+    "codecs": Aspect(
         ("chunk_memory_layout", "chunk_codecs"), lambda m: (m.codecs, m.data_type, len(m.shape)), _write_codecs
     ),
-    "fill_value": _Aspect(("fill_value",), lambda m: (m.fill_value, m.data_type), _write_fill_value),
+    "fill_value": Aspect(("fill_value",), lambda m: (m.fill_value, m.data_type), _write_fill_value),
     "extensions": _GROUP_ASPECTS["extensions"],
     "attributes": _GROUP_ASPECTS["attributes"],
 }

@@ -22,7 +22,7 @@ Spec: Zarr v3 draft of 2020, "Metadata", "Storage protocol", "Node names".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -49,7 +49,7 @@ from omnizarr.dialects.draft_types import (
 from omnizarr.dialects.filters import Step, read_step
 from omnizarr.dialects.keyspaces import KEYS_OF_2020, Early, Late, Split
 from omnizarr.dialects.reading import Reader, is_list, join, read_chunk_lengths, read_lengths, read_object
-from omnizarr.dialects.spelling import in_order_of, recall, remember
+from omnizarr.dialects.spelling import Aspect, in_order_of, read_aspects, recall, remember, write_aspects
 from omnizarr.dialects.writing import check_fresh
 from omnizarr.errors import MissingDependencyError, NotRepresentableError, UnknownDataTypeError
 from omnizarr.model import (
@@ -325,9 +325,7 @@ def _load_array(reader: Reader, document: Mapping[str, JSON], documents: Documen
         "attributes": (attributes, {"attributes": document["attributes"]} if "attributes" in document else {}),
         "filters": (metadata.codecs, {"filters": hidden} if hidden is not None else {}),
     }
-    for name, aspect in _ASPECTS.items():
-        spelled = {member: document[member] for member in aspect.members if member in document}
-        memos[name] = (aspect.meaning(metadata), spelled)
+    memos.update(read_aspects(metadata, document, _ASPECTS))
     return replace(metadata, spellings=remember(NAME, memos))
 
 
@@ -518,14 +516,6 @@ def _read_dimension_names(
 # Writing
 
 
-class _Aspect(NamedTuple):
-    """Members of a document that are written together, and what of the model they say."""
-
-    members: tuple[str, ...]
-    meaning: Callable[[ArrayMetadata], object]
-    write: Callable[[ArrayMetadata], Mapping[str, JSON]]
-
-
 def _refuse(what: str, remedy: str, found: object = None) -> NotRepresentableError:
     return NotRepresentableError(f"cannot be written as {_LABEL}: {what}", found=found, remedy=remedy, spec=_ARRAY)
 
@@ -551,14 +541,7 @@ def _check_unknown(metadata: Metadata) -> None:
 
 def _dump_array(metadata: ArrayMetadata) -> tuple[dict[str, JSON], set[str]]:
     """Return the document of an array, and which of its members are not as they were read."""
-    written: dict[str, JSON] = {}
-    fresh: set[str] = set()
-    for name, aspect in _ASPECTS.items():
-        spelled = recall(metadata, NAME, name, aspect.meaning(metadata))
-        if spelled is None:
-            spelled = aspect.write(metadata)
-            fresh.update(aspect.members)
-        written.update(spelled)
+    written, fresh = write_aspects(metadata, NAME, _ASPECTS)
     hidden = recall(metadata, NAME, "filters", metadata.codecs) or {}
     attributes = recall(metadata, NAME, "attributes", metadata.attributes)
     had_filters = metadata.spellings.get(f"{NAME}:filters", Spelling(None, {})).document
@@ -688,23 +671,23 @@ def _write_dimension_names(metadata: ArrayMetadata) -> Mapping[str, JSON]:
     )
 
 
-_ASPECTS: Mapping[str, _Aspect] = {
-    "shape": _Aspect(("shape",), lambda m: m.shape, lambda m: {"shape": list(m.shape)}),
-    "data_type": _Aspect(("data_type",), lambda m: (m.data_type, m.byte_order, m.codecs), _write_data_type),
+_ASPECTS: Mapping[str, Aspect] = {
+    "shape": Aspect(("shape",), lambda m: m.shape, lambda m: {"shape": list(m.shape)}),
+    "data_type": Aspect(("data_type",), lambda m: (m.data_type, m.byte_order, m.codecs), _write_data_type),
     # a chunk length of 0 means something only as long as the dimension is empty
-    "chunk_grid": _Aspect(
+    "chunk_grid": Aspect(
         ("chunk_grid", "storage_transformers", "dimension_separator", "sharding"),
         lambda m: (m.chunk_grid, [n == 0 for n in m.shape], _separator(m), _shards(m), m.storage_transformers),
         _write_grid,
     ),
-    "codecs": _Aspect(
+    "codecs": Aspect(
         ("chunk_memory_layout", "compressor", "codecs"),
         lambda m: (m.codecs, m.data_type, len(m.shape)),
         _write_codecs,
     ),
-    "fill_value": _Aspect(("fill_value",), lambda m: (m.fill_value, m.data_type), _write_fill_value),
-    "extensions": _Aspect(("extensions",), lambda _: None, lambda _: {"extensions": []}),
-    "dimension_names": _Aspect(("dimension_names",), lambda m: m.dimension_names, _write_dimension_names),
+    "fill_value": Aspect(("fill_value",), lambda m: (m.fill_value, m.data_type), _write_fill_value),
+    "extensions": Aspect(("extensions",), lambda _: None, lambda _: {"extensions": []}),
+    "dimension_names": Aspect(("dimension_names",), lambda m: m.dimension_names, _write_dimension_names),
 }
 
 

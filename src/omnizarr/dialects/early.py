@@ -17,7 +17,7 @@ from omnizarr.dialects import fills
 from omnizarr.dialects.contract import Load
 from omnizarr.dialects.filters import Stack, dump_chain
 from omnizarr.dialects.reading import Reader, is_integer, is_list, join, problem_of
-from omnizarr.dialects.spelling import in_order_of, recall
+from omnizarr.dialects.spelling import Aspect, in_order_of, write_aspects
 from omnizarr.dialects.writing import check_fresh
 from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresentableError, UnknownDataTypeError
 from omnizarr.model import (
@@ -63,14 +63,6 @@ class Format:
         return NotRepresentableError(
             f"cannot be written as {self.title}: {what}", found=found, remedy=remedy, spec=self.spec
         )
-
-
-class Aspect(NamedTuple):
-    """Members of a document that are written together, and what of the model they say."""
-
-    members: tuple[str, ...]
-    meaning: Callable[[ArrayMetadata], object]
-    write: Callable[[ArrayMetadata, Format], Mapping[str, JSON]]
 
 
 class Elements(NamedTuple):
@@ -198,15 +190,8 @@ def dump_array(
         If what is new is not valid.
     """
     _refuse_what_came_later(metadata, form)
-    written = dict(head)
-    fresh: set[str] = set()
-    for name, aspect in aspects.items():
-        spelled = recall(metadata, form.dialect, name, aspect.meaning(metadata))
-        if spelled is None:
-            fresh.update(aspect.members)
-            spelled = aspect.write(metadata, form)
-        written.update(spelled)
-    document = in_order_of({**metadata.unknown, **written}, dict.fromkeys(form.members))
+    written, fresh = write_aspects(metadata, form.dialect, aspects, form)
+    document = in_order_of({**metadata.unknown, **head, **written}, dict.fromkeys(form.members))
     if fresh:
         check_fresh(load, {form.array_document: document}, fresh)
     original = stored_documents(metadata, form).get(form.array_document)
@@ -343,13 +328,3 @@ ASPECTS: Mapping[str, Aspect] = {
     "dtype": Aspect(("dtype",), lambda m: (m.data_type, m.byte_order, m.codecs), write_dtype),
     "fill_value": Aspect(("fill_value",), lambda m: (m.fill_value, m.data_type), write_fill_value),
 }
-
-
-def memos_of(
-    metadata: ArrayMetadata, document: Mapping[str, JSON], aspects: Mapping[str, Aspect]
-) -> dict[str, tuple[object, Mapping[str, JSON]]]:
-    """Return how the members are spelled, and what they mean."""
-    return {
-        name: (aspect.meaning(metadata), {member: document[member] for member in aspect.members if member in document})
-        for name, aspect in aspects.items()
-    }

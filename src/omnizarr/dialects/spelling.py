@@ -6,9 +6,10 @@ documents of another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from types import NoneType
+from typing import Any, NamedTuple
 
 from omnizarr.model import JSON, Metadata, Named, Spelling
 
@@ -22,6 +23,44 @@ def recall(metadata: Metadata, dialect: str, name: str, meaning: object) -> Mapp
 def remember(dialect: str, memos: Mapping[str, tuple[object, Mapping[str, JSON]]]) -> dict[str, Spelling]:
     """Return the memos of name -> (meaning, members as spelled)."""
     return {f"{dialect}:{name}": Spelling(meaning, document) for name, (meaning, document) in memos.items()}
+
+
+class Aspect(NamedTuple):
+    """Members of a document that are written together, and what of the model they say."""
+
+    members: tuple[str, ...]
+    meaning: Callable[[Any], object]
+    """Of the metadata."""
+    write: Callable[..., Mapping[str, JSON]]
+    """From the metadata (and what else the dialect passes on) to the members."""
+
+
+def read_aspects(
+    metadata: Metadata, document: Mapping[str, JSON], aspects: Mapping[str, Aspect]
+) -> dict[str, tuple[object, Mapping[str, JSON]]]:
+    """Return the memos of how `document` spelled each aspect; for `remember`."""
+    return {
+        name: (
+            aspect.meaning(metadata),
+            {member: document[member] for member in aspect.members if member in document},
+        )
+        for name, aspect in aspects.items()
+    }
+
+
+def write_aspects(
+    metadata: Metadata, dialect: str, aspects: Mapping[str, Aspect], *more: object
+) -> tuple[dict[str, JSON], set[str]]:
+    """Return the members that say the aspects of `metadata`, and which of them are not as they were read."""
+    written: dict[str, JSON] = {}
+    fresh: set[str] = set()
+    for name, aspect in aspects.items():
+        spelled = recall(metadata, dialect, name, aspect.meaning(metadata))
+        if spelled is None:
+            fresh.update(aspect.members)
+            spelled = aspect.write(metadata, *more)
+        written.update(spelled)
+    return written, fresh
 
 
 def in_order_of(document: Mapping[str, JSON], like: Mapping[str, JSON]) -> dict[str, JSON]:

@@ -14,10 +14,10 @@ from typing import Final
 
 from omnizarr.dialects import early
 from omnizarr.dialects.contract import Documents
-from omnizarr.dialects.early import Aspect, Format
+from omnizarr.dialects.early import Format
 from omnizarr.dialects.filters import Step, load_chain
 from omnizarr.dialects.reading import Reader, read_chunk_lengths, read_lengths
-from omnizarr.dialects.spelling import recall, remember
+from omnizarr.dialects.spelling import Aspect, read_aspects, recall, remember
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
 
 NAME: Final = "v0"
@@ -77,7 +77,7 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
         unknown={name: value for name, value in document.items() if name not in _MEMBERS},
         notes=tuple(reader.notes),
     )
-    memos = early.memos_of(metadata, document, _ASPECTS)
+    memos = read_aspects(metadata, document, _ASPECTS)
     memos["documents"] = (None, documents)
     memos["__zattr__"] = (attributes, {name: documents[name] for name in ("__zattr__",) if name in documents})
     return replace(metadata, spellings=remember(NAME, memos))

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from omnizarr.dialects import early
 from omnizarr.dialects.contract import Documents
-from omnizarr.dialects.early import Aspect, Format, Option
+from omnizarr.dialects.early import Format, Option
 from omnizarr.dialects.filters import Step, load_chain
 from omnizarr.dialects.reading import Reader, is_integer, is_list, join, read_chunk_lengths, read_lengths
-from omnizarr.dialects.spelling import recall, remember
+from omnizarr.dialects.spelling import Aspect, read_aspects, recall, remember
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
 
 NAME: Final = "v1"
@@ -107,7 +107,7 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
         unknown={name: value for name, value in document.items() if name not in _MEMBERS},
         notes=tuple(reader.notes),
     )
-    memos = early.memos_of(metadata, document, _ASPECTS)
+    memos = read_aspects(metadata, document, _ASPECTS)
     memos["documents"] = (None, documents)
     memos["attrs"] = (attributes, {"attrs": documents["attrs"]} if "attrs" in documents else {})
     return replace(metadata, spellings=remember(NAME, memos))

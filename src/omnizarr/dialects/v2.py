@@ -9,7 +9,7 @@ Spec: Zarr v2, "Arrays", "Hierarchies".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
@@ -24,7 +24,7 @@ from omnizarr.dialects.documents import name_of_nonfinite
 from omnizarr.dialects.filters import OBJECT_CODECS, Step, dump_chain, load_chain, read_step
 from omnizarr.dialects.keyspaces import Flat
 from omnizarr.dialects.reading import Reader, join, problem_of, read_chunk_lengths, read_lengths, read_list
-from omnizarr.dialects.spelling import in_order_of, recall, remember
+from omnizarr.dialects.spelling import Aspect, in_order_of, read_aspects, recall, remember, write_aspects
 from omnizarr.dialects.writing import check_fresh
 from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresentableError, UnknownDataTypeError
 from omnizarr.model import (
@@ -210,9 +210,7 @@ def _load_array(
         unknown={name: value for name, value in document.items() if name not in _MEMBERS},
         notes=tuple(reader.notes),
     )
-    for name, aspect in _ASPECTS.items():
-        spelled = {member: document[member] for member in aspect.members if member in document}
-        memos[name] = (aspect.meaning(metadata), spelled)
+    memos.update(read_aspects(metadata, document, _ASPECTS))
     return replace(metadata, spellings=remember(NAME, memos))
 
 
@@ -308,26 +306,11 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], elements: _El
 # Writing
 
 
-class _Aspect(NamedTuple):
-    """Members of ``.zarray`` that are written together, and what of the model they say."""
-
-    members: tuple[str, ...]
-    meaning: Callable[[ArrayMetadata], object]
-    write: Callable[[ArrayMetadata], Mapping[str, JSON]]
-
-
 def _dump_array(metadata: ArrayMetadata) -> tuple[dict[str, JSON], set[str]]:
     """Return ``.zarray``, and which of its members are not as they were read."""
     _refuse_what_v2_lacks(metadata)
-    written: dict[str, JSON] = {"zarr_format": 2}
-    fresh: set[str] = set()
-    for name, aspect in _ASPECTS.items():
-        spelled = recall(metadata, NAME, name, aspect.meaning(metadata))
-        if spelled is None:
-            fresh.update(aspect.members)
-            spelled = aspect.write(metadata)
-        written.update(spelled)
-    return {**metadata.unknown, **written}, fresh
+    written, fresh = write_aspects(metadata, NAME, _ASPECTS)
+    return {**metadata.unknown, "zarr_format": 2, **written}, fresh
 
 
 def _dump_consolidated(metadata: GroupMetadata, group: JSON) -> Mapping[str, JSON]:
@@ -424,16 +407,16 @@ def _write_codecs(metadata: ArrayMetadata) -> Mapping[str, JSON]:
     return {"order": stack.order, "filters": stack.filters or None, "compressor": stack.compressor}
 
 
-_ASPECTS: Mapping[str, _Aspect] = {
-    "shape": _Aspect(("shape",), lambda m: m.shape, lambda m: {"shape": list(m.shape)}),
+_ASPECTS: Mapping[str, Aspect] = {
+    "shape": Aspect(("shape",), lambda m: m.shape, lambda m: {"shape": list(m.shape)}),
     # a chunk length of 0 means something only as long as the dimension is empty
-    "chunks": _Aspect(("chunks",), lambda m: (m.chunk_grid, [n == 0 for n in m.shape]), _write_chunks),
-    "dtype": _Aspect(("dtype",), lambda m: (m.data_type, m.byte_order, m.codecs), _write_dtype),
-    "fill_value": _Aspect(("fill_value",), lambda m: (m.fill_value, m.data_type), _write_fill_value),
-    "codecs": _Aspect(
+    "chunks": Aspect(("chunks",), lambda m: (m.chunk_grid, [n == 0 for n in m.shape]), _write_chunks),
+    "dtype": Aspect(("dtype",), lambda m: (m.data_type, m.byte_order, m.codecs), _write_dtype),
+    "fill_value": Aspect(("fill_value",), lambda m: (m.fill_value, m.data_type), _write_fill_value),
+    "codecs": Aspect(
         ("order", "filters", "compressor"), lambda m: (m.codecs, m.data_type, len(m.shape)), _write_codecs
     ),
-    "dimension_separator": _Aspect(("dimension_separator",), lambda m: m.chunk_key_encoding, _write_separator),
+    "dimension_separator": Aspect(("dimension_separator",), lambda m: m.chunk_key_encoding, _write_separator),
 }
 
 
