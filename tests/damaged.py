@@ -537,6 +537,10 @@ _CHUNKS: list[Damaged] = [
     one("shard shorter than its index", sharded(b"x" * 10), "shard-index-broken", "a/c/0/0", data=True),
     one("shard whose tail is torn", sharded(crc(FOUR + crc(index(*PLACES)))[:-20], index_codecs=[BYTES, CRC]),
         "shard-index-broken", "a/c/0/0", data=True),
+    one("shard whose tail was added and is torn", sharded(
+        FOUR + crc(index(*PLACES)) + FOUR + crc(index((0, 16), (136, 16), *PLACES[2:]))[:-30],
+        index_codecs=[BYTES, CRC]),
+        "shard-tail-torn", "a/c/0/0", data=True),
     one("shard index with a wrong checksum", sharded(FOUR + index(*PLACES) + bytes(4), index_codecs=[BYTES, CRC]),
         "shard-index-broken", "a/c/0/0", data=True),
     one("shard index that points outside", sharded(FOUR + index(*PLACES[:3], (1000, 16))), "shard-index-outside",

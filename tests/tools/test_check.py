@@ -270,7 +270,7 @@ def test_open_nodes_are_checked():
 
 def test_nothing_of_zarr_is_an_error(tmp_path):
     (tmp_path / "notes.txt").write_text("x")
-    with pytest.raises(NodeNotFoundError, match="nothing of Zarr"):
+    with pytest.raises(NodeNotFoundError, match="there is no node here"):
         omnizarr.check(tmp_path)
 
 
@@ -344,6 +344,27 @@ def test_findings_of_one_kind_at_one_node_are_limited_and_the_rest_counted():
 def test_leftovers_are_found_only_below_the_path(tmp_path):
     damaged.build(damaged.Damaged("", {**damaged.v3(), ".omnizarr-1.tmp": b"", "a/.omnizarr-2.tmp": b""}, []), tmp_path)
     assert found(omnizarr.check(LocalStore(tmp_path), path="a")) == [("temporary-file", "a", "a/.omnizarr-2.tmp")]
+
+
+def test_leftovers_in_drafts_are_those_of_the_array(tmp_path):
+    files = {**damaged.d2020(), "data/root/a/c0/.omnizarr-1.tmp": b"", "data/root/b/.omnizarr-2.tmp": b""}
+    damaged.build(damaged.Damaged("", files, []), tmp_path)
+    assert found(omnizarr.check(tmp_path, path="a")) == [("temporary-file", "a", "data/root/a/c0/.omnizarr-1.tmp")]
+
+
+def test_misspelt_path_is_told_with_what_comes_near():
+    with pytest.raises(NodeNotFoundError, match="did you mean 'ocean'"):
+        omnizarr.check({**damaged.v3(), "ocean/zarr.json": damaged.text(damaged.V3_GROUP)}, path="ocaen")
+
+
+@pytest.mark.parametrize("tail", [0, 1, 40, 2**20 - 3, 3 * 2**20])
+def test_place_up_to_which_a_shard_is_whole_is_found(tail):
+    whole = damaged.FOUR + damaged.crc(damaged.index(*damaged.PLACES))
+    torn = np.random.default_rng(tail).bytes(tail)
+    files = damaged.sharded(whole + torn, index_codecs=[damaged.BYTES, damaged.CRC])
+    findings = omnizarr.check(files, data=True).findings
+    assert [f.code for f in findings] == ["shard-tail-torn"] * (tail > 0)
+    assert all(f"up to byte {len(whole)}" in f.found and f.repairable for f in findings)
 
 
 # How it is done

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import AnyArray, Buffer
 from omnizarr.codecs.sharding import Sharding
@@ -27,6 +29,9 @@ from omnizarr.errors import (
 
 _MISSING: Final = 2**64 - 1
 _STEP: Final = 2**20
+_ROW: Final = 16
+_SEARCHED: Final = 2**20
+_MOST_TRIED: Final = 1000
 _ZSTD_07: Final = b"\x27\xb5\x2f\xfd"
 _BLOSC_ZSTD: Final = 4
 _BLOSC_COPIED: Final = 2
@@ -80,7 +85,10 @@ def _check(chain: Chain, data: Buffer) -> Iterator[Trouble]:
         yield _trouble(error)
         return
     if isinstance(serializer, Sharding):
-        yield from _check_shard(serializer, data)
+        for trouble in _check_shard(serializer, data):
+            # What lies within something else cannot be cut off there.
+            is_within = bool(chain.compressors) and trouble.code == "shard-tail-torn"
+            yield trouble._replace(code="shard-index-broken") if is_within else trouble
         return
     rest = _trailing(chain, data)
     if rest:
@@ -133,7 +141,11 @@ def _check_shard(shard: Sharding, data: Buffer) -> Iterator[Trouble]:
     try:
         index: AnyArray = shard.index.decode(view[-size:] if shard.index_at_end else view[:size]).reshape(-1, 2)
     except OmnizarrError as error:
-        yield Trouble("shard-index-broken", f"index of the shard: {error.message}", error.found, error.expected, _SPEC)
+        message, intact = f"index of the shard: {error.message}", intact_size(shard, data)
+        if intact is None:
+            yield Trouble("shard-index-broken", message, error.found, error.expected, _SPEC)
+        else:
+            yield Trouble("shard-tail-torn", message, f"{len(data)} bytes, whole up to byte {intact}", spec=_SPEC)
         return
     entries: list[tuple[int, int, tuple[int, ...]]] = []
     for coords, (offset, nbytes) in zip(shard.grid.coords(), index.tolist(), strict=True):
@@ -145,8 +157,50 @@ def _check_shard(shard: Sharding, data: Buffer) -> Iterator[Trouble]:
             continue
         entries.append((offset, offset + nbytes, coords))
         for trouble in _check_inner(shard.inner, view[offset : offset + nbytes]):
-            yield trouble._replace(message=f"inner chunk {coords}: {trouble.message}")
+            code = "shard-index-broken" if trouble.code == "shard-tail-torn" else trouble.code
+            yield trouble._replace(code=code, message=f"inner chunk {coords}: {trouble.message}")
     yield from _overlaps(entries, *((len(data) - size, len(data)) if shard.index_at_end else (0, size)))
+
+
+def intact_size(shard: Sharding, data: Buffer) -> int | None:
+    """Return the size at which a shard with a broken tail was whole; None if that cannot be told for sure.
+
+    Who adds inner chunks to a shard in place, and is stopped, leaves the index that was the last behind what there was
+    then. Its checksum tells it from anything else; without one, and where the index comes first, None is returned.
+    """
+    codecs = shard.index.compressors
+    if not shard.index_at_end or [name for name, _ in codecs] != ["crc32c"] or shard.index.serializer[0] != "bytes":
+        return None
+    octets = np.frombuffer(data, np.uint8)
+    for stop in range(len(octets), shard.index_size - 1, -_SEARCHED):
+        start = max(0, stop - _SEARCHED - shard.index_size)
+        for begin in _plausible(octets[start:stop], shard.index_size, start):
+            entries = _entries(shard, memoryview(data)[begin : begin + shard.index_size])
+            if entries is not None and all(low + size <= begin for low, size in entries if low != _MISSING):
+                return begin + shard.index_size
+    return None
+
+
+def _plausible(octets: AnyArray, size: int, offset: int) -> list[int]:
+    """Return where an index may begin, the last first: its first row lies before it, or says that there is nothing."""
+    places = len(octets) - size + 1
+    if places <= 0 or size < _ROW:
+        return []
+    words = np.lib.stride_tricks.sliding_window_view(octets, _ROW)[:places]
+    rows = np.ascontiguousarray(words).view("<u8")
+    lowest = np.arange(offset, offset + places, dtype=np.uint64)
+    is_missing = (rows == np.uint64(_MISSING)).all(axis=1)
+    is_before = (rows[:, 0] <= lowest) & (rows[:, 1] <= lowest) & (rows[:, 1] > 0)
+    found = np.flatnonzero(is_missing | is_before)[::-1] + offset
+    return [int(place) for place in found[:_MOST_TRIED]]
+
+
+def _entries(shard: Sharding, data: Buffer) -> list[tuple[int, int]] | None:
+    try:
+        rows = shard.index.decode(data).reshape(-1, 2).tolist()
+    except OmnizarrError:
+        return None
+    return [(offset, nbytes) for offset, nbytes in rows]
 
 
 def _check_inner(chain: Chain, data: Buffer) -> Iterator[Trouble]:

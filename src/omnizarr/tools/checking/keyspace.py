@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -241,6 +242,27 @@ class Keys:
                 message = f"{missing:,} of {total} not stored: {what}"
                 self.findings.add(code, owner.node.path, message, key=owner.node.marker.key)
 
+    def check_leftovers(self) -> None:
+        """Enter the temporary files and lock files of our own local store, which no listing shows."""
+        store = self.where.store
+        if not isinstance(store, LocalStore):
+            return
+        root = Path(store.root)
+        home, path = self.where.home, self.where.path
+        tops = [path] if home is None else [home.directory(path), home.chunk_prefix(path)]
+        for folder, _, names in chain.from_iterable(os.walk(root / top) for top in tops):
+            for name in names:
+                if name.startswith(RESERVED):
+                    self._add_leftover((Path(folder) / name).relative_to(root).as_posix(), name)
+
+    def _add_leftover(self, key: str, name: str) -> None:
+        owners, _ = self._owners_of(key)
+        path = owners[0].node.path if owners else self._node_above(key)
+        if name.endswith(filelocks.SUFFIX):
+            self.findings.add("lock-file", path, "a lock that omnizarr left", key=key)
+        else:
+            self.findings.add("temporary-file", path, "what omnizarr was writing when it was stopped", key=key)
+
     def missing_of(self, owner: Owner) -> int:
         """Return how many chunks of an array are not stored."""
         return 0 if owner.binding is None else max(0, owner.binding.grid.nchunks - owner.stored)
@@ -264,21 +286,3 @@ def _canonical(encoding: KeyEncoding, rest: str, ndim: int) -> tuple[int, ...] |
         return None
     coords = tuple(map(int, numbers))
     return coords if encoding.encode(coords) != rest else None
-
-
-def check_leftovers(findings: Findings, where: StorePath, inventory: Inventory) -> None:
-    """Enter the temporary files and lock files of our own local store, which no listing shows."""
-    store = where.store
-    if not isinstance(store, LocalStore):
-        return
-    root = Path(store.root)
-    for folder, _, names in os.walk(root / where.path):
-        for name in names:
-            if name.startswith(RESERVED):
-                key = (Path(folder) / name).relative_to(root).as_posix()
-                path = key.rpartition("/")[0]
-                while path and path not in inventory.nodes:
-                    path = path.rpartition("/")[0]
-                is_lock = name.endswith(filelocks.SUFFIX)
-                message = "a lock that omnizarr left" if is_lock else "what omnizarr was writing when it was stopped"
-                findings.add("lock-file" if is_lock else "temporary-file", path, message, key=key)

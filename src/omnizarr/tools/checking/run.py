@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from omnizarr import opening
+from omnizarr import detection, opening
 from omnizarr.engine import Binding, pool
 from omnizarr.errors import NodeNotFoundError, StoreError
+from omnizarr.places import StorePath
 from omnizarr.tools.checking import chunks, copies, extensions, inventory, keyspace, places, texts
 from omnizarr.tools.checking.findings import CheckReport, Findings
 
@@ -50,9 +51,9 @@ def run(
         _forget(node)
     keys = keyspace.Keys(findings, where, found, bindings)
     looked = _check_chunks(findings, keys, data=data, concurrency=concurrency, progress=progress)
-    keyspace.check_leftovers(findings, where, found)
+    keys.check_leftovers()
     if not found.nodes and not found.entries and not any(f.code != "foreign-file" for f in findings.found):
-        raise NodeNotFoundError("there is nothing of Zarr here", store=str(where.store), path=where.path)
+        raise _nothing(where)
     return CheckReport(
         store=str(where.store),
         path=where.path,
@@ -63,6 +64,14 @@ def run(
         data=data,
         strict=strict,
     )
+
+
+def _nothing(where: StorePath) -> NodeNotFoundError:
+    """Return the error that says that there is nothing to check, and which names come near."""
+    error = detection.not_found(where, NodeNotFoundError)
+    if error.remedy is not None and error.remedy.startswith("create"):
+        error.remedy = None
+    return error
 
 
 def _forget(node: inventory.Node) -> None:
