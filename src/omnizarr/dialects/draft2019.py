@@ -27,7 +27,7 @@ from omnizarr.dialects.draft_extensions import read_extensions, read_named
 from omnizarr.dialects.draft_types import ByteOrder, Elements
 from omnizarr.dialects.filters import Step
 from omnizarr.dialects.reading import Reader, is_list, join, read_chunk_lengths, read_lengths, read_list, read_object
-from omnizarr.dialects.spelling import Aspect, in_order_of, read_aspects, remember, write_aspects
+from omnizarr.dialects.spelling import Aspect, in_order_of, read_aspects, remember, same, write_aspects
 from omnizarr.dialects.writing import check_fresh
 from omnizarr.errors import (
     MissingDependencyError,
