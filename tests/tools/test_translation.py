@@ -433,9 +433,28 @@ class TestDataTypes:
         found = translate(v3(LITTLE, data_type="quaternion"), V2)
         assert (found.target, found.losses[0].what) == (None, "the array, for its data type 'quaternion'")
 
-    def test_python_objects_cannot_be_carried_to_v3(self):
-        source = v2("|O", filters=[{"id": "json2"}], fill_value=None)
-        assert translate(source, V3).target is None
+    @pytest.mark.parametrize("codec", ["json2", "pickle", "msgpack2"])
+    def test_python_objects_cannot_be_carried_to_v3(self, codec):
+        found = translate(v2("|O", filters=[{"id": codec}], fill_value=None), V3)
+        assert (found.target, found.losses[0].what) == (None, "the array, for its data type Python objects")
+
+    @pytest.mark.parametrize("codec", ["json2", "pickle"])
+    def test_python_objects_of_the_draft_of_2020_stay_what_they_are_in_v2(self, codec):
+        data_type = {"extension": "TODO: object array protocol URL", "type": "|O", "fallback": None}
+        document = {
+            **DRAFT2020.dump(array(DRAFT2020, "int8", fill_value=0))["array"],
+            "data_type": data_type,
+            "attributes": {"filters": [{"id": codec}]},
+            "fill_value": 0,
+        }
+        found = translate(DRAFT2020.load({"array": document}), V2)
+        assert V2.dump(found.target)[".zarray"]["filters"][0]["id"] == codec
+        assert found.same_bytes
+
+    def test_fields_that_are_arrays_are_bytes_where_there_are_no_records(self):
+        found = translate(v2([["a", ">i4", [2]]], fill_value=None), DRAFT2020)
+        assert found.losses[0].kept == "r64, the 8 bytes of each element, as they are stored"
+        assert found.same_bytes
 
 
 class TestByteOrder:

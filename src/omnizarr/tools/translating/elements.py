@@ -30,6 +30,8 @@ ByteOrder: TypeAlias = Literal["<", ">"]
 Values: TypeAlias = Literal["same", "cast", "integers", "raw"]
 """What becomes of elements: nothing; a type with more room; the integers that times are; their bytes."""
 
+_WORDS: Final[Mapping[str, str]] = {"omnizarr.object": "Python objects", "omnizarr.vlen_array": "ragged arrays"}
+"""Data types that have no name in documents."""
 _ORDERS: Final[Mapping[str, str]] = {"<": "little-endian", ">": "big-endian"}
 
 
@@ -56,7 +58,7 @@ def with_nearest_type(
     Raises CannotCarryError if no type holds the values.
     """
     reasons = []
-    for nearest in _types(source, data_type):
+    for nearest in _types(source, data_type, account.dialect):
         try:
             found = new_array(account.dialect, shape, nearest)
         except OmnizarrError as error:
@@ -73,7 +75,7 @@ def with_nearest_type(
     raise account.fail(account.pointer("data_type"), f"the array, for its data type {_name_of(data_type)}", why)
 
 
-def _types(source: ArrayMetadata, data_type: DataType) -> Iterator[Nearest]:
+def _types(source: ArrayMetadata, data_type: DataType, dialect: Dialect) -> Iterator[Nearest]:
     """Yield data types that hold the values, nearest first."""
     stored, name = stored_order(source), source.data_type.name
     orders: list[ByteOrder] = [">", "<"] if stored == ">" else ["<"]
@@ -90,7 +92,8 @@ def _types(source: ArrayMetadata, data_type: DataType) -> Iterator[Nearest]:
     if data_type.dtype.kind in "mM":
         for order in orders:
             yield Nearest(Named("int64"), "integers", order)
-    if data_type.is_fixed_size and not _has_sub_arrays(data_type.dtype):
+    # where there are records, those that it cannot hold are left to people to take apart
+    if data_type.is_fixed_size and not (_has_sub_arrays(data_type.dtype) and _has_records(dialect)):
         yield Nearest(Named(f"r{8 * data_type.dtype.itemsize}"), "raw", "<")
 
 
@@ -106,6 +109,7 @@ def _explain(source: ArrayMetadata, data_type: DataType, nearest: Nearest, accou
             account.lose(pointer, f"that elements are {what} ({data_type.dtype})", why, f"int64, {_unit(source)}")
         case "raw":
             order = "" if byte_order_of(data_type.dtype) is None else f", {_ORDERS[stored]}"
+            order = ", as they are stored" if data_type.dtype.names is not None else order
             kept = f"{nearest.data_type.name}, the {data_type.dtype.itemsize} bytes of each element{order}"
             account.lose(pointer, f"what elements mean ({name})", f"{account.title} has no such type", kept)
         case _ if not same(nearest.data_type, source.data_type):
@@ -130,6 +134,14 @@ def _with_one_order(named: Named) -> Named:
     return Named(named.name, plain(named.configuration))
 
 
+def _has_records(dialect: Dialect) -> bool:
+    record = Named("struct", {"fields": [{"name": "a", "data_type": "int8"}]})
+    try:
+        return attempt(new_array(dialect, (1,), Nearest(record, "same", "<")), dialect)[0] is not None
+    except OmnizarrError:
+        return False
+
+
 def _has_sub_arrays(dtype: np.dtype[Any]) -> bool:
     if dtype.subdtype is not None:
         return True
@@ -137,7 +149,9 @@ def _has_sub_arrays(dtype: np.dtype[Any]) -> bool:
 
 
 def _name_of(data_type: DataType) -> str:
-    return data_type.named.name if data_type.dtype.names is None else str(data_type.dtype)
+    if data_type.dtype.names is not None:
+        return str(data_type.dtype)
+    return _WORDS.get(data_type.named.name, data_type.named.name)
 
 
 def stored_order(metadata: ArrayMetadata) -> ByteOrder:
@@ -187,7 +201,9 @@ def with_fill_value(
     if source.fill_value is UNDEFINED:
         if undefined is not UNDEFINED:
             why = f"{account.title} has no fill value that is undefined; here missing chunks read as before"
-            account.lose("/fill_value", "that missing chunks hold nothing in particular (null)", why, shown(default))
+            account.lose(
+                "/fill_value", "that missing chunks hold nothing in particular (null)", why, _zero(after, default)
+            )
         return replace(target, fill_value=undefined), True
     bound = before.with_byte_order(stored_order(source) if values == "raw" else "<")
     wanted = _carried(bound.fill_from_json(source.fill_value), bound, after, values)
@@ -204,6 +220,10 @@ def with_fill_value(
     kept = "null, which reads as zero" if undefined is UNDEFINED else shown(default)
     account.lose("/fill_value", what, f"{account.title} has no words for it: {why or 'null is undefined'}", kept)
     return replace(target, fill_value=undefined), _are_equal(after.default_fill_value, wanted, after)
+
+
+def _zero(data_type: DataType, default: JSON) -> str:
+    return "zero bytes" if data_type.dtype.kind in "SV" and data_type.dtype.isbuiltin == 0 else shown(default)
 
 
 def _carried(scalar: Any, before: DataType, after: DataType, values: Values) -> Any:
