@@ -12,8 +12,14 @@ import omnizarr
 WORKERS = 8
 
 
-@pytest.fixture(params=[2, 3])
+@pytest.fixture(params=[2, 3, "3-draft2020"])
 def zarr_format(request):
+    return request.param
+
+
+@pytest.fixture(params=[1, 2, 3, "3-draft2020"])
+def array_format(request):
+    """A format of arrays: v1 has no groups."""
     return request.param
 
 
@@ -37,11 +43,11 @@ def race(task, workers=WORKERS):
         return list(pool.map(run, range(workers)))
 
 
-def test_of_several_creators_exactly_one_wins(store, zarr_format):
+def test_of_several_creators_exactly_one_wins(store, array_format):
     for attempt in range(10):
         results = race(
             lambda number, attempt=attempt: omnizarr.create_array(
-                store, name=f"a{attempt}", shape=(number + 1,), dtype="i4", zarr_format=zarr_format
+                store, name=f"a{attempt}", shape=(number + 1,), dtype="i4", zarr_format=array_format
             )
         )
         winners = [result for result in results if isinstance(result, omnizarr.Array)]
@@ -69,8 +75,8 @@ def test_require_group_never_fails(store, zarr_format):
         assert all(isinstance(result, omnizarr.Group) for result in results)
 
 
-def test_attributes_set_by_many_all_survive(store, zarr_format):
-    array = omnizarr.create_array(store, shape=(2,), dtype="i4", zarr_format=zarr_format)
+def test_attributes_set_by_many_all_survive(store, array_format):
+    array = omnizarr.create_array(store, shape=(2,), dtype="i4", zarr_format=array_format)
 
     def task(number):
         mine = omnizarr.open_array(store, mode="r+")
@@ -85,10 +91,10 @@ def test_attributes_set_by_many_all_survive(store, zarr_format):
 
 
 @pytest.mark.parametrize("shards", [None, (15,)])
-def test_appended_blocks_all_land_where_their_writers_are_told(store, zarr_format, shards):
-    if shards and zarr_format == 2:
+def test_appended_blocks_all_land_where_their_writers_are_told(store, array_format, shards):
+    if shards and array_format != 3:
         shards = None
-    omnizarr.create_array(store, shape=(0,), chunks=(5,), shards=shards, dtype="i4", zarr_format=zarr_format)
+    omnizarr.create_array(store, shape=(0,), chunks=(5,), shards=shards, dtype="i4", zarr_format=array_format)
 
     def task(number):
         mine = omnizarr.open_array(store, mode="r+")
@@ -113,9 +119,9 @@ def append_blocks(path, number):
     array.attrs[str(number)] = number
 
 
-def test_processes_append_without_losing_a_block(tmp_path, zarr_format):
+def test_processes_append_without_losing_a_block(tmp_path, array_format):
     path = str(tmp_path / "a.zarr")
-    omnizarr.create_array(path, shape=(0, 4), chunks=(7, 3), dtype="i4", zarr_format=zarr_format)
+    omnizarr.create_array(path, shape=(0, 4), chunks=(7, 3), dtype="i4", zarr_format=array_format)
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=append_blocks, args=(path, number)) for number in range(1, 5)]
     for worker in workers:
@@ -128,8 +134,8 @@ def test_processes_append_without_losing_a_block(tmp_path, zarr_format):
     assert dict(array.attrs) == {"1": 1, "2": 2, "3": 3, "4": 4}
 
 
-def test_readers_beside_an_appending_writer_see_no_hole(store, zarr_format):
-    writer = omnizarr.create_array(store, shape=(0,), chunks=(4,), dtype="i4", fill_value=-1, zarr_format=zarr_format)
+def test_readers_beside_an_appending_writer_see_no_hole(store, array_format):
+    writer = omnizarr.create_array(store, shape=(0,), chunks=(4,), dtype="i4", fill_value=-1, zarr_format=array_format)
     stop = threading.Event()
     holes = []
 
@@ -150,8 +156,8 @@ def test_readers_beside_an_appending_writer_see_no_hole(store, zarr_format):
     assert not holes
 
 
-def test_a_refused_assignment_has_written_nothing(store, zarr_format):
-    array = omnizarr.create_array(store, shape=(8, 8), chunks=(2, 2), dtype="i4", zarr_format=zarr_format)
+def test_a_refused_assignment_has_written_nothing(store, array_format):
+    array = omnizarr.create_array(store, shape=(8, 8), chunks=(2, 2), dtype="i4", zarr_format=array_format)
     array[...] = 1
     with pytest.raises(ValueError, match="shape"):
         array[2:6, 2:6] = np.zeros((4, 3))

@@ -42,11 +42,12 @@ def arrays(draw, min_dims=0, max_dims=3, min_side=0):
     if min_side == 0 and shape and draw(st.integers(0, 9)) == 0:
         shape = (0, *shape[1:])
     dtype = np.dtype(draw(st.sampled_from(DTYPES)))
-    zarr_format = draw(st.sampled_from([2, 3]))
+    order = draw(st.sampled_from("CF"))
+    zarr_format = draw(st.sampled_from(formats_for(shape, dtype, order)))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     values = np.array(some_values(rng, shape, dtype))
     chunks = tuple(draw(st.integers(1, max(1, side) + 1)) for side in shape)
-    options = {"order": draw(st.sampled_from("CF")), "fill_value": np.zeros((), dtype)[()]}
+    options = {"order": order, "fill_value": np.zeros((), dtype)[()]}
     if zarr_format == 3 and shape and draw(st.booleans()):
         options["shards"] = tuple(chunk * draw(st.integers(1, 3)) for chunk in chunks)
     array = omnizarr.create_array(
@@ -54,6 +55,18 @@ def arrays(draw, min_dims=0, max_dims=3, min_side=0):
     )
     array[...] = values
     return values, array
+
+
+def formats_for(shape, dtype, order):
+    """Return the formats that can hold such an array without a compressor."""
+    formats = [2, 3]
+    if shape and order == "C":
+        formats.append(1)
+    if dtype.kind in "biufM":
+        formats.append("3-draft2020")
+    if dtype.kind in "bifcM" or dtype in ("u1", "<u4"):
+        formats.append("3-draft2019")
+    return formats
 
 
 def some_values(rng, shape, dtype):
