@@ -6,7 +6,7 @@ the threads of the writer had them ready. A stream as long as what it holds is n
 a buffer that says it is a copy. What a block holds has been shuffled, by bytes or by bits.
 
 Here the frame is taken apart, and the package cramjam decodes the streams. zarr 0.4, 1.0 and 1.1 wrote snappy, zarr 1.1
-(with C-Blosc 1.10) frames of Zstandard 0.7. Nothing is written this way.
+(with C-Blosc 1.10) frames of Zstandard 0.7. Nothing is encoded here.
 
 Spec: C-Blosc 1, "Blosc Chunk Format"; snappy, "format description".
 """
@@ -40,6 +40,7 @@ _ZSTD: Final = 4
 _MOST_SPLITS: Final = 16
 _SHORTEST_SPLIT: Final = 128
 
+_ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_07: Final = b"\x27\xb5\x2f\xfd"
 _DICTIONARY_BYTES: Final = (0, 1, 2, 4)
 _WINDOW: Final = 1 << 20
@@ -134,12 +135,21 @@ def is_needed(data: Buffer, *, has_snappy: bool) -> bool:
     compressor = data[2] >> 5
     if compressor != _ZSTD:
         return compressor == _SNAPPY and not has_snappy
-    if data[2] & _COPIED:
+    if data[2] & _COPIED or _is_current(data):
         return False
     frame = Frame.of(data)
     compressed = (stream for *_, streams in frame.blocks() for stream in streams if not stream.is_stored)
     stream = next(compressed, None)  # one tells of all, and nearly always it is the first
-    return stream is not None and frame.data[stream.start : stream.start + 4] == _ZSTD_07
+    return stream is not None and bytes(frame.data[stream.start : stream.start + 4]) == _ZSTD_07
+
+
+def _is_current(data: Buffer) -> bool:
+    """Return whether the first stream is a frame of today, as nearly always; it costs little to look."""
+    at = int.from_bytes(data[HEADER : HEADER + _NUMBER], "little")
+    length = int.from_bytes(data[at : at + _NUMBER], "little")
+    block_size = int.from_bytes(data[8:12], "little")
+    is_stored = length in (block_size, block_size // data[3])
+    return not is_stored and data[at + _NUMBER : at + 2 * _NUMBER] == _ZSTD_MAGIC
 
 
 def decode_into(data: Buffer, out: memoryview) -> None:
@@ -235,8 +245,9 @@ def _run(library: Callable[..., Any], name: str, data: memoryview, out: memoryvi
 
 def _check_frame(data: memoryview, size: int) -> None:
     """Raise ChunkError if bytes are no frame of Zstandard 0.7 that holds `size` bytes, or it asks for much memory."""
-    if data[:4] != _ZSTD_07 or len(data) < 6:
-        raise ChunkError("no frame of Zstandard 0.7", found=bytes(data[:4]).hex(), expected=_ZSTD_07.hex())
+    magic = bytes(data[:4])
+    if magic != _ZSTD_07 or len(data) < 6:
+        raise ChunkError("no frame of Zstandard 0.7", found=magic.hex(), expected=_ZSTD_07.hex())
     descriptor = data[4]
     is_single = bool(descriptor & 0x20)
     at = 5 + (not is_single) + _DICTIONARY_BYTES[descriptor & 3]
@@ -271,7 +282,7 @@ def unshuffle_bits(data: Buffer, item_size: int, out: memoryview) -> None:
     whole = nitems * item_size
     rows = np.frombuffer(data, np.uint8, whole).reshape(item_size, 8, nitems // 8)
     # a bit of eight items is one byte, so the eight bits of a byte of eight items are a square of 64 bits: turn it
-    squares = np.ascontiguousarray(rows.transpose(0, 2, 1)).view("<u8")
+    squares = rows.transpose(0, 2, 1).copy().view("<u8")
     for distance, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
         swapped = (squares ^ (squares >> distance)) & mask
         squares ^= swapped ^ (swapped << distance)
