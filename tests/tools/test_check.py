@@ -367,6 +367,13 @@ def test_place_up_to_which_a_shard_is_whole_is_found(tail):
     assert all(f"up to byte {len(whole)}" in f.found and f.repairable for f in findings)
 
 
+@pytest.mark.parametrize("version", ["4.9.3", "4.9.20", "4.10.1", "4.7.4"])
+def test_byte_order_of_other_versions_of_netcdf_is_not_doubted(version):
+    properties = {"_NCProperties": f"version=2,netcdf={version},nczarr=2.0.0"}
+    files = {**damaged.v2(dtype=">i4"), ".zattrs": damaged.text(properties)}
+    assert found(omnizarr.check(files)) == []
+
+
 # How it is done
 
 

@@ -9,8 +9,9 @@ from typing import Any
 from omnizarr import detection, opening
 from omnizarr.engine import Binding, pool
 from omnizarr.errors import NodeNotFoundError, StoreError
+from omnizarr.model import ArrayMetadata
 from omnizarr.places import StorePath
-from omnizarr.tools.checking import chunks, copies, extensions, inventory, keyspace, places, texts
+from omnizarr.tools.checking import chunks, copies, extensions, inventory, keyspace, places, texts, writers
 from omnizarr.tools.checking.findings import CheckReport, Findings
 
 Progress = Callable[[int], object]
@@ -44,10 +45,13 @@ def run(
         if node.base:
             message = "only consolidated metadata speaks of this node"
             findings.add("only-consolidated", node.path, message, key=node.marker.key, pointer=node.base)
+        extensions.check_keys_in_use(findings, node, bindings[id(node)])
+        writers.check_byte_order(findings, found, node)
+        if isinstance(node.metadata, ArrayMetadata):
+            _forget(node)
     places.check_places(findings, where, found)
     for node in found:
         copies.check_copies(findings, found, node)
-        extensions.check_keys_in_use(findings, node, bindings[id(node)])
         _forget(node)
     keys = keyspace.Keys(findings, where, found, bindings)
     looked = _check_chunks(findings, keys, data=data, concurrency=concurrency, progress=progress)

@@ -82,7 +82,7 @@ def understand(findings: Findings, node: Node) -> None:
     except OmnizarrError as error:
         findings.add("invalid-metadata", node.path, error.message, key=node.marker.key, pointer=error.pointer or "",
                      found=error.found, expected=error.expected, remedy=error.remedy)  # fmt: skip
-    of_marker = _of_marker(node, values)
+    of_marker = _of_marker(node, values) if problems else []
     for problem in _without_consequences(problems):
         enter_problem(findings, node, problem, of_marker)
     if node.metadata is not None:

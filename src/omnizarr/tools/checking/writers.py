@@ -1,0 +1,52 @@
+"""What a writer is known to have done, where only the mark that it left in the hierarchy tells.
+
+netCDF-C 4.8.0 to 4.9.2 stored all numbers in little-endian order, whatever the ``dtype`` says. The attribute
+``_NCProperties`` of the root tells its version.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from omnizarr.tools.checking.findings import Findings
+from omnizarr.tools.checking.inventory import Inventory, Node
+
+_MARK: Final = "_NCProperties"
+_VERSIONS = re.compile(r"netcdf=4\.(?:8\.[0-9]|9\.[0-2])(?![0-9])")
+_BIG = re.compile(r">[iufcmMU](?!1$)[0-9]+.*")
+
+
+def check_byte_order(findings: Findings, inventory: Inventory, node: Node) -> None:
+    """Enter an array whose elements are not stored in the byte order that its document says."""
+    array = node.values.get(".zarray")
+    if not isinstance(array, Mapping):
+        return
+    dtype = array.get("dtype")
+    if not isinstance(dtype, str) or not _BIG.fullmatch(dtype):
+        return
+    version = _version(inventory, node.path)
+    if version is not None:
+        findings.add(
+            "netcdf-byte-order",
+            node.path,
+            f"big-endian, but {version} stored little-endian",
+            key=node.marker.key,
+            pointer=f"{node.base}/dtype",
+            found=dtype,
+            expected=repr("<" + dtype[1:]),
+        )
+
+
+def _version(inventory: Inventory, path: str) -> str | None:
+    """Return which of the versions of netCDF-C concerned wrote the hierarchy that a node is in; None if none did."""
+    parts = path.split("/") if path else []
+    for depth in range(len(parts), -1, -1):
+        for node in inventory.nodes.get("/".join(parts[:depth]), ()):
+            attributes = node.values.get(".zattrs")
+            mark = attributes.get(_MARK) if isinstance(attributes, Mapping) else None
+            found = _VERSIONS.search(mark) if isinstance(mark, str) else None
+            if found is not None:
+                return found[0].replace("netcdf=", "netCDF-C ")
+    return None
