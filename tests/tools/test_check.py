@@ -293,6 +293,18 @@ def test_value_that_the_store_cannot_read_is_a_finding():
     assert found(omnizarr.check(Broken(damaged.v3()), data=True)) == [("unreadable-key", "a", "a/c/1/0")]
 
 
+def test_document_that_the_store_cannot_read_is_a_finding_and_hides_no_other():
+    class Broken(MemoryStore):
+        def get(self, key, span=None):
+            if key == "b/zarr.json":
+                raise StoreError("permission denied", key=key)
+            return super().get(key, span)
+
+    files = {**damaged.v3(), "b/zarr.json": b"{}", "a/c/0/0": b""}
+    report = omnizarr.check(Broken(files))
+    assert found(report) == [("empty-chunk", "a", "a/c/0/0"), ("unreadable-key", "b", "b/zarr.json")]
+
+
 def test_missing_package_is_a_note(monkeypatch):
     def bind(configuration, decoded):
         raise MissingDependencyError("needs a package", remedy="pip install it")

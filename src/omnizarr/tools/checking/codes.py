@@ -34,6 +34,11 @@ CODES: Final[Mapping[str, Code]] = {
     "invalid-fill-value": Code("error", "the fill value is no value of the data type", "correct it"),
     "invalid-metadata": Code("error", "a document breaks its format otherwise", "correct it"),
     "unusable-codecs": Code("error", "codecs that cannot be combined or configured so", "correct the list of codecs"),
+    "array-dimensions": Code(
+        "warning",
+        "_ARRAY_DIMENSIONS has not one name per dimension; xarray refuses the whole group",
+        "correct the attribute",
+    ),
     "extra-member": Code("note", "a member that no text defines, passed over by readers", "move it to the attributes"),
     "tolerated-spelling": Code("note", "spelled otherwise than the text has it, and understood", _REWRITE),
     # Extensions

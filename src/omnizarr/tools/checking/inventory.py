@@ -16,7 +16,7 @@ from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.keyspaces import Split
 from omnizarr.dialects.paths import prefix
 from omnizarr.dialects.reading import join
-from omnizarr.errors import MetadataError
+from omnizarr.errors import MetadataError, StoreError
 from omnizarr.model import JSON, Metadata, Problem, strict
 from omnizarr.places import StorePath, dialects_for
 from omnizarr.stores.base import Buffer, Store
@@ -26,6 +26,7 @@ ENTRY: Final = "zarr.json"
 _DRAFT_DOCUMENT = re.compile(r"(?:^|/)meta/(?:.*/)?[^/]*\.(?:array|group)[A-Za-z0-9._-]{0,64}")
 _ROOT_DOCUMENT = re.compile(r"(?:^|/)meta/(?:array|group)[A-Za-z0-9._-]{0,64}")
 _CONSOLIDATED = ".zmetadata"
+_BATCH: Final = 256
 
 
 @dataclass(slots=True)
@@ -38,6 +39,8 @@ class Document:
     problems: list[Problem] = field(default_factory=list)
     is_read: bool = False
     """Its problems have been told."""
+    is_unreadable: bool = False
+    """The store could not read it."""
 
     @property
     def is_broken(self) -> bool:
@@ -179,13 +182,19 @@ def read(store: Store, keys: Iterable[str]) -> dict[str, Document]:
     """Return documents by key, parsed."""
     wanted = list(keys)
     result: dict[str, Document] = {}
-    for start in range(0, len(wanted), 256):
-        batch = wanted[start : start + 256]
-        for position, data in store.get_many([(key, None) for key in batch]):
+    for start in range(0, len(wanted), _BATCH):
+        batch = wanted[start : start + _BATCH]
+        try:
+            found = list(store.get_many([(key, None) for key in batch]))
+        except StoreError:  # of one of them: the others can be read
+            for key in batch:
+                document = _read_alone(store, key)
+                if document is not None:
+                    result[key] = document
+            continue
+        for position, data in found:
             if data is not None:
-                document = Document(batch[position], data)
-                document.value = documents.parse(data, document.problems.append)
-                result[batch[position]] = document
+                result[batch[position]] = _parsed(batch[position], data)
     return {key: result[key] for key in wanted if key in result}
 
 
@@ -202,6 +211,21 @@ def _take_entry(inventory: Inventory, path: str, document: Document | None) -> N
 
 def _is_entry(document: Document) -> bool:
     return isinstance(document.value, Mapping) and isinstance(document.value.get("zarr_format"), str)
+
+
+def _parsed(key: str, data: Buffer) -> Document:
+    document = Document(key, data)
+    document.value = documents.parse(data, document.problems.append)
+    return document
+
+
+def _read_alone(store: Store, key: str) -> Document | None:
+    try:
+        data = store.get(key)
+    except StoreError as error:
+        problem = Problem("", error.message, found=error.found, remedy=error.remedy)
+        return Document(key, b"", problems=[problem], is_unreadable=True)
+    return None if data is None else _parsed(key, data)
 
 
 def _place(inventory: Inventory, where: StorePath, own: Mapping[str, Document], flat: list[Dialect]) -> None:
