@@ -182,6 +182,10 @@ class Move:
     allow_pickle: bool = False
     resume: bool = False
 
+    @property
+    def _workers(self) -> int:
+        return self.concurrency or pool.default_concurrency()
+
     def sides(self, store: Store | None = None) -> tuple[Chunks, Chunks]:
         """Return the chunks of both arrays."""
         before, after = self.translation.source, self.translation.target
@@ -239,14 +243,13 @@ class Move:
                 raise error.add(store=str(source.store), path=self.source.path, key=key, coords=coords)
             tick(size)
 
-        workers = self.concurrency or pool.default_concurrency()
-        pool.run(copy, source.stored(), max(1, min(workers, _MOVED_BYTES // max(size, 1))), 1)
+        pool.run(copy, source.stored(), max(1, min(self._workers, _MOVED_BYTES // max(size, 1))), 1)
 
     def _encode(self, source: Chunks, target: Chunks, tick: Tick) -> None:
         reading = source.bind(ChunkPolicy(missing="fill", allow_pickle=self.allow_pickle))
         writing = target.bind(ChunkPolicy(allow_pickle=self.allow_pickle))
         item = max(source.element_bytes(), target.element_bytes())
-        regions = plan(target.grid, _like(source.grid, target.grid), item, _MOVED_BYTES)
+        regions = plan(target.grid, _like(source.grid, target.grid), item, _MOVED_BYTES, self._workers)
         for number in self._wanted(source, regions):
             if self.resume and all(target.store.exists(target.key_of(coords)) for coords in regions.chunks(number)):
                 continue
@@ -302,7 +305,7 @@ class Move:
         again = target.bind(ChunkPolicy(missing="fill", allow_pickle=self.allow_pickle))
         self._compare_fill(reading, again)
         item = max(source.element_bytes(), target.element_bytes())
-        regions = plan(_fine(again), _like(source.grid, again.grid), item, _COMPARED_BYTES)
+        regions = plan(_fine(again), _like(source.grid, again.grid), item, _COMPARED_BYTES, self._workers)
         ndim = len(again.grid.shape)
         boxes = itertools.chain(
             (_lifted(source.grid.slices_of(coords), ndim) for coords in source.stored()),
@@ -369,8 +372,7 @@ class Move:
                 )
             tick(size)
 
-        workers = self.concurrency or pool.default_concurrency()
-        pool.run(compare, itertools.chain(source.stored(), target.stored()), workers, 1)
+        pool.run(compare, itertools.chain(source.stored(), target.stored()), self._workers, 1)
 
 
 class _SourceUnreadableError(Exception):

@@ -127,7 +127,7 @@ class Plan(NamedTuple):
 
     def _documents(self, *, of_target: bool) -> Iterator[tuple[str, Mapping[str, JSON]]]:
         for step in self.steps:
-            if step.found is None:
+            if step.found is None or (not of_target and _is_implied(step.found.metadata)):
                 yield step.path, {}
             elif not of_target:
                 yield step.path, hierarchy.dump(step.found.where, _alone(step.found.metadata))

@@ -13,6 +13,8 @@ from omnizarr.grids import Coords, Grid
 Box: TypeAlias = tuple[slice, ...]
 """Part of an array: a slice with explicit ends for each dimension."""
 
+_SMALL: Final = 8 * 1024 * 1024
+"""Bytes of a region that is worth being begun."""
 _MOST_MARKS: Final = 2**24
 """Of more regions than this, those that are wanted are remembered one by one."""
 
@@ -101,11 +103,11 @@ class Regions:
         return number
 
 
-def plan(grid: Grid, other: Grid, item_bytes: int, budget: int) -> Regions:
+def plan(grid: Grid, other: Grid, item_bytes: int, budget: int, workers: int = 1) -> Regions:
     """Return regions of a grid that hold no more than `budget` bytes, or one chunk.
 
-    Within that they are as large along each dimension as the chunks of `other`, the grid that is read from, and then
-    as large as can be.
+    Within that they are as large along each dimension as the chunks of `other`, the grid that is read from. Regions
+    that are still small, or have fewer chunks than there are threads, are made larger.
 
     Examples
     --------
@@ -115,19 +117,26 @@ def plan(grid: Grid, other: Grid, item_bytes: int, budget: int) -> Regions:
     >>> plan(points, days, 4, 64 * 2**20).per_axis, plan(points, days, 4, 2**20).per_axis
     ((1, 10, 10), (1, 1, 7))
     """
-    per_axis = [1] * len(grid.axes)
     sizes = [max((*axis.sizes, 1)) for axis in grid.axes]
     lengths = [min(size, axis.length or 1) for size, axis in zip(sizes, grid.axes, strict=True)]
-    room = max(budget // max(item_bytes * math.prod(lengths), 1), 1)
-    for wanted in (_covering(grid, other, sizes), _aligned(grid, other, sizes), grid.grid_shape):
-        for at in reversed(range(len(per_axis))):
-            step = min(wanted[at], per_axis[at] * room)
-            if step < grid.grid_shape[at]:
-                step -= step % per_axis[at]  # regions that were laid well stay so
-            if step > per_axis[at]:
-                room //= -(-step // per_axis[at])
-                per_axis[at] = step
+    chunk_bytes = max(item_bytes * math.prod(lengths), 1)
+    per_axis = [1] * len(grid.axes)
+    for wanted in (_covering(grid, other, sizes), _aligned(grid, other, sizes)):
+        _grow(per_axis, wanted, grid, budget // chunk_bytes)
+    _grow(per_axis, list(grid.grid_shape), grid, min(budget, max(_SMALL, workers * chunk_bytes)) // chunk_bytes)
     return Regions(grid, tuple(per_axis))
+
+
+def _grow(per_axis: list[int], wanted: list[int], grid: Grid, most: int) -> None:
+    """Make regions of at most so many chunks longer, the last dimension first."""
+    room = most // math.prod(per_axis)
+    for at in reversed(range(len(per_axis))):
+        step = min(wanted[at], per_axis[at] * room)
+        if step < grid.grid_shape[at]:
+            step -= step % per_axis[at]  # what ends where chunks of the other grid do goes on doing so
+        if step > per_axis[at]:
+            room //= -(-step // per_axis[at])
+            per_axis[at] = step
 
 
 def _covering(grid: Grid, other: Grid, sizes: list[int]) -> list[int]:
