@@ -386,6 +386,23 @@ def test_byte_order_of_other_versions_of_netcdf_is_not_doubted(version):
     assert found(omnizarr.check(files)) == []
 
 
+def test_nodes_with_names_as_in_drafts_are_no_lost_documents():
+    files = {"zarr.json": damaged.text(damaged.V3_GROUP), "meta/zarr.json": damaged.text(damaged.V3_GROUP)}
+    files |= {key.replace("a/", "meta/x.array/"): data for key, data in damaged.v3().items() if key.startswith("a/")}
+    assert found(omnizarr.check(files, data=True)) == []
+
+
+def test_temporary_files_are_found_in_arrays_that_cannot_be_read_here():
+    files = damaged.v3(codecs=[damaged.BYTES, {"name": "zzip"}])
+    report = omnizarr.check({**files, "a/c/0/0.__lock": b""})
+    assert {finding.code for finding in report} == {"unknown-extension", "temporary-file"}
+
+
+def test_files_that_no_zarr_program_left_are_nothing_to_check():
+    with pytest.raises(NodeNotFoundError):
+        omnizarr.check({".DS_Store": b"x", "photos/a.jpg": b"x"})
+
+
 # How it is done
 
 

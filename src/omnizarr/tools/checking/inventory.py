@@ -17,14 +17,14 @@ from omnizarr.dialects.keyspaces import Split
 from omnizarr.dialects.paths import prefix
 from omnizarr.dialects.reading import join
 from omnizarr.errors import MetadataError, StoreError
-from omnizarr.model import JSON, Metadata, Problem, strict
+from omnizarr.model import JSON, Metadata, Problem, Report, strict
 from omnizarr.places import StorePath, dialects_for
 from omnizarr.stores.base import Buffer, Store
 
 ENTRY: Final = "zarr.json"
 
-_DRAFT_DOCUMENT = re.compile(r"(?:^|/)meta/(?:.*/)?[^/]*\.(?:array|group)[A-Za-z0-9._-]{0,64}")
-_ROOT_DOCUMENT = re.compile(r"(?:^|/)meta/(?:array|group)[A-Za-z0-9._-]{0,64}")
+_DRAFT_DOCUMENT = re.compile(r"(?:^|/)meta/(?:.*/)?[^/]*\.(?:array|group)[A-Za-z0-9._-]{0,64}\Z")
+_ROOT_DOCUMENT = re.compile(r"(?:^|/)meta/(?:array|group)[A-Za-z0-9._-]{0,64}\Z")
 _CONSOLIDATED = ".zmetadata"
 _BATCH: Final = 256
 
@@ -90,8 +90,8 @@ class Inventory:
         By path; of several formats at one place in the order of detection.
     homes : list of Split
         Hierarchies with an entry point.
-    entries : list of (str, Document)
-        Path and document of these entry points, and of those that are broken.
+    entries : list of (str, Document, list of Problem)
+        Path and document of these entry points, and of those that are broken, with what is wrong with them.
     loose : list of (str, str)
         Path and key of documents that belong to no node.
     known : set of str
@@ -159,21 +159,21 @@ def take(where: StorePath, zarr_format: int | str | None = None) -> Inventory:
     inventory = Inventory()
     if where.home is not None:
         inventory.homes.append(where.home)
-    entries = read(where.store, (keys[ENTRY] for keys in found.values() if ENTRY in keys))
+    loaded = read(where.store, (key for keys in found.values() for key in keys.values()))
     for path in sorted(found):
         if drafts and ENTRY in found[path]:
-            _take_entry(inventory, path, entries.get(found[path][ENTRY]))
+            _take_entry(inventory, path, loaded.get(found[path][ENTRY]))
     inside = tuple(f"{prefix(home.root)}{place}/" for home in inventory.homes for place in (home.meta, home.data))
     for path in sorted(found):
         keys = found[path]
         if inside and f"{path}/".startswith(inside):
             others.extend(keys.values())
-            continue
-        loaded = {**entries, **read(where.store, (key for key in keys.values() if key not in entries))}
-        _place(inventory, where.at(path), {name: loaded[key] for name, key in keys.items() if key in loaded}, flat)
+        else:
+            own = {name: loaded[key] for name, key in keys.items() if key in loaded}
+            _place(inventory, where.at(path), own, flat)
     for home in inventory.homes:
         _take_draft(inventory, where, home, others, drafts)
-    _unfold(inventory)
+    _unfold(inventory, where)
     _mourn(inventory, others if drafts and where.home is None else [])
     return inventory
 
@@ -243,13 +243,10 @@ def _place(inventory: Inventory, where: StorePath, own: Mapping[str, Document], 
             inventory.known.update(document.key for document in there.values())
 
 
-def _enter(document: JSON, root: str, report: object) -> Split | None:
-    for dialect in DIALECTS:
-        if dialect.entry_point is not None:
-            home = dialect.entry_point.enter(document, root, report)  # type: ignore[arg-type]
-            if home is not None or report is not strict:
-                return home
-    return None
+def _enter(document: JSON, root: str, report: Report) -> Split | None:
+    """Return where the keys of a hierarchy lie; the drafts have entry points of one form."""
+    points = [dialect.entry_point for dialect in DIALECTS if dialect.entry_point is not None]
+    return points[0].enter(document, root, report)
 
 
 def _makes_node(dialect: Dialect, there: Mapping[str, Document]) -> bool:
@@ -306,31 +303,44 @@ def _draft_of(own: Mapping[str, Document], home: Split, drafts: list[Dialect]) -
     return next((dialect for dialect in drafts if dialect.name == home.dialect), drafts[0] if drafts else None)
 
 
-def _unfold(inventory: Inventory) -> None:
+def _unfold(inventory: Inventory, where: StorePath) -> None:
     """Enter the nodes that only consolidated metadata speaks of, where there is nothing but that, or their chunks."""
+    missing: dict[str, Node] = {}
     for node in list(inventory):
-        name = node.dialect.consolidated.document
-        document = node.marker if name is None else node.documents.get(name)
-        if document is None or not isinstance(document.value, Mapping):
-            continue
-        value = document.value if name is not None else document.value.get("consolidated_metadata")
-        if not isinstance(value, Mapping):
-            continue
-        copies = node.dialect.consolidated.load(value, lambda _: None)
-        is_alone = list(node.documents) == [name]
-        for path in sorted(copies, reverse=True):
-            place = node.where.at(f"{node.where.prefix}{path}")
-            if path and place.path not in inventory.nodes and (is_alone or _has_keys(inventory, node, place)):
-                own = {name: Document(document.key, b"", value, is_read=True) for name, value in copies[path].items()}
-                base = copy_pointer(node, path, next(iter(own)))
-                inventory.nodes[place.path] = [Node(place, node.dialect, own, base=base)]
+        for full, copy in _missing_copies(inventory, node):
+            missing.setdefault(full, copy)
+    if not missing:
+        return
+    prefixes = {node.dialect.keyspace.chunk_prefix(path): path for path, node in missing.items()}
+    there = {path for path in missing if missing[path].is_sound}
+    for key in keys_below(where):
+        if len(there) == len(missing):
+            break
+        end = key.rfind("/")
+        while end > 0:
+            there.update(path for path in (prefixes.get(key[: end + 1]),) if path is not None)
+            end = key.rfind("/", 0, end)
+    for path in there:
+        missing[path].is_sound = False  # until it has been read
+        inventory.nodes[path] = [missing[path]]
 
 
-def _has_keys(inventory: Inventory, node: Node, place: StorePath) -> bool:
-    """Tell whether something is stored below a place."""
-    if any(path.startswith(place.prefix) for path in inventory.nodes):
-        return True
-    return next(place.store.list_prefix(node.dialect.keyspace.chunk_prefix(place.path)), None) is not None
+def _missing_copies(inventory: Inventory, node: Node) -> Iterator[tuple[str, Node]]:
+    """Yield path and node of each copy of a node that has no document; sound, if there is nothing but copies."""
+    name = node.dialect.consolidated.document
+    document = node.marker if name is None else node.documents.get(name)
+    if document is None or not isinstance(document.value, Mapping):
+        return
+    value = document.value if name is not None else document.value.get("consolidated_metadata")
+    if not isinstance(value, Mapping):
+        return
+    is_alone = list(node.documents) == [name]
+    for path, copies in node.dialect.consolidated.load(value, lambda _: None).items():
+        place = node.where.at(f"{node.where.prefix}{path}")
+        if path and place.path not in inventory.nodes:
+            own = {name: Document(document.key, b"", copy, is_read=True) for name, copy in copies.items()}
+            base = copy_pointer(node, path, next(iter(own)))
+            yield place.path, Node(place, node.dialect, own, is_sound=is_alone, base=base)
 
 
 def _mourn(inventory: Inventory, keys: Iterable[str]) -> None:
@@ -342,3 +352,4 @@ def _mourn(inventory: Inventory, keys: Iterable[str]) -> None:
         match = _DRAFT_DOCUMENT.search(key)
         if key not in inventory.known and match is not None:
             inventory.loose.append((key[: match.start()].strip("/"), key))
+            inventory.known.add(key)

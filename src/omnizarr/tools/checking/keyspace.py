@@ -125,7 +125,7 @@ class Keys:
         rest = key[len(begin) :]
         for owner in owners:
             if owner.binding is None:
-                return None
+                break
             coords = owner.binding.keys.decode(rest, len(owner.metadata.shape))
             if coords is None:
                 continue

@@ -56,7 +56,7 @@ def run(
     keys = keyspace.Keys(findings, where, found, bindings)
     looked = _check_chunks(findings, keys, data=data, concurrency=concurrency, progress=progress)
     keys.check_leftovers()
-    if not found.nodes and not found.entries and not any(f.code != "foreign-file" for f in findings.found):
+    if not found.nodes and not found.entries and all(finding.severity == "note" for finding in findings.found):
         raise _nothing(where)
     return CheckReport(
         store=str(where.store),
