@@ -641,6 +641,11 @@ class TestCodecs:
         found = translate(source, V1)
         assert (found.target, found.losses[0].pointer) == (None, "/compressor")
 
+    def test_chunks_that_cannot_be_decoded_cannot_be_encoded_anew(self):
+        found = translate(v3(LITTLE, codec("gzip", level=99)), V1)
+        assert (found.target, found.losses[0].pointer) == (None, "/codecs")
+        assert found.losses[0].why.startswith("its chunks cannot be decoded: ")
+
     def test_a_codec_that_may_be_ignored_is_left_out(self):
         found = translate(v3(LITTLE, {"name": "mine", "must_understand": False}), V2)
         assert found.target.codecs == (Named("bytes", {"endian": "little"}),)

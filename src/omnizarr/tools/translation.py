@@ -48,6 +48,11 @@ __all__ = ["DIMENSIONS", "KEEP", "Loss", "Translation", "translate"]
 DIMENSIONS: Final = "_ARRAY_DIMENSIONS"
 """The attribute that names the dimensions in formats without a place for that."""
 
+_MEMBERS: Final[Mapping[str, str]] = {
+    "data_type": "data type",
+    "chunk_grid": "chunk grid",
+    "fill_value": "fill value",
+}
 _ENCODED_ANEW: Final = "chunks are encoded anew"
 
 
@@ -324,11 +329,11 @@ def _translate_unknown(source: ArrayMetadata, error: OmnizarrError, account: Acc
             _lose_extensions(source, account)
             account.remark(f"data type {source.data_type.name!r} is not known here, and is kept as it is")
             return Translation(source, read, same_bytes=True)
-    is_grid = (error.pointer or "").startswith("/chunk_grid")
-    named = source.chunk_grid if is_grid else source.data_type
-    what = f"the array, for its {'chunk grid' if is_grid else 'data type'} {named.name!r}"
-    pointer = account.pointer("chunk_grid" if is_grid else "data_type")
-    raise account.fail(pointer, what, f"chunks cannot be read here: {error.message}")
+    found = (error.pointer or "").split("/")[1:2]
+    member = found[0] if found and found[0] in _MEMBERS else "data_type"
+    named = source.chunk_grid.name if member == "chunk_grid" else source.data_type.name
+    what = f"the array, for its {_MEMBERS[member]}" + (f" {named!r}" if member != "fill_value" else "")
+    raise account.fail(account.pointer(member), what, f"chunks cannot be read here: {error.message}")
 
 
 def _nearest_shape(source: ArrayMetadata, account: Account) -> tuple[int, ...]:

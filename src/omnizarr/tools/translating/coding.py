@@ -113,6 +113,8 @@ def without_shards(source: ArrayMetadata, wishes: Wishes, account: Account) -> A
     inner = layout.inner_chunk_shape(source.codecs)
     if inner is None or not account.dialect.new_arrays.has_filters:
         return source
+    if len(inner) != len(source.shape) or not all(is_integer(size) and size > 0 for size in inner):
+        return source  # no shards that could be read
     if not wishes.any_layout:
         count = math.prod(-(-length // size) for length, size in zip(source.shape, inner, strict=True))
         account.remark(
@@ -164,11 +166,18 @@ def with_nearest_codecs(
 
 
 def _check_readable(source: ArrayMetadata, account: Account) -> None:
-    """Raise CannotCarryError if a codec is not known here."""
+    """Raise CannotCarryError if chunks that have to be encoded anew cannot be decoded here."""
     for at, codec in enumerate(source.codecs):
         if _kind(codec) is None and codec.must_understand:
             why = f"codec {codec.name!r} is not known here, and {account.title} has no words for it"
             raise account.fail(_pointer_of(source, at, account), "the array", why)
+    try:
+        chain.bind(source.codecs, spec_of(source))
+    except (MissingDependencyError, PickleDisabledError):
+        return
+    except OmnizarrError as error:
+        why = f"its chunks cannot be decoded: {error.message}"
+        raise account.fail(account.pointer("codecs"), "the array", why) from None
 
 
 def _pointer_of(source: ArrayMetadata, at: int, account: Account) -> str:
