@@ -63,9 +63,7 @@ def _codecs(text: str) -> dict[str, Any]:
 
 def _numbered(name: str, rest: list[str]) -> dict[str, Any]:
     word = _LEVELS[name]
-    if not rest:
-        return {"id": name}
-    (level,) = rest
+    (level,) = rest or ["1"]
     return {"id": name, word: int(level)}
 
 
@@ -134,7 +132,7 @@ def convert(source: str, target: str | None, codecs: dict[str, Any] | None, *, a
       1  something failed or could not be read; with --strict also: something would be lost
       2  the command makes no sense
     """  # noqa: D301 - click's mark of lines to be kept
-    _check(target, options)
+    _check(target, {**options, "codecs": codecs})
     report = convert_hierarchy(_source(source, options), target, progress=_Bar, **(codecs or {}), **options)
     report = replace(report, source=source, target=source if options["in_place"] else target or "")
     if as_json:
@@ -153,7 +151,7 @@ def _check(target: str | None, options: dict[str, Any]) -> None:
             raise click.UsageError(f"--{one.replace('_', '-')} and --{other} exclude each other")
     if options["in_place"] and target is not None:
         raise click.UsageError("with --in-place there is no DST")
-    if options["in_place"] and (options["chunks"] or options["shards"]):
+    if options["in_place"] and any(options[name] is not None for name in ("chunks", "shards", "codecs")):
         raise click.UsageError("with --in-place chunks stay as they are")
     if options["remove_old"] and not options["in_place"]:
         raise click.UsageError("--remove-old goes with --in-place")
