@@ -1,6 +1,7 @@
 """A check finds what is wrong (`tests.damaged`), and nothing where nothing is."""
 
 import json
+import random
 import re
 import threading
 import tracemalloc
@@ -101,6 +102,49 @@ def test_no_member_of_a_document_makes_a_check_fail(name, junk):
             assert json.loads(report.to_json())["counts"] == report.counts
 
 
+PIECES = [b"-1", b"null", b"[]", b"{}", b'"x"', b"1e999", b"NaN", b"9" * 30]
+KEYS = [
+    "zarr.json",
+    ".zarray",
+    ".zgroup",
+    ".zmetadata",
+    "meta",
+    "a/b/c/zarr.json",
+    "a/0",
+    "a/c",
+    "meta/root.array.json",
+]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_random_damage_makes_a_check_fail(seed):
+    rng = random.Random(seed)
+    for _ in range(20):
+        files = memory(rng.choice(damaged.STORES).files)
+        for _ in range(rng.randint(1, 4)):
+            key = rng.choice(list(files))
+            data = bytearray(files[key])
+            place = rng.randrange(len(data) + 1)
+            match rng.randrange(5):
+                case 0:
+                    data[place : place + 1] = rng.randbytes(1)
+                case 1:
+                    del data[place:]
+                case 2:
+                    data[place : place + 1] = rng.choice(PIECES)
+                case 3:
+                    data = bytearray(files[rng.choice(list(files))])
+                case 4:
+                    key = rng.choice(KEYS)
+            files[key] = bytes(data)
+        files = {key: data for key, data in files.items() if ".omnizarr-" not in key}
+        try:
+            report = omnizarr.check(files, data=True)
+        except NodeNotFoundError:
+            continue
+        assert json.loads(report.to_json())["ok"] == report.ok
+
+
 # What is not
 
 
@@ -118,9 +162,6 @@ ALLOWED = [
     ("zarrita2023/*", "missing-serializer", "the text of June 2023"),
     ("zarrita2023/*", "missing-endian", "zarrita of 2023"),
     ("draft_zarr/*", "codec-uri", "zarr-python before 2.17"),
-    ("tensorstore/v2", "missing-root", "TensorStore writes no groups"),
-    ("xtensor*", "missing-root", "xtensor-zarr writes no groups"),
-    ("xtensor*", "missing-group", "xtensor-zarr writes no groups"),
     ("xtensor*", "missing-byte-order", "xtensor-zarr writes i1 and u1"),
     ("zarr[01]/resized", "chunk-beyond-grid", "zarr before 2 left chunks behind when an array shrank"),
     ("zarr1/interrupted", "temporary-file", "a writer that was killed"),
@@ -401,6 +442,14 @@ def test_temporary_files_are_found_in_arrays_that_cannot_be_read_here():
 def test_files_that_no_zarr_program_left_are_nothing_to_check():
     with pytest.raises(NodeNotFoundError):
         omnizarr.check({".DS_Store": b"x", "photos/a.jpg": b"x"})
+
+
+def test_directory_of_hierarchies_is_no_group_that_lacks_its_document(tmp_path):
+    damaged.build(damaged.Damaged("", damaged.v2(), []), tmp_path / "data" / "one.zarr")
+    damaged.build(damaged.Damaged("", damaged.v3(), []), tmp_path / "data" / "two.zarr")
+    report = omnizarr.check(tmp_path, strict=True)
+    assert report.ok
+    assert report.nodes == 4
 
 
 # How it is done

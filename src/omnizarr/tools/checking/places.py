@@ -122,18 +122,17 @@ def _check_groups(findings: Findings, where: StorePath, inventory: Inventory) ->
             there = inventory.nodes.get(path)
             if there:
                 has_above = True
-            elif (path, name) not in told:
+            elif (has_above or path == where.path) and (path, name) not in told:
                 told.add((path, name))
-                key = prefix(path) + node.dialect.group_document
-                if has_above or (name == "v2" and path != where.path):
-                    message = f"nodes lie below, but there is no {node.dialect.group_document}"
-                    findings.add("missing-group", path, message, key=key, spec=_OF_GROUPS[name])
-                elif path == where.path:
-                    severity = "warning" if name == "v2" else None
-                    message = f"nodes lie below, but there is no {node.dialect.group_document}"
-                    findings.add("missing-root", path, message, key=key, severity=severity, spec=_OF_GROUPS[name])
-                else:
-                    told.discard((path, name))
+                # Without a group above, it may be a directory of hierarchies, and none itself.
+                document = node.dialect.group_document
+                findings.add(
+                    "missing-group" if has_above else "missing-root",
+                    path,
+                    f"nodes lie below, but there is no {document}",
+                    key=prefix(path) + document,
+                    spec=_OF_GROUPS[name],
+                )
 
 
 # Names
