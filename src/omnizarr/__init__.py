@@ -46,6 +46,7 @@ from omnizarr.settings import config
 from omnizarr.tools.check import check
 from omnizarr.tools.convert import convert
 from omnizarr.tools.copy import copy, copy_all, copy_store
+from omnizarr.tools.repair import repair, undo_repair
 
 __version__ = "0.1.0"
 
@@ -84,11 +85,13 @@ __all__ = [
     "open_group",
     "open_like",
     "print_debug_info",
+    "repair",
     "save",
     "save_array",
     "save_group",
     "storage",
     "tree",
+    "undo_repair",
     "zeros",
     "zeros_like",
 ]

@@ -20,6 +20,7 @@ from omnizarr.cli.check import check
 from omnizarr.cli.convert import convert
 from omnizarr.cli.locate import open_node
 from omnizarr.cli.progress import counting, moving
+from omnizarr.cli.repair import repair
 from omnizarr.cli.selections import Part, parse, select
 from omnizarr.cli.text import branches, fit, to_json, visible
 from omnizarr.errors import ContainsGroupError
@@ -313,3 +314,4 @@ def _title(path: str) -> str:
 
 omnizarr.add_command(check)
 omnizarr.add_command(convert)
+omnizarr.add_command(repair)

@@ -1,0 +1,148 @@
+"""``omnizarr repair``: mend what can be mended without guessing, after saying what that is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+import click
+
+from omnizarr.cli.check import CANNOT, FOUND, _split
+from omnizarr.cli.progress import counting
+from omnizarr.cli.text import fit, one_line, to_json, visible
+from omnizarr.errors import NodeNotFoundError, ReadOnlyError, StoreError
+from omnizarr.tools.checking import Finding
+from omnizarr.tools.repair import repair as repair_hierarchy
+from omnizarr.tools.repair import undo_repair
+from omnizarr.tools.repairing import Account, Action
+
+_MOST: Final = 20
+
+
+@click.command()
+@click.argument("path", required=False)
+@click.option("--yes", is_flag=True, help="Do it; without, only say what would be done.")
+@click.option("--only", "codes", metavar="CODE", multiple=True, help="Mend findings of this kind; can be repeated.")
+@click.option("--data", is_flag=True, help="Decode every chunk, to find torn shards.")
+@click.option("--backup", metavar="DIR", type=click.Path(), help="Keep the old values here, not beside PATH.")
+@click.option(
+    "--older-than",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=3600.0,
+    show_default=True,
+    help="Age at which temporary files and locks pass for left.",
+)
+@click.option("--undo", metavar="ACCOUNT", type=click.Path(exists=True), help="Put back what a repair has changed.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def repair(
+    path: str | None,
+    yes: bool,  # noqa: FBT001 - click passes by name
+    codes: tuple[str, ...],
+    data: bool,  # noqa: FBT001
+    backup: str | None,
+    older_than: float,
+    undo: str | None,
+    as_json: bool,  # noqa: FBT001
+) -> int:
+    """Mend what a check finds, as far as that takes no guessing.
+
+    Nothing is changed without --yes; in a terminal, it is asked for. Old values are kept in a directory beside PATH,
+    together with an account of what was done, by which --undo puts them back. Some things are mended only if they are
+    named with --only, as something is given up: chunks that are torn, chunks beyond the shape.
+
+    \b
+    Examples:
+      omnizarr repair era5.zarr
+      omnizarr repair era5.zarr --yes
+      omnizarr repair era5.zarr --only stale-consolidated-metadata --yes
+      omnizarr repair --undo era5.zarr.omnizarr-repair-20260102T030405 --yes
+
+    \b
+    Exit codes:
+      0  nothing is left to be done
+      1  something is left: repairs that were not made, or errors that cannot be repaired
+      2  nothing could be looked at, or changed
+    """  # noqa: D301 - click's mark of lines to be kept
+
+    def run(*, dry_run: bool) -> Account:
+        if undo is not None:
+            return undo_repair(undo, path, dry_run=dry_run)
+        store, inside = _split(path or "")
+        options: dict[str, Any] = {"codes": codes or None, "data": data, "backup": backup, "older_than": older_than}
+        with counting("chunks") as tick:
+            return repair_hierarchy(store, path=inside or None, dry_run=dry_run, progress=tick, **options)
+
+    if path is None and undo is None:
+        raise click.UsageError("missing argument 'PATH'")
+    try:
+        account = run(dry_run=not yes)
+        if not as_json:
+            _print(account, undoing=undo is not None)
+        if account.dry_run and account.actions and not as_json:
+            if not _is_wanted():
+                click.echo("nothing was changed; --yes does it")
+            else:
+                account = run(dry_run=False)
+                _print(account, undoing=undo is not None)
+    except ValueError as error:
+        if isinstance(error, (NodeNotFoundError, StoreError, ReadOnlyError)):
+            return _cannot(error)
+        raise click.UsageError(str(error)) from None
+    except StoreError as error:
+        return _cannot(error)
+    if as_json:
+        click.echo(to_json(account.to_dict(), indent=2))
+    return 0 if account.ok else FOUND
+
+
+def _cannot(error: Exception) -> int:
+    click.echo(f"omnizarr: {one_line(str(error))}", err=True)
+    return CANNOT
+
+
+def _is_wanted() -> bool:
+    """Ask in a terminal; elsewhere, silence is no consent."""
+    return _is_terminal() and click.confirm("Do this?")
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _print(account: Account, *, undoing: bool) -> None:
+    for line in _lines(account, undoing=undoing):
+        click.echo(line)
+
+
+def _lines(account: Account, *, undoing: bool) -> Iterator[str]:
+    by_path: dict[str, tuple[list[Action], list[Finding]]] = {}
+    for action in account.actions:
+        by_path.setdefault(action.path, ([], []))[0].append(action)
+    for finding in account.left:
+        by_path.setdefault(finding.path, ([], []))[1].append(finding)
+    for path in sorted(by_path, key=lambda path: path.split("/")):
+        actions, left = by_path[path]
+        yield click.style(visible(f"/{path}"), bold=True)
+        yield from _some([_action(action, account) for action in actions])
+        yield from _some([_left(finding) for finding in left])
+    if account.backup is not None and not undoing and not account.dry_run:
+        yield f"old values are in {visible(account.backup)}"
+    yield fit(account.summary())
+
+
+def _some(lines: list[str]) -> Iterator[str]:
+    yield from lines[:_MOST]
+    if len(lines) > _MOST:
+        yield f"    and {len(lines) - _MOST:,} more"
+
+
+def _action(action: Action, account: Account) -> str:
+    verb, colour = ("would", "cyan") if account.dry_run else ("did", "green") if action.done else ("did not", "yellow")
+    return f"  {click.style(verb, fg=colour)} {action.code}: {one_line(action.text)}"
+
+
+def _left(finding: Finding) -> str:
+    text = f"  {click.style('left', fg='yellow')} {finding.code}: {one_line(finding.text)}"
+    return f"{text}\n{click.style(fit(f'    → {one_line(finding.remedy)}'), dim=True)}"

@@ -1,0 +1,203 @@
+"""What a repair keeps of what it changes, and how that is put back.
+
+A directory: ``journal.jsonl`` says of each change, before it is made, which value stood there and which will;
+``values/`` has the old values; ``account.json`` is written at the end. A repair that was killed can be undone as well:
+whether a change was made shows the value that is there now.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from omnizarr.errors import StoreError
+from omnizarr.stores import LocalStore, Store, ZipStore
+from omnizarr.stores.base import Buffer
+
+ACCOUNT: Final = "account.json"
+JOURNAL: Final = "journal.jsonl"
+_VERSION: Final = 1
+_MARKERS: Final = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A change of one key.
+
+    Attributes
+    ----------
+    code, path, key : str
+    lock : str
+        Key to be locked.
+    kept : str or None
+        File with the old value, relative to the backup; None if there was no value.
+    before, after : str or None
+        SHA-256 of old and new value; None for no value.
+    is_file : bool
+        `key` is the path of a file that is no key: one of our own temporary files.
+    """
+
+    code: str
+    path: str
+    key: str
+    lock: str
+    kept: str | None
+    before: str | None
+    after: str | None
+    is_file: bool = False
+
+
+def digest(value: Buffer | None) -> str | None:
+    """Return what tells a value from others; None for none."""
+    return None if value is None else sha256(value).hexdigest()
+
+
+def base_of(store: Store) -> Store:
+    """Return the store below all wrappers."""
+    inner = getattr(store, "store", None)
+    return base_of(inner) if isinstance(inner, Store) else store
+
+
+def place_of(store: Store) -> dict[str, str] | None:
+    """Return what a store is, for who looks for it again; None if nobody can."""
+    base = base_of(store)
+    if isinstance(base, LocalStore):
+        return {"kind": "directory", "path": base.root}
+    if isinstance(base, ZipStore) and isinstance(base.path, str):
+        return {"kind": "zip", "path": base.path}
+    return None
+
+
+@dataclass(slots=True)
+class Backup:
+    """Where old values are kept. The directory is made with the first of them.
+
+    Parameters
+    ----------
+    store : Store
+    folder : Path or None
+        None: beside the store.
+    """
+
+    store: Store
+    folder: Path | None
+    _count: int = field(default=0, init=False)
+
+    def keep(self, entry: dict[str, Any], old: Buffer | None, new: Buffer | None) -> str:
+        """Keep an old value, and note which comes in its place; return the file it is in, "" if there was none.
+
+        Raises StoreError if that cannot be done: then nothing must be changed.
+        """
+        try:
+            folder = self._begin()
+            kept = None
+            if old is not None:
+                kept = f"values/{self._count:06}"
+                _write(folder / kept, old)
+            line = Entry(kept=kept, before=digest(old), after=digest(new), **entry)
+            _append(folder / JOURNAL, {name: getattr(line, name) for name in Entry.__slots__})
+        except OSError as error:
+            raise StoreError(
+                f"the old values cannot be kept: {error.strerror or error}",
+                store=str(self.folder),
+                remedy="give another directory: backup=, --backup",
+            ) from error
+        self._count += 1
+        return kept or ""
+
+    def finish(self, account: str) -> None:
+        """Write the account beside the old values, if there are any."""
+        if self._count and self.folder is not None:
+            _write(self.folder / ACCOUNT, account.encode())
+
+    @property
+    def place(self) -> str | None:
+        """Where the old values are; None if there are none."""
+        return str(self.folder) if self._count else None
+
+    def _begin(self) -> Path:
+        if self._count and self.folder is not None:
+            return self.folder
+        if self.folder is None:
+            self.folder = _beside(self.store)
+        if (self.folder / JOURNAL).exists():
+            raise StoreError(
+                "another repair has its old values there", store=str(self.folder), remedy="give another directory"
+            )
+        (self.folder / "values").mkdir(parents=True, exist_ok=True)
+        self.folder = self.folder.absolute()
+        _append(self.folder / JOURNAL, {"omnizarr_repair": _VERSION, "store": place_of(self.store)})
+        return self.folder
+
+
+def _beside(store: Store) -> Path:
+    """Return a directory beside a store, and outside of all hierarchies, that is not there yet."""
+    there = place_of(store)
+    if there is None:
+        raise StoreError(
+            "there is no place beside this store to keep old values in",
+            store=str(store),
+            remedy="give a directory, backup=, or False to keep none",
+        )
+    place = Path(there["path"])
+    while place.parent != place and any((place.parent / name).exists() for name in _MARKERS):
+        place = place.parent
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    name = f"{place.name}.omnizarr-repair-{stamp}"
+    folder, number = place.parent / name, 1
+    while folder.exists():
+        number += 1
+        folder = place.parent / f"{name}-{number}"
+    return folder
+
+
+def _write(path: Path, value: Buffer) -> None:
+    with path.open("wb") as file:
+        file.write(value)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _append(path: Path, line: dict[str, Any]) -> None:
+    with path.open("ab") as file:
+        file.write(json.dumps(line).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(account: str | os.PathLike[str]) -> tuple[Path, dict[str, str] | None, list[Entry]]:
+    """Return the directory of a backup, what it is of, and its changes; given the directory or the account in it.
+
+    Raises StoreError if it is none.
+    """
+    folder = Path(account)
+    if not folder.is_dir():
+        folder = folder.parent
+    try:
+        first, *lines = _lines((folder / JOURNAL).read_bytes())
+        _check_version(first)
+        return folder, first["store"], [Entry(**line) for line in lines]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise StoreError(
+            "there is no account of a repair here",
+            store=str(account),
+            found=str(error),
+            expected=f"the directory that a repair has left, or {ACCOUNT} in it",
+        ) from error
+
+
+def _check_version(first: dict[str, Any]) -> None:
+    if first.get("omnizarr_repair") != _VERSION:
+        raise ValueError("an account of another version")
+
+
+def _lines(data: bytes) -> Iterator[dict[str, Any]]:
+    whole, _, _ = data.rpartition(b"\n")  # what comes after was torn, and its change was never made
+    for line in whole.split(b"\n"):
+        yield json.loads(line)

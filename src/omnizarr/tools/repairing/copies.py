@@ -1,0 +1,157 @@
+"""Consolidated metadata, made again from the documents that it copies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from omnizarr import consolidated
+from omnizarr.dialects import documents
+from omnizarr.dialects.draft_consolidated import dump_consolidated
+from omnizarr.dialects.spelling import same
+from omnizarr.errors import OmnizarrError, StoreError
+from omnizarr.model import JSON, ArrayMetadata
+from omnizarr.tools.checking import Finding
+from omnizarr.tools.checking.inventory import Document, Inventory, Node
+from omnizarr.tools.repairing.account import Action
+from omnizarr.tools.repairing.bench import Bench, lock_key
+from omnizarr.tools.repairing.jsontext import JSONText
+from omnizarr.tools.repairing.mistakes import ATTRIBUTES
+from omnizarr.tools.repairing.policy import COPY_CODES
+
+_CODES: Final = COPY_CODES | {"unknown-consolidated-metadata"}
+_BROKEN: Final = frozenset({"not-json", "not-utf8", "invalid-metadata"})
+"""What keeps copies in a document of their own from being read: then they are broken."""
+_SPELLED: Final = frozenset({"repeated-member", "byte-order-mark", "bare-nan"})
+"""What goes away when copies in a document of their own are written anew."""
+_MEMBER: Final = "/consolidated_metadata"
+_FIRST: Final = "mend the documents first: {}"
+
+
+def renew(bench: Bench, inventory: Inventory, findings: list[Finding]) -> None:
+    """Make the consolidated metadata of all groups again that is stale or broken, or became so by what was mended."""
+    for node in inventory:
+        document = _document_of(node)
+        if document is None:
+            continue
+        own = [one for one in findings if one.path == node.path and _is_of_copies(one, node, document)]
+        asked = [one for one in own if _code(one) in bench.codes]
+        is_wrong = any(one.code not in _SPELLED for one in own)
+        if asked or (_is_touched(bench, node) and not is_wrong):
+            _renew(bench, inventory, node, document.key, asked)
+
+
+def _document_of(node: Node) -> Document | None:
+    """Return the document that holds a group's copies, if there are any, and the group has a document besides."""
+    name = node.dialect.consolidated.document
+    if node.base:
+        return None
+    if name is not None:
+        return node.documents.get(name) if list(node.documents) != [name] or node.where.home is not None else None
+    value = node.marker.value
+    return node.marker if isinstance(value, Mapping) and value.get("consolidated_metadata") is not None else None
+
+
+def _is_of_copies(finding: Finding, node: Node, document: Document) -> bool:
+    if finding.key != document.key:
+        return False
+    return finding.code in _CODES or (document is not node.marker and finding.code in _BROKEN | _SPELLED)
+
+
+def _code(finding: Finding) -> str:
+    """Return the code by which a finding is mended."""
+    return "broken-consolidated-metadata" if finding.code in _BROKEN else finding.code
+
+
+def _is_touched(bench: Bench, node: Node) -> bool:
+    return any(not node.path or path == node.path or path.startswith(node.where.prefix) for path in bench.touched)
+
+
+def _renew(bench: Bench, inventory: Inventory, node: Node, key: str, findings: list[Finding]) -> None:
+    with bench.store.lock(lock_key(node.where)):
+        old = bench.store.get(key)
+        if old is None:
+            return
+        try:
+            new = _render(inventory, node, key, bytes(old))
+        except StoreError:
+            raise
+        except (OmnizarrError, KeyError, ValueError) as error:
+            message = error.message if isinstance(error, OmnizarrError) else str(error)
+            for finding in findings:
+                bench.refuse(finding, _FIRST.format(message))
+            return
+        findings = _without_nan(bench, new, findings)
+        if _is_same(bytes(old), new) and not any(finding.code in _SPELLED for finding in findings):
+            return
+        what = "make the copies again from the documents"
+        actions = [
+            Action(code=finding.code, path=node.path, key=key, pointer=finding.pointer, what=what)
+            for finding in findings
+        ] or [Action(code="stale-consolidated-metadata", path=node.path, key=key, what=what)]
+        if bench.change(key, old, new, actions, lock=lock_key(node.where)):
+            for finding in findings:
+                bench.settle(finding)
+
+
+def _without_nan(bench: Bench, new: bytes, findings: list[Finding]) -> list[Finding]:
+    """Leave bare NaN out of the findings, if the documents have it as well, in attributes."""
+    text = JSONText(new.decode())
+    text.quote_nonfinite()
+    if text.text.encode() == new:
+        return findings
+    for finding in findings:
+        if finding.code == "bare-nan":
+            bench.refuse(finding, ATTRIBUTES)
+    return [finding for finding in findings if finding.code != "bare-nan"]
+
+
+def _is_same(old: bytes, new: bytes) -> bool:
+    """Whether two documents say the same, in whichever order."""
+    problems: list[object] = []
+    return same(documents.parse(old, problems.append), documents.parse(new, problems.append)) and not problems
+
+
+def _render(inventory: Inventory, node: Node, key: str, old: bytes) -> bytes:
+    """Return the document with new copies. Raises MetadataError if documents cannot be read."""
+    home = node.where.home
+    nodes = _nodes(inventory, node, key)
+    if home is not None:
+        return _text(dump_consolidated(nodes, dict(home.entry) or None))
+    written = node.dialect.consolidated.dump(nodes)
+    if node.dialect.consolidated.document is not None:
+        return _text(written)
+    text = JSONText(old.removeprefix(b"\xef\xbb\xbf").decode())
+    text.replace(_MEMBER, written)
+    return text.text.encode()
+
+
+def _nodes(inventory: Inventory, node: Node, key: str) -> dict[str, Mapping[str, JSON]]:
+    """Return the documents of the group's own format at it and below, by path relative to it."""
+    own = {node.dialect.array_document, node.dialect.group_document, node.dialect.attributes_document}
+    gathered = consolidated.gather(node.where)
+    nodes: dict[str, Mapping[str, JSON]] = {
+        path: found for path, found in gathered.items() if found and set(found) <= own
+    }
+    nodes.setdefault("", {name: value for name, value in node.values.items() if name in own})
+    for other in inventory:
+        if other.dialect.name != node.dialect.name or not other.path.startswith(node.where.prefix):
+            continue
+        path = other.path[len(node.where.prefix) :]
+        # Of this format besides another one; or with no document but the copy, which must not go.
+        is_ours = not other.base or other.marker.key == key
+        if path and path not in nodes and is_ours and not _is_below_array(inventory, other):
+            nodes[path] = {name: value for name, value in other.values.items() if name in own}
+    return nodes
+
+
+def _is_below_array(inventory: Inventory, node: Node) -> bool:
+    above = (inventory.nodes.get(place.path, ()) for place in node.where.ancestors())
+    return any(isinstance(one.metadata, ArrayMetadata) for nodes in above for one in nodes)
+
+
+def _text(document: JSON) -> bytes:
+    """Return copies as they are in the documents: NaN in attributes stays what it is there."""
+    text = json.dumps(document)
+    return (text if len(text) > documents.MAX_INDENTED else json.dumps(document, indent=2)).encode()

@@ -1,0 +1,119 @@
+"""Temporary files, locks and files of operating systems: what writers left behind, and nobody holds any more."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from omnizarr.stores import LocalStore, ZipStore, filelocks
+from omnizarr.stores.base import is_key
+from omnizarr.tools import words
+from omnizarr.tools.checking import Finding
+from omnizarr.tools.repairing.account import Action
+from omnizarr.tools.repairing.backup import base_of
+from omnizarr.tools.repairing.bench import Bench
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open cannot be deleted
+    fcntl = None  # type: ignore[assignment]
+
+_CODES: Final = {"temporary-file", "lock-file", "system-file"}
+_WHATS: Final = {
+    "temporary-file": "delete what a writer left behind",
+    "lock-file": "delete the lock that nobody holds",
+    "system-file": "delete the file",
+}
+_YOUNG: Final = "wait until it is {} old, and nobody is writing"
+_AGELESS: Final = "delete it if nobody is writing, or name the code: the store does not tell how old it is"
+_HELD: Final = "wait until the writer is done: it is locked"
+_FULL: Final = "delete it if you know it: there is something in it, so it is no lock that is known here"
+
+
+def delete_leftovers(bench: Bench, findings: list[Finding], *, older_than: float, asked: bool) -> None:
+    """Delete what is older than so many seconds and not locked."""
+    base = base_of(bench.store)
+    root = Path(base.root) if isinstance(base, LocalStore) else None
+    for finding in findings:
+        if finding.code not in _CODES or finding.code not in bench.codes or finding.key is None:
+            continue
+        file = None if root is None else root / finding.key
+        why = _why_not(bench, finding, file, older_than=older_than, is_zip=isinstance(base, ZipStore), asked=asked)
+        if why is not None:
+            bench.refuse(finding, why)
+        elif is_key(finding.key):
+            _delete_key(bench, finding, finding.key)
+        elif file is not None:
+            _delete_file(bench, finding, file)
+
+
+def _why_not(
+    bench: Bench, finding: Finding, file: Path | None, *, older_than: float, is_zip: bool, asked: bool
+) -> str | None:
+    """Return why a leftover is not deleted; None if it is."""
+    key = str(finding.key)
+    if finding.code == "lock-file" and is_key(key) and bench.store.size(key):
+        return _FULL
+    if finding.code == "system-file" or is_zip:  # of an archive there is one writer, and that is this one
+        return None
+    if file is None:
+        return None if asked else _AGELESS
+    try:
+        age = time.time() - file.lstat().st_mtime
+    except OSError:
+        return None
+    if age < older_than:
+        return _YOUNG.format(words.plural(round(older_than), "second"))
+    return _HELD if _is_held(file) else None
+
+
+def _is_held(file: Path) -> bool:
+    """Whether a process has locked a file, in one of the two ways there are."""
+    if fcntl is None:
+        return False
+    try:
+        descriptor = os.open(file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return True  # not ours to write
+    try:
+        for lock in (fcntl.flock, fcntl.lockf):
+            try:
+                lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _delete_key(bench: Bench, finding: Finding, key: str) -> None:
+    value = bench.store.get(key)
+    if value is None:
+        return
+    size = words.plural(len(value), "byte")
+    action = Action(code=finding.code, path=finding.path, key=key, what=_WHATS[finding.code], before=size)
+    if bench.change(key, value, None, [action], lock=key):
+        bench.settle(finding)
+
+
+def _delete_file(bench: Bench, finding: Finding, file: Path) -> None:
+    """Delete one of our own files, whose names are no keys."""
+    try:
+        size = words.plural(file.lstat().st_size, "byte")
+    except OSError:
+        return
+    remove: Callable[[], object] = (
+        (lambda: filelocks.discard(str(file))) if file.name.endswith(filelocks.SUFFIX) else (lambda: _unlink(file))
+    )
+    action = Action(code=finding.code, path=finding.path, key=str(finding.key), what=_WHATS[finding.code], before=size)
+    bench.discard_file(file, action, remove)
+    bench.settle(finding)
+
+
+def _unlink(file: Path) -> None:
+    with suppress(FileNotFoundError):
+        file.unlink()

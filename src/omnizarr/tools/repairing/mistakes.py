@@ -1,0 +1,414 @@
+"""Known mistakes of writers, corrected within the document that has them.
+
+Each correction is tried on a copy. It counts only if readers here take the new document for exactly the same node as
+the old one, and no longer find the mistake; so what a document means is never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from omnizarr import keys as chunk_keys
+from omnizarr.dialects import documents
+from omnizarr.dialects.reading import is_list, join
+from omnizarr.dialects.spelling import same
+from omnizarr.errors import OmnizarrError
+from omnizarr.model import JSON, ArrayMetadata, Metadata, Named
+from omnizarr.places import chunk_prefix
+from omnizarr.tools.checking import Finding, extensions, texts
+from omnizarr.tools.checking.findings import Findings
+from omnizarr.tools.checking.inventory import Document, Inventory, Node
+from omnizarr.tools.repairing.account import Action
+from omnizarr.tools.repairing.bench import Bench, identity, lock_key
+from omnizarr.tools.repairing.jsontext import JSONText
+from omnizarr.tools.repairing.policy import ASKED, DOCUMENT_CODES
+
+_BOM: Final = b"\xef\xbb\xbf"
+_ROUNDS: Final = 16
+"""A correction may bring another mistake to light: `endian` without its configuration is `bytes` without endian."""
+_BYTES: Final[JSON] = {"name": "bytes", "configuration": {"endian": "little"}}
+_INDEX_CODECS: Final[JSON] = [_BYTES, {"name": "crc32c"}]
+_MOVING: Final = {"missing-serializer"}
+_KEEP_THE_TYPE: Final = {"reshape", "transpose"}
+_SHUFFLE: Final = "numcodecs.shuffle"
+_UNCERTAIN: Final = "correct the document by hand: readers would not take what comes out for the same"
+
+
+class _CannotBeMendedError(Exception):
+    """Something is left; the message says why, and what to do."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A document on its way to a correct one."""
+
+    document: Document
+    text: JSONText
+    has_mark: bool
+
+    @property
+    def data(self) -> bytes:
+        return (_BOM if self.has_mark else b"") + self.text.text.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One finding, and what is known about it."""
+
+    finding: Finding
+    node: Node
+    draft: _Draft
+
+    @property
+    def pointer(self) -> str:
+        return self.finding.pointer
+
+    @property
+    def text(self) -> JSONText:
+        return self.draft.text
+
+    @property
+    def array(self) -> ArrayMetadata:
+        metadata = self.node.metadata
+        if not isinstance(metadata, ArrayMetadata):
+            raise _CannotBeMendedError(_UNCERTAIN)
+        return metadata
+
+    def parent(self) -> str:
+        return self.pointer.rpartition("/")[0]
+
+
+def mend_documents(bench: Bench, inventory: Inventory) -> None:
+    """Correct the documents of all nodes."""
+    codes = DOCUMENT_CODES & bench.codes
+    for node in inventory:
+        if codes and not node.base and not _is_only_copies(node):
+            _mend_node(bench, node, codes)
+
+
+def _is_only_copies(node: Node) -> bool:
+    return list(node.documents) == [node.dialect.consolidated.document]
+
+
+def _mend_node(bench: Bench, node: Node, codes: frozenset[str]) -> None:
+    found = _look(node)
+    if not any(finding.code in codes for finding in found):
+        return
+    drafts = {document.key: _draft(document) for document in node.documents.values() if _is_text(document)}
+    copies = node.documents.get(str(node.dialect.consolidated.document))
+    if copies is not None:
+        drafts.pop(copies.key, None)  # is made again from the documents
+    entered: list[tuple[Finding, Action]] = []
+    given_up: set[object] = set()
+    current = node
+    for _ in range(_ROUNDS):
+        todo = [one for one in found if one.code in codes and one.key in drafts and identity(one) not in given_up]
+        # What moves the others of a list comes last, and by itself.
+        todo = [one for one in todo if one.code not in _MOVING] or todo[:1]
+        for finding in todo:
+            given_up.add(identity(finding))
+            made = _try(bench, _Case(finding, current, drafts[str(finding.key)]))
+            if made is not None:
+                entered.append((finding, made))
+                current = _with(node, drafts)
+        if not todo:
+            break
+        found = _look(current)
+    _write(bench, node, drafts, entered)
+
+
+def _write(bench: Bench, node: Node, drafts: Mapping[str, _Draft], entered: list[tuple[Finding, Action]]) -> None:
+    """Write the documents that are different now; the one that makes the node last."""
+    for key in sorted(drafts, key=lambda key: key == node.marker.key):
+        draft = drafts[key]
+        here = [(finding, action) for finding, action in entered if finding.key == key]
+        if not here or draft.data == bytes(draft.document.data):
+            continue
+        if bench.change(
+            key, draft.document.data, draft.data, [action for _, action in here], lock=lock_key(node.where)
+        ):
+            bench.touched.add(node.path)
+            for finding, action in here:
+                if action.what != _QUOTED_IN_PART:
+                    bench.settle(finding)
+
+
+def _try(bench: Bench, case: _Case) -> Action | None:
+    """Make one correction, and return what it was; None if it could not be, and why is entered."""
+    draft, before = case.draft, case.draft.text.text
+    old, mark = case.node, draft.has_mark
+    try:
+        what, found, made = _MENDERS[case.finding.code](case)
+        _prove(case, old, _with(old, {draft.document.key: draft}))
+    except (_CannotBeMendedError, KeyError, ValueError, OmnizarrError) as error:
+        draft.text.text, draft.has_mark = before, mark
+        why = str(error) if isinstance(error, _CannotBeMendedError) else _UNCERTAIN
+        bench.refuse(case.finding, why)
+        return None
+    if what == _QUOTED_IN_PART:
+        bench.refuse(case.finding, ATTRIBUTES)
+        if draft.text.text == before:
+            return None
+    return Action(
+        code=case.finding.code,
+        path=old.path,
+        key=draft.document.key,
+        pointer=case.pointer,
+        what=what,
+        before=found,
+        after=made,
+    )
+
+
+# What a document means, before and after
+
+
+def _is_text(document: Document) -> bool:
+    return not document.is_broken and isinstance(document.value, Mapping)
+
+
+def _draft(document: Document) -> _Draft:
+    data = bytes(document.data)
+    return _Draft(document, JSONText(data.removeprefix(_BOM).decode()), data.startswith(_BOM))
+
+
+def _fresh(key: str, data: bytes) -> Document:
+    document = Document(key, data)
+    document.value = documents.parse(data, document.problems.append)
+    return document
+
+
+def _with(node: Node, drafts: Mapping[str, _Draft]) -> Node:
+    """Return a node with what is in the drafts for its documents, understood."""
+    own = {
+        name: _fresh(document.key, drafts[document.key].data if document.key in drafts else bytes(document.data))
+        for name, document in node.documents.items()
+    }
+    result = Node(node.where, node.dialect, own)
+    texts.understand(Findings(), result)
+    return result
+
+
+def _look(node: Node) -> list[Finding]:
+    """Return what is wrong with a node's documents."""
+    findings = Findings()
+    for document in node.documents.values():
+        document.is_read = False
+    texts.understand(findings, node)
+    binding = extensions.check_extensions(Findings(), node)
+    extensions.check_keys_in_use(findings, node, binding)
+    return findings.found
+
+
+def _prove(case: _Case, old: Node, new: Node) -> None:
+    """Raise unless two nodes are the same but for how they are spelled."""
+    if case.finding.code == "undeclared-separator" and isinstance(old.metadata, ArrayMetadata):
+        encoding = Named("v2", {"separator": "/"})
+        old = Node(old.where, old.dialect, old.documents, replace(old.metadata, chunk_key_encoding=encoding))
+    if old.metadata is None or new.metadata is None or not same(_meaning(old.metadata), _meaning(new.metadata)):
+        raise _CannotBeMendedError(_UNCERTAIN)
+    if case.finding.code != "bare-nan" and any(identity(finding) == identity(case.finding) for finding in _look(new)):
+        raise _CannotBeMendedError(_UNCERTAIN)
+
+
+def _meaning(metadata: Metadata) -> dict[str, object]:
+    left_out = {"spellings", "notes"}
+    meaning = {field.name: getattr(metadata, field.name) for field in fields(metadata) if field.name not in left_out}
+    # copies of other nodes' documents: NaN is quoted in them as well
+    return {**meaning, "consolidated": documents.to_json(meaning.get("consolidated"))}
+
+
+# The corrections: what is done, what stood there, and what stands there now
+
+Made = tuple[str, str, str]
+
+_QUOTED_IN_PART: Final = "quote what JSON has no number for, but not in the attributes"
+ATTRIBUTES: Final = (
+    "in attributes programs would find a text in place of a number; set them anew, as text or without them"
+)
+
+
+def _show(value: object) -> str:
+    return one_line(value)
+
+
+def one_line(value: object) -> str:
+    """Return a value as JSON on one line."""
+    return " ".join(documents.render(value).decode().split())
+
+
+def _byte_order_mark(case: _Case) -> Made:
+    case.draft.has_mark = False
+    return "leave out the byte order mark", "3 bytes", ""
+
+
+def _repeated_member(case: _Case) -> Made:
+    if not case.text.unrepeat():
+        raise _CannotBeMendedError("delete the wrong one by hand: the two say different things")
+    return "leave out the member where it is there again", "", ""
+
+
+def _bare_nan(case: _Case) -> Made:
+    kept = list(_attributes(case.draft.document.key, case.draft.document.value, ""))
+    whole = case.text.quote_nonfinite(kept)
+    return "quote what JSON has no number for" if whole else _QUOTED_IN_PART, "", ""
+
+
+def _attributes(name: str, value: JSON, pointer: str) -> Iterator[str]:
+    """Yield the pointers of what users wrote; on the way also those that only look so."""
+    if name.rpartition("/")[2] in {".zattrs", "attrs", "__zattr__", "attributes"}:
+        yield pointer
+    elif isinstance(value, Mapping):
+        for member, below in value.items():
+            yield from _attributes(member, below, join(pointer, member))
+
+
+def _replace(what: str, new: Callable[[_Case, Any], JSON]) -> Callable[[_Case], Made]:
+    """Return a correction that puts another value in the place of one."""
+
+    def mend(case: _Case) -> Made:
+        old = case.text.get(case.pointer)
+        value = new(case, old)
+        case.text.replace(case.pointer, value)
+        return what, _show(old), _show(value)
+
+    return mend
+
+
+def _insert(what: str, new: JSON) -> Callable[[_Case], Made]:
+    """Return a correction that adds the member that is missing."""
+
+    def mend(case: _Case) -> Made:
+        case.text.insert(case.parent(), case.pointer.rpartition("/")[2], new)
+        return what, "", _show(new)
+
+    return mend
+
+
+def _remove(what: str) -> Callable[[_Case], Made]:
+    """Return a correction that takes a member out."""
+
+    def mend(case: _Case) -> Made:
+        old = case.text.get(case.pointer)
+        case.text.remove(case.pointer)
+        return what, _show(old), ""
+
+    return mend
+
+
+def _separator(case: _Case) -> Made:
+    metadata = case.array
+    place = chunk_prefix(case.node.where, metadata)
+    said = chunk_keys.bind(metadata.chunk_key_encoding)
+    ndim = len(metadata.shape)
+    for key in case.node.where.store.list_prefix(place):
+        if said.decode(key[len(place) :], ndim) is not None:
+            raise _CannotBeMendedError("rename the chunks by hand: some have keys with dots, others with slashes")
+    document = case.draft.document.value
+    if isinstance(document, Mapping) and "dimension_separator" in document:
+        case.text.replace(case.pointer, "/")
+    else:
+        case.text.insert("", "dimension_separator", "/")
+    return "name the separator that the chunks have", "", '"/"'
+
+
+def _number(_: _Case, old: str) -> JSON:
+    return int(old) if re.fullmatch(r"[+-]?[0-9]+", old.strip()) else float(old)
+
+
+def _item_size(case: _Case, _: object) -> JSON:
+    """Return the size that a shuffle is taken to have: of several, in their order."""
+    sizes = [codec.configuration.get("elementsize") for codec in case.array.codecs if codec.name == _SHUFFLE]
+    document = case.draft.document.value
+    filters = document.get("filters") if isinstance(document, Mapping) else None
+    before = list(filters) if is_list(filters) else []
+    if case.pointer.startswith("/filters/"):
+        before = before[: int(case.pointer.split("/")[2])]
+    number = sum(isinstance(item, Mapping) and item.get("id") == "shuffle" for item in before)
+    if number >= len(sizes):
+        raise _CannotBeMendedError(_UNCERTAIN)
+    size: JSON = sizes[number]
+    return size
+
+
+def _without_order(_: _Case, old: str) -> JSON:
+    return "|" + old.lstrip("<>|=")
+
+
+def _fill_value(case: _Case, _: object) -> JSON:
+    return case.array.fill_value  # type: ignore[return-value]
+
+
+def _endian_codec(case: _Case) -> Made:
+    pointer = case.pointer if isinstance(case.text.get(case.pointer), str) else join(case.pointer, "name")
+    case.text.replace(pointer, "bytes")
+    return "give the codec its name of today", '"endian"', '"bytes"'
+
+
+def _endian(case: _Case) -> Made:
+    codec = case.parent()
+    old = case.text.get(codec)
+    if not isinstance(old, Mapping):
+        case.text.replace(codec, {"name": old, "configuration": {"endian": "little"}})
+    elif isinstance(old.get("configuration"), Mapping):
+        case.text.insert(join(codec, "configuration"), "endian", "little")
+    elif "configuration" in old:
+        case.text.replace(join(codec, "configuration"), {"endian": "little"})
+    else:
+        case.text.insert(codec, "configuration", {"endian": "little"})
+    return "name the byte order that readers take", "", '"little"'
+
+
+def _serializer(case: _Case) -> Made:
+    items = case.text.get(case.pointer)
+    names = [item.get("name") if isinstance(item, Mapping) else item for item in items] if is_list(items) else []
+    at = next((index for index, name in enumerate(names) if name not in _KEEP_THE_TYPE), len(names))
+    case.text.insert_item(case.pointer, at, _BYTES)
+    return "name the codec that readers take for elements to become bytes", "", _show(_BYTES)
+
+
+def _axes(case: _Case, old: str) -> JSON:
+    axes = list(range(len(case.array.shape) + ("/index_codecs/" in case.pointer)))
+    return axes if old == "C" else axes[::-1]
+
+
+def _canonical(case: _Case, _: object) -> JSON:
+    """Return what stands at the place in a document that was written anew."""
+    written = case.node.dialect.dump(replace(case.array, spellings={}))
+    name = next(name for name, document in case.node.documents.items() if document.key == case.draft.document.key)
+    return JSONText(documents.render(written[name]).decode()).get(case.pointer)
+
+
+_MENDERS: Final[Mapping[str, Callable[[_Case], Made]]] = {
+    "byte-order-mark": _byte_order_mark,
+    "bare-nan": _bare_nan,
+    "repeated-member": _repeated_member,
+    "missing-filters": _insert("write that there are no filters", None),
+    "empty-filters": _replace("write null for no filters", lambda *_: None),
+    "null-separator": _remove("leave out the member"),
+    "undeclared-separator": _separator,
+    "numbers-as-strings": _replace("write the number as a number", _number),
+    "zero-elementsize": _replace("name the item size", _item_size),
+    "byte-order-of-bytes": _replace("leave out the byte order of single bytes", _without_order),
+    "missing-byte-order": _replace("begin the type string with its byte order", _without_order),
+    "fixed-width-strings": _replace("name the type of objects, which the filter stores", lambda *_: "|O"),
+    "null-fill-value": _replace("name the fill value that readers take", _fill_value),
+    "empty-fill-value": _replace("name the fill value that readers take", _fill_value),
+    "null-member": _remove("leave out the member"),
+    "endian-codec": _endian_codec,
+    "missing-endian": _endian,
+    "empty-codecs": _replace("name the codec that readers take", lambda *_: [_BYTES]),
+    "transpose-letter": _replace("name the axes", _axes),
+    "missing-index-codecs": _insert("name the codecs of the index that readers take", _INDEX_CODECS),
+    "zero-chunk-length": _replace("write 1, as readers take it", lambda *_: 1),
+    "shuffle-word": _replace("write the number that is meant by the word", _canonical),
+    "fill-value-as-string": _replace("write the number as a number", _number),
+    "missing-serializer": _serializer,
+    "codec-uri": _replace("name the codec in its URI", _canonical),
+}
+
+if set(_MENDERS) != DOCUMENT_CODES or DOCUMENT_CODES & ASKED.keys():  # pragma: no cover
+    raise AssertionError("policy and corrections differ")

@@ -1,0 +1,96 @@
+"""A store in which what is changed is only remembered: a dry run writes into it, and finds there what it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+
+from omnizarr.stores.base import Buffer, Listing, Request, Span, Store, as_prefix, check_key, cut, listing
+
+
+class Overlay(Store):
+    """A store upon another one, which is not changed.
+
+    Examples
+    --------
+    >>> from omnizarr.stores import MemoryStore
+    >>> below = MemoryStore({"a": b"1", "b": b"2"})
+    >>> store = Overlay(below)
+    >>> store.set("c", b"3")
+    >>> store.delete("a")
+    >>> sorted(store.list()), sorted(below.list())
+    (['b', 'c'], ['a', 'b'])
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.changed: dict[str, bytes | None] = {}
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Return the value that was set, or that of the store below."""
+        check_key(key)
+        if key not in self.changed:
+            return self.store.get(key, span)
+        value = self.changed[key]
+        return None if value is None else cut(value, span)
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Hand on, but for what was changed."""
+        wanted = list(requests)
+        yield from ((number, self.get(key, span)) for number, (key, span) in enumerate(wanted) if key in self.changed)
+        below = [number for number, (key, _) in enumerate(wanted) if key not in self.changed]
+        for number, value in self.store.get_many([wanted[number] for number in below]):
+            yield below[number], value
+
+    def size(self, key: str) -> int | None:
+        """Return the size of the value."""
+        if key not in self.changed:
+            return self.store.size(key)
+        value = self.changed[key]
+        return None if value is None else len(value)
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Remember the value."""
+        check_key(key)
+        self.changed[key] = bytes(value)
+
+    def delete(self, key: str) -> None:
+        """Remember that there is none."""
+        check_key(key)
+        self.changed[key] = None
+
+    def lock(self, key: str) -> AbstractContextManager[None]:
+        """Lock nothing: nobody else writes here."""
+        check_key(key)
+        return nullcontext()
+
+    def list(self) -> Iterator[str]:
+        """Yield every key."""
+        return self.list_prefix("")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield the keys of the store below that were not deleted, and those that were set."""
+        prefix = as_prefix(prefix)
+        yield from (key for key in self.store.list_prefix(prefix) if key not in self.changed)
+        yield from (key for key, value in self.changed.items() if value is not None and key.startswith(prefix))
+
+    def list_dir(self, prefix: str) -> Listing:
+        """Put together what was there and what was set."""
+        prefix = as_prefix(prefix)
+        there = self.store.list_dir(prefix)
+        added = listing(
+            (key for key, value in self.changed.items() if value is not None and key.startswith(prefix)), prefix
+        )
+        keys = {key for key in there.keys if self.changed.get(key, b"") is not None} | {*added.keys}
+        return Listing(sorted(keys), sorted({*there.prefixes, *added.prefixes}))
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Hand on."""
+        return self.store.origin()
+
+    def __repr__(self) -> str:
+        return repr(self.store)
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
+        """Return the same store."""
+        return self

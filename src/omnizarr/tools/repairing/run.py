@@ -1,0 +1,200 @@
+"""One repair, from a check to the account; and undoing one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, MutableMapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from omnizarr import opening
+from omnizarr.array import Array
+from omnizarr.errors import StoreError
+from omnizarr.group import Group
+from omnizarr.places import StorePath
+from omnizarr.stores import LocalStore, Store, resolve
+from omnizarr.tools.check import check
+from omnizarr.tools.checking import Finding, inventory, texts
+from omnizarr.tools.checking.findings import Findings
+from omnizarr.tools.repairing import backup as backups
+from omnizarr.tools.repairing import copies, leftovers, missing, mistakes, stored
+from omnizarr.tools.repairing.account import Account, Action
+from omnizarr.tools.repairing.bench import Bench, identity
+from omnizarr.tools.repairing.overlay import Overlay
+from omnizarr.tools.repairing.policy import ASKED, NEEDS_DATA, wanted
+
+_OPEN: Final = (Store, StorePath, Array, Group, MutableMapping)
+_BY_LISTING: Final = {"temporary-file", "lock-file"}
+
+
+def run(
+    store: Any,
+    *,
+    path: str | None,
+    zarr_format: int | str | None,
+    dry_run: bool,
+    codes: Iterable[str] | None,
+    data: bool,
+    backup: str | os.PathLike[str] | bool | None,
+    older_than: float,
+    concurrency: int | None,
+    progress: Callable[[int], object] | None,
+) -> Account:
+    """Mend what is found at a place and below it; see `omnizarr.repair`."""
+    chosen = wanted(codes)
+    data = data or (codes is not None and bool(chosen & NEEDS_DATA))
+    where, _ = opening.locate(store, path, "r" if dry_run else "r+", None)
+    try:
+        where = inventory.home_of(where)
+
+        def look() -> list[Finding]:
+            return list(
+                check(at, zarr_format=zarr_format, data=data, concurrency=concurrency, progress=progress).findings
+            )
+
+        at = where
+        found = look()
+        kept = _backup(where.store, wish=backup, dry_run=dry_run)
+        if dry_run:
+            at = replace(where, store=Overlay(where.store))
+        bench = Bench(at, chosen, kept)
+        leftovers.delete_leftovers(bench, found, older_than=older_than, asked=codes is not None)
+        if missing.write_copied(bench, inventory.take(bench.where, zarr_format), found):
+            # What no listing shows, a check of an overlay does not find.
+            found = [*look(), *(one for one in found if dry_run and one.code in _BY_LISTING)]
+        _mend(bench, found, zarr_format)
+        account = Account(
+            store=str(where.store),
+            path=where.path,
+            dry_run=dry_run,
+            actions=tuple(bench.actions),
+            left=_left(bench, found),
+            backup=None if kept is None else kept.place,
+        )
+        if kept is not None:
+            kept.finish(account.to_json())
+        return account
+    finally:
+        if not isinstance(store, _OPEN):
+            where.store.close()
+
+
+def _backup(store: Store, *, wish: str | os.PathLike[str] | bool | None, dry_run: bool) -> backups.Backup | None:
+    if dry_run or wish is False:
+        return None
+    return backups.Backup(store, None if wish is None or wish is True else Path(wish))
+
+
+def _mend(bench: Bench, found: list[Finding], zarr_format: int | str | None) -> None:
+    """Mend one kind of thing after the other: first the documents, on which all else depends."""
+    mistakes.mend_documents(bench, _take(bench, zarr_format))
+    missing.write_missing(bench, _take(bench, zarr_format), found)
+    copies.renew(bench, _take(bench, zarr_format), found)
+    stored.mend_scalars(bench, found)
+    stored.mend_chunks(bench, found)
+
+
+def _take(bench: Bench, zarr_format: int | str | None) -> inventory.Inventory:
+    """Return what lies there now, read and understood."""
+    taken = inventory.take(bench.where, zarr_format)
+    for node in taken:
+        texts.understand(Findings(), node)
+    return taken
+
+
+def _left(bench: Bench, found: list[Finding]) -> tuple[Finding, ...]:
+    """Return what was found and not mended, each with the reason and what to do."""
+    left: dict[object, Finding] = {}
+    for one in found:
+        key = identity(one)
+        if key in bench.settled:
+            continue
+        remedy = bench.reasons.get(key)
+        if remedy is None and one.code in ASKED and one.code not in bench.codes:
+            remedy = f"{one.remedy}; repaired only if the code is named: {ASKED[one.code]}"
+        if one.severity != "note" or one.repairable or remedy is not None:
+            left[key, one.message] = replace(one, remedy=remedy or one.remedy)
+    return tuple(left.values())
+
+
+# Undoing
+
+
+def undo(account: Account | str | os.PathLike[str], store: Any, *, dry_run: bool) -> Account:
+    """Put back what a repair has changed; see `omnizarr.undo_repair`."""
+    if isinstance(account, Account):
+        if account.backup is None:
+            raise StoreError("the repair has kept no old values", store=account.store)
+        account = account.backup
+    folder, place, entries = backups.read(account)
+    if store is None:
+        if place is None:
+            raise StoreError("the account does not say where the store is", found=str(folder), remedy="give the store")
+        store = place["path"]
+    opened = (
+        opening.locate(store, None, "r" if dry_run else "r+", None)[0].store
+        if isinstance(store, _OPEN)
+        else (resolve(store, "r" if dry_run else "r+")[0])
+    )
+    try:
+        actions = [_put_back(opened, folder, entry, dry_run=dry_run) for entry in reversed(entries)]
+    finally:
+        if not isinstance(store, _OPEN):
+            opened.close()
+    return Account(
+        store=str(opened),
+        path="",
+        dry_run=dry_run,
+        actions=tuple(action for action in actions if action is not None),
+        left=(),
+        backup=str(folder),
+    )
+
+
+def _put_back(store: Store, folder: Path, entry: backups.Entry, *, dry_run: bool) -> Action | None:
+    """Put one old value back, if what the repair wrote is still there; None if there is nothing to do."""
+    action = Action(code=entry.code, path=entry.path, key=entry.key, what="put the old value back")
+    old = None if entry.kept is None else (folder / entry.kept).read_bytes()
+    if backups.digest(old) != entry.before:
+        raise StoreError("an old value that was kept is damaged", store=str(folder), key=entry.key)
+    if entry.is_file:
+        return _put_file_back(store, entry, old, action, dry_run=dry_run)
+    if dry_run:
+        return _compare(store, entry, action)
+    with store.lock(entry.lock):
+        compared = _compare(store, entry, action)
+        if compared is action:
+            if old is None:
+                store.delete(entry.key)
+            else:
+                store.set(entry.key, old)
+            return replace(action, done=True)
+    return compared
+
+
+def _compare(store: Store, entry: backups.Entry, action: Action) -> Action | None:
+    now = backups.digest(store.get(entry.key))
+    if now == entry.before:
+        return None
+    if now != entry.after:
+        return replace(action, what="put the old value back, as it was changed after the repair")
+    return action
+
+
+def _put_file_back(
+    store: Store, entry: backups.Entry, old: bytes | None, action: Action, *, dry_run: bool
+) -> Action | None:
+    base = backups.base_of(store)
+    if not isinstance(base, LocalStore) or old is None:
+        return None
+    file = Path(base.root) / entry.key
+    if file.exists():
+        return None
+    if dry_run:
+        return action
+    try:
+        file.write_bytes(old)
+    except OSError as error:
+        raise StoreError(f"cannot be put back: {error.strerror}", store=str(base), key=entry.key) from error
+    return replace(action, done=True)
