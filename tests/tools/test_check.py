@@ -547,3 +547,12 @@ def test_registered_codecs_are_known_here():
 
 def test_aliases_stand_for_registered_names():
     assert all(name in NAMES[point] for point, aliases in ALIASES.items() for name in aliases.values())
+
+
+def test_chunks_are_looked_at_beside_a_member_too_many(tmp_path):
+    array = omnizarr.create_array(tmp_path, data=np.arange(4, dtype="i4"), chunks=(2,), compressors=None)
+    document = json.loads((tmp_path / "zarr.json").read_text())
+    (tmp_path / "zarr.json").write_text(json.dumps({**document, "x": 1}))
+    (tmp_path / "c" / "1").write_bytes(b"torn")
+    assert [finding.code for finding in omnizarr.check(tmp_path).findings] == ["wrong-chunk-size", "unknown-member"]
+    assert array.nchunks == 2

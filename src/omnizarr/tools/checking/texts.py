@@ -116,8 +116,12 @@ def _check_dimensions(findings: Findings, node: Node, metadata: Metadata) -> Non
 
 
 def _has_own_error(findings: Findings, node: Node, before: int) -> bool:
+    """Whether the documents of a node leave in doubt what the node is; a member too many does not."""
     keys = {document.key for name, document in node.documents.items() if name != node.dialect.consolidated.document}
-    return any(finding.severity == "error" and finding.key in keys for finding in findings.found[before:])
+    return any(
+        finding.severity == "error" and finding.key in keys and finding.code != "unknown-member"
+        for finding in findings.found[before:]
+    )
 
 
 def _without_consequences(problems: list[Problem]) -> list[Problem]:
