@@ -287,6 +287,10 @@ class TestNoZarr:
         with pytest.raises(errors.MetadataError, match=r"zarr\.json"):
             omnizarr.open({"zarr.json": document})
 
+    def test_directory_whose_name_is_too_long_is_not_there(self, tmp_path):
+        with pytest.raises(errors.NodeNotFoundError):
+            omnizarr.open(tmp_path / ("a" * 300))
+
     def test_file_called_meta_is_no_array(self):
         with pytest.raises(errors.NodeNotFoundError):
             omnizarr.open({"meta": b'{"title": "notes"}'})
@@ -320,6 +324,21 @@ class TestDraftHierarchies:
     def test_take_new_nodes_of_their_own_format(self):
         store = written({}, "3-draft2020", path="a/b")
         assert omnizarr.create_array(store, name="a/c", data=VALUES).zarr_format == "3-draft2020"
+
+    @pytest.mark.parametrize("zarr_format", ["3-draft2019", "3-draft2020"])
+    def test_take_new_nodes_that_are_named_as_directories(self, zarr_format, tmp_path):
+        written(tmp_path, zarr_format, path="a/b")
+        for path in ("a/c", "d/e"):
+            array = omnizarr.create_array(tmp_path / path, data=VALUES)
+            assert (array.path, array.zarr_format) == (path, zarr_format)
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data", "meta", "zarr.json"]
+
+    def test_nodes_named_as_directories_are_not_created_twice(self, tmp_path):
+        written(tmp_path, "3-draft2020", path="a/b")
+        with pytest.raises(errors.ContainsArrayError):
+            omnizarr.open_array(tmp_path / "a/b", mode="w-", shape=(1,), dtype="int8")
+        replaced = omnizarr.open_array(tmp_path / "a/b", mode="w", shape=(1,), dtype="int8")
+        assert omnizarr.open(tmp_path)["a/b"] == replaced
 
     def test_empty_hierarchy_is_a_group_that_is_implied(self):
         assert omnizarr.open({"zarr.json": ENTRY}).metadata.implicit

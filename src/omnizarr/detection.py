@@ -13,6 +13,7 @@ Spec: Zarr v3 core, "Storage", "Operations"; Zarr v3 draft of 2020, "Storage key
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -244,19 +245,30 @@ def _entered_above(where: StorePath) -> StorePath | None:
         if found:
             inside = _enter(place, found)
             return None if inside is None else inside.at(where.path)
-    return _entered_above_the_store(where) if isinstance(where.store, LocalStore) else None
+    return entered_above_the_store(where)
 
 
-def _entered_above_the_store(where: StorePath) -> StorePath | None:
-    """Return the place if a directory that is not there names a node of a draft, the entry point being further up."""
-    root = Path(str(where.store.root)).absolute() if isinstance(where.store, LocalStore) else Path()
-    if root.exists():
+def entered_above_the_store(where: StorePath) -> StorePath | None:
+    """Return the place if a directory that is not there names a node of a draft, the entry point being further up.
+
+    Nodes of a draft have no directories of their own, but users name them as they name those of other formats.
+    """
+    if not isinstance(where.store, LocalStore):
         return None
-    parent = next(parent for parent in root.parents if parent.exists())
-    if not (parent / _ENTRY).is_file():
+    root = Path(str(where.store.root)).absolute()
+    # os.path, unlike Path, says of what may not be looked at, or has too long a name, that it is not there.
+    if os.path.exists(root):  # noqa: PTH110
+        return None
+    parent = next(parent for parent in root.parents if os.path.exists(parent))  # noqa: PTH110
+    if not os.path.isfile(parent / _ENTRY):  # noqa: PTH113
         return None
     above = StorePath(LocalStore(parent, read_only=where.store.read_only))
-    inside = _enter(above, _read_entry(above))
+    try:
+        inside = _enter(above, _read_entry(above))
+    except StoreError:
+        raise
+    except OmnizarrError:
+        return None  # something else, and broken
     return None if inside is None else inside / f"{root.relative_to(parent).as_posix()}/{where.path}"
 
 

@@ -271,7 +271,10 @@ def locate(
         without = normalize(f"{base}/{path}")
         if detection.find(StorePath(opened, at)) is None and detection.find(StorePath(opened, without)) is not None:
             at = without
-    return StorePath(opened, at) if home is None else StorePath(opened, base, home).at(at), mode
+    if home is not None:
+        return StorePath(opened, base, home).at(at), mode
+    where = StorePath(opened, at)
+    return detection.entered_above_the_store(where) or where, mode
 
 
 def warn_ignored(options: Mapping[str, Any]) -> None:
