@@ -363,6 +363,16 @@ def test_codecs_are_those_asked_for():
     np.testing.assert_array_equal(found[...], GRID)
 
 
+def test_codecs_that_are_asked_for_are_those_of_the_stored_chunks_too():
+    source, target = MemoryStore(), MemoryStore()
+    omnizarr.create_array(source, data=GRID, chunks=(10, 7), compressors={"id": "zlib", "level": 0}, zarr_format=2)
+    report = omnizarr.convert(source, target, zarr_format=2, compressors={"id": "zlib", "level": 9})
+    assert report.nodes[0].how == "encoded"
+    assert len(target.get("0.0")) < len(source.get("0.0")) / 2
+    again = omnizarr.convert(target, {}, zarr_format=2, compressors={"id": "zlib", "level": 9})
+    assert again.nodes[0].how == "copied"
+
+
 def test_option_that_the_format_has_not_is_refused_before_anything_is_written():
     target = MemoryStore()
     with pytest.raises(errors.NotRepresentableError):

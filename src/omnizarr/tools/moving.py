@@ -37,9 +37,9 @@ from omnizarr.tools.translation import Translation
 
 Tick = Callable[[int], None]
 
-_MOVED_BYTES: Final = 64 * 1024 * 1024
+_MOVED_BYTES: Final = 128 * 1024 * 1024
 """Of elements in memory at a time, unless one chunk has more."""
-_COMPARED_BYTES: Final = 32 * 1024 * 1024
+_COMPARED_BYTES: Final = 64 * 1024 * 1024
 """The same, of each of two arrays that are compared."""
 _VARIABLE: Final = 256
 """Bytes that an element of variable size is taken to have."""
@@ -186,6 +186,11 @@ class Move:
     def _workers(self) -> int:
         return self.concurrency or pool.default_concurrency()
 
+    def _budget(self, nbytes: int, before: Binding, after: Binding) -> int:
+        """Return how much of so much memory is for one copy of elements: a change of their type takes another."""
+        is_same = self.translation.values == "same" and before.spec.dtype == after.spec.dtype
+        return nbytes if is_same else nbytes // 2
+
     def sides(self, store: Store | None = None) -> tuple[Chunks, Chunks]:
         """Return the chunks of both arrays."""
         before, after = self.translation.source, self.translation.target
@@ -249,7 +254,13 @@ class Move:
         reading = source.bind(ChunkPolicy(missing="fill", allow_pickle=self.allow_pickle))
         writing = target.bind(ChunkPolicy(allow_pickle=self.allow_pickle))
         item = max(source.element_bytes(), target.element_bytes())
-        regions = plan(target.grid, _like(source.grid, target.grid), item, _MOVED_BYTES, self._workers)
+        regions = plan(
+            target.grid,
+            _like(source.grid, target.grid),
+            item,
+            self._budget(_MOVED_BYTES, reading, writing),
+            self._workers,
+        )
         for number in self._wanted(source, regions):
             if self.resume and all(target.store.exists(target.key_of(coords)) for coords in regions.chunks(number)):
                 continue
@@ -305,7 +316,13 @@ class Move:
         again = target.bind(ChunkPolicy(missing="fill", allow_pickle=self.allow_pickle))
         self._compare_fill(reading, again)
         item = max(source.element_bytes(), target.element_bytes())
-        regions = plan(_fine(again), _like(source.grid, again.grid), item, _COMPARED_BYTES, self._workers)
+        regions = plan(
+            _fine(again),
+            _like(source.grid, again.grid),
+            item,
+            self._budget(_COMPARED_BYTES, reading, again),
+            self._workers,
+        )
         ndim = len(again.grid.shape)
         boxes = itertools.chain(
             (_lifted(source.grid.slices_of(coords), ndim) for coords in source.stored()),

@@ -10,6 +10,7 @@ from omnizarr import consolidated, detection, hierarchy
 from omnizarr.consolidated import Snapshot
 from omnizarr.detection import Found
 from omnizarr.dialects.contract import Dialect
+from omnizarr.dialects.spelling import same
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.places import StorePath, dialect_of
@@ -181,7 +182,20 @@ def _step(
         metadata = detection.with_keys_in_use(found.where, metadata)
         keywords = options.for_array(len(metadata.shape), is_alone=is_alone)
     made = translate(metadata, dialect, path=node.path, siblings=node.siblings, in_place=in_place, **keywords)
+    if made.same_bytes and keywords and not _has_codecs_already(made, dialect):
+        # Readers would not mind the chunks as they are, but the user wants to have others.
+        made = replace(made, same_bytes=False)
     return Step(node.path, found, made, made.losses, made.remarks, node.has_copies)
+
+
+def _has_codecs_already(made: Translation, dialect: Dialect) -> bool:
+    """Whether an array has the codecs that the user wants, in every word, without asking for them."""
+    unasked = translate(made.source, dialect).target
+    return (
+        isinstance(made.target, ArrayMetadata)
+        and isinstance(unasked, ArrayMetadata)
+        and same(made.target.codecs, unasked.codecs)
+    )
 
 
 def _walk(source: Found[Metadata]) -> Iterator[_Node]:
