@@ -300,3 +300,26 @@ def test_bytes_could_go_without_saying_until_july_2023(codecs, names):
     assert LITTLE in metadata.codecs
     assert "/codecs" in pointers(metadata)
     assert V3.dump(metadata) == {"zarr.json": document}
+
+
+@pytest.mark.parametrize("member", ["data_type", "chunk_key_encoding", "chunk_grid", "codecs"])
+@pytest.mark.parametrize("form", [lambda name: name, lambda name: {"name": name}], ids=["string", "object"])
+def test_names_of_the_model_are_none_of_a_document(member, form):
+    document = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [4],
+        "data_type": "int16",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+        "chunk_key_encoding": "default",
+        "fill_value": 0,
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+    }
+    value = form("omnizarr.bytes_filter")
+    with pytest.raises(MetadataError, match=f"/{member}.*only memory"):
+        V3.load({"zarr.json": {**document, member: [value] if member == "codecs" else value}})
+
+
+def test_keys_of_drafts_are_not_written():
+    with pytest.raises(MetadataError, match="/chunk_key_encoding"):
+        V3.dump(new(chunk_key_encoding=Named("omnizarr.draft2020", {"separator": "/"})))

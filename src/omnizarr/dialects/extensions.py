@@ -13,11 +13,15 @@ from omnizarr.model import JSON, Named
 
 SPEC: Final = 'Zarr v3, "Extension definition"'
 _MEMBERS = ("name", "configuration", "must_understand")
+_PRIVATE = "omnizarr."
 
 
 def read_extension(reader: Reader, value: JSON, pointer: str) -> Named | None:
     """Return an extension point's value: an object with a name, or just the name; None if it is neither."""
     if isinstance(value, str) and value:
+        if value.startswith(_PRIVATE):
+            _refuse_private(reader, value, pointer)
+            return None
         return Named(value)
     if not isinstance(value, Mapping):
         expected = "an object with a name, or a name"
@@ -28,6 +32,9 @@ def read_extension(reader: Reader, value: JSON, pointer: str) -> Named | None:
         found = name if "name" in value else dict(value)
         place = join(pointer, "name")
         reader.problem(place, "an extension without a name", found=found, expected="a string", spec=SPEC)
+        return None
+    if name.startswith(_PRIVATE):
+        _refuse_private(reader, name, join(pointer, "name"))
         return None
     configuration: Mapping[str, JSON] = {}
     if "configuration" in value:
@@ -43,6 +50,11 @@ def read_extension(reader: Reader, value: JSON, pointer: str) -> Named | None:
             expected = ", ".join(_MEMBERS)
             reader.problem(join(pointer, member), message, found=content, expected=expected, spec=SPEC)
     return Named(name, configuration, must_understand)
+
+
+def _refuse_private(reader: Reader, name: str, pointer: str) -> None:
+    """Say that a name stands for what other formats have no name for; it has no meaning in a document."""
+    reader.problem(pointer, "a name that only memory may hold", found=name, expected="a registered name", spec=SPEC)
 
 
 def read_understood(reader: Reader, value: JSON, pointer: str, default: Named) -> Named:

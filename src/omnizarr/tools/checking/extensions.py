@@ -162,9 +162,6 @@ def _check_use(findings: Findings, node: Node, use: Use) -> bool:
     def add(code: str, message: str) -> None:
         findings.add(code, node.path, message, key=node.marker.key, pointer=pointer, found=named.name, spec=_SPEC)
 
-    if named.name.startswith("omnizarr."):
-        add("private-extension", f"a {point} of a name that is omnizarr's own")
-        return True
     alias = ALIASES[point].get(named.name)
     if alias is not None:
         add("extension-alias", f"another name of {point} {alias!r}")

@@ -163,6 +163,8 @@ def _code_of(problem: Problem) -> str:
         return "unknown-extension"
     if "both .zarray and .zgroup" in problem.message:
         return "array-and-group"
+    if "only memory may hold" in problem.message:
+        return "private-extension"
     if problem.pointer == "/zarr_format":
         return "wrong-zarr-format"
     if problem.message.endswith("is missing"):
