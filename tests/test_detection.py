@@ -203,6 +203,19 @@ class TestRequests:
         root["ocean/temp"]
         assert store.log == [("get", "meta/root/ocean/temp.array.json")]
 
+    @pytest.mark.parametrize("zarr_format", FORMATS)
+    def test_what_is_asked_for_grows_no_faster_than_paths(self, zarr_format):
+        values = written({}, zarr_format, path="a")
+
+        def look_for(depth):
+            def action(store):
+                with pytest.raises(errors.NodeNotFoundError):
+                    omnizarr.open(store, path="/".join("x" * depth))
+
+            return len(requests(values, action))
+
+        assert look_for(40) < 4.5 * look_for(10)
+
 
 def no_copies(kind):
     return {"use_consolidated": False} if kind == "group" else {}
@@ -332,6 +345,17 @@ class TestDraftHierarchies:
             array = omnizarr.create_array(tmp_path / path, data=VALUES)
             assert (array.path, array.zarr_format) == (path, zarr_format)
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data", "meta", "zarr.json"]
+
+    @pytest.mark.parametrize("nth", range(1, 30))
+    def test_do_not_begin_again_where_the_store_fails(self, nth):
+        values = written({}, "3-draft2020", path="a/b")
+        store = FaultyStore(MemoryStore(values))
+        store.fail("get", nth)
+        try:
+            omnizarr.create_array(store, name="a/c", data=VALUES, zarr_format="3-draft2020")
+        except errors.StoreError:
+            assert not any("c" in key.removesuffix(".group.json").split("/") for key in values)
+        assert [key for key in values if key.endswith("zarr.json")] == ["zarr.json"]
 
     def test_nodes_named_as_directories_are_not_created_twice(self, tmp_path):
         written(tmp_path, "3-draft2020", path="a/b")

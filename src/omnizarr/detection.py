@@ -344,10 +344,10 @@ def _load_or_error(where: StorePath, dialect: Dialect) -> Metadata | OmnizarrErr
         return error
 
 
-def find_or_error(where: StorePath) -> Metadata | OmnizarrError | None:
-    """Return what lies at a place, a broken node as the error that it raises."""
+def _here_or_error(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
+    """Return the node that has documents at this very place, a broken one as the error that it raises."""
     try:
-        return find(where)
+        return here(where, DIALECTS)
     except OmnizarrError as error:
         return error
 
@@ -376,8 +376,9 @@ def _markers(dialect: Dialect, where: StorePath) -> Iterator[str]:
 def _remedy(where: StorePath) -> str:
     """Return what to do about a node that is not there."""
     for place in reversed(list(where.ancestors())):
-        existing = find_or_error(place)
-        if isinstance(existing, ArrayMetadata):
+        # Not `find`, which would go up again from each: if there is an entry point above, the place knows it already.
+        existing = _here_or_error(place)
+        if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
             return f"there is an array at {place.path!r}, and nothing can lie below an array"
         if existing is not None:
             break

@@ -37,6 +37,7 @@ from omnizarr.errors import (
     NotRepresentableError,
     OmnizarrError,
     ReadOnlyError,
+    StoreError,
 )
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.places import StorePath, dialect_named, dialect_of, dialects_at
@@ -385,9 +386,14 @@ def _create_ancestors(where: StorePath, dialect: Dialect) -> None:
 
 
 def _here_or_error(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
-    """Return what lies at a place, a broken node as the error that it raises."""
+    """Return what lies at a place, a broken node as the error that it raises.
+
+    Raises StoreError if the store fails: what it does not say must not pass for what is not there.
+    """
     try:
         return here(where, DIALECTS)
+    except StoreError:
+        raise
     except OmnizarrError as error:
         return error
 

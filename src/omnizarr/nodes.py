@@ -15,6 +15,7 @@ from omnizarr.attributes import to_json
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.creation import DEFAULT, Coding
+from omnizarr.dialects import DIALECTS
 from omnizarr.dialects import filters as v2_filters
 from omnizarr.dialects.contract import Dialect
 from omnizarr.errors import (
@@ -168,13 +169,13 @@ def dialect_for_new(where: StorePath, zarr_format: int | str | None) -> Dialect:
     if zarr_format is None:
         for place in reversed(list(where.ancestors())):
             try:
-                metadata = detection.find(place)
+                found = detection.here(place, DIALECTS)
             except StoreError:
                 raise  # of the next best format there would be a second hierarchy
             except OmnizarrError:
                 break
-            if metadata is not None:
-                return dialect_named(metadata.dialect)
+            if found is not None:
+                return dialect_named(found.metadata.dialect)
         zarr_format = settings.get("default_zarr_format")
     return dialects_for(zarr_format)[0]
 
