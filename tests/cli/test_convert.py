@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import subprocess
 import sys
 
@@ -11,7 +10,7 @@ import pytest
 
 import omnizarr
 from omnizarr.cli import main
-from omnizarr.tools import journal
+from omnizarr.tools.converting import journal
 
 VALUES = np.arange(60).reshape(6, 10)
 
@@ -243,6 +242,8 @@ def test_pipe_gets_no_progress(old, tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo terminals on Windows")
 def test_terminal_gets_a_bar(old, tmp_path):
+    import pty
+
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "omnizarr", "convert", str(old), str(tmp_path / "new")]
     environment = {**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}

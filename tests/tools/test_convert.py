@@ -25,7 +25,7 @@ from omnizarr import errors
 from omnizarr.stores import LocalStore, MemoryStore
 from omnizarr.stores.faults import FaultyStore
 from omnizarr.stores.wrappers import WrapperStore
-from omnizarr.tools import journal
+from omnizarr.tools.converting import journal
 from tests.tools.hierarchies import FORMATS, GRID, make
 
 KILLS = int(os.environ.get("RUNS", "20"))
@@ -502,6 +502,15 @@ def test_target_within_the_source_is_refused():
         omnizarr.convert(omnizarr.open(store)["g"], omnizarr.open(store), overwrite=True)
 
 
+def test_target_below_an_array_is_refused_before_anything_is_written():
+    target = MemoryStore()
+    omnizarr.create_array(target, name="x", data=GRID)
+    before = contents(target)
+    with pytest.raises(errors.ContainsArrayError, match="nodes cannot lie below it"):
+        omnizarr.convert(make_simple(2), omnizarr.storage.StorePath(target, "x/y"), zarr_format=3)
+    assert contents(target) == before
+
+
 def test_target_that_is_there_is_refused():
     target = make_simple(3)
     before = contents(target)
@@ -697,6 +706,14 @@ def test_unfinished_conversion_is_not_begun_anew_unasked():
     assert omnizarr.convert(make_simple(2), target, overwrite=True).verified
 
 
+def test_source_that_is_an_unfinished_conversion_is_a_loss():
+    source = MemoryStore()
+    with pytest.raises(KeyboardInterrupt):
+        omnizarr.convert(make_simple(2), Interrupting(source))
+    report = omnizarr.convert(source, {})
+    assert "not finished" in report.losses[0].why
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -822,8 +839,24 @@ def test_in_place_twice_changes_nothing():
     store = make_v2()
     omnizarr.convert(store, in_place=True)
     before = contents(store)
-    omnizarr.convert(store, in_place=True, source_format=2)
+    omnizarr.convert(store, in_place=True)
     assert contents(store) == before
+
+
+@pytest.mark.parametrize("remove_old", [False, True])
+def test_in_place_interrupted_at_any_time_is_done_again(remove_old):
+    whole = make_v2()
+    omnizarr.convert(whole, in_place=True, remove_old=remove_old)
+    for verb, nth in itertools.product(("set", "delete"), (1, 2, 3, 4)):
+        store = make_v2()
+        faulty = FaultyStore(store)
+        faulty.fail(verb, nth)
+        try:
+            omnizarr.convert(faulty, in_place=True, remove_old=remove_old)
+        except errors.StoreError:
+            np.testing.assert_array_equal(omnizarr.open(store)["g/b"][...], GRID)
+            omnizarr.convert(store, in_place=True, remove_old=remove_old)
+        assert contents(store) == contents(whole)
 
 
 def test_in_place_with_remove_old_and_back():

@@ -14,8 +14,8 @@ from omnizarr.cli.locate import open_node
 from omnizarr.cli.progress import moving
 from omnizarr.cli.text import fit, to_json, visible
 from omnizarr.dialects import DIALECTS
-from omnizarr.tools.conversion import Conversion
 from omnizarr.tools.convert import convert as convert_hierarchy
+from omnizarr.tools.converting.account import Conversion
 
 PROBLEM: Final = 1
 _LEVELS: Final = {"zstd": "level", "gzip": "level", "zlib": "level", "bz2": "level", "lz4": "acceleration"}

@@ -32,14 +32,14 @@ from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.places import StorePath, chunk_prefix, dialect_of
 from omnizarr.stores import Store
 from omnizarr.stores.wrappers import WrapperStore
-from omnizarr.tools.regions import Box, Regions, plan
+from omnizarr.tools.converting.regions import Box, Regions, plan
 from omnizarr.tools.translation import Translation
 
 Tick = Callable[[int], None]
 
-_MOVED_BYTES: Final = 128 * 1024 * 1024
+_MOVED_BYTES: Final = 96 * 1024 * 1024
 """Of elements in memory at a time, unless one chunk has more."""
-_COMPARED_BYTES: Final = 64 * 1024 * 1024
+_COMPARED_BYTES: Final = 48 * 1024 * 1024
 """The same, of each of two arrays that are compared."""
 _VARIABLE: Final = 256
 """Bytes that an element of variable size is taken to have."""

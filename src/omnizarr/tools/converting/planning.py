@@ -14,8 +14,8 @@ from omnizarr.dialects.spelling import same
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.places import StorePath, dialect_of
-from omnizarr.tools import journal
-from omnizarr.tools.conversion import How, NodeReport
+from omnizarr.tools.converting import journal
+from omnizarr.tools.converting.account import How, NodeReport
 from omnizarr.tools.translation import KEEP, Loss, Translation, translate
 
 
@@ -163,6 +163,9 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
                 raise error.add(path=node.found.where.path)
             loss = Loss(node.path, error.pointer or "", "the node", f"it cannot be translated: {error}")
             steps.append(Step(node.path, None, None, (loss,)))
+    if source.where.store.exists(source.where.prefix + journal.KEY):
+        what, why = "arrays that are not there yet", "the source is itself a conversion that was not finished"
+        steps[0] = replace(steps[0], losses=(Loss("", "", what, f"{why}: resume that first"), *steps[0].losses))
     return Plan(source, dialect, options, tuple(steps))
 
 
@@ -231,15 +234,15 @@ class _Copies(NamedTuple):
 
 def _copies(found: Found[Metadata]) -> _Copies | None:
     where = found.where
+    dialect = dialect_of(where, found.metadata)
     try:
-        nodes = consolidated.read(where)
+        nodes = consolidated.read(where, None, dialect)
     except StoreError:
         raise
     except OmnizarrError:
         return None  # broken: made anew from the documents by who wants it
     if nodes is None:
         return None
-    dialect = dialect_of(where, found.metadata)
     has_document = where.store.exists(dialect.keyspace.documents(where.path)[dialect.group_document])
     return _Copies(Snapshot(where, None, nodes), not has_document)
 

@@ -16,8 +16,8 @@ from omnizarr.dialects.contract import Dialect
 from omnizarr.errors import NodeExistsError, NotRepresentableError, OmnizarrError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.places import StorePath, dialect_named, dialect_of
-from omnizarr.tools.moving import Chunks
-from omnizarr.tools.planning import Plan, Step
+from omnizarr.tools.converting.moving import Chunks
+from omnizarr.tools.converting.planning import Plan, Step
 from omnizarr.tools.translation import translate
 from omnizarr.tools.words import format_name
 
