@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,11 +19,12 @@ from typing import Any, Final
 
 from omnizarr.errors import StoreError
 from omnizarr.stores import LocalStore, Store, ZipStore
-from omnizarr.stores.base import Buffer
+from omnizarr.stores.base import RESERVED, Buffer, is_key
 
 ACCOUNT: Final = "account.json"
 JOURNAL: Final = "journal.jsonl"
 _VERSION: Final = 1
+_KEPT: Final = re.compile(r"values/[0-9]+").fullmatch
 _MARKERS: Final = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
 
@@ -68,10 +70,21 @@ def place_of(store: Store) -> dict[str, str] | None:
     """Return what a store is, for who looks for it again; None if nobody can."""
     base = base_of(store)
     if isinstance(base, LocalStore):
-        return {"kind": "directory", "path": base.root}
+        return {"kind": "directory", "path": str(directory_of(store)), "prefix": ""}
     if isinstance(base, ZipStore) and isinstance(base.path, str):
-        return {"kind": "zip", "path": base.path}
+        return {"kind": "zip", "path": base.path, "prefix": _prefix(store, base)}
     return None
+
+
+def directory_of(store: Store) -> Path | None:
+    """Return the directory in which keys are paths; None if there is none."""
+    base = base_of(store)
+    return Path(base.root) / _prefix(store, base) if isinstance(base, LocalStore) else None
+
+
+def _prefix(store: Store, base: Store) -> str:
+    """Return at which path in the store below all wrappers the keys begin."""
+    return store.origin()[1].removeprefix(base.origin()[1]).strip("/")
 
 
 @dataclass(slots=True)
@@ -182,7 +195,10 @@ def read(account: str | os.PathLike[str]) -> tuple[Path, dict[str, str] | None, 
     try:
         first, *lines = _lines((folder / JOURNAL).read_bytes())
         _check_version(first)
-        return folder, first["store"], [Entry(**line) for line in lines]
+        entries = [Entry(**line) for line in lines]
+        for entry in entries:
+            _check_entry(entry)
+        return folder, first["store"], entries
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise StoreError(
             "there is no account of a repair here",
@@ -195,6 +211,15 @@ def read(account: str | os.PathLike[str]) -> tuple[Path, dict[str, str] | None, 
 def _check_version(first: dict[str, Any]) -> None:
     if first.get("omnizarr_repair") != _VERSION:
         raise ValueError("an account of another version")
+
+
+def _check_entry(entry: Entry) -> None:
+    """Refuse what would lead out of the backup, or of the store: an account may come from anywhere."""
+    if entry.kept is not None and not _KEPT(entry.kept):
+        raise ValueError(f"no place of an old value: {entry.kept!r}")
+    folder, _, name = entry.key.rpartition("/")
+    if entry.is_file and not (name.startswith(RESERVED) and "/" not in name and (not folder or is_key(folder))):
+        raise ValueError(f"no file of omnizarr: {entry.key!r}")
 
 
 def _lines(data: bytes) -> Iterator[dict[str, Any]]:

@@ -9,12 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from omnizarr.stores import LocalStore, ZipStore, filelocks
+from omnizarr.stores import ZipStore, filelocks
 from omnizarr.stores.base import is_key
 from omnizarr.tools import words
 from omnizarr.tools.checking import Finding
 from omnizarr.tools.repairing.account import Action
-from omnizarr.tools.repairing.backup import base_of
+from omnizarr.tools.repairing.backup import base_of, directory_of
 from omnizarr.tools.repairing.bench import Bench
 
 try:
@@ -36,13 +36,13 @@ _FULL: Final = "delete it if you know it: there is something in it, so it is no 
 
 def delete_leftovers(bench: Bench, findings: list[Finding], *, older_than: float, asked: bool) -> None:
     """Delete what is older than so many seconds and not locked."""
-    base = base_of(bench.store)
-    root = Path(base.root) if isinstance(base, LocalStore) else None
+    is_zip = isinstance(base_of(bench.store), ZipStore)
+    root = directory_of(bench.store)
     for finding in findings:
         if finding.code not in _CODES or finding.code not in bench.codes or finding.key is None:
             continue
         file = None if root is None else root / finding.key
-        why = _why_not(bench, finding, file, older_than=older_than, is_zip=isinstance(base, ZipStore), asked=asked)
+        why = _why_not(bench, finding, file, older_than=older_than, is_zip=is_zip, asked=asked)
         if why is not None:
             bench.refuse(finding, why)
         elif is_key(finding.key):

@@ -81,11 +81,12 @@ class _Case:
         return self.pointer.rpartition("/")[0]
 
 
-def mend_documents(bench: Bench, inventory: Inventory) -> None:
-    """Correct the documents of all nodes."""
+def mend_documents(bench: Bench, inventory: Inventory, findings: list[Finding]) -> None:
+    """Correct the documents of all nodes in which something was found."""
     codes = DOCUMENT_CODES & bench.codes
+    paths = {finding.path for finding in findings if finding.code in codes}
     for node in inventory:
-        if codes and not node.base and not _is_only_copies(node):
+        if node.path in paths and not node.base and not _is_only_copies(node):
             _mend_node(bench, node, codes)
 
 

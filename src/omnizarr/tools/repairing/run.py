@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from omnizarr import opening
 from omnizarr.array import Array
 from omnizarr.errors import StoreError
 from omnizarr.group import Group
 from omnizarr.places import StorePath
-from omnizarr.stores import LocalStore, Store, resolve
+from omnizarr.stores import PrefixStore, Store, resolve
 from omnizarr.tools.check import check
 from omnizarr.tools.checking import Finding, inventory, texts
 from omnizarr.tools.checking.findings import Findings
@@ -88,7 +88,7 @@ def _backup(store: Store, *, wish: str | os.PathLike[str] | bool | None, dry_run
 
 def _mend(bench: Bench, found: list[Finding], zarr_format: int | str | None) -> None:
     """Mend one kind of thing after the other: first the documents, on which all else depends."""
-    mistakes.mend_documents(bench, _take(bench, zarr_format))
+    mistakes.mend_documents(bench, _take(bench, zarr_format), found)
     missing.write_missing(bench, _take(bench, zarr_format), found)
     copies.renew(bench, _take(bench, zarr_format), found)
     stored.mend_scalars(bench, found)
@@ -128,19 +128,13 @@ def undo(account: Account | str | os.PathLike[str], store: Any, *, dry_run: bool
             raise StoreError("the repair has kept no old values", store=account.store)
         account = account.backup
     folder, place, entries = backups.read(account)
-    if store is None:
-        if place is None:
-            raise StoreError("the account does not say where the store is", found=str(folder), remedy="give the store")
-        store = place["path"]
-    opened = (
-        opening.locate(store, None, "r" if dry_run else "r+", None)[0].store
-        if isinstance(store, _OPEN)
-        else (resolve(store, "r" if dry_run else "r+")[0])
-    )
+    is_open = isinstance(store, _OPEN)
+    opened = _store_of(store, place, folder, "r" if dry_run else "r+")
     try:
-        actions = [_put_back(opened, folder, entry, dry_run=dry_run) for entry in reversed(entries)]
+        bench = Overlay(opened) if dry_run else opened
+        actions = [_put_back(bench, folder, entry, dry_run=dry_run) for entry in reversed(entries)]
     finally:
-        if not isinstance(store, _OPEN):
+        if not is_open:
             opened.close()
     return Account(
         store=str(opened),
@@ -152,6 +146,18 @@ def undo(account: Account | str | os.PathLike[str], store: Any, *, dry_run: bool
     )
 
 
+def _store_of(store: Any, place: dict[str, str] | None, folder: Path, mode: Literal["r", "r+"]) -> Store:
+    """Return the store that was repaired: the one that is given, or that which the account names."""
+    if isinstance(store, _OPEN):
+        return opening.locate(store, None, mode, None)[0].store
+    if store is not None:
+        return resolve(store, mode)[0]
+    if place is None:
+        raise StoreError("the account does not say where the store is", found=str(folder), remedy="give the store")
+    opened = resolve(place["path"], mode)[0]
+    return PrefixStore(opened, place["prefix"]) if place["prefix"] else opened
+
+
 def _put_back(store: Store, folder: Path, entry: backups.Entry, *, dry_run: bool) -> Action | None:
     """Put one old value back, if what the repair wrote is still there; None if there is nothing to do."""
     action = Action(code=entry.code, path=entry.path, key=entry.key, what="put the old value back")
@@ -160,17 +166,15 @@ def _put_back(store: Store, folder: Path, entry: backups.Entry, *, dry_run: bool
         raise StoreError("an old value that was kept is damaged", store=str(folder), key=entry.key)
     if entry.is_file:
         return _put_file_back(store, entry, old, action, dry_run=dry_run)
-    if dry_run:
-        return _compare(store, entry, action)
     with store.lock(entry.lock):
         compared = _compare(store, entry, action)
-        if compared is action:
-            if old is None:
-                store.delete(entry.key)
-            else:
-                store.set(entry.key, old)
-            return replace(action, done=True)
-    return compared
+        if compared is not action:
+            return compared
+        if old is None:
+            store.delete(entry.key)
+        else:
+            store.set(entry.key, old)
+    return replace(action, done=not dry_run)
 
 
 def _compare(store: Store, entry: backups.Entry, action: Action) -> Action | None:
@@ -185,10 +189,10 @@ def _compare(store: Store, entry: backups.Entry, action: Action) -> Action | Non
 def _put_file_back(
     store: Store, entry: backups.Entry, old: bytes | None, action: Action, *, dry_run: bool
 ) -> Action | None:
-    base = backups.base_of(store)
-    if not isinstance(base, LocalStore) or old is None:
+    root = backups.directory_of(store)
+    if root is None or old is None:
         return None
-    file = Path(base.root) / entry.key
+    file = root / entry.key
     if file.exists():
         return None
     if dry_run:
@@ -196,5 +200,5 @@ def _put_file_back(
     try:
         file.write_bytes(old)
     except OSError as error:
-        raise StoreError(f"cannot be put back: {error.strerror}", store=str(base), key=entry.key) from error
+        raise StoreError(f"cannot be put back: {error.strerror}", store=str(store), key=entry.key) from error
     return replace(action, done=True)
