@@ -157,6 +157,14 @@ class TestMaking:
             any_root.require_group("b")
         assert any_root.require_group("b", overwrite=True).nmembers() == 0
 
+    @pytest.mark.parametrize("zarr_format", [0, 1])
+    def test_require_group_returns_a_directory_of_arrays_in_formats_without_groups(self, zarr_format):
+        values = {}
+        omnizarr.create_array(values, name="a/x", data=np.arange(4), zarr_format=zarr_format)
+        keys = set(values)
+        assert list(omnizarr.open_group(values).require_group("a")) == ["x"]
+        assert set(values) == keys
+
     def test_require_group_in_a_race(self, root):
         with ThreadPoolExecutor(8) as pool:
             groups = list(pool.map(lambda _: root.require_group("r/s"), range(16)))

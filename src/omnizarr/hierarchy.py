@@ -172,6 +172,8 @@ def require(where: StorePath, metadata: GroupMetadata) -> Found[GroupMetadata]:
     Raises ContainsArrayError if there is an array.
     """
     existing = detect(where, kind="group")
+    if existing is None and not dialect_named(metadata.dialect).has_groups:
+        existing = implied(where)
     if existing is None:
         try:
             return create(where, metadata)
