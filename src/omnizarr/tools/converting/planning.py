@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from omnizarr import consolidated, detection, hierarchy
+from omnizarr.codecs import registry
+from omnizarr.codecs.contract import BytesSpec
 from omnizarr.consolidated import Snapshot
 from omnizarr.detection import Found
 from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.spelling import same
-from omnizarr.errors import OmnizarrError, StoreError
+from omnizarr.errors import CodecError, OmnizarrError, StoreError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.places import StorePath, dialect_of
 from omnizarr.tools.converting import journal
@@ -188,7 +190,26 @@ def _step(
     if made.same_bytes and keywords and not _has_codecs_already(made, dialect):
         # Readers would not mind the chunks as they are, but the user wants to have others.
         made = replace(made, same_bytes=False)
+    if not made.same_bytes and "compressors" not in keywords and (name := _that_cannot_encode(made.target)):
+        # Read it can be: blosc with snappy, of old.
+        keywords["compressors"] = "auto"
+        made = translate(metadata, dialect, path=node.path, siblings=node.siblings, **keywords)
+        made = replace(made, remarks=(*made.remarks, f"chunks can be read here with {name!r}, but not written"))
     return Step(node.path, found, made, made.losses, made.remarks, node.has_copies)
+
+
+def _that_cannot_encode(target: Metadata | None) -> str:
+    """Return the name of a compressor of an array that cannot compress here; "" if all can, or are not known."""
+    for codec in target.codecs if isinstance(target, ArrayMetadata) else ():
+        try:
+            entry = registry.find(codec.name)
+            if entry.kind == "bytes to bytes":
+                entry.bind(codec.configuration, BytesSpec(8, 1)).encode(bytes(8))
+        except CodecError:
+            return codec.name
+        except OmnizarrError:
+            continue
+    return ""
 
 
 def _has_codecs_already(made: Translation, dialect: Dialect) -> bool:
