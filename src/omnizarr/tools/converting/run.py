@@ -77,7 +77,7 @@ def run(
         if strict and plans.losses:
             raise _would_be_lost(plans)
         report = Conversion(
-            source=_shown(source, found.where),
+            source=_shown(source, path, found.where),
             target="",
             source_format=found.metadata.dialect,
             target_format=dialect.name,
@@ -93,7 +93,7 @@ def run(
             return report
         place = _place(opened, target, None, "r" if dry_run else "a", storage_options)
         hierarchy.refuse_overlap(found.where, place)
-        report = replace(report, target=_shown(target, place))
+        report = replace(report, target=_shown(target, None, place))
         if dry_run:
             hierarchy.check_path(dialect, hierarchy.settled(place, dialect).path)
             return report
@@ -138,12 +138,12 @@ def _place(opened: ExitStack, store: Any, path: str | None, mode: Mode, storage_
     return where
 
 
-def _shown(given: Any, where: StorePath) -> str:
+def _shown(given: Any, path: str | None, where: StorePath) -> str:
     """Return what a user calls a place."""
     if not isinstance(given, (str, os.PathLike)):
         return str(where)
-    path = os.fsdecode(given) if isinstance(given, os.PathLike) else given
-    return f"{path.rstrip('/')}/{where.path}" if where.path else path
+    place = os.fsdecode(given) if isinstance(given, os.PathLike) else given
+    return f"{place.rstrip('/')}/{path.strip('/')}" if path else place
 
 
 def _would_be_lost(plans: Plan) -> NotRepresentableError:
