@@ -166,6 +166,20 @@ def test_sound_hierarchy_is_left_alone(name, tmp_path):
     assert (account.actions, account.left, account.ok) == ((), (), True)
 
 
+@pytest.mark.parametrize("name", damaged.SOUND)
+def test_sound_hierarchy_costs_no_more_requests_than_a_check(name):
+    store = FaultyStore(MemoryStore(damaged.SOUND[name]))
+    omnizarr.check(store)
+    checked = dict(store.requests)
+    store.reset()
+    omnizarr.repair(store, dry_run=False)
+    assert {verb: n for verb, n in store.requests.items() if verb not in {"get", "exists"}} == {
+        verb: n for verb, n in checked.items() if verb not in {"get", "exists"}
+    }
+    # where the hierarchy begins is looked up once more
+    assert sum(store.requests.values()) <= sum(checked.values()) + 1
+
+
 def cases_of_corpus():
     return [path.parent for path in sorted(CORPUS.glob("*/*/expected.json"))]
 

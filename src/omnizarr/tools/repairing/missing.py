@@ -19,6 +19,7 @@ from omnizarr.tools.repairing.bench import Bench, lock_key
 from omnizarr.tools.repairing.mistakes import one_line
 
 _GROUPS: Final = {".zgroup": "v2", "zarr.json": "v3"}
+CODES: Final = frozenset({"attributes-missing", "missing-group", "missing-root"})
 _NO_GROUP_ABOVE: Final = (
     "create the group if all that lies below belongs together, or name the code: no group above says so"
 )
@@ -60,7 +61,7 @@ def write_missing(bench: Bench, inventory: Inventory, findings: list[Finding]) -
                 if node.marker.key == finding.key and node.dialect.attributes_document is not None:
                     _write(bench, node.where, node, {node.dialect.attributes_document: {}}, finding,
                            "write empty attributes")  # fmt: skip
-        elif finding.code in {"missing-group", "missing-root"}:
+        elif finding.code in CODES:
             _write_group(bench, inventory, finding)
 
 

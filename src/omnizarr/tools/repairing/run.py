@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -22,7 +23,7 @@ from omnizarr.tools.repairing import copies, leftovers, missing, mistakes, store
 from omnizarr.tools.repairing.account import Account, Action
 from omnizarr.tools.repairing.bench import Bench, identity
 from omnizarr.tools.repairing.overlay import Overlay
-from omnizarr.tools.repairing.policy import ASKED, NEEDS_DATA, wanted
+from omnizarr.tools.repairing.policy import ASKED, DOCUMENT_CODES, NEEDS_DATA, wanted
 
 _OPEN: Final = (Store, StorePath, Array, Group, MutableMapping)
 _BY_LISTING: Final = {"temporary-file", "lock-file"}
@@ -60,7 +61,9 @@ def run(
             at = replace(where, store=Overlay(where.store))
         bench = Bench(at, chosen, kept)
         leftovers.delete_leftovers(bench, found, older_than=older_than, asked=codes is not None)
-        if missing.write_copied(bench, inventory.take(bench.where, zarr_format), found):
+        if _has(found, {"only-consolidated"} & chosen) and missing.write_copied(
+            bench, _take(bench, zarr_format), found
+        ):
             # What no listing shows, a check of an overlay does not find.
             found = [*look(), *(one for one in found if dry_run and one.code in _BY_LISTING)]
         _mend(bench, found, zarr_format)
@@ -88,11 +91,18 @@ def _backup(store: Store, *, wish: str | os.PathLike[str] | bool | None, dry_run
 
 def _mend(bench: Bench, found: list[Finding], zarr_format: int | str | None) -> None:
     """Mend one kind of thing after the other: first the documents, on which all else depends."""
-    mistakes.mend_documents(bench, _take(bench, zarr_format), found)
-    missing.write_missing(bench, _take(bench, zarr_format), found)
-    copies.renew(bench, _take(bench, zarr_format), found)
+    if _has(found, DOCUMENT_CODES & bench.codes):
+        mistakes.mend_documents(bench, _take(bench, zarr_format), found)
+    if _has(found, missing.CODES & bench.codes):
+        missing.write_missing(bench, _take(bench, zarr_format), found)
+    if bench.touched or _has(found, copies.CODES):
+        copies.renew(bench, _take(bench, zarr_format), found)
     stored.mend_scalars(bench, found)
     stored.mend_chunks(bench, found)
+
+
+def _has(found: list[Finding], codes: AbstractSet[str]) -> bool:
+    return any(one.code in codes for one in found)
 
 
 def _take(bench: Bench, zarr_format: int | str | None) -> inventory.Inventory:
