@@ -346,6 +346,27 @@ class TestDraftHierarchies:
             assert (array.path, array.zarr_format) == (path, zarr_format)
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data", "meta", "zarr.json"]
 
+    @pytest.mark.parametrize("given", [None, "/", "."])
+    @pytest.mark.parametrize(
+        "entry",
+        [
+            {"metadata_encoding": "application/json"},
+            {"metadata_encoding": "https://purl.org/zarr/spec/metadata/json/3.0"},
+            {"metadata_encoding": URI},
+            {"metadata_encoding": {"type": "json", "metadata_key_suffix": ".json"}},
+        ],
+        ids=["until August 2020", "July 2020", "September 2020", "November 2022"],
+    )
+    def test_what_is_written_to_new_arrays_of_older_variants_is_read(self, entry, given):
+        values = {"zarr.json": json.dumps({"zarr_format": URI, "extensions": [], **entry}).encode()}
+        options = {} if given is None else {"chunk_key_encoding": {"name": "v2", "separator": given}}
+        array = omnizarr.create_array(values, name="a", data=VALUES, chunks=(2, 2), **options)
+        array[0] = 77
+        expected = VALUES.copy()
+        expected[0] = 77
+        np.testing.assert_array_equal(omnizarr.open(values)["a"][...], expected)
+        assert array == omnizarr.open(values)["a"]
+
     @pytest.mark.parametrize("nth", range(1, 30))
     def test_do_not_begin_again_where_the_store_fails(self, nth):
         values = written({}, "3-draft2020", path="a/b")
@@ -363,6 +384,14 @@ class TestDraftHierarchies:
             omnizarr.open_array(tmp_path / "a/b", mode="w-", shape=(1,), dtype="int8")
         replaced = omnizarr.open_array(tmp_path / "a/b", mode="w", shape=(1,), dtype="int8")
         assert omnizarr.open(tmp_path)["a/b"] == replaced
+
+    @pytest.mark.parametrize("document", [b"null", b"[1", b'{"metadata": {}}'])
+    def test_broken_consolidated_metadata_is_named_by_its_key(self, document):
+        values = written({}, "3-draft2020", path="a/b")
+        values["meta/root/consolidated/.zmetadata"] = document
+        with pytest.raises(errors.ConsolidatedMetadataError) as caught:
+            omnizarr.open_consolidated(values)
+        assert caught.value.key == "meta/root/consolidated/.zmetadata"
 
     def test_empty_hierarchy_is_a_group_that_is_implied(self):
         assert omnizarr.open({"zarr.json": ENTRY}).metadata.implicit

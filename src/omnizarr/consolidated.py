@@ -189,7 +189,10 @@ def _read(where: StorePath, dialect: Dialect, name: str | None) -> Nodes | None:
         document = documents.parse(data, strict)
     except OmnizarrError as error:
         raise ConsolidatedMetadataError(error.message, key=key, found=error.found) from None
-    return dialect.consolidated.load(document, strict)
+    try:
+        return dialect.consolidated.load(document, strict)
+    except OmnizarrError as error:
+        raise error.add(key=key)
 
 
 def _key(where: StorePath, dialect: Dialect, name: str | None) -> str | None:

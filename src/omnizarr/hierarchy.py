@@ -72,6 +72,8 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M
     _refuse_read_only(where)
     where = settled(where, dialect_named(metadata.dialect))
     dialect = dialect_of(where, metadata)
+    # In the older variants of a draft, chunks have other keys than those its new arrays ask for.
+    metadata = dialect.keyspace.settle(metadata)
     check_path(dialect, where.path)
     dump(where, metadata)  # refuse before anything is deleted or written
     _create_ancestors(where, dialect)

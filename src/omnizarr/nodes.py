@@ -152,9 +152,9 @@ def add_array(
     """
     config = config or ArrayConfig()
     engine.bind(metadata, where.store, where.prefix, config.policy, where.path)
-    where = hierarchy.create(where, metadata, overwrite=overwrite).where
-    note_change(snapshot, where)
-    return Array(where, metadata, config, snapshot)
+    found = hierarchy.create(where, metadata, overwrite=overwrite)
+    note_change(snapshot, found.where)
+    return Array(found.where, found.metadata, config, snapshot)
 
 
 def note_change(snapshot: Snapshot | None, where: StorePath) -> None:
