@@ -591,7 +591,8 @@ CONVERTER = """
 import sys, omnizarr
 from omnizarr.stores import LocalStore
 from omnizarr.stores.faults import FaultyStore
-source, target, options = sys.argv[1], FaultyStore(LocalStore(sys.argv[2]), delay=0.004), eval(sys.argv[3])
+source, target, options = sys.argv[1], FaultyStore(LocalStore(sys.argv[2]), delay=0.01), eval(sys.argv[3])
+omnizarr.convert(source, {}, **options)  # whatever is imported, is
 print("ready", flush=True)
 omnizarr.convert(source, target, resume=True, **options)
 """
