@@ -312,6 +312,22 @@ class TestNoZarr:
         with pytest.raises(errors.NodeNotFoundError, match=r"meta/root/b\.array\.json"):
             omnizarr.open_group({"zarr.json": ENTRY, "meta/root/a.array.json": DRAFT_ARRAY})["b"]
 
+    @pytest.mark.parametrize(
+        ("zarr_format", "expected"),
+        [(0, "__zmeta__"), (1, "meta"), (2, ".zarray or .zgroup"), (3, "zarr.json"), ("3-draft2020", "zarr.json")],
+    )
+    def test_what_is_looked_for_is_that_of_the_format_asked_for(self, zarr_format, expected):
+        with pytest.raises(errors.NodeNotFoundError) as caught:
+            omnizarr.open({}, zarr_format=zarr_format)
+        assert caught.value.expected == expected
+
+    @pytest.mark.parametrize("there", FORMATS)
+    def test_node_of_another_format_than_asked_for_is_named(self, there):
+        store = written({}, there)
+        asked = 2 if there == 1 else 1
+        with pytest.raises(errors.NodeNotFoundError, match=f"zarr_format={there!r}"):
+            omnizarr.open(store, path="ocean/temp", zarr_format=asked)
+
     def test_draft_asked_for_as_final_v3_says_what_it_is(self):
         with pytest.raises(errors.MetadataError, match="draft"):
             omnizarr.open({"zarr.json": ENTRY}, zarr_format=3)
@@ -410,6 +426,23 @@ class TestDraftHierarchies:
             root.create_array("FOO", data=VALUES)
         with pytest.raises(errors.NodeNameError, match="foo"):
             root.create_group("Foo")
+
+    @pytest.mark.parametrize(
+        "action",
+        [
+            lambda root: root.create_array("FOO/x", data=VALUES),
+            lambda root: root.copy("foo", "FOO"),
+            lambda root: root.copy("foo/a", "FOO/a"),
+            lambda root: root.move("foo", "FOO"),
+        ],
+        ids=["group above", "copy", "group above a copy", "move"],
+    )
+    def test_siblings_of_2019_differ_however_they_come_to_be(self, action):
+        root = omnizarr.create_group({}, zarr_format="3-draft2019")
+        root.create_array("foo/a", data=VALUES)
+        with pytest.raises(errors.NodeNameError, match="foo"):
+            action(root)
+        assert [name for name, _ in root.members(max_depth=None)] == ["foo", "foo/a"]
 
     def test_siblings_of_2020_may_differ_in_case_alone(self):
         root = omnizarr.create_group({}, zarr_format="3-draft2020")

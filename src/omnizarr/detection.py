@@ -285,7 +285,7 @@ def _open(
 ) -> Found[Metadata]:
     found = detect(where, zarr_format, kind) or implied(where, zarr_format)
     if found is None:
-        raise not_found(where if where.home is not None else _entered_above(where) or where, error)
+        raise not_found(where if where.home is not None else _entered_above(where) or where, error, zarr_format)
     return found
 
 
@@ -352,29 +352,40 @@ def _here_or_error(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
         return error
 
 
-def not_found(where: StorePath, kind: type[NodeNotFoundError]) -> NodeNotFoundError:
-    """Return the error that says that nothing is there, and which names come near."""
+def not_found(
+    where: StorePath, kind: type[NodeNotFoundError], zarr_format: int | str | None = None
+) -> NodeNotFoundError:
+    """Return the error that says that nothing is there, in the format asked for, and which names come near."""
     what = {ArrayNotFoundError: "array", GroupNotFoundError: "group"}.get(kind, "node")
     return kind(
         f"there is no {what} here",
         store=str(where.store),
         path=where.path,
-        expected=" or ".join(
-            dict.fromkeys(name for dialect in dialects_at(where) for name in _markers(dialect, where))
-        ),
-        remedy=_remedy(where),
+        expected=" or ".join(dict.fromkeys(_markers(where, zarr_format))),
+        remedy=_remedy(where, zarr_format),
     )
 
 
-def _markers(dialect: Dialect, where: StorePath) -> Iterator[str]:
+def _markers(where: StorePath, zarr_format: int | str | None) -> Iterator[str]:
     """Yield the documents that make a node one, as a user looks for them."""
-    keys = dialect.keyspace.documents(where.path)
-    for name in (dialect.array_document, dialect.group_document):
-        yield name if where.home is None else keys[name]
+    found = dialects_at(where, zarr_format)
+    for dialect in found:
+        keys = dialect.keyspace.documents(where.path)
+        for name in (dialect.array_document, dialect.group_document):
+            yield name if where.home is None else keys[name]
+    if not found:  # a draft, where there is no entry point, or within a draft another format
+        for dialect in dialects_for(zarr_format):
+            yield from (dialect.array_document, dialect.group_document) if dialect.entry_point is None else (_ENTRY,)
 
 
-def _remedy(where: StorePath) -> str:
+def _remedy(where: StorePath, zarr_format: int | str | None) -> str:
     """Return what to do about a node that is not there."""
+    if zarr_format is not None:
+        other = _here_or_error(where)
+        if isinstance(other, Found):
+            what = "an array" if isinstance(other.metadata, ArrayMetadata) else "a group"
+            found = dialect_of(other.where, other.metadata).zarr_format
+            return f"there is {what} of another format: leave out zarr_format, or pass zarr_format={found!r}"
     for place in reversed(list(where.ancestors())):
         # Not `find`, which would go up again from each: if there is an entry point above, the place knows it already.
         existing = _here_or_error(place)

@@ -213,7 +213,7 @@ def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M], zar
     else:
         implicit = implied(where, zarr_format)
         if implicit is None:
-            raise not_found(where, NodeNotFoundError)
+            raise not_found(where, NodeNotFoundError, zarr_format)
         metadata, found, where = implicit.metadata, {}, implicit.where
         dialect = dialect_of(where, metadata)
     if not isinstance(metadata, kind):
@@ -257,6 +257,7 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
     _refuse_other_keys(source, target)
     dialect = dialect_of(target, found.metadata)
     _create_ancestors(target, dialect)
+    _refuse_sibling(target, dialect)
     with target.lock():
         existing = _occupant(target)
         if existing is not None:
@@ -375,6 +376,7 @@ def _create_ancestors(where: StorePath, dialect: Dialect) -> None:
         existing = _here_or_error(place)
         # Above the root of a draft's hierarchy are other formats' nodes, which are not ours to make.
         if existing is None and dialect.has_groups and place.home == where.home:
+            _refuse_sibling(place, dialect)
             with place.lock():
                 existing = _here_or_error(place)  # another creator may have been faster
                 if existing is None:
