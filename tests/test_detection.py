@@ -313,6 +313,24 @@ class TestNoZarr:
             omnizarr.open_group({"zarr.json": ENTRY, "meta/root/a.array.json": DRAFT_ARRAY})["b"]
 
     @pytest.mark.parametrize(
+        ("array", "attributes", "document"),
+        [
+            (".zarray", ".zattrs", V2_ARRAY),
+            ("meta", "attrs", V1_META),
+            ("__zmeta__", "__zattr__", V0_META),
+        ],
+        ids=["v2", "v1", "v0"],
+    )
+    def test_broken_document_is_named_beside_others(self, array, attributes, document):
+        for values, broken in (
+            ({array: document.replace(b"[2]", b"[-2]"), attributes: b"{}"}, array),
+            ({array: document, attributes: b"[]"}, attributes),
+        ):
+            with pytest.raises(errors.MetadataError) as caught:
+                omnizarr.open({f"a/{name}": value for name, value in values.items()}, path="a")
+            assert caught.value.key == f"a/{broken}"
+
+    @pytest.mark.parametrize(
         ("zarr_format", "expected"),
         [(0, "__zmeta__"), (1, "meta"), (2, ".zarray or .zgroup"), (3, "zarr.json"), ("3-draft2020", "zarr.json")],
     )

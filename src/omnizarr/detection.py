@@ -124,10 +124,23 @@ def load(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | Non
     try:
         metadata = dialect.load(found, _strict_beside_consolidated)
     except OmnizarrError as error:
-        # Of several documents, the dialect itself says which it means.
-        key = dialect.keyspace.documents(where.path)[next(iter(found))] if len(found) == 1 else None
+        name = _broken_document(dialect, found, error)
+        key = None if name is None else dialect.keyspace.documents(where.path)[name]
         raise error.add(store=str(where.store), path=where.path, key=key)
     return None if metadata is None else dialect.keyspace.settle(metadata)
+
+
+def _broken_document(dialect: Dialect, found: Documents, error: OmnizarrError) -> str | None:
+    """Return the name of the document that an error is about; None if several are to blame."""
+    if len(found) == 1:
+        return next(iter(found))
+    for name in dict.fromkeys((dialect.array_document, dialect.group_document)):
+        try:
+            dialect.load({name: found[name]} if name in found else {}, _strict_beside_consolidated)
+        except OmnizarrError as alone:
+            if (alone.message, alone.pointer) == (error.message, error.pointer):
+                return name
+    return dialect.attributes_document if dialect.attributes_document in found else None
 
 
 def _strict_beside_consolidated(problem: Problem) -> None:
