@@ -349,3 +349,18 @@ def test_codec_that_an_older_format_lacks_is_refused_in_its_name(zarr_format):
     sharding = {"name": "sharding_indexed", "configuration": {"chunk_shape": [1], "codecs": ["bytes"]}}
     with pytest.raises(errors.NotRepresentableError, match=f"Zarr {name}: codec 'sharding_indexed'"):
         omnizarr.create_array({}, data=np.arange(4), compressors=sharding, zarr_format=zarr_format)
+
+
+@pytest.mark.parametrize("zarr_format", [1, 2])
+def test_nan_of_other_bits_is_no_fill_value_where_there_is_one_word_for_nan(zarr_format):
+    payload = np.array([0x7FF8000000000123], "u8").view("f8")[0]
+    store = {}
+    array = omnizarr.create_array(
+        store, shape=(4,), chunks=(2,), dtype="f8", fill_value=payload, zarr_format=zarr_format
+    )
+    array[:2] = payload
+    again = omnizarr.open(store)
+    assert again[:2].view("u8").tolist() == [0x7FF8000000000123] * 2
+    assert (
+        np.asarray(again.fill_value).tobytes() == np.asarray(array.fill_value).tobytes() == np.asarray(np.nan).tobytes()
+    )

@@ -18,7 +18,7 @@ import numpy as np
 from omnizarr import datatypes, grids
 from omnizarr.attributes import to_json
 from omnizarr.codecs import registry, values
-from omnizarr.datatypes import DataType
+from omnizarr.datatypes import DataType, typestr
 from omnizarr.dialects import filters as v2_filters
 from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.reading import Reader
@@ -179,7 +179,11 @@ def _fill_value(value: Any, data_type: DataType, dialect: Dialect) -> Any:
         # As zarr-python: what was never written is not a date.
         is_time = data_type.dtype.kind in "mM"
         return data_type.fill_to_json(data_type.cast("NaT") if is_time else data_type.default_fill_value)
-    return data_type.fill_to_json(data_type.cast(value))
+    found = data_type.fill_to_json(data_type.cast(value))
+    if data_type.dtype.kind in "fc" and dialect.new_arrays.has_filters and dialect.entry_point is None:
+        # These formats have one word for all NaN. What chunks hold must not be taken for a fill value of other bits.
+        return typestr.fill_from_v2(typestr.fill_to_v2(found, data_type), data_type)
+    return found
 
 
 def _dimension_names(names: Iterable[str | None] | None, shape: tuple[int, ...]) -> tuple[str | None, ...] | None:

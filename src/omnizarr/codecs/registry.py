@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -174,8 +175,9 @@ def known_names() -> list[str]:
     return sorted({*_TABLE, *_found, *offered})
 
 
+@cache
 def entry_points(**query: str) -> EntryPoints:
-    """Return what installed packages offer; importing this takes 10 ms, and most processes never need it."""
+    """Return what installed packages offer; to look takes 10 ms, and most processes never need it."""
     found: EntryPoints = import_module("importlib.metadata").entry_points(**query)
     return found
 

@@ -132,6 +132,11 @@ CODES: Final[Mapping[str, Code]] = {
     ),
     "orphan-chunks": Code("error", "chunks without an array", "restore the document of the array, or delete them"),
     "stray-key": Code("warning", "something in an array that is neither chunk nor document", "move it elsewhere"),
+    "unfinished-conversion": Code(
+        "error",
+        "a conversion to this place was interrupted, so that nodes may be missing",
+        "continue it with omnizarr convert --resume, or begin anew with --overwrite",
+    ),
     "foreign-file": Code("note", "something that is no part of the hierarchy", "none needed"),
     "system-file": Code("note", "a file that an operating system left", "delete it"),
     "temporary-file": Code(

@@ -25,6 +25,7 @@ from omnizarr.stores.base import RESERVED
 from omnizarr.tools import words
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Inventory, Node, keys_below
+from omnizarr.tools.converting.journal import KEY as JOURNAL
 
 _SYSTEM = re.compile(
     r"\.DS_Store|Thumbs\.db|desktop\.ini|\._.*|\.nfs[0-9a-f]{8,}|\.directory|\.fuse_hidden.*", re.IGNORECASE
@@ -200,8 +201,15 @@ class Keys:
             message = f"a chunk of another number of dimensions than {ndim}"
             self.findings.add("foreign-chunk-key", owner.node.path, message, key=key, found=rest,
                               expected=f"keys like {expected!r}")  # fmt: skip
-        else:
+        elif not self._is_journal(key, owner.node.path):
             self.findings.add("stray-key", owner.node.path, "neither chunk nor document", key=key)
+
+    def _is_journal(self, key: str, path: str) -> bool:
+        """Whether a key says that there is more to come; then enter that."""
+        if key.rpartition("/")[2] != JOURNAL:
+            return False
+        self.findings.add("unfinished-conversion", path, "a conversion began here and has not been completed", key=key)
+        return True
 
     def _explain_alone(self, key: str, path: str) -> None:
         home = next((home for home in self.inventory.homes if key.startswith(prefix(home.root))), None)
@@ -211,7 +219,8 @@ class Keys:
         elif match is not None and ("/" in key or "." in key or key.isdigit()):
             place = match["head"] or ""
         else:
-            self.findings.add("foreign-file", path, "no part of the hierarchy", key=key)
+            if not self._is_journal(key, path):
+                self.findings.add("foreign-file", path, "no part of the hierarchy", key=key)
             return
         first, count = self._orphans.get(place, (key, 0))
         self._orphans[place] = (min(first, key), count + 1)
