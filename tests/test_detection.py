@@ -445,6 +445,22 @@ class TestDraftHierarchies:
         with pytest.raises(errors.NodeNameError, match="foo"):
             root.create_group("Foo")
 
+    @pytest.mark.parametrize("entry", ["zarr.json", "sub/zarr.json"])
+    def test_nodes_whose_names_gdal_allowed_are_listed(self, entry):
+        names = ["...", "__x", "a+b", "my temp", "temp(K)", "temp\u00e9"]
+        above = entry.removesuffix("zarr.json")
+        values = {f"{above}meta/root/{name}.array.json": DRAFT_ARRAY for name in names}
+        values |= {entry: ENTRY, f"{above}meta/root/g h/i j.array.json": DRAFT_ARRAY}
+        group = omnizarr.open_group(values, path=above)
+        assert [name for name, _ in group.members(max_depth=None)] == sorted([*names, "g h", "g h/i j"])
+        assert group["temp\u00e9"][0] == 3
+        group["my temp"].attrs["units"] = "K"
+        assert omnizarr.open(values, path=f"{above}my temp").attrs["units"] == "K"
+
+    def test_periods_that_lead_elsewhere_are_no_names(self):
+        values = {"zarr.json": ENTRY, "meta/root/..array.json": DRAFT_ARRAY, "meta/root/...array.json": DRAFT_ARRAY}
+        assert list(omnizarr.open_group(values)) == []
+
     @pytest.mark.parametrize(
         "action",
         [

@@ -476,7 +476,7 @@ def load_children(
     """
     preferred = sorted(DIALECTS, key=lambda dialect: dialect.name != prefer)
     for name in names:
-        order = [dialect for dialect in preferred if _allows(dialect, name)]
+        order = [dialect for dialect in preferred if _allows(where, dialect, name)]
         place = where.at(f"{where.prefix}{name}")
         try:
             found = here(place, order)
@@ -489,7 +489,10 @@ def load_children(
             yield name, found
 
 
-def _allows(dialect: Dialect, name: str) -> bool:
+def _allows(where: StorePath, dialect: Dialect, name: str) -> bool:
+    if where.home is not None:
+        # A directory may be anything, but a document below "meta" is a node, whatever GDAL let it be called.
+        return name not in {".", ".."}
     try:
         dialect.check_name(name)
     except NodeNameError:
