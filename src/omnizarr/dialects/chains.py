@@ -43,7 +43,7 @@ def read_codecs(
 def _with_serializer(reader: Reader, codecs: list[Named], pointer: str) -> tuple[Named, ...]:
     """Return codecs with the one that makes bytes of elements, which until July 2023 could go without saying."""
     at = next((index for index, codec in enumerate(codecs) if codec.name not in _KEEP_THE_TYPE), len(codecs))
-    if at < len(codecs) and codecs[at].name not in _OF_BYTES:
+    if any(codec.name not in _OF_BYTES for codec in codecs[at:]):
         return tuple(codecs)
     reader.note(pointer, "no array to bytes codec, taken as little-endian bytes", _SPEC)
     return (*codecs[:at], LITTLE, *codecs[at:])
