@@ -563,3 +563,28 @@ class TestRequestsOfAHierarchy:
     def test_null_is_no_document(self):
         with pytest.raises(errors.MetadataError, match="not an object"):
             omnizarr.open({"zarr.json": b"null"})
+
+
+class TestBesideOthers:
+    def test_entry_point_hides_no_neighbours(self):
+        store = {"old/meta": V1_META, "old/attrs": b"{}"}
+        omnizarr.create_array(store, name="new/a", data=VALUES, zarr_format="3-draft2020")
+        assert "new/a/zarr.json" in store
+        assert [path for path, _ in omnizarr.open(store).members(max_depth=None)] == ["new", "new/a", "old"]
+
+    def test_root_of_a_draft_is_not_put_above_others(self):
+        store = {"old/meta": V1_META, "old/attrs": b"{}"}
+        with pytest.raises(errors.NotRepresentableError, match="would hide"):
+            omnizarr.create_group(store, zarr_format="3-draft2020")
+        assert len(store) == 2
+
+    @pytest.mark.parametrize(("zarr_format", "most"), [(3, 12), (2, 16), ("3-draft2020", 9)])
+    def test_creating_looks_at_each_place_once(self, zarr_format, most):
+        store = FaultyStore(MemoryStore())
+        root = omnizarr.create_group(store, zarr_format=zarr_format)
+        root.create_group("g")
+        store.reset()
+        root.create_array("g/x", shape=(2,), dtype="i4")
+        keys = [key for verb, key in store.log if verb == "get"]
+        assert len(keys) == len(set(keys))
+        assert len(store.log) <= most

@@ -17,6 +17,7 @@ from omnizarr import keys as chunk_keys
 from omnizarr.detection import (
     Documents,
     Found,
+    Kind,
     children,
     detect,
     here,
@@ -70,13 +71,14 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M
     ReadOnlyError
     """
     _refuse_read_only(where)
-    where = settled(where, dialect_named(metadata.dialect))
+    above = _Above()
+    where = settled(where, dialect_named(metadata.dialect), above)
     dialect = dialect_of(where, metadata)
     # In the older variants of a draft, chunks have other keys than those its new arrays ask for.
     metadata = dialect.keyspace.settle(metadata)
     check_path(dialect, where.path)
     dump(where, metadata)  # refuse before anything is deleted or written
-    _create_ancestors(where, dialect)
+    _create_ancestors(where, dialect, above)
     _refuse_sibling(where, dialect)
     with where.lock():
         existing = _occupant(where)
@@ -91,21 +93,36 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M
     return Found(where, metadata)
 
 
-def settled(where: StorePath, dialect: Dialect) -> StorePath:
+class _Above:
+    """What lies at places above a new node; each is looked at once."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, bool], Found[Metadata] | OmnizarrError | None] = {}
+
+    def at(self, where: StorePath) -> Found[Metadata] | OmnizarrError | None:
+        """Return the node at a place; a broken one as the error that it raises."""
+        key = where.path, where.home is None
+        if key not in self._seen:
+            self._seen[key] = _here_or_error(where, "group")
+        return self._seen[key]
+
+
+def settled(where: StorePath, dialect: Dialect, looked: _Above | None = None) -> StorePath:
     """Return a place within the hierarchy that a new node of a dialect will belong to.
 
     In formats whose nodes stand for themselves that is the place as it is. A draft's hierarchy begins where its entry
-    point is; where there is none yet, at the root of the store, or, within a hierarchy of another format, at the
-    place itself.
+    point is; where there is none yet, at the root of the store, or, within a hierarchy of another format or beside
+    others, at the place itself.
 
     Raises NotRepresentableError for a node of another format within the hierarchy of a draft, where nobody would
-    find it.
+    find it, and for an entry point that would hide what there is.
     """
+    looked = looked or _Above()
     above: Found[Metadata] | OmnizarrError | None = None
     if where.home is None:
         own = [where] if dialect.entry_point is not None else []
         for place in (*own, *reversed(list(where.ancestors()))):
-            above = _here_or_error(place)
+            above = looked.at(place)
             if above is not None:
                 break
         if isinstance(above, Found) and above.where.home is not None:
@@ -118,11 +135,27 @@ def settled(where: StorePath, dialect: Dialect) -> StorePath:
             f"a hierarchy of {where.home.dialect} holds no nodes of Zarr {dialect.name}",
             store=str(where.store),
             path=where.path,
-            remedy="leave zarr_format out, create it in another store, or convert the hierarchy first",
+            remedy="create it in another store, or in the format of that hierarchy, or convert that first",
         )
     if where.home is None and isinstance(dialect.keyspace, Split):
-        return replace(where, home=replace(dialect.keyspace, root="" if above is None else where.path))
+        begins_here = above is not None or _has_others(where.at(""))
+        if begins_here and above is None and not where.path:
+            raise NotRepresentableError(
+                f"below lie nodes of other formats, which a hierarchy of {dialect.name} would hide",
+                store=str(where.store),
+                path=where.path,
+                remedy="create it at a path of its own, or in another store",
+            )
+        return replace(where, home=replace(dialect.keyspace, root=where.path if begins_here else ""))
     return where
+
+
+def _has_others(root: StorePath) -> bool:
+    """Whether a store without a node at its root has nodes further down, as far as it can be listed."""
+    try:
+        return implied(root) is not None
+    except StoreError:
+        return False
 
 
 def _refuse_sibling(where: StorePath, dialect: Dialect) -> None:
@@ -253,10 +286,11 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
     dialect = dialect_of(source, found.metadata)
     check_path(dialect, target.path)
     refuse_overlap(source, target)
-    target = settled(target, dialect)
+    above = _Above()
+    target = settled(target, dialect, above)
     _refuse_other_keys(source, target)
     dialect = dialect_of(target, found.metadata)
-    _create_ancestors(target, dialect)
+    _create_ancestors(target, dialect, above)
     _refuse_sibling(target, dialect)
     with target.lock():
         existing = _occupant(target)
@@ -370,10 +404,10 @@ def _same(old: JSON, new: JSON) -> bool:
     return documents.render(old) == documents.render(new)
 
 
-def _create_ancestors(where: StorePath, dialect: Dialect) -> None:
+def _create_ancestors(where: StorePath, dialect: Dialect, looked: _Above) -> None:
     """Give every place above a group's document, where there is no node; refuse an array among them."""
     for place in where.ancestors():
-        existing = _here_or_error(place)
+        existing = looked.at(place)
         # Above the root of a draft's hierarchy are other formats' nodes, which are not ours to make.
         if existing is None and dialect.has_groups and place.home == where.home:
             _refuse_sibling(place, dialect)
@@ -391,13 +425,13 @@ def _create_ancestors(where: StorePath, dialect: Dialect) -> None:
             )
 
 
-def _here_or_error(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
+def _here_or_error(where: StorePath, kind: Kind = "array") -> Found[Metadata] | OmnizarrError | None:
     """Return what lies at a place, a broken node as the error that it raises.
 
     Raises StoreError if the store fails: what it does not say must not pass for what is not there.
     """
     try:
-        return here(where, DIALECTS)
+        return here(where, DIALECTS, kind)
     except StoreError:
         raise
     except OmnizarrError as error:

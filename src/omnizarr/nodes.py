@@ -169,7 +169,7 @@ def dialect_for_new(where: StorePath, zarr_format: int | str | None) -> Dialect:
     if zarr_format is None:
         for place in reversed(list(where.ancestors())):
             try:
-                found = detection.here(place, DIALECTS)
+                found = detection.here(place, DIALECTS, "group")
             except StoreError:
                 raise  # of the next best format there would be a second hierarchy
             except OmnizarrError:
