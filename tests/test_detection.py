@@ -588,3 +588,17 @@ class TestBesideOthers:
         keys = [key for verb, key in store.log if verb == "get"]
         assert len(keys) == len(set(keys))
         assert len(store.log) <= most
+
+    def test_copies_name_the_nodes_that_they_cannot_hold(self):
+        store = {".zgroup": V2_GROUP, "a/.zarray": V2_ARRAY, "new/zarr.json": V3_GROUP}
+        with pytest.warns(UserWarning, match=r"no place for nodes of other formats \('new'\)"):
+            omnizarr.consolidate_metadata(store)
+        assert "stale-consolidated-metadata" not in {finding.code for finding in omnizarr.check(store).findings}
+        assert sorted(omnizarr.open_group(store, use_consolidated=False)) == ["a", "new"]
+
+    def test_copies_are_held_against_documents_of_their_own_format(self):
+        store = {}
+        omnizarr.create_group(store, zarr_format=2).create_array("a", data=VALUES)
+        omnizarr.consolidate_metadata(store)
+        omnizarr.convert(store, in_place=True)
+        assert "stale-consolidated-metadata" not in {finding.code for finding in omnizarr.check(store).findings}

@@ -97,7 +97,7 @@ class Snapshot:
             changed = dict(nodes)
             for path in paths:
                 relative = self._relative(path)
-                found = documents_at(self.root.at(path))
+                found = documents_at(self.root.at(path), _format_of(self.root, nodes))
                 if found:
                     changed[relative] = found
                 else:
@@ -202,9 +202,12 @@ def _key(where: StorePath, dialect: Dialect, name: str | None) -> str | None:
     return dialect.keyspace.documents(where.path).get(str(dialect.consolidated.document))
 
 
-def documents_at(where: StorePath) -> Documents:
-    """Return the documents of the node at a place, without copies of others in them; empty if there is none."""
-    for dialect in dialects_at(where):
+def documents_at(where: StorePath, prefer: str = "") -> Documents:
+    """Return the documents of the node at a place, without copies of others in them; empty if there is none.
+
+    `prefer` names the dialect whose documents are meant where several lie side by side.
+    """
+    for dialect in sorted(dialects_at(where), key=lambda dialect: dialect.name != prefer):
         found = detection.read_documents(where, dialect)
         try:
             metadata = detection.load(where, dialect, found)
@@ -217,11 +220,11 @@ def documents_at(where: StorePath) -> Documents:
     return {}
 
 
-def gather(where: StorePath) -> dict[str, Documents]:
+def gather(where: StorePath, prefer: str = "") -> dict[str, Documents]:
     """Return the documents of all nodes below a group, by path relative to it, the group itself under ""."""
-    nodes: dict[str, Documents] = {"": documents_at(where)}
+    nodes: dict[str, Documents] = {"": documents_at(where, prefer)}
     for place in walk(where):
-        nodes[place.path[len(where.prefix) :]] = documents_at(place)
+        nodes[place.path[len(where.prefix) :]] = documents_at(place, prefer)
     return nodes
 
 
@@ -245,19 +248,30 @@ def walk(where: StorePath) -> Iterator[StorePath]:
                 pending.append(found.where)
 
 
-def write(where: StorePath, nodes: Nodes, name: str | None = None) -> None:
-    """Store copies as the consolidated metadata of a group, in the group's dialect. Its lock is held by the caller."""
+def _dialect_of_group(where: StorePath) -> Dialect:
     for dialect in dialects_at(where):
         found = detection.read_documents(where, dialect, "group")
-        metadata = detection.load(where, dialect, found)
-        if isinstance(metadata, GroupMetadata):
-            break
-    else:
-        raise ConsolidatedMetadataError("there is no group", store=str(where.store), path=where.path)
+        if isinstance(detection.load(where, dialect, found), GroupMetadata):
+            return dialect
+    raise ConsolidatedMetadataError("there is no group", store=str(where.store), path=where.path)
+
+
+def _is_of(dialect: Dialect, node: Documents) -> bool:
+    """Whether documents are those of a dialect, by their names."""
+    return set(node) <= set(dialect.keyspace.documents(""))
+
+
+def _format_of(where: StorePath, nodes: Nodes) -> str:
+    """Return the name of the dialect that copies are in; "" if there are none."""
+    formats = (dialect for node in nodes.values() for dialect in dialects_at(where) if node and _is_of(dialect, node))
+    return next((dialect.name for dialect in formats), "")
+
+
+def write(where: StorePath, nodes: Nodes, name: str | None = None) -> None:
+    """Store copies as the consolidated metadata of a group, in the group's dialect. Its lock is held by the caller."""
+    dialect = _dialect_of_group(where)
     if dialect.consolidated.document is None:
-        inline = {
-            path: node for path, node in nodes.items() if path and set(node) <= set(dialect.keyspace.documents(""))
-        }
+        inline = {path: node for path, node in nodes.items() if path and _is_of(dialect, node)}
         hierarchy.update_locked(where, GroupMetadata, lambda group: replace(group, consolidated=inline), dialect.name)
     else:
         key = _key(where, dialect, name)
@@ -274,12 +288,30 @@ def write(where: StorePath, nodes: Nodes, name: str | None = None) -> None:
 def consolidate(where: StorePath) -> None:
     """Gather the documents of all nodes below a group and store copies of them with it."""
     with where.lock():
-        write(where, gather(where))
+        dialect = _dialect_of_group(where)
+        nodes = gather(where, dialect.name)
+        write(where, nodes)
+    others = [path for path, node in nodes.items() if path and not _is_of(dialect, node)]
+    if others:
+        shown = ", ".join(map(repr, others[:5])) + (", ..." if len(others) > 5 else "")
+        warnings.warn(
+            f"consolidated metadata of Zarr {dialect.name} has no place for nodes of other formats ({shown}): "
+            "who opens the group with use_consolidated=False sees them",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def differences(where: StorePath, nodes: Nodes) -> list[str]:
     """Return the paths, relative to the group, of which the copies do not say what the documents say."""
-    there = gather(where)
+    prefer = _format_of(where, nodes)
+    formats = [dialect for dialect in dialects_at(where) if prefer in {"", dialect.name}]
+    # Nodes of other formats have no place among the copies.
+    there = {
+        path: node
+        for path, node in gather(where, prefer).items()
+        if path in nodes or any(_is_of(dialect, node) for dialect in formats)
+    }
     paths = sorted(path for path in {*nodes, *there} if path)
     return [path for path in paths if not _agree(nodes.get(path), there.get(path))]
 

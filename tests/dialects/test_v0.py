@@ -256,3 +256,10 @@ def test_dump_inverts_load(pairs, dtype, fill_value, options, attributes):
     assert {problem.pointer for problem in problems} <= {"/fill_value"}
     if not problems:
         assert same(V0.dump(metadata), documents)
+
+
+def test_zstd_came_later():
+    metadata = V0.load(dict(NODES[next(iter(NODES))]))
+    codecs = (*metadata.codecs[:-1], Named("blosc", {**metadata.codecs[-1].configuration, "cname": "zstd"}))
+    with pytest.raises(NotRepresentableError, match="blosc with zstd"):
+        V0.dump(dataclasses.replace(metadata, codecs=codecs, spellings={}))

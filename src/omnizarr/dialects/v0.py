@@ -118,6 +118,8 @@ def _write_blosc(metadata: ArrayMetadata, form: Format) -> Mapping[str, JSON]:
     if stack.compressor is None:
         raise form.refuse("chunks without compression", "compress with blosc (clevel 0 stores), or write v1")
     compressor = stack.compressor
+    if compressor.get("cname") == "zstd":
+        raise form.refuse("blosc with zstd", "re-encode with another cname, such as lz4", "zstd")
     return {name: compressor.get(name, option.default) for name, option in early.BLOSC_OPTIONS.items()}
 
 
