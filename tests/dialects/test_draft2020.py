@@ -11,8 +11,9 @@ import pytest
 
 from omnizarr import datatypes
 from omnizarr.dialects import DRAFT2020
-from omnizarr.dialects.draft2020 import dump, enter, entry, load
+from omnizarr.dialects.draft2020 import dump, load
 from omnizarr.dialects.draft_consolidated import dump_consolidated, load_consolidated
+from omnizarr.dialects.draft_entry import enter, entry
 from omnizarr.dialects.keyspaces import Early, Late, Split
 from omnizarr.dialects.paths import check_draft_name, normalize_draft
 from omnizarr.dialects.spelling import same

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnizarr.dialects.draft2020 import dump, enter, entry, load
+from omnizarr.dialects.draft2020 import dump, load
 from omnizarr.dialects.draft_consolidated import load_consolidated
+from omnizarr.dialects.draft_entry import enter, entry
 from omnizarr.dialects.spelling import same
 from omnizarr.errors import MetadataError, NotRepresentableError
 from omnizarr.model import ArrayMetadata

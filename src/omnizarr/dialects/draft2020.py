@@ -1,17 +1,7 @@
 """The dialect ``v3-draft2020``: an entry point, documents below ``meta/root``, chunks below ``data/root``.
 
 Reads what programs made of the draft of October 2020 (zarr-python 2.12 to 2.18, GDAL 3.4 to 3.7, zarrita,
-xtensor-zarr), and the variants before and after it, as far as their keys can be told by the entry point:
-
-===================  ==========================================  ========================  =====================
-draft                ``metadata_encoding``                       document of ``a``         chunk of ``a``
-===================  ==========================================  ========================  =====================
-until August 2020    ``"application/json"``                      ``meta/root/a.array``     ``data/a/0.0``
-July 2020            ``".../spec/metadata/json/3.0"``            ``meta/root/a.array``     ``data/a/0/0``
-September 2020       the URI, no ``metadata_key_suffix``         ``meta/root/a.array``     ``data/root/a/c0/0``
-October 2020         the URI, and a suffix                       with the suffix           ``data/root/a/c0/0``
-November 2022        an object with a suffix                     ``meta/a.array.json``     ``data/a/c0/0``
-===================  ==========================================  ========================  =====================
+xtensor-zarr), and the variants before and after it; `draft_entry` tells these apart by the entry point.
 
 Writes the letter of the text of October 2020. What a document spelled otherwise, and nobody changed, is written back
 as it was.
@@ -21,7 +11,6 @@ Spec: Zarr v3 draft of 2020, "Metadata", "Storage protocol", "Node names".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -31,6 +20,7 @@ from omnizarr.dialects.contract import Documents
 from omnizarr.dialects.draft_codecs import URI_2020, dump_codecs, load_codecs, read_codec, write_codec_uri
 from omnizarr.dialects.draft_consolidated import DOCUMENT as CONSOLIDATED
 from omnizarr.dialects.draft_consolidated import dump_consolidated, load_consolidated
+from omnizarr.dialects.draft_entry import entry
 from omnizarr.dialects.draft_extensions import (
     read_codec_list,
     read_extensions,
@@ -47,7 +37,7 @@ from omnizarr.dialects.draft_types import (
     write_fill_value,
 )
 from omnizarr.dialects.filters import Step, read_step
-from omnizarr.dialects.keyspaces import KEYS_OF_2020, Early, Late, Split
+from omnizarr.dialects.keyspaces import KEYS_OF_2020
 from omnizarr.dialects.reading import Reader, is_list, join, read_chunk_lengths, read_lengths, read_object
 from omnizarr.dialects.spelling import Aspect, in_order_of, read_aspects, recall, remember, write_aspects
 from omnizarr.dialects.writing import check_fresh
@@ -65,21 +55,13 @@ from omnizarr.model import (
 )
 
 NAME: Final = "v3-draft2020"
-URI: Final = "https://purl.org/zarr/spec/protocol/core/3.0"
 
-_ENTRY = 'Zarr v3 draft of 2020, "Entry point metadata"'
 _ARRAY = 'Zarr v3 draft of 2020, "Array metadata"'
 _GROUP = 'Zarr v3 draft of 2020, "Group metadata"'
 _GRID = 'Zarr v3 draft of 2020, "Regular grids"'
-_NAMES = 'Zarr v3 draft of 2020, "Node names"'
-_JSON_2020 = "https://purl.org/zarr/spec/metadata/json/3.0"
 _LABEL = "the v3 draft of 2020"
 _NODES = ("array", "group")
 
-_CORE = re.compile(r"https?://purl\.org/zarr/spec/(?:protocol/)?core/(?P<major>[0-9]+)(?:\.[0-9]+)*/?")
-_FEBRUARY_2023 = re.compile(r"https?://purl\.org/zarr/spec/v3#(?P<node>array|group)")
-_SUFFIX = re.compile(r"[A-Za-z0-9._-]{0,64}")
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,255}")
 
 _REQUIRED = ("shape", "data_type", "chunk_grid", "chunk_memory_layout", "fill_value")
 _MEMBERS = (
@@ -87,113 +69,6 @@ _MEMBERS = (
     *("extensions", "attributes", "compressor", "codecs", "storage_transformers"),
     *("dimension_separator", "dimension_names", "sharding"),
 )
-
-
-# The entry point
-
-
-def enter(document: JSON, root: str, report: Report = strict) -> Split | None:
-    """Return where the keys of a hierarchy lie whose entry point ``zarr.json`` is `document`.
-
-    None if `document` is no entry point of a draft (in the final v3 ``zarr.json`` is the document of one node). The
-    drafts of 2019 and of 2020 have entry points of one form; an ``http`` URI is that of 2019.
-
-    Parameters
-    ----------
-    document : JSON
-    root : str
-        Path in the store at which the entry point lies.
-    report : callable
-        Where problems go; by default the first is raised, as a MetadataError.
-
-    Examples
-    --------
-    >>> enter(entry(), "ocean").documents("ocean/a")["array"]
-    'ocean/meta/root/a.array.json'
-    >>> enter({"zarr_format": 3, "node_type": "group"}, "") is None
-    True
-    """
-    if not isinstance(document, Mapping) or not isinstance(document.get("zarr_format"), str):
-        return None
-    reader = Reader(report)
-    found = str(document["zarr_format"])
-    match = _CORE.fullmatch(found)
-    if match is None:
-        _explain_format(reader, found)
-        return None
-    if int(match["major"][:9]) != 3:
-        reader.problem("/zarr_format", "another version of the protocol", found=found, expected=URI, spec=_ENTRY)
-        return None
-    read_extensions(reader, document.get("extensions"), "/extensions", _ENTRY)
-    keyspace = _keyspace(reader, document, root)
-    if keyspace is not None and found.startswith("http:"):
-        return replace(keyspace, dialect="v3-draft2019")
-    return keyspace
-
-
-def entry() -> JSON:
-    """Return the entry point of a new hierarchy."""
-    return {"zarr_format": URI, "metadata_encoding": URI, "metadata_key_suffix": ".json", "extensions": []}
-
-
-def _explain_format(reader: Reader, found: str) -> None:
-    """Report strings that are URIs of Zarr; others are no business of the drafts."""
-    if match := _FEBRUARY_2023.fullmatch(found):
-        reader.problem(
-            "/zarr_format",
-            f"the document of one {match['node']} in the draft of February 2023, which no program wrote",
-            found=found,
-            expected=f"3, or the entry point of a draft hierarchy, {URI}",
-            spec='Zarr v3 draft of February 2023, "Array metadata"',
-        )
-    elif "purl.org/zarr/spec" in found:
-        reader.problem("/zarr_format", "no version of Zarr known here", found=found, expected=URI, spec=_ENTRY)
-
-
-def _keyspace(reader: Reader, document: Mapping[str, JSON], root: str) -> Split | None:
-    pointer, encoding = "/metadata_encoding", document.get("metadata_encoding", URI)
-    if "metadata_encoding" not in document:
-        reader.problem(pointer, "metadata_encoding is missing", expected=URI, spec=_ENTRY)
-    if isinstance(encoding, Mapping):  # November 2022
-        if encoding.get("type") != "json" or "extension" in encoding:
-            _refuse_encoding(reader, pointer, dict(encoding))
-            return None
-        suffix = _read_suffix(
-            reader, encoding.get("metadata_key_suffix", ".json"), join(pointer, "metadata_key_suffix")
-        )
-        return Late(root, meta="meta", data="data", suffix=suffix, consolidated=None, entry=document)
-    if encoding == "application/json":
-        return Early(root, data="data", suffix="", glued=False, consolidated=None, entry=document)
-    if encoding == _JSON_2020:  # zarrita, for a day in July 2020
-        return Split(root, data="data", suffix="", glued=False, consolidated=None, entry=document)
-    if not isinstance(encoding, str) or not _CORE.fullmatch(encoding):
-        _refuse_encoding(reader, pointer, encoding)
-        return None
-    if "metadata_key_suffix" not in document:  # September 2020
-        return Split(root, suffix="", consolidated=None, entry=document)
-    suffix = _read_suffix(reader, document["metadata_key_suffix"], "/metadata_key_suffix")
-    return Split(root, suffix=suffix, entry=document)
-
-
-def _refuse_encoding(reader: Reader, pointer: str, found: object) -> None:
-    reader.problem(
-        pointer,
-        "the documents of this hierarchy have an encoding that is not known here",
-        found=found,
-        expected=f"{URI} (JSON)",
-        spec=_ENTRY,
-    )
-
-
-def _read_suffix(reader: Reader, value: JSON, pointer: str) -> str:
-    if isinstance(value, str) and _SUFFIX.fullmatch(value):
-        return value
-    expected = "a string of the characters that keys have, without a slash"
-    reader.problem(pointer, "no suffix of keys", found=value, expected=expected, spec=_ENTRY)
-    return ".json"
-
-
-# Documents
 
 
 def load(documents: Documents, report: Report = strict) -> Metadata | None:

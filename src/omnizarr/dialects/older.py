@@ -106,7 +106,7 @@ DRAFT2019: Final = Dialect(
     ),
     check_name=paths.check_draft_name,
     normalize_path=paths.normalize_draft,
-    entry_point=EntryPoint(_late("draft2020", "enter"), _late("draft2019", "entry")),
+    entry_point=EntryPoint(_late("draft_entry", "enter"), _late("draft2019", "entry")),
     has_cases=False,
 )
 
@@ -131,5 +131,5 @@ DRAFT2020: Final = Dialect(
     ),
     check_name=paths.check_draft_name,
     normalize_path=paths.normalize_draft,
-    entry_point=EntryPoint(_late("draft2020", "enter"), _late("draft2020", "entry")),
+    entry_point=EntryPoint(_late("draft_entry", "enter"), _late("draft_entry", "entry")),
 )
