@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from pathlib import Path
@@ -266,6 +267,22 @@ def test_missing_chunks_are_written_where_the_fill_value_cannot_be_carried():
     found = omnizarr.open(target)
     assert bits(found[...]) == bits(np.array([fill, fill, 1, 1, fill, fill, fill], "f4"))
     assert found.nchunks_initialized == 4
+
+
+def test_groups_without_arrays_are_lost_where_there_are_no_groups():
+    source = MemoryStore()
+    root = omnizarr.create_group(source)
+    root.create_array("g/x", data=GRID)
+    root.create_group("g/empty/within")
+    report = omnizarr.convert(source, {}, zarr_format=1)
+    assert [(loss.path, loss.what) for loss in report.losses] == [
+        ("g/empty", "the group"),
+        ("g/empty/within", "the group"),
+    ]
+    assert not any("directory of its name" in remark for node in report.nodes[2:4] for remark in node.remarks)
+    assert omnizarr.convert(omnizarr.create_group({}), zarr_format=1, dry_run=True).losses
+    with pytest.raises(errors.NotRepresentableError, match="/g/empty: the group"):
+        omnizarr.convert(source, {}, zarr_format=1, strict=True)
 
 
 def test_strict_raises_before_anything_is_written():
@@ -696,6 +713,26 @@ def test_interrupted_conversion_is_resumed():
     report = omnizarr.convert(make_simple(2), target, resume=True)
     assert 0 < report.chunks() < omnizarr.convert(make_simple(2), clean).chunks()
     assert contents(target) == contents(clean)
+
+
+def test_of_conversions_that_begin_at_once_one_is_done(tmp_path):
+    source = omnizarr.create_array({}, data=np.arange(60), chunks=(10,))
+    for turn in range(5):
+        target, barrier, done = tmp_path / str(turn), threading.Barrier(4), []
+
+        def begin(length, target=target, barrier=barrier, done=done):
+            barrier.wait()
+            with contextlib.suppress(errors.NodeExistsError):
+                omnizarr.convert(source, target, chunks=(length,))
+                done.append(length)
+
+        threads = [threading.Thread(target=begin, args=(length,)) for length in (2, 3, 4, 5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(done) == 1
+        assert omnizarr.open(target).chunks == (done[0],)
 
 
 def test_unfinished_conversion_is_not_begun_anew_unasked():

@@ -22,7 +22,7 @@ from omnizarr.dialects.spelling import same
 from omnizarr.errors import NodeNameError, OmnizarrError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Named
 from omnizarr.places import dialect_named
-from omnizarr.tools.translating.account import Account, CannotCarryError, Loss, M, attempt
+from omnizarr.tools.translating.account import Account, CannotCarryError, Loss, M, attempt, shown
 from omnizarr.tools.translating.coding import (
     KEEP,
     Wishes,
@@ -188,9 +188,8 @@ def _check_names(account: Account, siblings: Collection[str]) -> None:
 def _translate_group(source: GroupMetadata, account: Account) -> Translation:
     if source.consolidated is not None:
         account.remark("copies of the documents below (consolidated metadata) are not carried: they can be made anew")
-    attributes = _strict_attributes(source, account)
     if not account.dialect.has_groups:
-        for name in attributes:
+        for name in source.attributes:
             why = f"{account.title} has no groups, so that there is no place for their attributes"
             account.lose(account.pointer("attributes", name), f"attribute {name!r} of the group", why)
         _lose_members(source.unknown, account)
@@ -200,6 +199,7 @@ def _translate_group(source: GroupMetadata, account: Account) -> Translation:
     if source.implicit and account.dialect.name in ("v2", "v3"):
         account.remark("the group, of which no document spoke, gets one")
     target = GroupMetadata(dialect=account.dialect.name)
+    attributes = _strict_attributes(source, account)
     target = _with_members(_with_attributes(target, attributes, account), source, account)
     read, _ = attempt(target, account.dialect)
     return Translation(source, read or target)
@@ -211,10 +211,11 @@ def _translate_group(source: GroupMetadata, account: Account) -> Translation:
 def _strict_attributes(source: Metadata, account: Account) -> dict[str, JSON]:
     """Return the attributes as JSON has them."""
     found: Any = to_json(source.attributes, account.pointer("attributes"))
-    changed = [repr(name) for name, value in source.attributes.items() if not same(value, found[name])]
-    if changed:
-        names = ", ".join(changed)
-        account.remark(f"numbers that JSON has no words for become the strings NaN, Infinity, -Infinity: {names}")
+    for name, value in source.attributes.items():
+        if not same(value, found[name]):
+            what = f"that attribute {name!r} is, or holds, a number: {shown(value)}"
+            why = "JSON has no words for NaN and infinities"
+            account.lose(account.pointer("attributes", name), what, why, f"the text {shown(found[name])}")
     return dict(found)
 
 

@@ -365,7 +365,7 @@ class Move:
             path=self.target.path,
             found=repr(found[at]),
             expected=repr(expected[at]),
-            remedy="convert again with overwrite=True; if it fails again, this is a bug of omnizarr",
+            remedy="let nothing write to the source, and convert again with overwrite=True",
         )
 
     def _compare_bytes(self, source: Chunks, target: Chunks, tick: Tick) -> None:

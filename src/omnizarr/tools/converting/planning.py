@@ -168,7 +168,21 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
     if source.where.store.exists(source.where.prefix + journal.KEY):
         what, why = "arrays that are not there yet", "the source is itself a conversion that was not finished"
         steps[0] = replace(steps[0], losses=(Loss("", "", what, f"{why}: resume that first"), *steps[0].losses))
-    return Plan(source, dialect, options, tuple(steps))
+    return Plan(source, dialect, options, tuple(_without_empty_groups(steps, dialect)))
+
+
+def _without_empty_groups(steps: Sequence[Step], dialect: Dialect) -> Iterator[Step]:
+    """Say of groups in which no array will lie that they are lost to a format without groups."""
+    above = {""} if any(step.is_array for step in steps) else set()
+    for step in steps:
+        names = step.path.split("/") if step.is_array else []
+        above.update("/".join(names[:end]) for end in range(1, len(names)))
+    for step in steps:
+        if step.target is None and step.remarks and not dialect.has_groups and step.path not in above:
+            why = "the format has no groups, and no array lies in it that would need a directory"
+            yield replace(step, losses=(*step.losses, Loss(step.path, "", "the group", why)), remarks=())
+        else:
+            yield step
 
 
 class _Node(NamedTuple):

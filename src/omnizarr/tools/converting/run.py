@@ -99,8 +99,8 @@ def run(
             return report
         if concurrency is None:
             concurrency = settings.get("concurrency")
-        work = _Work(plans, place, verify=verify, allow_pickle=allow_pickle, concurrency=concurrency)
-        nodes = work.run(progress, overwrite=overwrite, resume=resume)
+        work = _Work(plans, place, verify, allow_pickle, concurrency, overwrite)
+        nodes = work.run(progress, resume=resume)
         return replace(report, nodes=nodes, seconds=time.monotonic() - began)
 
 
@@ -196,12 +196,18 @@ class _Work:
     verify: bool
     allow_pickle: bool
     concurrency: int | None
+    overwrite: bool
     root: StorePath = field(init=False)
     """The same, in the hierarchy that it belongs to."""
     resumed: Journal | None = None
 
     def __post_init__(self) -> None:
-        self.root = self._settled()
+        try:
+            self.root = self._settled()
+        except NotRepresentableError:
+            if not self.overwrite or self.place.home is not None or self.place.path:
+                raise
+            self.root = self.place  # what lies here, and would be hidden, is removed before
 
     def _settled(self) -> StorePath:
         root = hierarchy.settled(self.place, self.plan.dialect)
@@ -217,14 +223,9 @@ class _Work:
                 )
         return root
 
-    def run(self, progress: Callable[..., Any] | None, *, overwrite: bool, resume: bool) -> tuple[NodeReport, ...]:
+    def run(self, progress: Callable[..., Any] | None, *, resume: bool) -> tuple[NodeReport, ...]:
         """Write everything, and return what became of each node."""
-        ours = self.plan.journal(verify=self.verify)
-        if overwrite:
-            self._clear()
-        is_complete = not overwrite and self._look(ours, resume=resume)
-        if self.resumed is None and not is_complete:
-            ours.write(self.root)
+        is_complete = self._begin(self.plan.journal(verify=self.verify), resume=resume)
         arrays = [step for step in self.plan.steps if step.is_array]
         sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.verify) for step in arrays}
         shown = _Progress(progress, sum(sizes.values()))
@@ -241,6 +242,18 @@ class _Work:
         nodes = [self._with_copies(step, node) for step, node in zip(self.plan.steps, nodes, strict=True)]
         journal.remove(self.root)
         return tuple(nodes)
+
+    def _begin(self, ours: Journal, *, resume: bool) -> bool:
+        """Make sure that the target is ours; return whether it is complete already."""
+        if self.overwrite:
+            self._clear()
+            ours.write(self.root)
+            return False
+        with self.root.store.lock(self.root.prefix + journal.KEY):  # of several that begin at once, one does
+            is_complete = self._look(ours, resume=resume)
+            if self.resumed is None and not is_complete:
+                ours.write(self.root)
+        return is_complete
 
     # -- what is there already ------------------------------------------------------
 

@@ -40,8 +40,13 @@ _INEXACT: Final = frozenset({"astype", "cast_value", "fixedscaleoffset", "scale_
 _ZFPY_REVERSIBLE: Final = 5
 _OF_V3: Final = frozenset({"bitround", "blosc", "crc32c", "gzip", "packbits", "zstd"})
 """Names without the prefix of numcodecs that are words of v3, perhaps for something else."""
-_CNAMES: Final[Mapping[str, str]] = {"gzip": "zlib", "zlib": "zlib", "zstd": "zstd", "lz4": "lz4"}
-"""What blosc has within that is akin to another compressor."""
+_CNAMES: Final[Mapping[str, str]] = {"gzip": "zlib", "zlib": "zlib", "zstd": "zlib", "lz4": "lz4"}
+"""What blosc has within that is akin to another compressor.
+
+Only formats before v2 need it. The Blosc of their programs fails on most of what zstd compresses today.
+"""
+_EARLY: Final = ("v0", "v1")
+"""Formats whose programs have a Blosc of 2016 or before."""
 _BLOSC_MAX_TYPESIZE: Final = 255
 _SEEN_AS: Final[Mapping[str, str]] = {
     "astype": "decode_dtype",
@@ -110,19 +115,18 @@ def with_nearest_grid(target: ArrayMetadata, source: ArrayMetadata, wishes: Wish
 
 def without_shards(source: ArrayMetadata, wishes: Wishes, account: Account) -> ArrayMetadata:
     """Return an array as it is if the target has shards; else as if each inner chunk of a shard were a chunk."""
-    inner = layout.inner_chunk_shape(source.codecs)
-    if inner is None or not account.dialect.new_arrays.has_filters:
-        return source
-    if len(inner) != len(source.shape) or not all(is_integer(size) and size > 0 for size in inner):
-        return source  # no shards that could be read
-    if not wishes.any_layout:
-        count = math.prod(-(-length // size) for length, size in zip(source.shape, inner, strict=True))
+    flat = source
+    while account.dialect.new_arrays.has_filters and (inner := layout.inner_chunk_shape(flat.codecs)) is not None:
+        if len(inner) != len(flat.shape) or not all(is_integer(size) and size > 0 for size in inner):
+            break  # no shards that could be read
+        flat = replace(flat, chunk_grid=grids.regular(inner), codecs=_within_shards(flat.codecs))
+    if flat is not source and not wishes.any_layout:
+        grid = grids.bind(flat.chunk_grid, flat.shape)
         account.remark(
-            f"{account.title} has no shards: their inner chunks, {tuple(inner)}, become chunks, encoded anew, "
-            f"with up to {count} keys"
+            f"{account.title} has no shards: their inner chunks, {grid.chunk_shape}, become chunks, encoded anew, "
+            f"with up to {grid.nchunks} keys"
         )
-    found = replace(source, chunk_grid=grids.regular(inner), codecs=_within_shards(source.codecs))
-    return without_shards(found, wishes, account)
+    return flat
 
 
 def _within_shards(codecs: tuple[Named, ...]) -> tuple[Named, ...]:
@@ -372,6 +376,8 @@ def _remark_codecs(before: Sequence[Named], after: Sequence[Named], account: Acc
         account.remark(f"{account.title} cannot have {' and '.join(gone)} here: {anew}")
     elif come:
         account.remark(f"{account.title} has no chunks without compression: {anew}")
+    if account.dialect.name in _EARLY and any(codec.configuration.get("cname") == "zstd" for codec in after):
+        account.remark("zarr 0 and 1 fail on most of what newer versions of zstd compress: they read blosc with others")
 
 
 def remark_parameters(source: ArrayMetadata, target: ArrayMetadata, account: Account) -> None:
