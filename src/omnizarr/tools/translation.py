@@ -243,7 +243,10 @@ def _holds_attributes(target: M, attributes: Mapping[str, JSON], account: Accoun
 def _with_members(target: M, source: Metadata, account: Account) -> M:
     """Return `target` with those members of the source that no text defines and that may stand there."""
     if source.dialect == target.dialect:
-        return replace(target, unknown=source.unknown, spellings=source.spellings)
+        target = replace(target, unknown=source.unknown)
+        spelled = replace(target, spellings=source.spellings)
+        # what is only tolerated is written to the letter
+        return spelled if attempt(spelled, account.dialect)[0] is not None else target
     _lose_extensions(source, account)
     kept: dict[str, JSON] = {}
     # the text of v2 allows none in .zgroup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from omnizarr import consolidated, detection, hierarchy
 from omnizarr.codecs import registry
@@ -185,11 +185,16 @@ def _without_empty_groups(steps: Sequence[Step], dialect: Dialect) -> Iterator[S
             yield step
 
 
+_ONLY_A_COPY: Final = "nothing but consolidated metadata speaks of it"
+
+
 class _Node(NamedTuple):
     path: str
     found: Found[Metadata] | OmnizarrError
     siblings: Sequence[str] = ()
     has_copies: bool = False
+    is_copy: bool = False
+    """It has no document but a copy in consolidated metadata."""
 
 
 def _step(
@@ -209,7 +214,8 @@ def _step(
         keywords["compressors"] = "auto"
         made = translate(metadata, dialect, path=node.path, siblings=node.siblings, **keywords)
         made = replace(made, remarks=(*made.remarks, f"chunks can be read here with {name!r}, but not written"))
-    return Step(node.path, found, made, made.losses, made.remarks, node.has_copies)
+    remarks = (_ONLY_A_COPY, *made.remarks) if node.is_copy else made.remarks
+    return Step(node.path, found, made, made.losses, remarks, node.has_copies)
 
 
 def _that_cannot_encode(target: Metadata | None) -> str:
@@ -239,11 +245,11 @@ def _has_codecs_already(made: Translation, dialect: Dialect) -> bool:
 def _walk(source: Found[Metadata]) -> Iterator[_Node]:
     """Yield the node and all below it, parents first.
 
-    Documents themselves are read, not copies of them, unless there are only copies, or the store cannot be listed.
+    Documents themselves are read, not copies of them, unless there is only a copy, or the store cannot be listed.
     Raises StoreError if the store fails.
     """
     root = source.where
-    pending: list[tuple[_Node, _Copies | None]] = [(_Node("", source), None)]
+    pending: list[tuple[_Node, Snapshot | None]] = [(_Node("", source), None)]
     while pending:
         node, copies = pending.pop()
         if isinstance(node.found, OmnizarrError) or isinstance(node.found.metadata, ArrayMetadata):
@@ -253,21 +259,14 @@ def _walk(source: Found[Metadata]) -> Iterator[_Node]:
         yield node._replace(has_copies=own is not None)
         copies = own or copies
         below = list(_below(node.found, copies))
-        names = [found[0] for found in below]
-        for name, found in reversed(below):
+        names = [child[0] for child in below]
+        for name, found, is_copy in reversed(below):
             path = f"{node.found.where.prefix}{name}"[len(root.prefix) :]
-            pending.append((_Node(path, found, names), copies))
+            pending.append((_Node(path, found, names, is_copy=is_copy), copies))
 
 
-class _Copies(NamedTuple):
-    """Consolidated metadata."""
-
-    snapshot: Snapshot
-    are_all: bool
-    """The group has no document but these copies, so that the nodes below may have none either."""
-
-
-def _copies(found: Found[Metadata]) -> _Copies | None:
+def _copies(found: Found[Metadata]) -> Snapshot | None:
+    """Return the consolidated metadata of a group."""
     where = found.where
     dialect = dialect_of(where, found.metadata)
     try:
@@ -276,30 +275,30 @@ def _copies(found: Found[Metadata]) -> _Copies | None:
         raise
     except OmnizarrError:
         return None  # broken: made anew from the documents by who wants it
-    if nodes is None:
-        return None
-    has_document = where.store.exists(dialect.keyspace.documents(where.path)[dialect.group_document])
-    return _Copies(Snapshot(where, None, nodes), not has_document)
+    return None if nodes is None else Snapshot(where, None, nodes)
 
 
-def _below(group: Found[Metadata], copies: _Copies | None) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
+def _below(
+    group: Found[Metadata], copies: Snapshot | None
+) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError, bool]]:
+    """Yield name and node of all below a group, and whether there is only a copy of its document."""
     where = group.where
+    only = {} if copies is None else dict(_copied(where, copies))
     try:
         names = detection.children(where)
     except (StoreError, NotImplementedError):
         if copies is None:
             raise
-        yield from _copied(where, copies.snapshot)
+        yield from ((name, found, False) for name, found in only.items())
         return
-    only = dict(_copied(where, copies.snapshot)) if copies is not None and copies.are_all else {}
     for name, found in detection.load_children(where, names, group.metadata.dialect):
         if isinstance(found, StoreError):
             raise found
         if isinstance(found, OmnizarrError) or not _is_implied(found.metadata):
             only.pop(name, None)
         if name not in only:
-            yield name, found
-    yield from only.items()
+            yield name, found, False
+    yield from ((name, found, True) for name, found in only.items())
 
 
 def _is_implied(metadata: Metadata) -> bool:
