@@ -410,6 +410,14 @@ def test_option_that_the_format_has_not_is_refused_before_anything_is_written():
     assert contents(target) == {}
 
 
+def test_shards_that_chunks_do_not_divide_are_refused_before_anything_is_written():
+    source, target = MemoryStore(), MemoryStore()
+    omnizarr.create_group(source, zarr_format=2).create_array("x", data=GRID, chunks=(4, 3))
+    with pytest.raises(errors.OmnizarrError, match="do not divide"):
+        omnizarr.convert(source, target, shards=3)
+    assert contents(target) == {}
+
+
 def test_dry_run_writes_nothing_and_says_what_would_be_lost(hierarchies):
     target = MemoryStore()
     report = omnizarr.convert(hierarchies[3][0], target, zarr_format=1, dry_run=True)

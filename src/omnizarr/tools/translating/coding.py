@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -421,7 +422,12 @@ def with_wishes(target: ArrayMetadata, wishes: Wishes, account: Account) -> Arra
         fill_value=None,
     )
     account.remark("chunks are laid out and encoded anew, as asked for")
-    return replace(target, chunk_grid=made.chunk_grid, codecs=made.codecs)
+    found = replace(target, chunk_grid=made.chunk_grid, codecs=made.codecs)
+    with suppress(UnknownCodecError, MissingDependencyError, PickleDisabledError):
+        chain.bind(
+            found.codecs, spec_of(found)
+        )  # shards that chunks do not divide are refused before anything is written
+    return found
 
 
 def _lengths(axis: grids.Axis) -> list[int]:
