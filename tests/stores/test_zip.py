@@ -19,7 +19,7 @@ from omnizarr.errors import (
     StoreClosedError,
     StoreError,
 )
-from omnizarr.stores import ZipStore
+from omnizarr.stores import ZipStore, archive
 from tests.stores.contract import StoreContract, in_threads
 
 
@@ -298,6 +298,25 @@ def test_failed_closing_leaves_the_old_archive(path, monkeypatch):
         store.close()
     assert contents(path) == {"a": b"1"}
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_temporary_file_goes_also_when_closing_it_fails(path, monkeypatch):
+    class OnFullDisk(io.FileIO):
+        def close(self):
+            if not self.closed:
+                super().close()
+                raise OSError(28, "No space left on device")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(archive, "open", OnFullDisk, raising=False)
+    monkeypatch.setattr(os, "fsync", fail)
+    store = ZipStore(path, mode="w")
+    store.set("a", b"1")
+    with pytest.raises(OSError, match="No space"):
+        store.close()
+    assert list(path.parent.iterdir()) == []
 
 
 def test_file_object_is_read_and_written(path):

@@ -39,7 +39,7 @@ LEVELS: Final = range(10)
 _REMEDIES: Mapping[str, str] = {
     "gzip": "re-encode with numcodecs.zlib (what v1 calls gzip is a zlib stream), or write v2",
     "sharding_indexed": "re-encode with the inner chunks as chunks and blosc as compressor",
-    "zstd": "re-encode with blosc (in v1 also with cname zstd), or write v2",
+    "zstd": "re-encode with blosc (cname lz4, or zlib for size), or write v2",
 }
 
 

@@ -199,7 +199,8 @@ class _Part:
     def discard(self) -> None:
         """Let go of the file, and remove it if it is a temporary one."""
         self.zip.fp = None  # or it would try to finish what was given up
-        self.file.close()
+        with suppress(OSError):  # what could not be written on a full disk cannot be flushed either
+            self.file.close()
         if self.temporary is not None:
             with suppress(OSError):
                 os.unlink(self.temporary)
