@@ -556,3 +556,14 @@ def test_chunks_are_looked_at_beside_a_member_too_many(tmp_path):
     (tmp_path / "c" / "1").write_bytes(b"torn")
     assert [finding.code for finding in omnizarr.check(tmp_path).findings] == ["wrong-chunk-size", "unknown-member"]
     assert array.nchunks == 2
+
+
+def test_four_bytes_of_data_are_no_frame_of_old_zstandard(tmp_path):
+    magic = b"\x27\xb5\x2f\xfd"
+    values = np.frombuffer(bytes(3000) + np.random.default_rng(0).bytes(546) + magic * 3 + bytes(538), "u1")
+    blosc = {"id": "blosc", "cname": "zstd", "clevel": 5, "shuffle": 0}
+    omnizarr.create_array(tmp_path, data=values, chunks=(4096,), zarr_format=2, compressors=blosc)
+    chunk = (tmp_path / "0").read_bytes()
+    assert magic in chunk
+    assert not chunk[2] & 2  # compressed, not copied
+    assert "legacy-zstd" not in {finding.code for finding in omnizarr.check(tmp_path, data=True).findings}

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from omnizarr.codecs import blosc_frames
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import AnyArray, Buffer
 from omnizarr.codecs.sharding import Sharding
@@ -32,9 +33,6 @@ _STEP: Final = 2**20
 _ROW: Final = 16
 _SEARCHED: Final = 2**20
 _MOST_TRIED: Final = 1000
-_ZSTD_07: Final = b"\x27\xb5\x2f\xfd"
-_BLOSC_ZSTD: Final = 4
-_BLOSC_COPIED: Final = 2
 _SPEC: Final = 'Zarr v3, "Sharding codec"'
 
 
@@ -124,8 +122,10 @@ def _is_legacy_zstd(chain: Chain, data: Buffer) -> bool:
     """Whether a chunk is Blosc with frames of Zstandard 0.7 in it."""
     if not chain.compressors or chain.compressors[-1][0].removeprefix("numcodecs.") != "blosc" or len(data) < 24:
         return False
-    is_zstd = data[2] >> 5 == _BLOSC_ZSTD and not data[2] & _BLOSC_COPIED
-    return is_zstd and _ZSTD_07 in bytes(data)
+    try:
+        return blosc_frames.is_needed(data, has_snappy=True)
+    except (OmnizarrError, ValueError, ArithmeticError, IndexError):
+        return False  # decoding it says what is wrong
 
 
 # Shards
