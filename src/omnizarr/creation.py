@@ -180,8 +180,8 @@ def _fill_value(value: Any, data_type: DataType, dialect: Dialect) -> Any:
         is_time = data_type.dtype.kind in "mM"
         return data_type.fill_to_json(data_type.cast("NaT") if is_time else data_type.default_fill_value)
     found = data_type.fill_to_json(data_type.cast(value))
-    if data_type.dtype.kind in "fc" and dialect.new_arrays.has_filters and dialect.entry_point is None:
-        # These formats have one word for all NaN. What chunks hold must not be taken for a fill value of other bits.
+    if data_type.dtype.kind in "fc" and dialect.new_arrays.has_one_nan:
+        # What chunks hold must not be taken for a fill value of other bits.
         return typestr.fill_from_v2(typestr.fill_to_v2(found, data_type), data_type)
     return found
 

@@ -39,7 +39,7 @@ from omnizarr.errors import (
     StoreError,
 )
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Note, Problem, strict
-from omnizarr.places import StorePath, chunk_prefix, dialect_of, dialects_at, dialects_for
+from omnizarr.places import StorePath, chunk_prefix, dialect_named, dialect_of, dialects_at, dialects_for
 from omnizarr.stores import LocalStore
 
 M_co = TypeVar("M_co", bound=Metadata, covariant=True)
@@ -526,27 +526,18 @@ def with_keys_in_use(where: StorePath, metadata: ArrayMetadata) -> ArrayMetadata
 
     Looks only where programs are known to have differed: at most two requests.
     """
-    if not _leaves_keys_open(metadata):
+    others = dialect_named(metadata.dialect).other_keys(metadata)
+    if not others:
         return metadata
     prefix = chunk_prefix(where, metadata)
-    ndim = len(metadata.shape)
-    first = (0,) * ndim
-    usual, *others = (metadata.chunk_key_encoding, *chunk_keys.others(metadata.chunk_key_encoding, ndim))
-    if not others or where.store.exists(prefix + chunk_keys.bind(usual).encode(first)):
+    first = (0,) * len(metadata.shape)
+    if where.store.exists(prefix + chunk_keys.bind(metadata.chunk_key_encoding).encode(first)):
         return metadata
     for other in others:
         key = chunk_keys.bind(other).encode(first)
         if _is_there(where, prefix, key):
             return replace(metadata, chunk_key_encoding=other)
     return metadata
-
-
-def _leaves_keys_open(metadata: ArrayMetadata) -> bool:
-    name = metadata.chunk_key_encoding.name
-    if name == "omnizarr.draft2020":
-        return not metadata.shape
-    separator = metadata.spellings.get("v2:dimension_separator")
-    return name == "v2" and len(metadata.shape) > 1 and separator is not None and not separator.document
 
 
 def _is_there(where: StorePath, prefix: str, key: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from omnizarr.dialects.keyspaces import Keyspace, Split
-from omnizarr.model import JSON, Metadata, Named, Report, strict
+from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
 
 Documents: TypeAlias = Mapping[str, JSON]
 """The documents of one node, by name: ``{".zarray": {...}, ".zattrs": {...}}``. A missing one is left out."""
@@ -59,6 +59,17 @@ class Enter(Protocol):
         """Return the keyspace of the hierarchy at the path `root`; None if `document` is no entry point of a draft."""
 
 
+class OtherKeys(Protocol):
+    """What else the keys of chunks can be."""
+
+    def __call__(self, metadata: ArrayMetadata, /) -> tuple[Named, ...]:
+        """Return the chunk key encodings to look for where no chunk has the key that the metadata give it."""
+
+
+def _none(metadata: ArrayMetadata, /) -> tuple[Named, ...]:
+    return ()
+
+
 class LoadNodes(Protocol):
     """From consolidated metadata to the documents in it."""
 
@@ -95,6 +106,8 @@ class NewArrays:
     """Documents say the byte order that elements have in memory."""
     has_undefined_fill_value: bool = False
     """``fill_value=None`` means that nobody knows what missing chunks hold."""
+    has_one_nan: bool = False
+    """Documents have one word for NaN, whatever its bits."""
     compressor: Mapping[str, JSON] = field(default_factory=lambda: {"id": "zstd", "level": 0})
     """Where the user names none, as numcodecs has it; for formats with filters."""
 
@@ -141,3 +154,5 @@ class Dialect:
     """False: there are arrays only, and directories of arrays pass for groups."""
     has_cases: bool = True
     """False: no two siblings may be called the same but for upper and lower case."""
+    other_keys: OtherKeys = _none
+    """Where the documents of an array leave the keys of its chunks open: those that programs used besides."""

@@ -10,7 +10,7 @@ Spec: Zarr v3 draft of 2020, "Entry point metadata", "Array metadata"; the draft
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +20,6 @@ from omnizarr.dialects.filters import Step, bytes_codec
 from omnizarr.dialects.reading import MAX_LENGTH, Reader, is_integer, is_list, join, read_list, read_object
 from omnizarr.errors import UnknownExtensionError
 from omnizarr.model import JSON, Named
-
-SHARDING: Final = "https://purl.org/zarr/spec/storage_transformers/sharding/1.0"
 
 _LITTLE = Named("bytes", {"endian": "little"})
 _LATER = 'Zarr v3 draft of November 2022, "Array metadata"'

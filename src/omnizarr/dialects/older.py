@@ -13,11 +13,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
 
+from omnizarr import keys
 from omnizarr.dialects import paths
 from omnizarr.dialects.contract import Consolidated, Dialect, EntryPoint, NewArrays, Nodes
 from omnizarr.dialects.keyspaces import KEYS_OF_2020, Early, Flat, Split
 from omnizarr.errors import NotRepresentableError
-from omnizarr.model import JSON, Named, Report, strict
+from omnizarr.model import JSON, ArrayMetadata, Named, Report, strict
 
 
 def _late(module: str, name: str) -> Callable[..., Any]:
@@ -40,6 +41,11 @@ def _dump_no_copies(nodes: Nodes) -> JSON:
     )
 
 
+def _other_scalars(metadata: ArrayMetadata) -> tuple[Named, ...]:
+    """Return the key that zarr-python and GDAL gave the chunk of an array without dimensions."""
+    return () if metadata.shape else keys.others(metadata.chunk_key_encoding, 0)
+
+
 _NO_COPIES: Final = Consolidated(None, _load_no_copies, _dump_no_copies)
 _DOTS: Final = Named("v2", {"separator": "."})
 
@@ -58,6 +64,7 @@ V1: Final = Dialect(
         has_filters=True,
         has_byte_order=True,
         has_undefined_fill_value=True,
+        has_one_nan=True,
         compressor={"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1},
     ),
     check_name=paths.check_v2_name,
@@ -80,6 +87,7 @@ V0: Final = Dialect(
         has_filters=True,
         has_byte_order=True,
         has_undefined_fill_value=True,
+        has_one_nan=True,
         compressor={"id": "blosc", "cname": "blosclz", "clevel": 5, "shuffle": 1},
     ),
     check_name=paths.check_v2_name,
@@ -131,5 +139,6 @@ DRAFT2020: Final = Dialect(
     ),
     check_name=paths.check_draft_name,
     normalize_path=paths.normalize_draft,
+    other_keys=_other_scalars,
     entry_point=EntryPoint(_late("draft_entry", "enter"), _late("draft_entry", "entry")),
 )

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from omnizarr import datatypes
+from omnizarr import datatypes, keys
 from omnizarr.datatypes import typestr
 from omnizarr.datatypes.structs import named_to_json
 from omnizarr.dialects import consolidated, paths
@@ -303,6 +303,13 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], elements: _El
         return UNDEFINED
 
 
+def other_keys(metadata: ArrayMetadata) -> tuple[Named, ...]:
+    """Return the keys of nested directories where the document says nothing of a separator, as before zarr 2.8."""
+    spelling = metadata.spellings.get(f"{NAME}:dimension_separator")
+    is_silent = spelling is not None and not spelling.document
+    return keys.others(metadata.chunk_key_encoding, len(metadata.shape)) if is_silent else ()
+
+
 # Writing
 
 
@@ -431,8 +438,13 @@ V2: Final = Dialect(
     dump=dump,
     consolidated=Consolidated(".zmetadata", consolidated.load_zmetadata, consolidated.dump_zmetadata),
     new_arrays=NewArrays(
-        Named("v2", {"separator": "."}), has_filters=True, has_byte_order=True, has_undefined_fill_value=True
+        Named("v2", {"separator": "."}),
+        has_filters=True,
+        has_byte_order=True,
+        has_undefined_fill_value=True,
+        has_one_nan=True,
     ),
     check_name=paths.check_v2_name,
     normalize_path=paths.normalize_v2,
+    other_keys=other_keys,
 )
