@@ -1,0 +1,1 @@
+//! The codecs of a chunk, bound to its shape.

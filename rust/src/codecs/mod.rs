@@ -1,0 +1,62 @@
+//! Codecs, each knowing only itself.
+//!
+//! Decoding never makes more bytes than it is told to, and whatever a codec cannot read exactly as the engine in
+//! Python does, it refuses (`Error::refused`): streams of an unusual form are rare, and that engine reads them all.
+
+use crate::error::Result;
+
+/// Bytes become other bytes.
+pub trait Codec: Send + Sync {
+    /// Put the encoded form of `data` into `out`, which is emptied first.
+    ///
+    /// # Errors
+    /// If these bytes cannot be encoded.
+    fn encode(&self, data: &[u8], out: &mut Vec<u8>) -> Result<()>;
+
+    /// Fill `out`, which has exactly the decoded size.
+    ///
+    /// # Errors
+    /// If `data` is broken, or decodes to more or fewer bytes (then nothing beyond `out` was decoded), or
+    /// has a form that is not known here. `out` may then hold anything.
+    fn decode(&self, data: &[u8], out: &mut [u8]) -> Result<()>;
+
+    /// Put the decoded form of `data`, of at most `limit` bytes, into `out`, which is emptied first.
+    ///
+    /// # Errors
+    /// As [`Codec::decode`].
+    fn decode_any(&self, data: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<()>;
+
+    /// Return the decoded bytes where they are a part of `data`, as with a checksum that was found right.
+    fn decode_view<'a>(&self, _data: &'a [u8]) -> Option<Result<&'a [u8]>> {
+        None
+    }
+
+    /// Fill `out` with the decoded bytes from `start` on, of which there are `size` in all, if that can be had for
+    /// less than decoding them all. May be called for several parts by several threads.
+    fn decode_part(&self, _data: &[u8], _size: usize, _start: usize, _out: &mut [u8]) -> Option<Result<()>> {
+        None
+    }
+
+    /// How many bytes should be decoded at least by one call of [`Codec::decode_part`], if it can be had.
+    fn part_size(&self, _data: &[u8]) -> Option<usize> {
+        None
+    }
+}
+
+/// The elements of a chunk, in the order they are stored, become other elements.
+pub trait Filter: Send + Sync {
+    /// Bytes of all elements, encoded.
+    fn encoded_size(&self) -> usize;
+
+    /// Fill `out` (as long as the decoded elements) from `data` (as long as the encoded ones).
+    ///
+    /// # Errors
+    /// If `data` is broken.
+    fn decode(&self, data: &[u8], out: &mut [u8]) -> Result<()>;
+
+    /// Fill `out` (as long as the encoded elements) from `data` (as long as the decoded ones).
+    ///
+    /// # Errors
+    /// If these elements cannot be encoded, or only with a warning of NumPy's.
+    fn encode(&self, data: &[u8], out: &mut [u8]) -> Result<()>;
+}

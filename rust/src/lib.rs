@@ -1,0 +1,29 @@
+//! The native engine of omnizarr.
+//!
+//! It runs the plans that `omnizarr.indexing` makes, over the codecs and stores that it knows, on all
+//! cores and without the interpreter. The engine in Python says what a plan means; whatever is not known
+//! here, or goes wrong here, is given back to it, and so errors are the same with both.
+//!
+//! Each module knows only those above it:
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`error`] | why a chunk could not be moved |
+//! | [`plan`] | what of which chunk goes where |
+//! | [`scatter`] | moving elements between a chunk and the caller's memory; all that is unsafe but for calls of C libraries |
+//! | [`codecs`] | bytes to bytes, elements to elements |
+//! | [`chain`] | the codecs of a chunk, bound to its shape |
+//! | [`store`] | where chunks are kept |
+//! | [`shard`] | many chunks and an index in one value |
+//! | [`cache`] | decoded chunks and indexes that are kept |
+//! | [`run`] | a plan, on several threads |
+//! | `py` | the only module that knows Python |
+
+pub mod error;
+pub mod plan;
+pub mod scatter;
+
+pub mod codecs;
+
+pub mod chain;
+pub mod store;

@@ -1,0 +1,570 @@
+//! What of which chunk goes where.
+//!
+//! A plan is the product of one [`Part`] for each dimension, or a list of single elements ([`Points`]). Any of
+//! its pieces can be asked for by number, so that threads take them without asking each other. Numbers are those of
+//! `omnizarr.indexing`, whose plans these are; see there for what they mean.
+
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+
+/// One number for each dimension.
+pub type Coords = SmallVec<[u64; 6]>;
+
+/// Some numbers of a shared list.
+#[derive(Clone, Debug)]
+pub struct List {
+    numbers: Arc<[i64]>,
+    from: usize,
+    to: usize,
+}
+
+impl List {
+    /// All of them.
+    #[must_use]
+    pub fn new(numbers: Arc<[i64]>) -> Self {
+        let to = numbers.len();
+        Self { numbers, from: 0, to }
+    }
+
+    /// The numbers from the place `from` up to the place `to`.
+    #[must_use]
+    pub fn slice(&self, from: usize, to: usize) -> Self {
+        Self { numbers: Arc::clone(&self.numbers), from: self.from + from, to: (self.from + to).min(self.to) }
+    }
+
+    /// The numbers themselves.
+    #[must_use]
+    pub fn as_slice(&self) -> &[i64] {
+        &self.numbers[self.from..self.to]
+    }
+}
+
+/// Places along one axis, none of them negative.
+#[derive(Clone, Debug)]
+pub enum Places {
+    /// At constant distance.
+    Range {
+        /// The first.
+        start: i64,
+        /// From one to the next; may be negative.
+        step: i64,
+        /// How many.
+        len: usize,
+    },
+    /// Anywhere.
+    List(List),
+}
+
+impl Places {
+    /// The first `len` places.
+    #[must_use]
+    pub fn first(len: usize) -> Self {
+        Self::Range { start: 0, step: 1, len }
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Range { len, .. } => *len,
+            Self::List(list) => list.as_slice().len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn at(&self, number: usize) -> i64 {
+        match self {
+            Self::Range { start, step, .. } => start + step * i64::try_from(number).unwrap_or(i64::MAX),
+            Self::List(list) => list.as_slice()[number],
+        }
+    }
+
+    /// Those from number `from` up to number `to`.
+    #[must_use]
+    pub fn slice(&self, from: usize, to: usize) -> Self {
+        match self {
+            Self::Range { step, .. } => Self::Range { start: self.at(from), step: *step, len: to - from },
+            Self::List(list) => Self::List(list.slice(from, to)),
+        }
+    }
+
+    /// Those of the given numbers.
+    #[must_use]
+    pub fn pick(&self, numbers: &[usize]) -> Self {
+        Self::List(List::new(numbers.iter().map(|&number| self.at(number)).collect()))
+    }
+
+    /// The smallest and the largest.
+    #[must_use]
+    pub fn bounds(&self) -> Option<(i64, i64)> {
+        match self {
+            Self::Range { len: 0, .. } => None,
+            Self::Range { start, len, .. } => {
+                let last = self.at(len - 1);
+                Some(((*start).min(last), (*start).max(last)))
+            }
+            Self::List(list) => Some((*list.as_slice().iter().min()?, *list.as_slice().iter().max()?)),
+        }
+    }
+
+    /// Whether these are all places from 0 up to `len`, in order.
+    #[must_use]
+    pub fn covers(&self, len: usize) -> bool {
+        matches!(self, Self::Range { start: 0, step: 1, len: here } if *here == len)
+            || matches!(self, Self::Range { start: 0, len: 1, .. } if len == 1)
+    }
+}
+
+/// Where the elements of one dimension of a chunk lie, and where they go: as many places on both sides.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Within the chunk.
+    pub inner: Places,
+    /// Within the buffer.
+    pub outer: Places,
+}
+
+/// What a piece selects.
+#[derive(Clone, Debug)]
+pub enum Selection {
+    /// The product of what is selected along each dimension, of which the buffer has as many.
+    Mesh(SmallVec<[Axis; 4]>),
+    /// Single elements: places along each dimension of the chunk, side by side, and places in the one of the buffer.
+    Points {
+        /// Within the chunk, one list for each dimension.
+        inner: Vec<List>,
+        /// Within the buffer.
+        outer: Places,
+    },
+}
+
+impl Selection {
+    /// How many elements are selected.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Mesh(axes) => axes.iter().map(|axis| axis.inner.len()).product(),
+            Self::Points { outer, .. } => outer.len(),
+        }
+    }
+
+    /// Whether nothing is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What a plan says about one chunk.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// Of the chunk, in the grid.
+    pub coords: Coords,
+    /// What of it goes where.
+    pub selection: Selection,
+    /// Every element of the chunk that lies inside the array is selected, in C order.
+    pub whole: bool,
+}
+
+/// One dimension of a piece.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// Of the chunk, along this dimension.
+    pub number: u64,
+    /// What of it goes where.
+    pub axis: Axis,
+    /// It is covered.
+    pub whole: bool,
+}
+
+/// Elements at a constant step, in several chunks of one size. See `omnizarr.indexing.plans.Run`.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Number of chunks touched.
+    pub chunks: usize,
+    /// Number of the chunk that lies at the origin.
+    pub first: i64,
+    /// Elements per chunk.
+    pub size: i64,
+    /// Elements of the array from the origin on.
+    pub visible: i64,
+    /// First element, from the origin.
+    pub start: i64,
+    /// Positive.
+    pub step: i64,
+    /// Number of elements.
+    pub points: i64,
+    /// Place of the first element in the buffer, counted in the direction of the run.
+    pub out: i64,
+    /// Length of the buffer if the run fills it backwards, else 0.
+    pub flip: i64,
+}
+
+/// The smallest whole number that is not less than the quotient; the divisor is positive.
+fn ceiling(dividend: i64, divisor: i64) -> i64 {
+    -(-dividend).div_euclid(divisor)
+}
+
+fn as_len(number: i64) -> usize {
+    usize::try_from(number).unwrap_or(0)
+}
+
+impl Run {
+    fn cut(&self, at: i64) -> Cut {
+        let Self { size, step, start, .. } = *self;
+        let chunk = if step <= size { start / size + at } else { (start + at * step) / size };
+        let base = chunk * size;
+        let low = ceiling(base - start, step).max(0);
+        let high = ceiling(base + size - start, step).min(self.points);
+        let outer = if self.flip == 0 {
+            Places::Range { start: self.out + low, step: 1, len: as_len(high - low) }
+        } else {
+            Places::Range { start: self.flip - 1 - self.out - low, step: -1, len: as_len(high - low) }
+        };
+        Cut {
+            number: u64::try_from(self.first + chunk).unwrap_or(0),
+            axis: Axis {
+                inner: Places::Range { start: start + low * step - base, step, len: as_len(high - low) },
+                outer,
+            },
+            whole: high - low == size.min(self.visible - base),
+        }
+    }
+}
+
+/// One dimension of a plan.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// What is known for each chunk.
+    Fixed(Vec<Cut>),
+    /// Chunks of one size after chunks of another.
+    Runs {
+        /// In order.
+        runs: Vec<Run>,
+        /// How many chunks there are up to the end of each.
+        ends: Vec<usize>,
+    },
+}
+
+impl Part {
+    /// A part of runs.
+    #[must_use]
+    pub fn of(runs: Vec<Run>) -> Self {
+        let mut end = 0;
+        let ends = runs
+            .iter()
+            .map(|run| {
+                end += run.chunks;
+                end
+            })
+            .collect();
+        Self::Runs { runs, ends }
+    }
+
+    /// Number of chunks touched.
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        match self {
+            Self::Fixed(cuts) => cuts.len(),
+            Self::Runs { ends, .. } => ends.last().copied().unwrap_or(0),
+        }
+    }
+
+    fn cut(&self, at: usize) -> Cut {
+        match self {
+            Self::Fixed(cuts) => cuts[at].clone(),
+            Self::Runs { runs, ends } => {
+                let number = ends.partition_point(|&end| end <= at);
+                let before = ends[number] - runs[number].chunks;
+                runs[number].cut(i64::try_from(at - before).unwrap_or(0))
+            }
+        }
+    }
+}
+
+/// Single elements, sorted by chunk. See `omnizarr.indexing.plans.Points`.
+#[derive(Clone, Debug)]
+pub struct Points {
+    /// Chunk numbers along each dimension, one for each piece.
+    pub coords: Vec<List>,
+    /// Piece `i` has the points from `bounds[i]` up to `bounds[i + 1]`.
+    pub bounds: Vec<usize>,
+    /// Places within the chunks along each dimension, one for each point.
+    pub places: Vec<List>,
+    /// Places of the points in the buffer; None: one after the other.
+    pub order: Option<List>,
+}
+
+/// All chunks that a selection touches.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// The product of its parts.
+    Product(Vec<Part>),
+    /// Single elements.
+    Points(Points),
+}
+
+impl Plan {
+    /// Number of pieces.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Product(parts) => {
+                parts.iter().map(Part::chunks).try_fold(1_usize, usize::checked_mul).unwrap_or(usize::MAX)
+            }
+            Self::Points(points) => points.bounds.len().saturating_sub(1),
+        }
+    }
+
+    /// Whether no chunk is touched.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The piece of a number, counted in C order of the grid.
+    #[must_use]
+    pub fn piece(&self, number: usize) -> Piece {
+        match self {
+            Self::Product(parts) => {
+                let mut axes = SmallVec::with_capacity(parts.len());
+                let mut coords = Coords::with_capacity(parts.len());
+                let mut whole = true;
+                let mut rest = number;
+                for part in parts.iter().rev() {
+                    let chunks = part.chunks();
+                    let cut = part.cut(rest % chunks);
+                    rest /= chunks;
+                    whole &= cut.whole;
+                    coords.push(cut.number);
+                    axes.push(cut.axis);
+                }
+                coords.reverse();
+                axes.reverse();
+                Piece { coords, selection: Selection::Mesh(axes), whole }
+            }
+            Self::Points(points) => {
+                let (from, to) = (points.bounds[number], points.bounds[number + 1]);
+                let outer = match &points.order {
+                    Some(order) => Places::List(order.slice(from, to)),
+                    None => Places::Range { start: i64::try_from(from).unwrap_or(i64::MAX), step: 1, len: to - from },
+                };
+                Piece {
+                    coords: points
+                        .coords
+                        .iter()
+                        .map(|column| u64::try_from(column.as_slice()[number]).unwrap_or(0))
+                        .collect(),
+                    selection: Selection::Points {
+                        inner: points.places.iter().map(|column| column.slice(from, to)).collect(),
+                        outer,
+                    },
+                    whole: false,
+                }
+            }
+        }
+    }
+
+    /// The plan of what `selection` selects of a chunk that is itself made of chunks of the shape `inner`.
+    ///
+    /// The places in the buffer are those of the selection.
+    ///
+    /// # Errors
+    /// If there are places beyond what can be counted.
+    pub fn within(selection: &Selection, inner: &[usize]) -> Result<Self> {
+        match selection {
+            Selection::Mesh(axes) => {
+                if axes.len() != inner.len() {
+                    return Err(Error::refused("another number of dimensions"));
+                }
+                let parts =
+                    axes.iter().zip(inner).map(|(axis, &size)| within_axis(axis, size)).collect::<Result<_>>()?;
+                Ok(Self::Product(parts))
+            }
+            Selection::Points { inner: columns, outer } => {
+                if columns.len() != inner.len() {
+                    return Err(Error::refused("another number of dimensions"));
+                }
+                points_within(columns, outer, inner)
+            }
+        }
+    }
+}
+
+fn within_axis(axis: &Axis, size: usize) -> Result<Part> {
+    let size = i64::try_from(size).map_err(|_| Error::refused("a chunk of such a length"))?;
+    let len = axis.inner.len();
+    let mut cuts = Vec::new();
+    match &axis.inner {
+        Places::Range { start, step, .. } if *step > 0 => {
+            let mut from = 0;
+            while from < len {
+                let place = start + step * i64::try_from(from).unwrap_or(i64::MAX);
+                let number = place / size;
+                let base = number * size;
+                let here = as_len(ceiling(base + size - place, *step)).min(len - from);
+                cuts.push(Cut {
+                    number: u64::try_from(number).unwrap_or(0),
+                    axis: Axis {
+                        inner: Places::Range { start: place - base, step: *step, len: here },
+                        outer: axis.outer.slice(from, from + here),
+                    },
+                    whole: i64::try_from(here).unwrap_or(0) == size && (*step == 1 || size == 1),
+                });
+                from += here;
+            }
+        }
+        places => {
+            let numbers: Vec<i64> = (0..len).map(|at| places.at(at)).collect();
+            let mut order: Vec<usize> = (0..len).collect();
+            order.sort_by_key(|&at| numbers[at] / size);
+            for group in order.chunk_by(|&a, &b| numbers[a] / size == numbers[b] / size) {
+                let number = numbers[group[0]] / size;
+                cuts.push(Cut {
+                    number: u64::try_from(number).unwrap_or(0),
+                    axis: Axis {
+                        inner: Places::List(List::new(group.iter().map(|&at| numbers[at] - number * size).collect())),
+                        outer: axis.outer.pick(group),
+                    },
+                    whole: false,
+                });
+            }
+        }
+    }
+    Ok(Part::Fixed(cuts))
+}
+
+fn points_within(columns: &[List], outer: &Places, inner: &[usize]) -> Result<Plan> {
+    let sizes: Vec<i64> = inner
+        .iter()
+        .map(|&size| i64::try_from(size).map_err(|_| Error::refused("a chunk of such a length")))
+        .collect::<Result<_>>()?;
+    let chunk_of = |point: usize| -> Coords {
+        columns
+            .iter()
+            .zip(&sizes)
+            .map(|(column, size)| u64::try_from(column.as_slice()[point] / size).unwrap_or(0))
+            .collect()
+    };
+    let chunks: Vec<Coords> = (0..outer.len()).map(chunk_of).collect();
+    let mut order: Vec<usize> = (0..outer.len()).collect();
+    order.sort_by(|&a, &b| chunks[a].cmp(&chunks[b]));
+    let mut bounds = vec![0];
+    let mut coords: Vec<Vec<i64>> = vec![Vec::new(); columns.len()];
+    for group in order.chunk_by(|&a, &b| chunks[a] == chunks[b]) {
+        bounds.push(bounds[bounds.len() - 1] + group.len());
+        for (column, &number) in coords.iter_mut().zip(&chunks[group[0]]) {
+            column.push(i64::try_from(number).unwrap_or(i64::MAX));
+        }
+    }
+    let places = columns
+        .iter()
+        .zip(&sizes)
+        .map(|(column, size)| List::new(order.iter().map(|&point| column.as_slice()[point] % size).collect()))
+        .collect();
+    let order = order.iter().map(|&point| outer.at(point)).collect();
+    Ok(Plan::Points(Points {
+        coords: coords.into_iter().map(|column| List::new(column.into())).collect(),
+        bounds,
+        places,
+        order: Some(List::new(order)),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(places: &Places) -> Vec<i64> {
+        (0..places.len()).map(|at| places.at(at)).collect()
+    }
+
+    /// What a part says, as pairs of (element of the array, place in the buffer).
+    fn pairs(part: &Part, size: i64) -> Vec<(i64, i64)> {
+        let mut pairs = Vec::new();
+        for at in 0..part.chunks() {
+            let cut = part.cut(at);
+            let base = i64::try_from(cut.number).unwrap() * size;
+            pairs.extend(all(&cut.axis.inner).iter().map(|place| base + place).zip(all(&cut.axis.outer)));
+        }
+        pairs
+    }
+
+    #[test]
+    fn a_run_selects_each_element_of_its_slice_once() {
+        for size in 1..6 {
+            for step in 1..8 {
+                for start in 0..7 {
+                    for points in 1..9 {
+                        let last = start + (points - 1) * step;
+                        let chunks = if step > size { points } else { last / size - start / size + 1 };
+                        let visible = last + 3;
+                        let run = Run {
+                            chunks: as_len(chunks),
+                            first: 0,
+                            size,
+                            visible,
+                            start,
+                            step,
+                            points,
+                            out: 0,
+                            flip: 0,
+                        };
+                        let wanted: Vec<_> = (0..points).map(|at| (start + at * step, at)).collect();
+                        assert_eq!(pairs(&Part::of(vec![run.clone()]), size), wanted);
+                        let wanted: Vec<_> = (0..points).map(|at| (start + at * step, points - 1 - at)).collect();
+                        assert_eq!(pairs(&Part::of(vec![Run { flip: points, ..run }]), size), wanted);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_covers_the_chunks_of_which_all_elements_in_the_array_are_selected() {
+        let run = Run { chunks: 3, first: 0, size: 4, visible: 10, start: 2, step: 1, points: 8, out: 0, flip: 0 };
+        let wholes: Vec<_> = (0..3).map(|at| run.cut(at).whole).collect();
+        assert_eq!(wholes, [false, true, true]);
+    }
+
+    #[test]
+    fn what_is_selected_of_a_shard_is_what_is_selected_of_its_chunks() {
+        let axis = Axis {
+            inner: Places::Range { start: 1, step: 3, len: 4 },
+            outer: Places::Range { start: 9, step: -1, len: 4 },
+        };
+        assert_eq!(pairs(&within_axis(&axis, 4).unwrap(), 4), [(1, 9), (4, 8), (7, 7), (10, 6)]);
+        let list = Places::List(List::new([9, 0, 8, 1].into()));
+        let part = within_axis(&Axis { inner: list, outer: Places::first(4) }, 4).unwrap();
+        assert_eq!(pairs(&part, 4), [(0, 1), (1, 3), (9, 0), (8, 2)]);
+    }
+
+    #[test]
+    fn points_of_a_shard_are_grouped_by_its_chunks() {
+        let columns = [List::new([5, 0, 4].into()), List::new([1, 1, 0].into())];
+        let plan =
+            Plan::within(&Selection::Points { inner: columns.into(), outer: Places::first(3) }, &[4, 2]).unwrap();
+        assert_eq!(plan.len(), 2);
+        let piece = plan.piece(1);
+        assert_eq!(piece.coords.as_slice(), [1, 0]);
+        let Selection::Points { inner, outer } = piece.selection else { panic!("points") };
+        assert_eq!((inner[0].as_slice(), inner[1].as_slice()), ([1, 0].as_slice(), [1, 0].as_slice()));
+        assert_eq!(all(&outer), [0, 2]);
+    }
+
+    #[test]
+    fn a_plan_without_dimensions_has_one_piece() {
+        let plan = Plan::Product(Vec::new());
+        assert_eq!(plan.len(), 1);
+        assert!(plan.piece(0).whole);
+    }
+}
