@@ -26,6 +26,11 @@ pub trait Codec: Send + Sync {
     /// As [`Codec::decode`].
     fn decode_any(&self, data: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<()>;
 
+    /// Bytes of the encoded form, if `decoded` bytes always make as many.
+    fn encoded_size(&self, _decoded: usize) -> Option<usize> {
+        None
+    }
+
     /// Return the decoded bytes where they are a part of `data`, as with a checksum that was found right.
     fn decode_view<'a>(&self, _data: &'a [u8]) -> Option<Result<&'a [u8]>> {
         None
