@@ -6,7 +6,7 @@ use crate::error::Result;
 pub type Stamp = [u64; 5];
 
 /// One version of a value, open for reading.
-pub trait Value: Send {
+pub trait Value: Send + Sync {
     /// The bytes themselves, if they are in memory.
     fn bytes(&self) -> Option<&[u8]> {
         None
