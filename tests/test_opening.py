@@ -1,12 +1,17 @@
 """`omnizarr.opening`."""
 
+import gc
+import os
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr import errors
+from omnizarr import detection, errors
 from omnizarr.places import StorePath
-from omnizarr.stores import MemoryStore
+from omnizarr.stores import LocalStore, MemoryStore
 
 FORMATS = (2, 3)
 VALUES = np.arange(12).reshape(3, 4)
@@ -121,3 +126,145 @@ class TestOpen:
         with pytest.raises(errors.ArrayNotFoundError):
             omnizarr.open_like(array, MemoryStore())
         assert omnizarr.open_like(array, MemoryStore(), mode="a").chunks == (2, 2)
+
+
+def change_all(value):
+    """Change everything in nested JSON that can be changed."""
+    if isinstance(value, dict):
+        for member in list(value.values()):
+            change_all(member)
+        value["changed"] = True
+    elif isinstance(value, list):
+        for item in value:
+            change_all(item)
+        value.append("changed")
+
+
+class TestRemembered:
+    """What documents say is remembered from one opening to the next; nobody should be able to tell."""
+
+    @pytest.fixture(params=FORMATS)
+    def root(self, request, tmp_path):
+        """Two arrays with equal documents."""
+        root = omnizarr.create_group(tmp_path / "root", zarr_format=request.param)
+        for name in ("a", "b"):
+            root.create_array(
+                name,
+                data=VALUES,
+                chunks=(2, 2),
+                attributes={"nested": {"list": [1, {"x": 2}]}, "list": [1, 2]},
+                fill_value=7,
+            )
+        return omnizarr.open_group(tmp_path / "root")
+
+    def test_document_changed_by_others_is_seen_by_the_next_opening(self, root):
+        first = root["a"]
+        omnizarr.open_array(root.store, path="a").attrs["list"] = [3, 4]
+        assert (first.attrs["list"], root["a"].attrs["list"]) == ([1, 2], [3, 4])
+
+    def test_document_of_the_same_size_and_time_is_seen(self, tmp_path, root):
+        name = tmp_path / "root" / "a" / ("zarr.json" if root.zarr_format == 3 else ".zarray")
+        assert root["a"].fill_value == 7
+        before = name.stat()
+        name.write_bytes(name.read_bytes().replace(b'"fill_value": 7', b'"fill_value": 8'))
+        os.utime(name, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert name.stat().st_size == before.st_size
+        assert (root["a"].fill_value, root["b"].fill_value) == (8, 7)
+
+    def test_equal_arrays_have_attributes_of_their_own(self, root):
+        a, b = root["a"], root["b"]
+        a.attrs["mine"] = True
+        a.attrs["nested"]["list"].append("changed")
+        assert "mine" not in b.attrs
+        assert b.attrs["nested"] == root["b"].attrs["nested"] == {"list": [1, {"x": 2}]}
+
+    def test_changing_popped_attributes_changes_nothing_else(self, root):
+        change_all(root["a"].attrs.pop("nested"))
+        assert root["b"].attrs["nested"] == {"list": [1, {"x": 2}]}
+
+    @pytest.mark.parametrize(
+        "parts",
+        [
+            lambda array: [array.documents()],
+            lambda array: [array.attrs.asdict()],
+            lambda array: [array.metadata.attributes, array.metadata.unknown, array.metadata.chunk_grid.configuration],
+            lambda array: [array.metadata.data_type.configuration, array.metadata.chunk_key_encoding.configuration],
+            lambda array: [codec.configuration for codec in array.metadata.codecs],
+            lambda array: [codec.configuration for codec in (array.serializer, *array.filters, *array.compressors)],
+            lambda array: [array.metadata.to_dict()],
+        ],
+        ids=["documents", "attrs", "metadata", "names", "codecs", "codec values", "to_dict"],
+    )
+    def test_changing_what_an_array_returns_changes_nothing_else(self, root, parts):
+        before = root["b"].documents(), root["b"].attrs.asdict(), repr(root["b"].metadata)
+        for part in parts(root["a"]):
+            change_all(part)
+        array = root["b"]
+        assert (array.documents(), array.attrs.asdict(), repr(array.metadata)) == before
+        np.testing.assert_array_equal(array[...], VALUES)
+
+    def test_changing_what_a_group_returns_changes_nothing_else(self, root):
+        root.attrs["list"] = [1]
+        omnizarr.consolidate_metadata(root.store)
+        group = omnizarr.open_group(root.store)
+        for part in (
+            group.metadata.attributes,
+            group.metadata.consolidated,
+            group.documents(),
+            group.metadata.to_dict(),
+        ):
+            change_all(part)
+        again = omnizarr.open_group(root.store)
+        assert again.attrs["list"] == [1]
+        assert sorted(again) == ["a", "b"]
+        np.testing.assert_array_equal(again["a"][...], VALUES)
+
+    def test_broken_document_is_broken_each_time_until_it_is_mended(self, tmp_path, root):
+        name = tmp_path / "root" / "a" / ("zarr.json" if root.zarr_format == 3 else ".zarray")
+        good = name.read_bytes()
+        name.write_bytes(good.replace(b'"shape"', b'"shap"'))
+        for _ in range(2):
+            with pytest.raises(errors.MetadataError) as caught:
+                root["a"]
+            assert (caught.value.path, caught.value.key) == ("a", f"a/{name.name}")
+        name.write_bytes(good)
+        np.testing.assert_array_equal(root["a"][...], VALUES)
+
+    def test_removed_document_is_not_there(self, tmp_path, root):
+        assert "a" in root
+        (tmp_path / "root" / "a" / ("zarr.json" if root.zarr_format == 3 else ".zarray")).unlink()
+        assert "a" not in root
+        assert "b" in root
+
+    def test_equal_bytes_under_another_name_are_another_document(self):
+        # As .zgroup the bytes make a group; as zarr.json they are broken, as .zattrs attributes.
+        data = b'{"zarr_format": 2}'
+        assert omnizarr.open({".zgroup": data}).zarr_format == 2
+        assert omnizarr.open({".zgroup": data, ".zattrs": data}).attrs == {"zarr_format": 2}
+        with pytest.raises(errors.MetadataError, match="zarr_format"):
+            omnizarr.open({"zarr.json": data})
+
+    def test_large_documents_are_not_kept(self):
+        store = MemoryStore()
+        omnizarr.create_group(store, attributes={"text": "x" * 100_000})
+        before = detection._remembered.cache_info().currsize
+        assert len(omnizarr.open_group(store).attrs["text"]) == 100_000
+        assert detection._remembered.cache_info().currsize == before
+
+    def test_stores_are_not_kept(self, root):
+        store = LocalStore(root.store.root)
+        omnizarr.open_group(store)["a"][...]
+        gone = weakref.ref(store)
+        del store
+        gc.collect()
+        assert gone() is None
+
+    def test_many_threads_open_the_same_and_others(self, root):
+        for number in range(20):
+            root.create_array(f"n{number}", shape=(number,), dtype="i2")
+
+        def look(_):
+            return [root[f"n{number}"].shape for number in range(20)], root["a"].shape
+
+        with ThreadPoolExecutor(8) as pool:
+            assert set(map(repr, pool.map(look, range(40)))) == {repr(([(n,) for n in range(20)], (3, 4)))}

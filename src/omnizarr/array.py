@@ -28,7 +28,7 @@ from omnizarr.errors import (
 )
 from omnizarr.grids import Grid
 from omnizarr.indexing import Plan
-from omnizarr.model import JSON, UNDEFINED, ArrayMetadata
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, thawed
 from omnizarr.node import Node
 from omnizarr.places import StorePath
 from omnizarr.stores import resolve
@@ -264,18 +264,18 @@ class Array(Node):
     @property
     def filters(self) -> tuple[CodecValue, ...]:
         """Array to array codecs."""
-        return tuple(map(values.value_of, layout.split(self._metadata.codecs)[0]))
+        return _values_of(layout.split(self._metadata.codecs)[0])
 
     @property
     def serializer(self) -> CodecValue | None:
         """The array to bytes codec (with shards: that of the inner chunks); None if nobody knows which it is."""
         serializer = layout.split(self._metadata.codecs)[1]
-        return None if serializer is None else values.value_of(serializer)
+        return None if serializer is None else values.value_of(thawed(serializer))
 
     @property
     def compressors(self) -> tuple[CodecValue, ...]:
         """Bytes to bytes codecs."""
-        return tuple(map(values.value_of, layout.split(self._metadata.codecs)[2]))
+        return _values_of(layout.split(self._metadata.codecs)[2])
 
     @property
     def compressor(self) -> CodecValue | None:
@@ -638,3 +638,7 @@ class Array(Node):
 
     def __dask_tokenize__(self) -> object:
         return "omnizarr.Array", cards.identity(self.store), self.path, repr(self._metadata)
+
+
+def _values_of(codecs: tuple[Named, ...]) -> tuple[CodecValue, ...]:
+    return tuple([values.value_of(thawed(codec)) for codec in codecs])

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from omnizarr.dialects import documents
 from omnizarr.errors import MetadataError
-from omnizarr.model import JSON
+from omnizarr.model import JSON, thawed
 from omnizarr.places import StorePath
 
 Attrs: TypeAlias = dict[str, JSON]
@@ -52,7 +52,7 @@ class Attributes(MutableMapping[str, Any]):
         self._reread = reread
 
     def __getitem__(self, key: str) -> Any:
-        return _thawed(self._current()[key])
+        return thawed(self._current()[key])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._current())
@@ -116,7 +116,7 @@ class Attributes(MutableMapping[str, Any]):
 
     def asdict(self) -> dict[str, Any]:
         """Return a copy that is a plain dictionary of plain values."""
-        return {key: _thawed(value) for key, value in self._current().items()}
+        return {key: thawed(value) for key, value in self._current().items()}
 
     def refresh(self) -> None:
         """Read the document again: others may have changed it."""
@@ -156,12 +156,3 @@ def _named(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 "an attribute's name must be a string", pointer="/attributes", found=repr(name), expected="a string"
             )
         yield str(name), value
-
-
-def _thawed(value: Any) -> Any:
-    """Return a copy of nested lists and mappings, so that changing it changes nothing in the model."""
-    if isinstance(value, Mapping):
-        return {key: _thawed(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_thawed(item) for item in value]
-    return value

@@ -14,15 +14,17 @@ Spec: Zarr v3 core, "Storage", "Operations"; Zarr v3 draft of 2020, "Storage key
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from omnizarr import engine, suggestions
 from omnizarr import keys as chunk_keys
-from omnizarr.codecs.contract import ChunkPolicy
+from omnizarr.codecs.contract import Buffer, ChunkPolicy
 from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects.contract import Dialect
 from omnizarr.engine import Binding
@@ -44,10 +46,19 @@ from omnizarr.stores import LocalStore
 
 M_co = TypeVar("M_co", bound=Metadata, covariant=True)
 Documents: TypeAlias = Mapping[str, JSON]
+Values: TypeAlias = Mapping[str, Buffer]
+"""Documents by name, not yet parsed."""
 Kind: TypeAlias = Literal["array", "group"]
 
-_ENTRY = "zarr.json"
-_MAX_SEARCHED = 1000
+_ENTRY: Final = "zarr.json"
+_MAX_SEARCHED: Final = 1000
+
+# What documents say is remembered: most hierarchies hold many that are equal, and most are opened more than once.
+_MAX_REMEMBERED: Final = 512
+_MAX_REMEMBERED_BYTES: Final = 8192
+
+# An entry point says its format as text, where nodes have a number. (Escapes could spell anything.)
+_may_be_entry = re.compile(rb'\\|"zarr_format"\s*:\s*"').search
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,10 @@ def read_documents(where: StorePath, dialect: Dialect, kind: Kind = "array") -> 
     read only if there is none of this. A document of consolidated metadata is left alone (see `omnizarr.consolidated`),
     unless there is nothing else.
     """
+    return _parsed(where, dialect, _fetch_documents(where, dialect, kind))
+
+
+def _fetch_documents(where: StorePath, dialect: Dialect, kind: Kind) -> Values:
     keys = dialect.keyspace.documents(where.path)
     makers = list(dict.fromkeys((dialect.array_document, dialect.group_document)))
     if kind == "group":
@@ -75,36 +90,41 @@ def read_documents(where: StorePath, dialect: Dialect, kind: Kind = "array") -> 
     apart = [] if dialect.attributes_document is None else [dialect.attributes_document]
     # Formats without groups are rare: there the marker is looked for alone.
     at_once = apart if dialect.has_groups else []
-    found = _read(where, keys, [makers[0], *at_once])
+    found = _fetch(where, keys, [makers[0], *at_once])
     for maker in makers[1:]:
         if makers[0] not in found:
-            found.update(_read(where, keys, [maker]))
+            found.update(_fetch(where, keys, [maker]))
     if found.keys() & set(makers):
         if not at_once:
-            found.update(_read(where, keys, apart))
+            found.update(_fetch(where, keys, apart))
     elif dialect.consolidated.document in keys:
-        found.update(_read(where, keys, [str(dialect.consolidated.document)]))
+        found.update(_fetch(where, keys, [str(dialect.consolidated.document)]))
     return found
 
 
-def _read(where: StorePath, keys: Mapping[str, str], names: Sequence[str]) -> dict[str, JSON]:
+def _fetch(where: StorePath, keys: Mapping[str, str], names: Sequence[str]) -> dict[str, Buffer]:
     if len(names) == 1:
-        raw = [(0, where.store.get(keys[names[0]]))]
+        values = [(0, where.store.get(keys[names[0]]))]
     else:
-        raw = list(where.store.get_many((keys[name], None) for name in names))
+        values = list(where.store.get_many((keys[name], None) for name in names))
     return {
-        names[position]: _parse(where, keys[names[position]], data)
-        for position, data in raw
-        if data is not None and not _is_strangers(names[position], data)
+        names[position]: value
+        for position, value in values
+        if value is not None and not _is_strangers(names[position], value)
     }
 
 
-def _is_strangers(name: str, data: bytes | bytearray | memoryview) -> bool:
+def _is_strangers(name: str, data: Buffer) -> bool:
     """Whether a file has nothing to do with Zarr but its name: ``meta``, which v1 chose, is a word that many choose."""
     return name == "meta" and not any(word in bytes(data) for word in (b"zarr_format", b"chunks"))
 
 
-def _parse(where: StorePath, key: str, data: bytes | bytearray | memoryview) -> JSON:
+def _parsed(where: StorePath, dialect: Dialect, found: Values) -> Documents:
+    keys = dialect.keyspace.documents(where.path)
+    return {name: _parse(where, keys[name], data) for name, data in found.items()}
+
+
+def _parse(where: StorePath, key: str, data: Buffer) -> JSON:
     try:
         if key.endswith("__zmeta__") and bytes(data[:1]) in (b"(", b"\x80"):
             raise MetadataError(
@@ -128,6 +148,27 @@ def load(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | Non
         key = None if name is None else dialect.keyspace.documents(where.path)[name]
         raise error.add(store=str(where.store), path=where.path, key=key)
     return None if metadata is None else dialect.keyspace.settle(metadata)
+
+
+def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata | None:
+    """Return what documents of one dialect say, the same value for the same bytes; None if they are no node."""
+    if not found:
+        return None
+    interpret = _remembered if sum(map(len, found.values())) <= _MAX_REMEMBERED_BYTES else _interpreted
+    try:
+        metadata = interpret(dialect.name, tuple(found), tuple(map(bytes, found.values())))
+    except OmnizarrError:
+        return load(where, dialect, _parsed(where, dialect, found))  # once more, to say where it is
+    return None if metadata is None else dialect.keyspace.settle(metadata)
+
+
+def _interpreted(dialect: str, names: tuple[str, ...], values: tuple[bytes, ...]) -> Metadata | None:
+    """Return what documents say, wherever they lie."""
+    found = {name: documents.parse(value) for name, value in zip(names, values, strict=True)}
+    return dialect_named(dialect).load(found, _strict_beside_consolidated)
+
+
+_remembered = lru_cache(_MAX_REMEMBERED)(_interpreted)
 
 
 def _broken_document(dialect: Dialect, found: Documents, error: OmnizarrError) -> str | None:
@@ -181,18 +222,18 @@ def here(where: StorePath, wanted: Sequence[Dialect], kind: Kind = "array") -> F
     """Return the node of a wanted dialect that has documents, or its hierarchy's entry point, at this very place."""
     if where.home is not None:
         return _here_in_draft(where, wanted, kind)
-    entry: Documents | None = None
+    entry: Values | None = None
     for dialect in wanted:
-        if dialect.entry_point is not None or dialect.array_document == _ENTRY:
+        if dialect.entry_point is None and dialect.array_document != _ENTRY:
+            found = _fetch_documents(where, dialect, kind)
+        else:
             if entry is None:
-                entry = _read_entry(where)
-                inside = _enter(where, entry) if any(other.entry_point is not None for other in wanted) else None
+                entry = _fetch_entry(where)
+                inside = _entered_here(where, entry, wanted)
                 if inside is not None:
                     return here(inside, wanted, kind) or _implied_root(inside, wanted)
             found = entry if dialect.entry_point is None else {}
-        else:
-            found = read_documents(where, dialect, kind)
-        metadata = load(where, dialect, found)
+        metadata = _understood(where, dialect, found)
         if metadata is not None:
             return Found(where, metadata)
     return None
@@ -218,9 +259,24 @@ def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | N
     return None if found is None else found.metadata
 
 
-def _read_entry(where: StorePath) -> Documents:
+def _fetch_entry(where: StorePath) -> Values:
     """Return ``zarr.json``, which may be an entry point, by its name; nothing if it is not there."""
-    return _read(where, {_ENTRY: where.prefix + _ENTRY}, [_ENTRY])
+    value = where.store.get(where.prefix + _ENTRY)
+    return {} if value is None else {_ENTRY: value}
+
+
+def _parse_entry(where: StorePath, found: Values) -> Documents:
+    return {name: _parse(where, where.prefix + name, value) for name, value in found.items()}
+
+
+def _entered_here(where: StorePath, entry: Values, wanted: Sequence[Dialect]) -> StorePath | None:
+    """Return the root of the hierarchy of a wanted draft that ``zarr.json`` opens; None if it is no entry point."""
+    # Most are nodes of v3, which one can see without parsing them.
+    if wanted[0].entry_point is None and entry and not _may_be_entry(entry[_ENTRY]):
+        return None
+    if all(dialect.entry_point is None for dialect in wanted):
+        return None
+    return _enter(where, _parse_entry(where, entry))
 
 
 def _enter(where: StorePath, found: Documents) -> StorePath | None:
@@ -250,7 +306,7 @@ def _entered_above(where: StorePath) -> StorePath | None:
     """Return a place within the hierarchy whose entry point lies above it; None if there is none."""
     for place in reversed(list(where.ancestors())):
         try:
-            found = _read_entry(place)
+            found = _parse_entry(place, _fetch_entry(place))
         except StoreError:
             raise
         except OmnizarrError:
@@ -268,16 +324,16 @@ def entered_above_the_store(where: StorePath) -> StorePath | None:
     """
     if not isinstance(where.store, LocalStore):
         return None
-    root = Path(str(where.store.root)).absolute()
     # os.path, unlike Path, says of what may not be looked at, or has too long a name, that it is not there.
-    if os.path.exists(root):  # noqa: PTH110
+    if os.path.exists(where.store.root):  # noqa: PTH110
         return None
+    root = Path(where.store.root).absolute()
     parent = next(parent for parent in root.parents if os.path.exists(parent))  # noqa: PTH110
     if not os.path.isfile(parent / _ENTRY):  # noqa: PTH113
         return None
     above = StorePath(LocalStore(parent, read_only=where.store.read_only))
     try:
-        inside = _enter(above, _read_entry(above))
+        inside = _enter(above, _parse_entry(above, _fetch_entry(above)))
     except StoreError:
         raise
     except OmnizarrError:
@@ -309,7 +365,7 @@ def open_array(where: StorePath, zarr_format: int | str | None = None) -> Found[
         raise ContainsGroupError(
             "there is a group, not an array", store=str(where.store), path=where.path, remedy="open it as a group"
         )
-    return Found(found.where, found.metadata)
+    return cast("Found[ArrayMetadata]", found)
 
 
 def open_group(where: StorePath, zarr_format: int | str | None = None) -> Found[GroupMetadata]:
@@ -319,7 +375,7 @@ def open_group(where: StorePath, zarr_format: int | str | None = None) -> Found[
         raise ContainsArrayError(
             "there is an array, not a group", store=str(where.store), path=where.path, remedy="open it as an array"
         )
-    return Found(found.where, found.metadata)
+    return cast("Found[GroupMetadata]", found)
 
 
 def implied(where: StorePath, zarr_format: int | str | None = None) -> Found[Metadata] | None:

@@ -12,7 +12,7 @@ from omnizarr import datatypes, model
 from omnizarr.dialects import DIALECTS
 from omnizarr.dialects.documents import to_json
 from omnizarr.errors import MetadataError
-from omnizarr.model import JSON, Metadata
+from omnizarr.model import JSON, Metadata, thawed
 from omnizarr.places import dialect_named
 
 M = TypeVar("M", model.ArrayMetadata, model.GroupMetadata)
@@ -44,7 +44,7 @@ class ArrayMetadata(model.ArrayMetadata):
     @classmethod
     def of(cls, metadata: model.ArrayMetadata) -> Self:
         """Return the same metadata, with these names."""
-        return cls(**{field.name: getattr(metadata, field.name) for field in fields(metadata)})
+        return cls(**_own_values(metadata))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document as it is stored, with the attributes, also where these have a document of their own."""
@@ -88,7 +88,7 @@ class GroupMetadata(model.GroupMetadata):
     @classmethod
     def of(cls, metadata: model.GroupMetadata) -> Self:
         """Return the same metadata, with these names."""
-        return cls(**{field.name: getattr(metadata, field.name) for field in fields(metadata)})
+        return cls(**_own_values(metadata))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document as it is stored, with the attributes, also where these have a document of their own."""
@@ -103,6 +103,16 @@ class GroupMetadata(model.GroupMetadata):
         return isinstance(other, model.GroupMetadata) and _comparable(self) == _comparable(other)
 
     __hash__ = model.GroupMetadata.__hash__
+
+
+def _own_values(metadata: Metadata) -> dict[str, Any]:
+    """Return the fields of the model, by name, with copies of what a user could change."""
+    return {field.name: _own(getattr(metadata, field.name)) for field in fields(metadata)}
+
+
+def _own(value: Any) -> Any:
+    # Tuples are of lengths, names, codecs: they stay tuples.
+    return tuple(map(thawed, value)) if isinstance(value, tuple) else thawed(value)
 
 
 def _comparable(metadata: Metadata) -> list[object]:

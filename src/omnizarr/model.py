@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 from omnizarr.errors import MetadataError
 
@@ -41,6 +41,21 @@ class Named:
     name: str
     configuration: Mapping[str, JSON] = field(default_factory=dict)
     must_understand: bool = True
+
+
+def thawed(value: Any) -> Any:
+    """Return a copy of JSON, or of a `Named`, that whoever gets it may change: values of the model are shared.
+
+    >>> thawed({"order": (1, 0)})
+    {'order': [1, 0]}
+    """
+    if isinstance(value, Mapping):
+        return {key: thawed(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [thawed(item) for item in value]
+    if isinstance(value, Named):
+        return Named(value.name, thawed(value.configuration), value.must_understand)
+    return value
 
 
 @dataclass(frozen=True, slots=True)

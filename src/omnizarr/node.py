@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from omnizarr import hierarchy
 from omnizarr.attributes import Attributes, Attrs
-from omnizarr.model import JSON, Metadata
+from omnizarr.model import JSON, Metadata, thawed
 from omnizarr.places import StorePath, dialect_named
 from omnizarr.stores import Store
 
@@ -69,7 +69,7 @@ class Node(ABC):
 
     def documents(self) -> dict[str, JSON]:
         """Return its documents as they are stored, by name: ``{"zarr.json": {...}}``."""
-        return dict(hierarchy.dump(self._where, self._metadata))
+        return {name: thawed(document) for name, document in hierarchy.dump(self._where, self._metadata).items()}
 
     @property
     def attrs(self) -> Attributes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from omnizarr.dialects import DIALECTS
 from omnizarr.dialects.contract import Dialect
@@ -15,6 +16,8 @@ from omnizarr.dialects.keyspaces import Split
 from omnizarr.errors import NodeNameError
 from omnizarr.model import Metadata
 from omnizarr.stores import Store
+
+_BY_NAME: Final = {dialect.name: dialect for dialect in DIALECTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ def normalize(path: str | None) -> str:
 
 def dialect_named(name: str) -> Dialect:
     """Return a dialect by its own name, as a model bears it."""
-    return next(dialect for dialect in DIALECTS if dialect.name == name)
+    return _BY_NAME[name]
 
 
 def dialects_for(zarr_format: int | str | None) -> tuple[Dialect, ...]:
