@@ -27,3 +27,6 @@ pub mod codecs;
 
 pub mod chain;
 pub mod store;
+
+#[cfg(feature = "python")]
+mod py;
