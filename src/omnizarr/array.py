@@ -182,7 +182,7 @@ class Array(Node):
             return None
         try:
             data_type = datatypes.bind(self._metadata.data_type, self._metadata.byte_order)
-            return data_type.fill_from_json(self._metadata.fill_value)
+            return data_type.fill_from_json(thawed(self._metadata.fill_value))
         except OmnizarrError as error:
             raise error.add(store=str(self.store), path=self.path)
 

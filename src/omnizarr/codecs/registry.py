@@ -126,6 +126,7 @@ class Entry:
 
 
 _found: dict[str, Entry] = {}
+_registered: list[str] = []
 
 
 def register(name: str, bind: Bind, kind: Kind = "array or bytes") -> None:
@@ -148,6 +149,12 @@ def register(name: str, bind: Bind, kind: Kind = "array or bytes") -> None:
     'bytes to bytes'
     """
     _found[name] = Entry(name, kind, bind)
+    _registered.append(name)
+
+
+def generation() -> int:
+    """Return a number that another `register` makes another: what was bound before may mean something else now."""
+    return len(_registered)
 
 
 def find(name: str) -> Entry:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from omnizarr import datatypes, grids, keys
 from omnizarr.codecs import chain as chains
+from omnizarr.codecs import registry
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import ArraySpec, ChunkPolicy
 from omnizarr.errors import OmnizarrError, UnknownStorageTransformerError
 from omnizarr.grids import Grid
 from omnizarr.keys import KeyEncoding
-from omnizarr.model import UNDEFINED, ArrayMetadata, Named
+from omnizarr.model import UNDEFINED, ArrayMetadata, Named, thawed
 from omnizarr.stores.base import Store
+
+_MAX_KNOWN: Final = 512
+_MAX_QUESTION: Final = 4096
+_to_text = json.JSONEncoder(check_circular=False).encode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,30 +97,87 @@ def bind(metadata: ArrayMetadata, store: Store, prefix: str, policy: ChunkPolicy
         If one of them is known but cannot be used so.
     """
     try:
-        _refuse_transformers(metadata.storage_transformers)
-        data_type = datatypes.bind(metadata.data_type, metadata.byte_order)
-        grid = grids.bind(metadata.chunk_grid, metadata.shape)
-        if metadata.fill_value is UNDEFINED:
-            # Another reader may return anything for a missing chunk of this array, so none may go missing.
-            fill_value = data_type.default_fill_value
-            policy = replace(policy, write_empty_chunks=True)
-        else:
-            fill_value = data_type.fill_from_json(metadata.fill_value)
-        shape = grid.chunk_shape if grid.chunk_shape is not None else _largest(grid)
-        spec = ArraySpec(shape, data_type, fill_value, policy)
-        return Binding(
-            store=store,
-            prefix=prefix,
-            path=path,
-            grid=grid,
-            keys=keys.bind(metadata.chunk_key_encoding),
-            chain=chains.bind(metadata.codecs, spec),
-            chunks_differ=grid.chunk_shape is None,
-            metadata=metadata,
-            policy=policy,
-        )
+        parts = _parts(metadata, policy)
     except OmnizarrError as error:
         raise error.add(store=str(store), path=path)
+    return Binding(
+        store=store,
+        prefix=prefix,
+        path=path,
+        grid=parts.grid,
+        keys=parts.keys,
+        chain=parts.chain,
+        chunks_differ=parts.grid.chunk_shape is None,
+        metadata=metadata,
+        policy=parts.chain.spec.policy,
+    )
+
+
+class _Parts(NamedTuple):
+    """What is the same for all arrays that say the same of their chunks, wherever they lie."""
+
+    grid: Grid
+    keys: KeyEncoding
+    chain: Chain
+
+
+def _parts(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
+    """Return what is made of metadata alone; remembered, as most arrays have siblings, and are opened again."""
+    question = _question(metadata)
+    if question is None:
+        return _made(metadata, policy)
+    key = (question, policy, registry.generation())
+    parts = _known.get(key)
+    if parts is None:
+        parts = _made(metadata, policy)
+        if parts.chain.spec.dtype.hasobject:  # a fill value that is an object could be changed
+            return parts
+        if len(_known) >= _MAX_KNOWN:
+            _known.clear()
+        _known[key] = parts
+    return parts
+
+
+def _question(metadata: ArrayMetadata) -> str | None:
+    """Return all that `_made` looks at as text, equal only for what means the same; None if it is too long to keep."""
+    extensions = (metadata.data_type, metadata.chunk_grid, metadata.chunk_key_encoding, *metadata.codecs)
+    fill_value = metadata.fill_value
+    said = (
+        metadata.shape,
+        metadata.byte_order,
+        () if fill_value is UNDEFINED else (fill_value,),
+        [(named.name, named.configuration, named.must_understand) for named in extensions],
+        [(named.name, named.must_understand) for named in metadata.storage_transformers],
+    )
+    try:
+        text = _to_text(said)
+    except (
+        TypeError,
+        ValueError,
+        RecursionError,
+    ):  # a configuration that is no JSON, as those of codecs made in memory may be
+        return None
+    return text if len(text) <= _MAX_QUESTION else None
+
+
+def _made(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
+    _refuse_transformers(metadata.storage_transformers)
+    # Copies, as what is remembered must not change with what a user holds.
+    data_type = datatypes.bind(thawed(metadata.data_type), metadata.byte_order)
+    grid = grids.bind(thawed(metadata.chunk_grid), metadata.shape)
+    if metadata.fill_value is UNDEFINED:
+        # Another reader may return anything for a missing chunk of this array, so none may go missing.
+        fill_value = data_type.default_fill_value
+        policy = replace(policy, write_empty_chunks=True)
+    else:
+        fill_value = data_type.fill_from_json(thawed(metadata.fill_value))
+    shape = grid.chunk_shape if grid.chunk_shape is not None else _largest(grid)
+    spec = ArraySpec(shape, data_type, fill_value, policy)
+    codecs = tuple(map(thawed, metadata.codecs))
+    return _Parts(grid, keys.bind(metadata.chunk_key_encoding), chains.bind(codecs, spec))
+
+
+_known: dict[tuple[str, ChunkPolicy, int], _Parts] = {}
 
 
 def _largest(grid: Grid) -> tuple[int, ...]:
