@@ -5,6 +5,13 @@
 
 use crate::error::Result;
 
+pub mod blosc;
+pub mod checksums;
+pub mod deflate;
+pub mod lz4;
+mod room;
+pub mod zstd;
+
 /// Bytes become other bytes.
 pub trait Codec: Send + Sync {
     /// Put the encoded form of `data` into `out`, which is emptied first.

@@ -1,0 +1,256 @@
+//! gzip and zlib: deflate streams between a header and a checksum, by libdeflate.
+//!
+//! What the engine in Python says of them in `omnizarr.codecs.gzip` and `zlib` holds here: several gzip members
+//! are one value, zeros may follow the last, and what follows a zlib stream is ignored. libdeflate skips the checksum of
+//! a gzip header, which zlib verifies, so members that have one are refused.
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+use libdeflate_sys as sys;
+
+use super::{Codec, room};
+use crate::error::{Error, Result};
+
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// Flag of a gzip header that is followed by a checksum of its own.
+const HEADER_CHECKSUM: u8 = 0x02;
+/// What zlib takes -1 for.
+const DEFAULT_LEVEL: i32 = 6;
+const LEVELS: usize = 10;
+
+/// gzip members.
+#[derive(Clone, Copy, Debug)]
+pub struct Gzip {
+    level: usize,
+}
+
+/// One zlib stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Zlib {
+    level: usize,
+}
+
+impl Gzip {
+    /// Compress with this level: 0 to 9, -1 for the default.
+    ///
+    /// # Errors
+    /// If there is no such level.
+    pub fn new(level: i32) -> Result<Self> {
+        Ok(Self { level: level_of(level)? })
+    }
+}
+
+impl Zlib {
+    /// Compress with this level: 0 to 9, -1 for the default.
+    ///
+    /// # Errors
+    /// If there is no such level.
+    pub fn new(level: i32) -> Result<Self> {
+        Ok(Self { level: level_of(level)? })
+    }
+}
+
+impl Codec for Gzip {
+    fn encode(&self, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        deflate(Format::Gzip, self.level, data, out)
+    }
+
+    fn decode(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
+        exactly(members(data, as_room(out))?, out.len())
+    }
+
+    fn decode_any(&self, data: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<()> {
+        // The last four bytes state the size of the last member, nearly always of the only one.
+        let stated = data.last_chunk().map_or(0, |&bytes| u32::from_le_bytes(bytes) as usize);
+        room::grow(out, stated.clamp(data.len(), 1024 * data.len()), limit, |room| members(data, room))
+    }
+}
+
+impl Codec for Zlib {
+    fn encode(&self, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        deflate(Format::Zlib, self.level, data, out)
+    }
+
+    fn decode(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
+        inflate_zlib(data, out)
+    }
+
+    fn decode_any(&self, data: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<()> {
+        room::grow(out, 4 * data.len(), limit, |room| Ok(inflate(Format::Zlib, data, room)?.map(|(_, size)| size)))
+    }
+}
+
+/// Fill `out` with what a zlib stream holds.
+pub(super) fn inflate_zlib(data: &[u8], out: &mut [u8]) -> Result<()> {
+    exactly(inflate(Format::Zlib, data, as_room(out))?.map(|(_, size)| size), out.len())
+}
+
+/// CRC-32, as gzip has it.
+pub(super) fn crc32(data: &[u8]) -> u32 {
+    // SAFETY: the pointer and the length are those of a slice.
+    unsafe { sys::libdeflate_crc32(0, data.as_ptr().cast(), data.len()) }
+}
+
+/// Adler-32, as zlib has it.
+pub(super) fn adler32(data: &[u8]) -> u32 {
+    // SAFETY: the pointer and the length are those of a slice, never null.
+    unsafe { sys::libdeflate_adler32(1, data.as_ptr().cast(), data.len()) }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Gzip,
+    Zlib,
+}
+
+fn level_of(level: i32) -> Result<usize> {
+    let level = if level == -1 { DEFAULT_LEVEL } else { level };
+    usize::try_from(level)
+        .ok()
+        .filter(|&level| level < LEVELS)
+        .ok_or_else(|| Error::refused(format!("no level of deflate: {level}")))
+}
+
+fn exactly(found: Option<usize>, expected: usize) -> Result<()> {
+    match found {
+        Some(size) if size == expected => Ok(()),
+        Some(size) => Err(Error::broken(format!("{size} bytes instead of {expected}"))),
+        None => Err(Error::broken(format!("more than {expected} bytes"))),
+    }
+}
+
+/// View bytes as room that only libdeflate writes to.
+fn as_room(out: &mut [u8]) -> &mut [MaybeUninit<u8>] {
+    // SAFETY: the layout is the same, and nothing here writes bytes that have no value.
+    unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<u8>]) }
+}
+
+/// Decode all gzip members, and return how many bytes they hold; None if that is more than there is room for.
+fn members(data: &[u8], out: &mut [MaybeUninit<u8>]) -> Result<Option<usize>> {
+    let (mut rest, mut size) = (data, 0);
+    loop {
+        if rest.get(3).is_some_and(|flags| flags & HEADER_CHECKSUM != 0) {
+            return Err(Error::refused("a gzip header with a checksum"));
+        }
+        let Some((read, written)) = inflate(Format::Gzip, rest, &mut out[size..])? else { return Ok(None) };
+        size += written;
+        rest = &rest[read..];
+        if !rest.starts_with(&MAGIC) {
+            break;
+        }
+    }
+    if rest.iter().any(|&byte| byte != 0) {
+        return Err(Error::broken("bytes follow the gzip stream"));
+    }
+    Ok(Some(size))
+}
+
+struct Decompressor(NonNull<sys::libdeflate_decompressor>);
+
+impl Decompressor {
+    fn new() -> Option<Self> {
+        // SAFETY: takes nothing; null, if there is no memory, becomes None.
+        NonNull::new(unsafe { sys::libdeflate_alloc_decompressor() }).map(Self)
+    }
+}
+
+impl Drop for Decompressor {
+    fn drop(&mut self) {
+        // SAFETY: made by the library, and freed only here.
+        unsafe { sys::libdeflate_free_decompressor(self.0.as_ptr()) }
+    }
+}
+
+struct Compressor(NonNull<sys::libdeflate_compressor>);
+
+impl Compressor {
+    fn new(level: usize) -> Option<Self> {
+        let level = c_int::try_from(level).ok()?;
+        // SAFETY: any level may be asked for; null, for one that does not exist or if there is no memory, becomes None.
+        NonNull::new(unsafe { sys::libdeflate_alloc_compressor(level) }).map(Self)
+    }
+}
+
+impl Drop for Compressor {
+    fn drop(&mut self) {
+        // SAFETY: made by the library, and freed only here.
+        unsafe { sys::libdeflate_free_compressor(self.0.as_ptr()) }
+    }
+}
+
+thread_local! {
+    // Making one costs as much as a small chunk. Each thread has its own, so no lock is held when a process forks.
+    static DECOMPRESSOR: RefCell<Option<Decompressor>> = const { RefCell::new(None) };
+    static COMPRESSORS: RefCell<[Option<Compressor>; LEVELS]> = const { RefCell::new([const { None }; LEVELS]) };
+}
+
+/// Decode one stream at the start of `data`, and return how many bytes were read and written; None if it holds more
+/// than there is room for.
+fn inflate(format: Format, data: &[u8], out: &mut [MaybeUninit<u8>]) -> Result<Option<(usize, usize)>> {
+    DECOMPRESSOR.with_borrow_mut(|slot| {
+        if slot.is_none() {
+            *slot = Decompressor::new();
+        }
+        let Some(decompressor) = slot else { return Err(Error::refused("no memory for a decompressor")) };
+        let decompress = match format {
+            Format::Gzip => sys::libdeflate_gzip_decompress_ex,
+            Format::Zlib => sys::libdeflate_zlib_decompress_ex,
+        };
+        let (mut read, mut written) = (0, 0);
+        // SAFETY: pointers and lengths are those of slices; nobody else uses the decompressor of this thread.
+        let result = unsafe {
+            decompress(
+                decompressor.0.as_ptr(),
+                data.as_ptr().cast(),
+                data.len(),
+                out.as_mut_ptr().cast(),
+                out.len(),
+                &raw mut read,
+                &raw mut written,
+            )
+        };
+        match result {
+            sys::libdeflate_result_LIBDEFLATE_SUCCESS => Ok(Some((read, written))),
+            sys::libdeflate_result_LIBDEFLATE_INSUFFICIENT_SPACE => Ok(None),
+            _ => Err(Error::broken("the deflate stream is broken")),
+        }
+    })
+}
+
+/// Put one stream that holds `data` into `out`. It has no time and no name, so equal bytes give equal streams.
+fn deflate(format: Format, level: usize, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    COMPRESSORS.with_borrow_mut(|slots| {
+        let slot = &mut slots[level];
+        if slot.is_none() {
+            *slot = Compressor::new(level);
+        }
+        let Some(compressor) = slot else { return Err(Error::refused("no memory for a compressor")) };
+        let compressor = compressor.0.as_ptr();
+        // SAFETY: the compressor is sound.
+        let bound = unsafe {
+            match format {
+                Format::Gzip => sys::libdeflate_gzip_compress_bound(compressor, data.len()),
+                Format::Zlib => sys::libdeflate_zlib_compress_bound(compressor, data.len()),
+            }
+        };
+        room::clear(out, bound)?;
+        let compress = match format {
+            Format::Gzip => sys::libdeflate_gzip_compress,
+            Format::Zlib => sys::libdeflate_zlib_compress,
+        };
+        // SAFETY: pointers and lengths are those of a slice and of the room behind an empty vector; nobody else uses
+        // the compressor of this thread.
+        let size =
+            unsafe { compress(compressor, data.as_ptr().cast(), data.len(), out.as_mut_ptr().cast(), out.capacity()) };
+        if size == 0 {
+            return Err(Error::refused("deflate needs more room than it says"));
+        }
+        // SAFETY: the library wrote so many bytes, into room that there was.
+        unsafe { out.set_len(size) };
+        Ok(())
+    })
+}
