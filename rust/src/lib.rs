@@ -14,6 +14,7 @@
 //! | [`codecs`] | bytes to bytes, elements to elements |
 //! | [`chain`] | the codecs of a chunk, bound to its shape |
 //! | [`store`] | where chunks are kept |
+//! | `files` | the files of a directory, where there is Unix |
 //! | [`shard`] | many chunks and an index in one value |
 //! | [`cache`] | decoded chunks and indexes that are kept |
 //! | [`run`] | a plan, on several threads |
@@ -26,6 +27,8 @@ pub mod scatter;
 pub mod codecs;
 
 pub mod chain;
+#[cfg(unix)]
+pub mod files;
 pub mod store;
 
 #[cfg(feature = "python")]

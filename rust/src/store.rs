@@ -1,6 +1,6 @@
 //! Where chunks are kept: keys and bytes.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// What changes whenever a value does.
 pub type Stamp = [u64; 5];
@@ -50,6 +50,49 @@ pub trait Store: Send + Sync {
         keys.iter().map(|key| self.open(key)).collect()
     }
 
+    /// Read the value of a key into `into`, in place of what that holds, and say whether there is such a key.
+    ///
+    /// `hint` is the size that the value probably has; with a good one, stores ask the system less.
+    ///
+    /// # Errors
+    /// If the system fails, or the key is one for the store in Python; then `into` holds anything.
+    fn read_all(&self, key: &str, hint: usize, into: &mut Vec<u8>) -> Result<bool> {
+        let _ = hint;
+        into.clear();
+        let Some(value) = self.open(key)? else {
+            return Ok(false);
+        };
+        if let Some(bytes) = value.bytes() {
+            into.extend_from_slice(bytes);
+        } else {
+            let size = usize::try_from(value.size()?).map_err(|_| Error::broken("larger than memory"))?;
+            into.try_reserve_exact(size).map_err(|_| Error::broken("larger than memory"))?;
+            into.resize(size, 0);
+            let read = value.read_at(0, into)?;
+            into.truncate(read);
+        }
+        Ok(true)
+    }
+
+    /// Fill `out` from the value of a key, and return how large that is: if it is larger than `out`, it goes on; if it is
+    /// smaller, the rest of `out` holds anything. None if there is no such key.
+    ///
+    /// # Errors
+    /// If the system fails, or the key is one for the store in Python; then `out` holds anything.
+    fn read_into(&self, key: &str, out: &mut [u8]) -> Result<Option<u64>> {
+        let Some(value) = self.open(key)? else {
+            return Ok(None);
+        };
+        let size = value.size()?;
+        let available = usize::try_from(size).map_or(out.len(), |size| size.min(out.len()));
+        if let Some(bytes) = value.bytes() {
+            out[..available].copy_from_slice(&bytes[..available]);
+            return Ok(Some(size));
+        }
+        let read = value.read_at(0, &mut out[..available])?;
+        Ok(Some(if read < available { read as u64 } else { size }))
+    }
+
     /// Make `data` the value of a key: seen by others whole or not at all.
     ///
     /// # Errors
@@ -64,7 +107,11 @@ pub trait Store: Send + Sync {
 
     /// Keep all others who lock the key out while `change` runs, in this process and in others.
     ///
+    /// `waiting` is called again and again while others hold the lock; an error of it ends the waiting. A thread that
+    /// holds the lock already waits for itself.
+    ///
     /// # Errors
-    /// Those of `change`, and if the key cannot be locked.
-    fn locked(&self, key: &str, change: &mut dyn FnMut() -> Result<()>) -> Result<()>;
+    /// Those of `change` and of `waiting`, and if the key cannot be locked.
+    fn locked(&self, key: &str, waiting: &dyn Fn() -> Result<()>, change: &mut dyn FnMut() -> Result<()>)
+    -> Result<()>;
 }

@@ -1,0 +1,539 @@
+//! Values in files, keys as their paths below one directory.
+//!
+//! The same files, temporary files and lock files as those of `omnizarr.stores.local`, whose text says what is
+//! promised: both stores work in one directory at the same time, in this process and in others. What needs more than a
+//! look at one file is refused, and so left to that store: symbolic links (it follows those that stay inside), and file
+//! systems that lock no files.
+
+mod locks;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::fs::{File, Metadata};
+use std::hash::{BuildHasher, RandomState};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use rustix::buffer::spare_capacity;
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::io::{Errno, IoSliceMut, retry_on_intr};
+use rustix::{fs, io, process};
+
+use crate::error::{Error, Result};
+use crate::store::{Stamp, Store, Value};
+pub use locks::forget_after_fork;
+
+/// How the names of our own files begin; no segment of a key may.
+const RESERVED: &str = ".omnizarr-";
+/// A named pipe in the place of a file must not make us wait for its writer, nor a link lead us anywhere.
+const READ: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
+const CREATE: OFlags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::CLOEXEC);
+/// Permissions of directories and of files; the system takes the umask away.
+const OF_DIRECTORIES: Mode = Mode::from_raw_mode(0o777);
+const OF_FILES: Mode = Mode::from_raw_mode(0o666);
+/// Directories remembered as checked.
+const MAX_KNOWN: usize = 100_000;
+/// To create a directory that others keep removing.
+const ATTEMPTS: usize = 1000;
+/// Longer names are hashed, which keeps the name of a lock file well below the limit of 255 bytes.
+const LONGEST_LOCKED: usize = 60;
+
+/// A store in a directory of the local file system.
+pub struct Files {
+    /// The directory, with a slash at its end.
+    base: Vec<u8>,
+    fsync: bool,
+    /// Parents of keys: they are there, and no part of their paths is a link. Only ever tried to lock: a child that is
+    /// forked while a thread of the parent has it goes without.
+    known: RwLock<HashSet<String>>,
+}
+
+impl Files {
+    /// The store in the directory `root`, an absolute path. It need not exist: the first value written creates it.
+    ///
+    /// With `fsync`, writing waits until each value, and the name it is found under, is on the disk.
+    #[must_use]
+    pub fn new(root: PathBuf, fsync: bool) -> Self {
+        let mut base = root.into_os_string().into_vec();
+        while base.last() == Some(&b'/') {
+            base.pop();
+        }
+        base.push(b'/');
+        Self { base, fsync, known: RwLock::default() }
+    }
+
+    fn path(&self, key: &str) -> Vec<u8> {
+        let mut path = Vec::with_capacity(self.base.len() + key.len());
+        path.extend_from_slice(&self.base);
+        path.extend_from_slice(key.as_bytes());
+        path
+    }
+
+    /// The path of a file of our own beside a key: the parent's, a reserved name and its ending.
+    fn own_path(&self, parent: &str, name: &str, ending: &str) -> Vec<u8> {
+        let mut path =
+            Vec::with_capacity(self.base.len() + parent.len() + 1 + RESERVED.len() + name.len() + ending.len());
+        path.extend_from_slice(&self.base);
+        if !parent.is_empty() {
+            path.extend_from_slice(parent.as_bytes());
+            path.push(b'/');
+        }
+        for part in [RESERVED, name, ending] {
+            path.extend_from_slice(part.as_bytes());
+        }
+        path
+    }
+
+    fn lock_path(&self, key: &str) -> Vec<u8> {
+        let (parent, name) = split(key);
+        if name.chars().count() <= LONGEST_LOCKED {
+            return self.own_path(parent, name, locks::ENDING);
+        }
+        let hash = blake2b_simd::Params::new().hash_length(16).hash(name.as_bytes());
+        self.own_path(parent, &hash.to_hex(), locks::ENDING)
+    }
+
+    // -- directories ---------------------------------------------------------------------------------------------------
+
+    fn is_known(&self, parent: &str) -> bool {
+        self.known.try_read().is_ok_and(|known| known.contains(parent))
+    }
+
+    fn remember(&self, parent: &str) {
+        if let Ok(mut known) = self.known.try_write() {
+            if known.len() >= MAX_KNOWN {
+                known.clear();
+            }
+            known.insert(parent.to_owned());
+        }
+    }
+
+    fn forget(&self, parent: &str) {
+        // What stays is harmless: a directory that is found missing is created and checked as if it were not known.
+        if let Ok(mut known) = self.known.try_write() {
+            known.remove(parent);
+        }
+    }
+
+    /// Whether the directory `parent` exists; refused if a symbolic link leads there.
+    fn admit(&self, parent: &str) -> Result<bool> {
+        Ok(self.is_known(parent) || self.check(parent)?)
+    }
+
+    fn check(&self, parent: &str) -> Result<bool> {
+        let path = self.path(parent);
+        let is_directory = if parent.is_empty() {
+            // The root itself may be a link.
+            fs::stat(&path[..]).map(|status| type_of(&status) == FileType::Directory)
+        } else {
+            self.check_below(&path)?
+        };
+        match is_directory {
+            Ok(true) => {
+                self.remember(parent);
+                Ok(true)
+            }
+            Ok(false) | Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether each part of `path` below the root is a directory.
+    fn check_below(&self, path: &[u8]) -> Result<Result<bool, Errno>> {
+        let ends = (self.base.len()..path.len()).filter(|&place| path[place] == b'/').chain([path.len()]);
+        for end in ends {
+            match fs::lstat(&path[..end]).map(|status| type_of(&status)) {
+                Ok(FileType::Directory) => {}
+                Ok(FileType::Symlink) => return Err(Error::refused("a symbolic link")),
+                Ok(_) => return Ok(Ok(false)),
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(true))
+    }
+
+    /// Create the directory `parent`, unless it is there, and check it.
+    fn make_parent(&self, parent: &str) -> Result<()> {
+        for _ in 0..ATTEMPTS {
+            // The part that exists is checked before anything is created behind it.
+            if self.check(parent)? {
+                return Ok(());
+            }
+            match self.create_directories(parent) {
+                Ok(()) | Err(Errno::NOENT) => {} // somebody prunes at the same time
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Error::broken("the directory is removed again and again"))
+    }
+
+    fn create_directories(&self, parent: &str) -> io::Result<()> {
+        let path = self.path(parent);
+        let mut missing = Vec::new();
+        let mut folder = without_slash(&path);
+        while !folder.is_empty() && !is_directory(folder) {
+            missing.push(folder);
+            folder = above(folder);
+        }
+        for folder in missing.iter().rev() {
+            match fs::mkdir(*folder, OF_DIRECTORIES) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error),
+            }
+            if self.fsync {
+                sync_directory(above(folder))?;
+            }
+        }
+        match missing.first() {
+            Some(folder) if is_in_the_way(folder) => Err(Errno::NOTDIR),
+            _ => Ok(()),
+        }
+    }
+
+    /// Remove the directory `parent` and those above it, as far as they are empty, up to the root.
+    fn prune(&self, mut parent: &str) {
+        while !parent.is_empty() {
+            if fs::rmdir(self.path(parent)).is_err() {
+                return;
+            }
+            self.forget(parent);
+            parent = split(parent).0;
+        }
+    }
+
+    // -- reading -------------------------------------------------------------------------------------------------------
+
+    /// Open the file of a key; None if there is nothing under this name. It may still be a directory or a device.
+    fn open_file(&self, key: &str) -> Result<Option<File>> {
+        check_key(key)?;
+        let file = match retry_on_intr(|| fs::open(self.path(key), READ, Mode::empty())) {
+            Ok(file) => File::from(file),
+            Err(Errno::LOOP | Errno::MLINK) => return Err(Error::refused("a symbolic link")),
+            Err(error) if is_absence(error) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        // Only now, since most that is asked for is there. A directory that is removed meanwhile was there.
+        self.admit(split(key).0)?;
+        Ok(Some(file))
+    }
+
+    // -- writing -------------------------------------------------------------------------------------------------------
+
+    /// Write a temporary file, and rename it; nothing is left if that fails.
+    fn place(&self, key: &str, data: &[u8]) -> Result<()> {
+        let parent = split(key).0;
+        let target = self.path(key);
+        for _ in 0..ATTEMPTS {
+            if !self.is_known(parent) {
+                self.make_parent(parent)?;
+            }
+            let temporary = self.own_path(parent, &unique_name(), ".tmp");
+            match write_new(&temporary, data, self.fsync) {
+                Ok(()) => {}
+                Err(Errno::EXIST) => continue, // of somebody else
+                Err(Errno::NOENT) => {
+                    self.forget(parent);
+                    self.make_parent(parent)?;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            }
+            match fs::rename(&temporary[..], &target[..]) {
+                Ok(()) => {
+                    if self.fsync {
+                        sync_directory(above(&target))?;
+                    }
+                    return Ok(());
+                }
+                // The directory was removed meanwhile, and all that was in it.
+                Err(Errno::NOENT) => {
+                    self.forget(parent);
+                    self.make_parent(parent)?;
+                }
+                Err(error) => {
+                    discard(&temporary);
+                    return Err(error.into());
+                }
+            }
+        }
+        Err(Error::broken("the directory is removed again and again"))
+    }
+}
+
+impl Store for Files {
+    fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
+        let Some(file) = self.open_file(key)? else {
+            return Ok(None);
+        };
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(Open { file, metadata })))
+    }
+
+    fn read_all(&self, key: &str, hint: usize, into: &mut Vec<u8>) -> Result<bool> {
+        into.clear();
+        let Some(file) = self.open_file(key)? else {
+            return Ok(false);
+        };
+        // With room for a byte more than there is, a single call reads the file and shows that it ends.
+        reserve(into, hint.saturating_add(1))?;
+        let room = into.capacity();
+        let read = match retry_on_intr(|| io::pread(&file, spare_capacity(into), 0)) {
+            Ok(read) => read,
+            Err(error) if is_absence(error) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        if 0 < read && read < room {
+            return Ok(true);
+        }
+        // Larger than expected, or a device.
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Ok(false);
+        }
+        let size = metadata.len();
+        reserve(into, usize::try_from(size).map_err(|_| Error::broken("larger than memory"))?)?;
+        while (into.len() as u64) < size {
+            let place = into.len() as u64;
+            if retry_on_intr(|| io::pread(&file, spare_capacity(into), place))? == 0 {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    fn read_into(&self, key: &str, out: &mut [u8]) -> Result<Option<u64>> {
+        let Some(file) = self.open_file(key)? else {
+            return Ok(None);
+        };
+        // A byte more than fits: if it is not read, then the file ends here, and need not be asked for its size.
+        let mut spare = [0];
+        match retry_on_intr(|| io::preadv(&file, &mut [IoSliceMut::new(out), IoSliceMut::new(&mut spare)], 0)) {
+            Ok(read) if read == out.len() => return Ok(Some(read as u64)),
+            Ok(_) => {}
+            Err(error) if is_absence(error) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        let size = metadata.len();
+        let available = usize::try_from(size).map_or(out.len(), |size| size.min(out.len()));
+        let read = read_fully(&file, 0, &mut out[..available])?;
+        Ok(Some(if read < available { read as u64 } else { size }))
+    }
+
+    fn set(&self, key: &str, data: &[u8]) -> Result<()> {
+        check_key(key)?;
+        self.place(key, data)
+    }
+
+    fn delete(&self, key: &str) -> Result<()> {
+        check_key(key)?;
+        let parent = split(key).0;
+        self.admit(parent)?;
+        let path = self.path(key);
+        match fs::unlink(&path[..]) {
+            Ok(()) => self.prune(parent),
+            Err(error) if is_absence(error) || is_directory(&path) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn locked(
+        &self,
+        key: &str,
+        waiting: &dyn Fn() -> Result<()>,
+        change: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        check_key(key)?;
+        let parent = split(key).0;
+        if !self.is_known(parent) {
+            self.make_parent(parent)?;
+        }
+        let _pruned = Pruned { files: self, key, parent };
+        let path = self.lock_path(key);
+        let _lock = locks::acquire(&path, &|| self.make_parent(parent), waiting)?;
+        change()
+    }
+}
+
+/// A file that is open for reading. Values are replaced, not changed, so it is one version of its value.
+struct Open {
+    file: File,
+    metadata: Metadata,
+}
+
+impl Value for Open {
+    fn size(&self) -> Result<u64> {
+        Ok(self.metadata.len())
+    }
+
+    fn read_at(&self, start: u64, out: &mut [u8]) -> Result<usize> {
+        let rest = self.metadata.len().saturating_sub(start);
+        let available = usize::try_from(rest).map_or(out.len(), |rest| rest.min(out.len()));
+        Ok(read_fully(&self.file, start, &mut out[..available])?)
+    }
+
+    fn stamp(&self) -> Result<Option<Stamp>> {
+        let nanoseconds = |seconds: i64, rest: i64| {
+            u64::from_ne_bytes(seconds.wrapping_mul(1_000_000_000).wrapping_add(rest).to_ne_bytes())
+        };
+        let metadata = &self.metadata;
+        Ok(Some([
+            metadata.dev(),
+            metadata.ino(),
+            metadata.len(),
+            nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+            nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        ]))
+    }
+}
+
+/// The directories that a lock file has kept others from removing, or that were made for it alone.
+struct Pruned<'a> {
+    files: &'a Files,
+    key: &'a str,
+    parent: &'a str,
+}
+
+impl Drop for Pruned<'_> {
+    fn drop(&mut self) {
+        if fs::lstat(self.files.path(self.key)).is_err_and(is_absence) {
+            self.files.prune(self.parent);
+        }
+    }
+}
+
+// -- keys and paths ----------------------------------------------------------------------------------------------------
+
+/// Refuse what cannot be a key; see `omnizarr.stores.base.is_key`.
+fn check_key(key: &str) -> Result<()> {
+    let bytes = key.as_bytes();
+    let is_drive = bytes.len() >= 2
+        && bytes[0].is_ascii_alphabetic()
+        && bytes[1] == b':'
+        && matches!(bytes.get(2), None | Some(b'/'));
+    let is_name = |name: &str| !matches!(name, "" | "." | "..") && !name.starts_with(RESERVED);
+    if is_drive || bytes.iter().any(|byte| matches!(byte, 0 | b'\\')) || !key.split('/').all(is_name) {
+        return Err(Error::refused("no key"));
+    }
+    Ok(())
+}
+
+/// The directory of a key, and its name there.
+fn split(key: &str) -> (&str, &str) {
+    key.rsplit_once('/').unwrap_or(("", key))
+}
+
+/// The directory that a path lies in.
+fn above(path: &[u8]) -> &[u8] {
+    match without_slash(path).iter().rposition(|&byte| byte == b'/') {
+        None => b".",
+        Some(0) => b"/",
+        Some(end) => without_slash(&path[..end]),
+    }
+}
+
+fn without_slash(path: &[u8]) -> &[u8] {
+    path.strip_suffix(b"/").filter(|rest| !rest.is_empty()).unwrap_or(path)
+}
+
+/// Sixteen hexadecimal digits that nobody else has: no other process, no thread, no forked child and no other machine.
+fn unique_name() -> String {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    // Keyed by randomness of the system; the rest tells a forked child, which has the same keys, from its parent.
+    let now = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_nanos());
+    let own = (process::getpid().as_raw_nonzero(), COUNTER.fetch_add(1, Ordering::Relaxed), now);
+    format!("{:016x}", RandomState::new().hash_one(own))
+}
+
+// -- the system --------------------------------------------------------------------------------------------------------
+
+/// Whether an error says that there is no such file. A directory, a pipe or a socket is no value either.
+fn is_absence(error: Errno) -> bool {
+    use Errno as E;
+    matches!(error, E::NOENT | E::NOTDIR | E::ISDIR | E::NAMETOOLONG | E::NXIO | E::SPIPE | E::LOOP)
+}
+
+fn type_of(status: &Stat) -> FileType {
+    FileType::from_raw_mode(status.st_mode)
+}
+
+fn is_directory(path: &[u8]) -> bool {
+    fs::stat(path).is_ok_and(|status| type_of(&status) == FileType::Directory)
+}
+
+/// Whether something that is no directory stands where one should be.
+fn is_in_the_way(path: &[u8]) -> bool {
+    match fs::stat(path) {
+        Ok(status) => type_of(&status) != FileType::Directory,
+        Err(_) => fs::lstat(path).is_ok_and(|status| type_of(&status) == FileType::Symlink),
+    }
+}
+
+/// Fill `out` as far as the file reaches, and return how far that is.
+fn read_fully(file: &File, start: u64, out: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while done < out.len() {
+        // The system reads 2 GiB at most at once, and a network file system as much as it likes.
+        match retry_on_intr(|| io::pread(file, &mut out[done..], start + done as u64))? {
+            0 => break,
+            read => done += read,
+        }
+    }
+    Ok(done)
+}
+
+/// Make room for `size` bytes in all.
+fn reserve(buffer: &mut Vec<u8>, size: usize) -> Result<()> {
+    let more = size.saturating_sub(buffer.len());
+    buffer.try_reserve_exact(more).map_err(|_| Error::broken("larger than memory"))
+}
+
+/// Write a file that must not exist yet; if that fails, there is none.
+fn write_new(path: &[u8], data: &[u8], fsync: bool) -> io::Result<()> {
+    let file = retry_on_intr(|| fs::open(path, CREATE, OF_FILES))?;
+    let mut rest = data;
+    let written = loop {
+        if rest.is_empty() {
+            break Ok(());
+        }
+        // The system writes 2 GiB at most at once.
+        match retry_on_intr(|| io::write(&file, rest)) {
+            Ok(0) => break Err(Errno::IO),
+            Ok(written) => rest = &rest[written..],
+            Err(error) => break Err(error),
+        }
+    };
+    let written = written.and_then(|()| if fsync { retry_on_intr(|| fs::fsync(&file)) } else { Ok(()) });
+    // Network file systems say only now that the disk is full.
+    let closed = match nix::unistd::close(file) {
+        Ok(()) | Err(nix::errno::Errno::EINTR) => Ok(()),
+        Err(error) => Err(Errno::from_raw_os_error(error as i32)),
+    };
+    written.and(closed).inspect_err(|_| discard(path))
+}
+
+/// Remove a file, if that is possible.
+fn discard(path: &[u8]) {
+    let _ = fs::unlink(path);
+}
+
+/// Wait until the names in a directory are on the disk.
+fn sync_directory(folder: &[u8]) -> io::Result<()> {
+    match retry_on_intr(|| fs::open(folder, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())) {
+        Ok(file) => retry_on_intr(|| fs::fsync(&file)),
+        Err(Errno::NOENT) => Ok(()), // removed again
+        Err(error) => Err(error),
+    }
+}

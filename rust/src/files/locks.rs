@@ -1,0 +1,189 @@
+//! Locks among processes (and threads): one lock file beside what is locked, there only while it is.
+//!
+//! The protocol is that of `omnizarr.stores.filelocks`, which says why it is so: whoever wants in creates the file (or
+//! opens the one that is there), takes the system's lock on it, and checks that the path still leads to the file that was
+//! locked; whoever leaves removes the file while still holding it.
+//!
+//! Waiting
+//!     is looking again and again, at growing intervals: a thread that waits in the system cannot be told that the
+//!     user wants to stop. At each release those who wait in the system find the file gone and begin anew, like those who
+//!     look at intervals, so neither can be kept out for good by the other.
+//!
+//! Forking
+//!     A forked child has the parent's descriptors, and with them its locks. So all descriptors of lock files are in a
+//!     table, and [`forget_after_fork`] closes them in the child. One that another thread uses at the moment of
+//!     the fork cannot be closed; since whoever leaves also unlocks, this does no harm unless the parent is killed before.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{Pid, getpid};
+use rustix::{fs, io};
+
+use super::{OF_FILES, discard};
+use crate::error::{Error, Result};
+
+/// How the names of lock files end.
+pub(super) const ENDING: &str = ".lock";
+const OPEN: OFlags = OFlags::RDWR.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Between two looks at a lock that others hold: at first, and at most.
+const FIRST_WAIT: Duration = Duration::from_micros(10);
+const LONGEST_WAIT: Duration = Duration::from_millis(1);
+/// Lock files that this process has open at the same time; beyond that, locks are refused.
+const SLOTS: usize = 256;
+
+/// A place for the descriptor of one lock file.
+struct Slot {
+    /// Number of the lock that has the place; 0 if it is free.
+    owner: AtomicU64,
+    /// Locked by the owner alone, and by a forked child, which only tries.
+    file: Mutex<Option<OwnedFd>>,
+}
+
+static TABLE: [Slot; SLOTS] = [const { Slot { owner: AtomicU64::new(0), file: Mutex::new(None) } }; SLOTS];
+
+/// Close the lock files of the parent: to be called in each forked child, before anything else here is.
+///
+/// They would stay locked if the parent is killed while the child lives.
+pub fn forget_after_fork() {
+    for slot in &TABLE {
+        if slot.owner.load(Ordering::Acquire) != 0 {
+            // If another thread of the parent uses it at this moment, the place stays taken in this child.
+            if let Ok(mut file) = slot.file.try_lock() {
+                file.take();
+                slot.owner.store(0, Ordering::Release);
+            }
+        }
+    }
+}
+
+/// A lock that is held, or waited for; dropping it lets go.
+pub(super) struct Lock<'a> {
+    path: &'a [u8],
+    slot: &'static Slot,
+    number: u64,
+    process: Pid,
+}
+
+/// Hold the lock file `path`.
+///
+/// `make_parent` is called when its directory is missing, `waiting` while others hold the lock.
+pub(super) fn acquire<'a>(
+    path: &'a [u8],
+    make_parent: &dyn Fn() -> Result<()>,
+    waiting: &dyn Fn() -> Result<()>,
+) -> Result<Lock<'a>> {
+    let lock = Lock::new(path)?;
+    let mut pause = FIRST_WAIT;
+    loop {
+        match lock.attempt() {
+            Ok(true) => return Ok(lock),
+            Ok(false) => {} // the holder has removed it: begin anew
+            Err(Errno::NOENT) => make_parent()?,
+            Err(Errno::WOULDBLOCK) => {
+                waiting()?;
+                thread::sleep(pause);
+                pause = LONGEST_WAIT.min(pause * 2);
+            }
+            Err(error) if is_unsupported(error) => {
+                return Err(Error::refused("the file system does not lock files"));
+            }
+            // A file of another user may still be opened for reading, and who may not write here at all is told so.
+            Err(Errno::ACCESS | Errno::PERM) => return Err(Error::refused("the lock file cannot be opened")),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+impl<'a> Lock<'a> {
+    /// A lock that is not held yet.
+    fn new(path: &'a [u8]) -> Result<Self> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let is_taken =
+            |slot: &&Slot| slot.owner.compare_exchange(0, number, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let slot = TABLE.iter().find(is_taken).ok_or_else(|| Error::refused("too many locks at the same time"))?;
+        Ok(Self { path, slot, number, process: getpid() })
+    }
+
+    /// The descriptor; None in a child that was forked since.
+    fn file(&self) -> Option<MutexGuard<'_, Option<OwnedFd>>> {
+        let is_ours = self.process == getpid() && self.slot.owner.load(Ordering::Acquire) == self.number;
+        is_ours.then(|| self.slot.file.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Open the lock file, unless it is open, and try to lock it; false if the file was removed meanwhile.
+    fn attempt(&self) -> io::Result<bool> {
+        let mut guard = self.file().ok_or(Errno::CHILD)?;
+        let file = match guard.take() {
+            Some(file) => file,
+            None => retry_on_intr(|| fs::open(self.path, OPEN | OFlags::CREATE, OF_FILES))?,
+        };
+        match retry_on_intr(|| fs::flock(&file, FlockOperation::NonBlockingLockExclusive)) {
+            Ok(()) if is_at(self.path, &file)? => {
+                *guard = Some(file);
+                Ok(true)
+            }
+            Ok(()) => {
+                unlock(&file);
+                Ok(false)
+            }
+            Err(Errno::WOULDBLOCK) => {
+                *guard = Some(file);
+                Err(Errno::WOULDBLOCK)
+            }
+            Err(error) => {
+                if is_unsupported(error) {
+                    discard(self.path);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Lock<'_> {
+    /// Remove the lock file, if it is ours, and let go of it.
+    fn drop(&mut self) {
+        let Some(mut guard) = self.file() else {
+            return; // in a child that was forked since: the lock is the parent's
+        };
+        if let Some(file) = guard.take() {
+            // Who has waited in vain removes the file too, if its holder was killed meanwhile.
+            if fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                if is_at(self.path, &file).unwrap_or(false) {
+                    discard(self.path);
+                }
+                unlock(&file);
+            }
+        }
+        drop(guard);
+        self.slot.owner.store(0, Ordering::Release);
+    }
+}
+
+/// Whether an error says that the file system does not lock files.
+fn is_unsupported(error: Errno) -> bool {
+    matches!(error, Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL)
+}
+
+/// Let go of the lock, also if a forked child still has the descriptor.
+fn unlock(file: &OwnedFd) {
+    let _ = fs::flock(file, FlockOperation::Unlock);
+}
+
+/// Whether `path` still leads to the open file.
+fn is_at(path: &[u8], file: &OwnedFd) -> io::Result<bool> {
+    let there = match fs::lstat(path) {
+        Ok(there) => there,
+        Err(Errno::NOENT) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let open = fs::fstat(file)?;
+    Ok((there.st_dev, there.st_ino) == (open.st_dev, open.st_ino))
+}
