@@ -48,15 +48,18 @@ class ArrayConfig:
         else:
             base = cls()
             changes = dict(config or {})
-        changes.update({name: value for name, value in more.items() if value is not None})
+        for name, value in more.items():
+            if value is not None:
+                changes[name] = value
         if "read_missing_chunks" in changes:  # zarr-python's name
             changes["missing"] = "fill" if changes.pop("read_missing_chunks") else "error"
-        result = replace(base, **changes)
-        if result.missing not in {"fill", "error"}:
-            raise ValueError(f"missing={result.missing!r}: expected 'fill' or 'error'")
-        if result.order not in {"C", "F"}:
-            raise ValueError(f"order={result.order!r}: expected 'C' or 'F'")
-        return result
+        return replace(base, **changes) if changes else base
+
+    def __post_init__(self) -> None:
+        if self.missing not in {"fill", "error"}:
+            raise ValueError(f"missing={self.missing!r}: expected 'fill' or 'error'")
+        if self.order not in {"C", "F"}:
+            raise ValueError(f"order={self.order!r}: expected 'C' or 'F'")
 
     @property
     def policy(self) -> ChunkPolicy:

@@ -57,8 +57,7 @@ _MAX_SEARCHED: Final = 1000
 _MAX_REMEMBERED: Final = 512
 _MAX_REMEMBERED_BYTES: Final = 8192
 
-# An entry point says its format as text, where nodes have a number. (Escapes could spell anything.)
-_may_be_entry = re.compile(rb'\\|"zarr_format"\s*:\s*"').search
+_says_format_as_text = re.compile(rb'"zarr_format"\s*:\s*"').search
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,12 +270,16 @@ def _parse_entry(where: StorePath, found: Values) -> Documents:
 
 def _entered_here(where: StorePath, entry: Values, wanted: Sequence[Dialect]) -> StorePath | None:
     """Return the root of the hierarchy of a wanted draft that ``zarr.json`` opens; None if it is no entry point."""
-    # Most are nodes of v3, which one can see without parsing them.
-    if wanted[0].entry_point is None and entry and not _may_be_entry(entry[_ENTRY]):
+    if wanted[0].entry_point is None and entry and not _may_be_entry(bytes(entry[_ENTRY])):
         return None
     if all(dialect.entry_point is None for dialect in wanted):
         return None
     return _enter(where, _parse_entry(where, entry))
+
+
+def _may_be_entry(data: bytes) -> bool:
+    """Tell what is no entry point without parsing it: nodes of v3 say their format as a number."""
+    return b"\\" in data or _says_format_as_text(data) is not None  # escapes could spell anything
 
 
 def _enter(where: StorePath, found: Documents) -> StorePath | None:

@@ -35,7 +35,7 @@ from omnizarr.stores import Store, resolve
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
 Missing: TypeAlias = Literal["fill", "error"]
 _CREATING = ("a", "w", "w-", "x")
-_BEHAVIOUR = ("config", "missing", "allow_pickle", "write_empty_chunks", "concurrency", "order")
+_BEHAVIOUR = ("missing", "allow_pickle", "write_empty_chunks", "concurrency", "order")
 
 
 def open(  # noqa: A001 - the name that zarr has for it
@@ -241,8 +241,8 @@ def _opened_group(
 
 
 def _behaviour(config: ArrayConfig | Mapping[str, Any] | None, options: Mapping[str, Any], **more: Any) -> ArrayConfig:
-    named = {name: options.get(name) for name in _BEHAVIOUR if name != "config"}
-    return ArrayConfig.of(config, **{**named, **{name: value for name, value in more.items() if value is not None}})
+    named = {name: options[name] for name in _BEHAVIOUR if name in options}
+    return ArrayConfig.of(config, **named, **more)
 
 
 def locate(

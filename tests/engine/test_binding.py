@@ -140,11 +140,10 @@ def test_objects_that_fill_are_not_shared():
     assert omnizarr.open_array(store)[0] == omnizarr.open_array(store).fill_value == {"a": []}
 
 
-def test_configurations_that_are_no_json_are_bound_each_time(registering):
+@pytest.mark.parametrize("value", [np.arange(3), lambda: None], ids=["array", "function"])
+def test_configurations_that_are_no_json_are_bound(registering, value):
     registering("example.odd", lambda _, decoded: registry.find("gzip").bind({"level": 1}, decoded))
-    found = replace(
-        metadata(), codecs=(Named("bytes", {"endian": "little"}), Named("example.odd", {"x": np.arange(3)}))
-    )
+    found = replace(metadata(), codecs=(Named("bytes", {"endian": "little"}), Named("example.odd", {"x": value})))
     assert bytes(bind(found).chain.encode(np.zeros(2, "f4"))[:2]) == b"\x1f\x8b"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import pickle
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +19,7 @@ from omnizarr.stores.base import Store
 
 _MAX_KNOWN: Final = 512
 _MAX_QUESTION: Final = 4096
-_to_text = json.JSONEncoder(check_circular=False).encode
+_PROTOCOL: Final = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,26 +138,24 @@ def _parts(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     return parts
 
 
-def _question(metadata: ArrayMetadata) -> str | None:
-    """Return all that `_made` looks at as text, equal only for what means the same; None if it is too long to keep."""
+def _question(metadata: ArrayMetadata) -> bytes | None:
+    """Return all that `_made` looks at as bytes, equal only for what is the same; None if it is too long to keep.
+
+    Pickled, as JSON would take an array for a list; nothing is ever unpickled.
+    """
     extensions = (metadata.data_type, metadata.chunk_grid, metadata.chunk_key_encoding, *metadata.codecs)
-    fill_value = metadata.fill_value
     said = (
         metadata.shape,
         metadata.byte_order,
-        () if fill_value is UNDEFINED else (fill_value,),
+        metadata.fill_value,
         [(named.name, named.configuration, named.must_understand) for named in extensions],
         [(named.name, named.must_understand) for named in metadata.storage_transformers],
     )
     try:
-        text = _to_text(said)
-    except (
-        TypeError,
-        ValueError,
-        RecursionError,
-    ):  # a configuration that is no JSON, as those of codecs made in memory may be
+        question = pickle.dumps(said, _PROTOCOL)
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError):  # in codecs that were made in memory
         return None
-    return text if len(text) <= _MAX_QUESTION else None
+    return question if len(question) <= _MAX_QUESTION else None
 
 
 def _made(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
@@ -177,7 +175,7 @@ def _made(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     return _Parts(grid, keys.bind(metadata.chunk_key_encoding), chains.bind(codecs, spec))
 
 
-_known: dict[tuple[str, ChunkPolicy, int], _Parts] = {}
+_known: dict[tuple[bytes, ChunkPolicy, int], _Parts] = {}
 
 
 def _largest(grid: Grid) -> tuple[int, ...]:
