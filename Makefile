@@ -1,4 +1,5 @@
 # The verbs of the project: demo, test, lint, docs, bench. Each makes what it needs in $(VENV).
+.NOTPARALLEL:
 
 VENV ?= .venv
 # A name on the PATH may be a shim for a Python that is not there, or be too old: run it and see.
@@ -16,32 +17,66 @@ STAMPS := $(VENV)/stamps
 WORKERS ?= 2
 ARGS ?=
 
+# The native engine is built, tested and linted where Rust is, in the edition of the crate: there it may not fail.
+RUST := rustc --edition 2024 --print cfg && cargo --version
+NATIVE ?= $(shell if { $(RUST); } >/dev/null 2>&1; then echo require; else echo never; fi)
+NATIVE := $(NATIVE)
+CRATE := --manifest-path rust/Cargo.toml
+SOURCES := setup.py rust/Cargo.toml rust/Cargo.lock $(shell find rust/src -name '*.rs')
+MODULES := src/omnizarr/_native*.so src/omnizarr/_native*.pyd
+WITHOUT := NOT BUILT, NOT TESTED: the native engine (no cargo, one older than the crate, or NATIVE=never)
+ifeq ($(NATIVE),never)
+ENGINES ?= reference
+else
+ENGINES ?= native reference
+endif
+# pyo3 would ask the first Python on the PATH.
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs bench clean
+.PHONY: help demo test lint format docs bench native clean
 
 help:
 	@echo "make demo   the main job on real data"
-	@echo "make test   tests and examples (ARGS=... goes to pytest)"
-	@echo "make lint   ruff and mypy --strict"
-	@echo "make format put the code into ruff's format"
+	@echo "make test   tests and examples (ARGS=... goes to pytest), with both engines (ENGINES=native, ENGINES=reference)"
+	@echo "make lint   ruff, mypy --strict, rustfmt, clippy"
+	@echo "make format put the code into the format of ruff and rustfmt"
 	@echo "make docs   the manual, in docs/_build/html"
 	@echo "make bench  speed beside zarr-python and TensorStore"
+	@echo "make native build the native engine in place (other verbs do so by themselves; NATIVE=never leaves it out)"
 	@echo "make clean  remove the virtual environment and everything built"
+
+demo test bench: $(STAMPS)/native-$(NATIVE)
 
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/demo.py $(ARGS)
 
 test: $(STAMPS)/test
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+ifneq ($(NATIVE),never)
+	cargo test $(CRATE) --locked --quiet
+endif
+	@set -e; for engine in $(ENGINES); do \
+		echo "== with the $$engine engine"; \
+		OMNIZARR_ENGINE=$$engine $(BIN)/python -m pytest -n $(WORKERS) $(ARGS); done
+ifeq ($(NATIVE),never)
+	@echo "$(WITHOUT)"
+endif
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict src
+ifneq ($(NATIVE),never)
+	cargo fmt $(CRATE) --check
+	cargo clippy $(CRATE) --locked --quiet --all-targets --features python -- -D warnings
+endif
 
 format: $(STAMPS)/lint
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+ifneq ($(NATIVE),never)
+	cargo fmt $(CRATE)
+endif
 
 docs: $(STAMPS)/docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build/html
@@ -50,8 +85,12 @@ docs: $(STAMPS)/docs
 bench: $(STAMPS)/bench
 	$(BIN)/python -m benchmarks $(ARGS)
 
+native: $(STAMPS)/native-$(NATIVE)
+	@$(BIN)/python -c 'import omnizarr._native as native; print(native.__file__)'
+
 clean:
 	rm -rf $(VENV) build dist docs/_build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf rust/target rust/fuzz/target $(MODULES)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMPS)/venv:
@@ -59,7 +98,18 @@ $(STAMPS)/venv:
 	$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
+# The engine, in src/omnizarr: built again only if its sources changed.
+$(STAMPS)/native-never: $(STAMPS)/venv
+	@echo "$(WITHOUT)"
+	@rm -f $(STAMPS)/native-* $(MODULES)
+	@touch $@
+
+$(STAMPS)/native-%: $(STAMPS)/venv $(SOURCES)
+	@rm -f $(STAMPS)/native-*
+	OMNIZARR_BUILD_NATIVE=$* $(PIP) install --editable .
+	@touch $@
+
 # One stamp per extra: what is installed is installed again only if pyproject.toml changed.
 $(STAMPS)/%: $(STAMPS)/venv pyproject.toml
-	$(PIP) install --editable '.[all,$*]'
+	OMNIZARR_BUILD_NATIVE=never $(PIP) install --editable '.[all,$*]'
 	@touch $@
