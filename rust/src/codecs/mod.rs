@@ -5,11 +5,23 @@
 
 use crate::error::Result;
 
+pub mod astype;
+pub mod bind;
+pub mod bitround;
 pub mod blosc;
 pub mod checksums;
 pub mod deflate;
+pub mod delta;
+pub mod elements;
+pub mod fixedscaleoffset;
 pub mod lz4;
+pub mod numbers;
+pub mod packbits;
+pub mod quantize;
 mod room;
+#[cfg(test)]
+mod testing;
+pub mod shuffle;
 pub mod zstd;
 
 /// Bytes become other bytes.
