@@ -365,3 +365,226 @@ fn number_at(data: &[u8], at: usize) -> Option<usize> {
     let bytes = data.get(at..)?.first_chunk::<NUMBER>()?;
     Some(u32::from_le_bytes(*bytes) as usize)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{check, check_cut_off, check_round_trips, decoded, hex, numbers};
+    use super::*;
+    use crate::error::Kind;
+
+    const COMPRESSORS: [&str; 5] = ["blosclz", "lz4", "lz4hc", "zlib", "zstd"];
+
+    // `numcodecs.blosc.compress(thirds(n), ...)`, numcodecs 0.16.6 with C-Blosc 1.21.7.dev.
+
+    /// n = 300, blosclz, shuffled, split into the bytes of an item.
+    const BLOSCLZ: &str = "02010104b0040000b004000077010000140000002c0100000000000101010202020303030404040505050606060707070808080909090a0a0a0b0b0b0c0c0c0d0d0d0e0e0e0f0f0f1010101111111212121313131414141515151616161717171818181919191a1a1a1b1b1b1c1c1c1d1d1d1e1e1e1f1f1f2020202121212222222323232424242525252626262727272828282929292a2a2a2b2b2b2c2c2c2d2d2d2e2e2e2f2f2f3030303131313232323333333434343535353636363737373838383939393a3a3a3b3b3b3c3c3c3d3d3d3e3e3e3f3f3f4040404141414242424343434444444545454646464747474848484949494a4a4a4b4b4b4c4c4c4d4d4d4e4e4e4f4f4f5050505151515252525353535454545555555656565757575858585959595a5a5a5b5b5b5c5c5c5d5d5d5e5e5e5f5f5f6060606161616262626363630d0000002300000000e0ff1d03020000000d0000002300000000e0ff1d03020000000d0000002300000000e0ff1d0302000000";
+    /// n = 300, lz4, shuffled, split.
+    const LZ4: &str = "02012104b0040000b004000074010000140000002c0100000000000101010202020303030404040505050606060707070808080909090a0a0a0b0b0b0c0c0c0d0d0d0e0e0e0f0f0f1010101111111212121313131414141515151616161717171818181919191a1a1a1b1b1b1c1c1c1d1d1d1e1e1e1f1f1f2020202121212222222323232424242525252626262727272828282929292a2a2a2b2b2b2c2c2c2d2d2d2e2e2e2f2f2f3030303131313232323333333434343535353636363737373838383939393a3a3a3b3b3b3c3c3c3d3d3d3e3e3e3f3f3f4040404141414242424343434444444545454646464747474848484949494a4a4a4b4b4b4c4c4c4d4d4d4e4e4e4f4f4f5050505151515252525353535454545555555656565757575858585959595a5a5a5b5b5b5c5c5c5d5d5d5e5e5e5f5f5f6060606161616262626363630c0000001f000100ff145000000000000c0000001f000100ff145000000000000c0000001f000100ff14500000000000";
+    /// n = 304, lz4, bits shuffled.
+    const LZ4_BITS: &str = "02012404c0040000c0040000a900000014000000610000006f388ee3388ee306000d6fc00ffcc00ffc06000d6f00f0ff00f0ff06000d6f000000ffffff06000e01020011ff0100010b000035000f0c0002040200011f000302000414000002000a0e00080200032d00030200081a000f0200025000000000000c0000001f000100ff185000000000000c0000001f000100ff185000000000000c0000001f000100ff18500000000000";
+    /// n = 300, lz4hc, not shuffled.
+    const LZ4HC: &str = "02012004b0040000b0040000e1010000140000006d00000017000100170104001702040017030400170404001705040017060400170704001708040017090400170a0400170b0400170c0400170d0400170e0400170f04001710040017110400171204001713040017140400171504001716040017170400c01800000018000000180000007000000044190000000400171a0400171b0400171c0400171d0400171e0400171f040017200400172104001722040017230400172404001725040017260400172704001728040017290400172a0400172b0400172c0400172d0400172e0400172f040017300400c0310000003100000031000000700000004432000000040017330400173404001735040017360400173704001738040017390400173a0400173b0400173c0400173d0400173e0400173f040017400400174104001742040017430400174404001745040017460400174704001748040017490400c04a0000004a0000004a00000070000000444b0000000400174c0400174d0400174e0400174f040017500400175104001752040017530400175404001755040017560400175704001758040017590400175a0400175b0400175c0400175d0400175e0400175f0400176004001761040017620400c0630000006300000063000000";
+    /// n = 304, zlib, bits shuffled.
+    const ZLIB_BITS: &str = "02016404c0040000c00400007e0000001400000033000000785eb3e87b6c41181de0ff430462f8f09f08c4c0c0f0ffff7f822418fc0703fc6c54b59832e8eab0ebc0ad0a150000342f82ea0d000000785e63601805a40000013000010d000000785e63601805a40000013000010d000000785e63601805a4000001300001";
+    /// n = 300, zstd, not shuffled, in blocks of 512 bytes.
+    const ZSTD_BLOCKS: &str = "02019004b004000000020000ed0000001c0000006f000000bd0000004f00000028b52ffd6000012d0200340300000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a0000002a0000002aa810f007e0c7101ef103e91d0158294a00000028b52ffd60000105020024032a0000002b2c2d2e2f303132333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f5051525354550000002aa410f073e0c70800c029052c00000028b52ffd20b01d0100b05500000055000000565758595a5b5c5d5e5f606162630ea410f87a06f0c5088b9c52";
+    /// The first 9 bytes, lz4, shuffled: too few to be compressed.
+    const COPIED_BYTES: &str = "02013304090000000800000019000000000000000000000000";
+    /// No bytes.
+    const EMPTY: &str = "02013304000000000100000010000000";
+
+    /// The numbers 0 0 0 1 1 1 2 2 2 ..., of 32 bits.
+    fn thirds(n: u32) -> Vec<u8> {
+        (0..n).flat_map(|i| (i / 3).to_le_bytes()).collect()
+    }
+
+    fn codec() -> Blosc {
+        Blosc::new("lz4", 5, 1, 4, 0).expect("a configuration")
+    }
+
+    fn samples() -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut samples: Vec<_> = [BLOSCLZ, LZ4, LZ4HC, ZSTD_BLOCKS].map(|data| (hex(data), thirds(300))).into();
+        samples.extend([LZ4_BITS, ZLIB_BITS].map(|data| (hex(data), thirds(304))));
+        samples.push((hex(COPIED_BYTES), vec![0; 9]));
+        samples.push((hex(EMPTY), Vec::new()));
+        samples
+    }
+
+    /// Decode all parts that begin or end at one of `places`, and compare.
+    fn check_parts(codec: &Blosc, data: &[u8], expected: &[u8], places: &[usize]) {
+        for (&start, &stop) in places.iter().flat_map(|start| places.iter().map(move |stop| (start, stop))) {
+            if start <= stop && stop <= expected.len() {
+                let mut part = vec![0x5a; stop - start];
+                let result = codec.decode_part(data, expected.len(), start, &mut part).expect("it has parts");
+                result.unwrap_or_else(|error| panic!("{start}..{stop}: {error}"));
+                assert_eq!(part, expected[start..stop], "{start}..{stop}");
+            }
+        }
+    }
+
+    #[test]
+    fn decodes_what_others_wrote() {
+        for (data, expected) in samples() {
+            check(&codec(), &data, &expected);
+        }
+    }
+
+    #[test]
+    fn what_follows_a_buffer_is_ignored() {
+        for (mut data, expected) in samples() {
+            data.extend(b"rest");
+            check(&codec(), &data, &expected);
+        }
+    }
+
+    #[test]
+    fn buffers_that_are_cut_off_are_errors() {
+        for (data, expected) in samples() {
+            check_cut_off(&codec(), &data, expected.len());
+        }
+    }
+
+    #[test]
+    fn parts_are_parts_of_the_whole() {
+        for (data, expected) in samples() {
+            let places: Vec<_> = (0..=expected.len()).step_by(7).chain([511, 512, 513, 1024, expected.len()]).collect();
+            check_parts(&codec(), &data, &expected, &places);
+        }
+    }
+
+    #[test]
+    fn parts_outside_the_whole_are_errors() {
+        for (data, expected) in samples() {
+            let size = expected.len();
+            for (start, length) in [(size, 1), (0, size + 1), (size + 1, 0), (usize::MAX, 2)] {
+                let result = codec().decode_part(&data, size, start, &mut vec![0; length]).expect("it has parts");
+                assert!(result.is_err(), "{start} {length}");
+            }
+            assert!(codec().decode_part(&data, size + 1, 0, &mut []).expect("it has parts").is_err());
+        }
+    }
+
+    #[test]
+    fn parts_are_whole_blocks() {
+        assert_eq!(codec().part_size(&hex(ZSTD_BLOCKS)), Some(65536));
+        assert_eq!(codec().part_size(&hex(LZ4)), Some(66000)); // 55 blocks of 1200 bytes
+        assert_eq!(codec().part_size(&hex(EMPTY)), None);
+        assert_eq!(codec().part_size(b"no buffer"), None);
+    }
+
+    #[test]
+    fn round_trips_of_all_compressors_shuffles_and_sizes_of_items() {
+        for (compressor, shuffle) in COMPRESSORS.into_iter().flat_map(|name| [(name, 0), (name, 1), (name, 2)]) {
+            for (typesize, blocksize) in [(1, 0), (2, 0), (3, 500), (4, 1000), (8, 4096), (16, 0), (17, 333), (255, 0)]
+            {
+                check_round_trips(&Blosc::new(compressor, 5, shuffle, typesize, blocksize).expect("a configuration"));
+            }
+        }
+    }
+
+    #[test]
+    fn round_trips_at_all_levels() {
+        for compressor in COMPRESSORS {
+            for level in 0..10 {
+                check_round_trips(&Blosc::new(compressor, level, 1, 4, 0).expect("a configuration"));
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_many_blocks_are_parts_of_the_whole() {
+        let mut encoded = Vec::new();
+        for (compressor, shuffle) in COMPRESSORS.into_iter().flat_map(|name| [(name, 0), (name, 1), (name, 2)]) {
+            for (typesize, size) in [(1, 5000), (3, 5001), (4, 4098), (8, 4096), (255, 3000)] {
+                let codec = Blosc::new(compressor, 5, shuffle, typesize, 512).expect("a configuration");
+                let data = numbers(size);
+                codec.encode(&data, &mut encoded).expect("bytes");
+                check_parts(
+                    &codec,
+                    &encoded,
+                    &data,
+                    &[0, 1, 3, 509, 510, 512, 513, 2000, 2048, 2999, 4095, size - 1, size],
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn headers_that_cannot_be_right_are_errors() {
+        let broken = |at: usize, bytes: &[u8]| {
+            let mut data = hex(ZSTD_BLOCKS);
+            data[at..at + bytes.len()].copy_from_slice(bytes);
+            decoded(&codec(), &data, 1200).expect_err("a header that cannot be right").kind
+        };
+        assert_eq!(broken(0, &[1]), Kind::Broken); // format
+        assert_eq!(broken(0, &[3]), Kind::Broken);
+        assert_eq!(broken(1, &[2]), Kind::Refused); // format of the streams
+        assert_eq!(broken(2, &[0x50]), Kind::Refused); // snappy
+        assert_eq!(broken(2, &[0xb0]), Kind::Refused); // no compressor
+        assert_eq!(broken(2, &[0x98]), Kind::Broken); // a flag from the future
+        assert_eq!(broken(2, &[0x92]), Kind::Broken); // a copy of another size
+        assert_eq!(broken(3, &[0]), Kind::Broken); // size of items
+        assert_eq!(broken(4, &[0xb1, 4]), Kind::Broken); // size
+        assert_eq!(broken(4, &[0xff; 4]), Kind::Broken);
+        assert_eq!(broken(8, &[0; 4]), Kind::Broken); // size of blocks
+        assert_eq!(broken(8, &[1, 0]), Kind::Broken);
+        assert_eq!(broken(8, &[0xff; 4]), Kind::Broken);
+        assert_eq!(broken(12, &[15, 0]), Kind::Broken); // size of the buffer
+        assert_eq!(broken(12, &[0xee, 0]), Kind::Broken);
+        assert_eq!(broken(12, &[0xff; 4]), Kind::Broken);
+        assert_eq!(broken(16, &[0xff; 4]), Kind::Broken); // where a block starts
+        assert_eq!(broken(16, &[0xec, 0]), Kind::Broken);
+        assert_eq!(broken(28, &[0xff; 4]), Kind::Broken); // length of a stream
+    }
+
+    #[test]
+    fn streams_of_old_zstandard_are_errors() {
+        let mut data = hex(ZSTD_BLOCKS);
+        assert_eq!(data[32..36], [0x28, 0xb5, 0x2f, 0xfd]);
+        for magic in 0x1e..0x28 {
+            data[32] = magic;
+            assert!(decoded(&codec(), &data, 1200).is_err());
+        }
+    }
+
+    #[test]
+    fn a_block_that_cannot_be_split_is_an_error() {
+        // flags: split; items of 3 bytes do not divide a block of 512
+        let mut data = hex(ZSTD_BLOCKS);
+        data[2] = 0x80;
+        data[3] = 3;
+        assert!(decoded(&codec(), &data, 1200).is_err());
+    }
+
+    #[test]
+    fn there_are_no_other_configurations() {
+        for (name, level, shuffle, typesize) in [
+            ("snappy", 5, 1, 4),
+            ("none", 5, 1, 4),
+            ("lz4", 10, 1, 4),
+            ("lz4", 5, 3, 4),
+            ("lz4", 5, 1, 0),
+            ("lz4", 5, 1, 256),
+        ] {
+            let error = Blosc::new(name, level, shuffle, typesize, 0).expect_err("no such configuration");
+            assert_eq!(error.kind, Kind::Refused);
+        }
+    }
+
+    #[test]
+    fn encodes_as_numcodecs_does() {
+        let mut encoded = Vec::new();
+        for (compressor, shuffle, n, expected) in
+            [("lz4", 1, 300, LZ4), ("lz4", 2, 304, LZ4_BITS), ("blosclz", 1, 300, BLOSCLZ), ("lz4hc", 0, 300, LZ4HC)]
+        {
+            let blocksize = if shuffle == 0 { 512 } else { 0 };
+            let codec = Blosc::new(compressor, 5, shuffle, 4, blocksize).expect("a configuration");
+            codec.encode(&thirds(n), &mut encoded).expect("bytes");
+            assert_eq!(encoded, hex(expected), "{compressor}");
+        }
+        codec().encode(&[], &mut encoded).expect("no bytes");
+        assert_eq!(encoded, hex(EMPTY));
+        codec().encode(&[0; 9], &mut encoded).expect("bytes");
+        assert_eq!(encoded, hex(COPIED_BYTES));
+    }
+}

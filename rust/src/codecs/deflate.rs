@@ -89,16 +89,16 @@ pub(super) fn inflate_zlib(data: &[u8], out: &mut [u8]) -> Result<()> {
     exactly(inflate(Format::Zlib, data, as_room(out))?.map(|(_, size)| size), out.len())
 }
 
-/// CRC-32, as gzip has it.
-pub(super) fn crc32(data: &[u8]) -> u32 {
-    // SAFETY: the pointer and the length are those of a slice.
-    unsafe { sys::libdeflate_crc32(0, data.as_ptr().cast(), data.len()) }
+/// CRC-32, as gzip has it, of `data` behind bytes that have the CRC-32 `before`; that of no bytes is 0.
+pub(super) fn crc32(before: u32, data: &[u8]) -> u32 {
+    // SAFETY: the pointer and the length are those of a slice, never null.
+    unsafe { sys::libdeflate_crc32(before, data.as_ptr().cast(), data.len()) }
 }
 
-/// Adler-32, as zlib has it.
-pub(super) fn adler32(data: &[u8]) -> u32 {
+/// Adler-32, as zlib has it, of `data` behind bytes that have the Adler-32 `before`; that of no bytes is 1.
+pub(super) fn adler32(before: u32, data: &[u8]) -> u32 {
     // SAFETY: the pointer and the length are those of a slice, never null.
-    unsafe { sys::libdeflate_adler32(1, data.as_ptr().cast(), data.len()) }
+    unsafe { sys::libdeflate_adler32(before, data.as_ptr().cast(), data.len()) }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -253,4 +253,143 @@ fn deflate(format: Format, level: usize, data: &[u8], out: &mut Vec<u8>) -> Resu
         unsafe { out.set_len(size) };
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{check, check_cut_off, check_round_trips, decoded, hex, numbers, text};
+    use super::*;
+    use crate::error::Kind;
+
+    /// `gzip.compress(text, 6, mtime=0)`, Python 3.11.7 with zlib 1.2.13.
+    const GZIP: &str = "1f8b0800000000000003cbcfcdcbac4a2c2a52284a4d4c295648ce28cdcb2ed651c8a7a13000c2e6b27073000000";
+    /// The same text in a file, by gzip 1.12: with the time and name of the file.
+    const GZIP_NAMED: &str = "1f8b08081beb016b00036e616d652e74787400cbcfcdcbac4a2c2a52284a4d4c295648ce28cdcb2ed651c8a7a13000c2e6b27073000000";
+    /// `gzip.compress(b"", 6, mtime=0)`.
+    const GZIP_EMPTY: &str = "1f8b080000000000000303000000000000000000";
+    /// `zlib.compress(text, 6)`, zlib 1.2.13.
+    const ZLIB: &str = "789ccbcfcdcbac4a2c2a52284a4d4c295648ce28cdcb2ed651c8a7a13000dc332afe";
+    /// `zlib.compress(b"", 6)`.
+    const ZLIB_EMPTY: &str = "789c030000000001";
+    /// `zlib.compressobj(6, zdict=b"omnizarr reads")`.
+    const ZLIB_DICTIONARY: &str = "78bb2b1b05a2cb47e129246794e66517eb28d0521800dc332afe";
+
+    fn gzip() -> Gzip {
+        Gzip::new(5).expect("a level")
+    }
+
+    fn zlib() -> Zlib {
+        Zlib::new(5).expect("a level")
+    }
+
+    #[test]
+    fn gzip_decodes_what_others_wrote() {
+        check(&gzip(), &hex(GZIP), &text());
+        check(&gzip(), &hex(GZIP_NAMED), &text());
+        check(&gzip(), &hex(GZIP_EMPTY), b"");
+    }
+
+    #[test]
+    fn zlib_decodes_what_others_wrote() {
+        check(&zlib(), &hex(ZLIB), &text());
+        check(&zlib(), &hex(ZLIB_EMPTY), b"");
+    }
+
+    #[test]
+    fn several_gzip_members_are_one_value() {
+        let members = [hex(GZIP_EMPTY), hex(GZIP), hex(GZIP_NAMED), hex(GZIP_EMPTY)].concat();
+        check(&gzip(), &members, &text().repeat(2));
+    }
+
+    #[test]
+    fn zeros_may_follow_the_last_gzip_member() {
+        check(&gzip(), &[hex(GZIP), vec![0; 9]].concat(), &text());
+    }
+
+    #[test]
+    fn anything_else_behind_a_gzip_member_is_an_error() {
+        for rest in [&b"\x01"[..], b"\0\0x", b"\x1f", b"\x1f\x8b", b"\0\x1f\x8b\x08"] {
+            assert!(decoded(&gzip(), &[&hex(GZIP), rest].concat(), 115).is_err(), "{rest:?}");
+        }
+        let after_zeros = [hex(GZIP), vec![0; 3], hex(GZIP)].concat();
+        assert!(decoded(&gzip(), &after_zeros, 230).is_err());
+    }
+
+    #[test]
+    fn what_follows_a_zlib_stream_is_ignored() {
+        check(&zlib(), &[&hex(ZLIB), &b"anything"[..]].concat(), &text());
+        check(&zlib(), &[hex(ZLIB), hex(ZLIB)].concat(), &text());
+    }
+
+    #[test]
+    fn streams_that_are_cut_off_are_errors() {
+        check_cut_off(&gzip(), &hex(GZIP), 115);
+        check_cut_off(&gzip(), &hex(GZIP_NAMED), 115);
+        check_cut_off(&gzip(), &hex(GZIP_EMPTY), 0);
+        check_cut_off(&zlib(), &hex(ZLIB), 115);
+        check_cut_off(&zlib(), &hex(ZLIB_EMPTY), 0);
+    }
+
+    #[test]
+    fn wrong_checksums_and_sizes_are_errors() {
+        let gzip_data = hex(GZIP);
+        for at in gzip_data.len() - 8..gzip_data.len() {
+            let mut broken = gzip_data.clone();
+            broken[at] ^= 1;
+            assert!(decoded(&gzip(), &broken, 115).is_err(), "{at}");
+        }
+        let zlib_data = hex(ZLIB);
+        for at in zlib_data.len() - 4..zlib_data.len() {
+            let mut broken = zlib_data.clone();
+            broken[at] ^= 1;
+            assert!(decoded(&zlib(), &broken, 115).is_err(), "{at}");
+        }
+    }
+
+    #[test]
+    fn headers_that_say_what_is_not_known_here_are_refused() {
+        let mut with_checksum = hex(GZIP);
+        with_checksum[3] |= HEADER_CHECKSUM;
+        let error = decoded(&gzip(), &with_checksum, 115).expect_err("not read here");
+        assert_eq!(error.kind, Kind::Refused);
+        let in_the_second = [hex(GZIP), with_checksum].concat();
+        assert_eq!(decoded(&gzip(), &in_the_second, 230).expect_err("not read here").kind, Kind::Refused);
+        assert!(decoded(&zlib(), &hex(ZLIB_DICTIONARY), 115).is_err());
+    }
+
+    #[test]
+    fn round_trips_at_all_levels() {
+        for level in -1..10 {
+            check_round_trips(&Gzip::new(level).expect("a level"));
+            check_round_trips(&Zlib::new(level).expect("a level"));
+        }
+    }
+
+    #[test]
+    fn there_are_no_other_levels() {
+        for level in [-2, 10, i32::MIN, i32::MAX] {
+            assert_eq!(Gzip::new(level).expect_err("no level").kind, Kind::Refused);
+            assert_eq!(Zlib::new(level).expect_err("no level").kind, Kind::Refused);
+        }
+    }
+
+    #[test]
+    fn equal_bytes_are_equal_when_encoded_and_have_no_time() {
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        gzip().encode(&numbers(5000), &mut first).expect("bytes");
+        gzip().encode(&numbers(300), &mut second).expect("bytes");
+        gzip().encode(&numbers(5000), &mut second).expect("bytes");
+        assert_eq!(first, second);
+        assert_eq!(first[..8], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn decode_any_finds_room_for_what_compresses_well() {
+        let data = vec![0; 1 << 20];
+        let mut encoded = Vec::new();
+        gzip().encode(&data, &mut encoded).expect("bytes");
+        check(&gzip(), &encoded.repeat(2), &data.repeat(2));
+        zlib().encode(&data, &mut encoded).expect("bytes");
+        check(&zlib(), &encoded, &data);
+    }
 }

@@ -102,3 +102,65 @@ pub(super) fn decompress(block: &[u8], out: &mut [u8]) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{check, check_cut_off, check_round_trips, decoded, hex, numbers, text};
+    use super::*;
+
+    /// `numcodecs.lz4.compress(text, 1)`, numcodecs 0.16.6 with LZ4 1.10.0.
+    const LZ4: &str = "73000000ff086f6d6e697a617272207265616473206368756e6b732c20170044506e6b732c20";
+    /// `numcodecs.lz4.compress(b"", 1)`.
+    const EMPTY: &str = "0000000000";
+
+    #[test]
+    fn decodes_what_others_wrote() {
+        check(&Lz4::new(1), &hex(LZ4), &text());
+        check(&Lz4::new(1), &hex(EMPTY), b"");
+    }
+
+    #[test]
+    fn decodes_literals_as_the_format_says() {
+        check(&Lz4::new(1), b"\x05\0\0\0\x50hello", b"hello");
+    }
+
+    #[test]
+    fn blocks_that_are_cut_off_are_errors() {
+        check_cut_off(&Lz4::new(1), &hex(LZ4), 115);
+        check_cut_off(&Lz4::new(1), &hex(EMPTY), 0);
+    }
+
+    #[test]
+    fn what_follows_a_block_is_an_error() {
+        assert!(decoded(&Lz4::new(1), &[hex(LZ4), vec![0]].concat(), 115).is_err());
+        assert!(decoded(&Lz4::new(1), &[0; 6], 0).is_err());
+        assert!(decoded(&Lz4::new(1), &[0, 0, 0, 0, 1], 0).is_err());
+    }
+
+    #[test]
+    fn a_size_that_no_block_can_hold_is_an_error() {
+        let mut data = hex(LZ4);
+        data[..4].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(Lz4::new(1).decode_any(&data, usize::MAX, &mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn an_offset_before_the_start_is_an_error() {
+        // one literal, then a match that begins two bytes before the end of it
+        assert!(decoded(&Lz4::new(1), b"\x0a\0\0\0\x10a\x02\0\x50aaaaa", 10).is_err());
+    }
+
+    #[test]
+    fn round_trips_with_all_accelerations() {
+        for acceleration in [i32::MIN, -1, 0, 1, 2, 100, i32::MAX] {
+            check_round_trips(&Lz4::new(acceleration));
+        }
+    }
+
+    #[test]
+    fn the_size_stands_first() {
+        let mut encoded = Vec::new();
+        Lz4::new(1).encode(&numbers(70_000), &mut encoded).expect("bytes");
+        assert_eq!(encoded[..4], 70_000_u32.to_le_bytes());
+    }
+}

@@ -270,3 +270,153 @@ impl Total {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{check, check_cut_off, check_round_trips, decoded, hex, numbers, text};
+    use super::*;
+    use crate::error::Kind;
+
+    /// `numcodecs.zstd.compress(text, 3)`, numcodecs 0.16.6: states its size.
+    const SIZED: &str = "28b52ffd2073f50000b86f6d6e697a617272207265616473206368756e6b732c20010053a7d904";
+    /// The same with a checksum.
+    const CHECKED: &str = "28b52ffd2473f50000b86f6d6e697a617272207265616473206368756e6b732c20010053a7d904d2c9d51c";
+    /// `zstd --no-check` of a pipe, zstd 1.5.4: does not state its size.
+    const SILENT: &str = "28b52ffd0058f50000b86f6d6e697a617272207265616473206368756e6b732c20010053a7d904";
+    /// `zstd` of a pipe: the same with a checksum.
+    const SILENT_CHECKED: &str =
+        "28b52ffd0458f50000b86f6d6e697a617272207265616473206368756e6b732c20010053a7d904d2c9d51c";
+    /// `zstd --no-check` of a pipe without bytes: states that it holds none.
+    const EMPTY: &str = "28b52ffd2000010000";
+    /// `zstd -D` with a trained dictionary.
+    const WITH_DICTIONARY: &str = "28b52ffd0358717e5c0d7d0000082c04fca051006e50ac2229060503";
+    /// A skippable frame of three bytes, as RFC 8878, 3.1.2 has them.
+    const SKIPPABLE_FRAME: &[u8] = b"\x5a\x2a\x4d\x18\x03\0\0\0xyz";
+
+    fn codec() -> Zstd {
+        Zstd::new(0, false)
+    }
+
+    #[test]
+    fn decodes_what_others_wrote() {
+        for data in [SIZED, CHECKED, SILENT, SILENT_CHECKED] {
+            check(&codec(), &hex(data), &text());
+        }
+        check(&codec(), &hex(EMPTY), b"");
+    }
+
+    #[test]
+    fn frames_may_follow_each_other() {
+        for data in [[SIZED, CHECKED], [SILENT, SIZED], [SIZED, SILENT], [SILENT, SILENT_CHECKED]] {
+            check(&codec(), &hex(&data.concat()), &text().repeat(2));
+        }
+        check(&codec(), &hex(&[EMPTY, SILENT, EMPTY, EMPTY].concat()), &text());
+    }
+
+    #[test]
+    fn skippable_frames_are_skipped() {
+        let skippable = SKIPPABLE_FRAME;
+        check(&codec(), &[skippable, &hex(SIZED), skippable, &hex(SILENT), skippable].concat(), &text().repeat(2));
+        check(&codec(), skippable, b"");
+        check_cut_off(&codec(), skippable, 0);
+    }
+
+    #[test]
+    fn frames_that_are_cut_off_are_errors() {
+        for data in [SIZED, CHECKED, SILENT, SILENT_CHECKED] {
+            check_cut_off(&codec(), &hex(data), 115);
+        }
+        check_cut_off(&codec(), &hex(EMPTY), 0);
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_an_error() {
+        for data in [hex(CHECKED), hex(SILENT_CHECKED)] {
+            for at in data.len() - 4..data.len() {
+                let mut broken = data.clone();
+                broken[at] ^= 1;
+                assert!(decoded(&codec(), &broken, 115).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn anything_else_behind_a_frame_is_an_error() {
+        for rest in [&b"\0"[..], b"\0\0\0\0\0\0\0\0", b"\x28\xb5\x2f\xfd"] {
+            assert!(decoded(&codec(), &[&hex(SIZED), rest].concat(), 115).is_err());
+        }
+    }
+
+    #[test]
+    fn frames_of_older_formats_are_errors() {
+        for magic in 0x1e..0x28 {
+            let mut old = hex(SIZED);
+            old[0] = magic;
+            assert!(decoded(&codec(), &old, 115).is_err());
+            assert!(decoded(&codec(), &[hex(SIZED), old].concat(), 230).is_err());
+        }
+    }
+
+    #[test]
+    fn frames_with_a_dictionary_are_refused() {
+        let error = decoded(&codec(), &hex(WITH_DICTIONARY), 115).expect_err("not read here");
+        assert_eq!(error.kind, Kind::Refused);
+    }
+
+    #[test]
+    fn an_empty_frame_has_no_blocks_that_can_hold_something() {
+        // one block of two bytes repeated, in a frame that states that it holds none
+        assert!(decoded(&codec(), b"\x28\xb5\x2f\xfd\x20\x00\x13\0\0a", 0).is_err());
+        // and in one that does not state its size, which is right
+        check(&codec(), b"\x28\xb5\x2f\xfd\x00\x00\x13\0\0a", b"aa");
+    }
+
+    #[test]
+    fn many_blocks_in_frames_that_do_not_state_their_sizes_are_refused() {
+        // compressed blocks without sequences, of one literal: what they could hold is far more than what they do
+        let mut frame = b"\x28\xb5\x2f\xfd\x00\x58".to_vec();
+        frame.extend(b"\x1c\0\0\x08a\0".repeat(99));
+        frame.extend(b"\x1d\0\0\x08a\0");
+        assert_eq!(decoded(&codec(), &frame, 100).expect("a sound frame"), b"a".repeat(100));
+        let error = decoded(&codec(), &frame.repeat(2), 200).expect_err("not measured here");
+        assert_eq!(error.kind, Kind::Refused);
+    }
+
+    #[test]
+    fn a_stated_size_that_blocks_cannot_hold_is_an_error() {
+        // nothing is allocated for it
+        let mut data = b"\x28\xb5\x2f\xfd\xe0".to_vec();
+        data.extend(u64::MAX.to_le_bytes());
+        data.extend(b"\x0b\0\0a");
+        assert!(codec().decode_any(&data, usize::MAX, &mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn round_trips_at_all_levels_with_and_without_a_checksum() {
+        for level in [-131_072, -7, -1, 0, 1, 2, 3, 4, 5, 9, 12, 15, 19, 22] {
+            check_round_trips(&Zstd::new(level, level % 2 == 0));
+        }
+    }
+
+    #[test]
+    fn encoded_frames_state_their_size_and_checksum() {
+        let mut encoded = Vec::new();
+        for checksum in [false, true] {
+            Zstd::new(3, checksum).encode(&numbers(70_000), &mut encoded).expect("bytes");
+            assert_eq!(encoded[..4], [0x28, 0xb5, 0x2f, 0xfd]);
+            // four bytes of size, one segment; RFC 8878, 3.1.1.1
+            assert_eq!(encoded[4], 0xa0 | if checksum { 4 } else { 0 });
+            assert_eq!(encoded[5..9], 70_000_u32.to_le_bytes());
+        }
+    }
+
+    #[test]
+    fn large_frames_without_a_size_are_decoded() {
+        let data = numbers(1 << 20);
+        let mut context = CCtx::create();
+        context.set_parameter(CParameter::ContentSizeFlag(false)).expect("a parameter");
+        let mut encoded = Vec::with_capacity(zstd_safe::compress_bound(data.len()));
+        context.compress2(&mut encoded, &data).expect("bytes");
+        check(&codec(), &encoded, &data);
+    }
+}
