@@ -18,6 +18,7 @@ NODES = [
 FLOORS = {
     "errors": 0,
     "settings": 0,
+    "memo": 0,
     "model": 1,
     "datatypes": 2,
     "grids": 2,

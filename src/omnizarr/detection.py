@@ -18,7 +18,6 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Final, Generic, Literal, TypeAlias, TypeVar, cast
 
@@ -40,6 +39,7 @@ from omnizarr.errors import (
     OmnizarrError,
     StoreError,
 )
+from omnizarr.memo import Memo
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Note, Problem, strict
 from omnizarr.places import StorePath, chunk_prefix, dialect_named, dialect_of, dialects_at, dialects_for
 from omnizarr.stores import LocalStore
@@ -53,9 +53,19 @@ Kind: TypeAlias = Literal["array", "group"]
 _ENTRY: Final = "zarr.json"
 _MAX_SEARCHED: Final = 1000
 
-# What documents say is remembered: most hierarchies hold many that are equal, and most are opened more than once.
-_MAX_REMEMBERED: Final = 512
-_MAX_REMEMBERED_BYTES: Final = 8192
+_remembered: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
+"""What documents say."""
+
+_MAKERS: Final = tuple(
+    dict.fromkeys(
+        name
+        for dialect in DIALECTS
+        if dialect.entry_point is None
+        for name in (dialect.array_document, dialect.group_document, dialect.consolidated.document)
+        if name is not None
+    )
+)
+"""Documents that alone make a node of a place, in one format or another."""
 
 _says_format_as_text = re.compile(rb'"zarr_format"\s*:\s*"').search
 
@@ -153,21 +163,17 @@ def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata |
     """Return what documents of one dialect say, the same value for the same bytes; None if they are no node."""
     if not found:
         return None
-    interpret = _remembered if sum(map(len, found.values())) <= _MAX_REMEMBERED_BYTES else _interpreted
+    question = dialect.name, [(name, bytes(value)) for name, value in found.items()]
     try:
-        metadata = interpret(dialect.name, tuple(found), tuple(map(bytes, found.values())))
+        metadata = _remembered.get(question, lambda: _interpreted(dialect, found))
     except OmnizarrError:
         return load(where, dialect, _parsed(where, dialect, found))  # once more, to say where it is
     return None if metadata is None else dialect.keyspace.settle(metadata)
 
 
-def _interpreted(dialect: str, names: tuple[str, ...], values: tuple[bytes, ...]) -> Metadata | None:
+def _interpreted(dialect: Dialect, found: Values) -> Metadata | None:
     """Return what documents say, wherever they lie."""
-    found = {name: documents.parse(value) for name, value in zip(names, values, strict=True)}
-    return dialect_named(dialect).load(found, _strict_beside_consolidated)
-
-
-_remembered = lru_cache(_MAX_REMEMBERED)(_interpreted)
+    return dialect.load({name: documents.parse(value) for name, value in found.items()}, _strict_beside_consolidated)
 
 
 def _broken_document(dialect: Dialect, found: Documents, error: OmnizarrError) -> str | None:
@@ -250,6 +256,12 @@ def _here_in_draft(where: StorePath, wanted: Sequence[Dialect], kind: Kind) -> F
         if metadata is not None:
             return Found(where, metadata)
     return None
+
+
+def is_free(where: StorePath) -> bool:
+    """Tell whether no document makes a node of a place, in whichever format; all are looked for at once."""
+    found = where.store.get_many((where.prefix + name, None) for name in _MAKERS)
+    return all(value is None for _, value in found)
 
 
 def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | None:

@@ -9,9 +9,9 @@ Spec: Zarr v3 core, "Storage", "Operations"; Zarr v2, "Storage".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from omnizarr import keys as chunk_keys
 from omnizarr.detection import (
@@ -22,6 +22,7 @@ from omnizarr.detection import (
     detect,
     here,
     implied,
+    is_free,
     load,
     not_found,
     open_node,
@@ -40,7 +41,8 @@ from omnizarr.errors import (
     ReadOnlyError,
     StoreError,
 )
-from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.memo import Memo
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.places import StorePath, dialect_named, dialect_of, dialects_at
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
@@ -77,7 +79,7 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M
     # In the older variants of a draft, chunks have other keys than those its new arrays ask for.
     metadata = dialect.keyspace.settle(metadata)
     check_path(dialect, where.path)
-    dump(where, metadata)  # refuse before anything is deleted or written
+    values = _rendered(where, metadata)  # refuse before anything is deleted or written
     _create_ancestors(where, dialect, above)
     _refuse_sibling(where, dialect)
     with where.lock():
@@ -89,7 +91,7 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M
         elif overwrite and isinstance(metadata, ArrayMetadata):
             _delete_strays(where, dialect, metadata)
         _write_entry_point(where, dialect)
-        _write(where, dialect, metadata, {})
+        _write(where, dialect, values)
     return Found(where, metadata)
 
 
@@ -253,7 +255,7 @@ def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M], zar
         error = ContainsArrayError if isinstance(metadata, ArrayMetadata) else ContainsGroupError
         raise error("another node has taken this place", store=str(where.store), path=where.path)
     changed = change(metadata)
-    _write(where, dialect, changed, found)
+    _rewrite(where, dialect, changed, found)
     return changed
 
 
@@ -387,21 +389,36 @@ def dump(where: StorePath, metadata: Metadata) -> Documents:
         raise error.add(store=str(where.store), path=where.path)
 
 
-def _write(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documents) -> None:
-    """Write the documents that differ from `old`: the one that makes the node last, so that it appears complete."""
-    new = dump(where, metadata)
+def _rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
+    """Return the documents of a node at a place as they are stored, by name; raises as `dump`."""
+    # Arrays that are made together are often equal.
+    return _remembered.get(
+        dialect_of(where, metadata).keyspace.unsettle(metadata),
+        lambda: {name: documents.render(document) for name, document in dump(where, metadata).items()},
+    )
+
+
+_remembered: Final[Memo[dict[str, bytes]]] = Memo()
+
+
+def _write(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> None:
+    """Write documents of a node: the one that makes it last, so that it appears complete."""
     keys = dialect.keyspace.documents(where.path)
     # A dialect names first the documents that make a node one.
-    for name in sorted(new, key=list(keys).index, reverse=True):
-        if name not in old or not _same(old[name], new[name]):
-            where.store.set(keys[name], documents.render(new[name]))
+    for name in sorted(values, key=list(keys).index, reverse=True):
+        where.store.set(keys[name], values[name])
+
+
+def _rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documents) -> None:
+    """Write the documents of a node that differ from `old`."""
+    new = dump(where, metadata)
+    values = {name: documents.render(document) for name, document in new.items()}
+    changed = {name: value for name, value in values.items() if name not in old or value != documents.render(old[name])}
+    _write(where, dialect, changed)
+    keys = dialect.keyspace.documents(where.path)
     for name in old:
         if name not in new:
             where.store.delete(keys[name])
-
-
-def _same(old: JSON, new: JSON) -> bool:
-    return documents.render(old) == documents.render(new)
 
 
 def _create_ancestors(where: StorePath, dialect: Dialect, looked: _Above) -> None:
@@ -414,7 +431,7 @@ def _create_ancestors(where: StorePath, dialect: Dialect, looked: _Above) -> Non
             with place.lock():
                 existing = _here_or_error(place)  # another creator may have been faster
                 if existing is None:
-                    _write(place, dialect, GroupMetadata(dialect=dialect.name), {})
+                    _write(place, dialect, _rendered(place, GroupMetadata(dialect=dialect.name)))
         if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
             raise ContainsArrayError(
                 "an array is in the way: nodes cannot lie below it",
@@ -440,7 +457,7 @@ def _here_or_error(where: StorePath, kind: Kind = "array") -> Found[Metadata] | 
 
 def _occupant(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
     """Return what a new node would replace: also, where the hierarchy of a draft is to begin, one of another format."""
-    existing = _here_or_error(where)
+    existing = None if where.home is None and is_free(where) else _here_or_error(where)
     if existing is None and where.home is not None and not where.home.entry and where.path == where.home.root:
         return _here_or_error(replace(where, home=None))
     return existing

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from omnizarr.dialects.documents import MAX_DEPTH, parse, render, to_json
@@ -101,6 +101,13 @@ def test_repeated_members_are_reported_with_their_place():
 
 def test_the_last_of_repeated_members_counts():
     assert parse(b'{"a": 1, "a": 2}', [].append) == {"a": 2}
+
+
+@given(VALUES)
+@example({"empty": [{}, [], ""], "yes": True, "no": False, "none": None, "numbers": [0, 1, -1.5, 1e300, 2**64]})
+@example({'"\\\n\u2028\ud800': "\x7f\x00\U0001f30a"})
+def test_render_indents_as_the_standard_library_does(value):
+    assert render(value).decode() == json.dumps(to_json(value), indent=2)
 
 
 def test_render_is_strict_json_in_ascii():

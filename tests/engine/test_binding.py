@@ -145,17 +145,3 @@ def test_configurations_that_are_no_json_are_bound(registering, value):
     registering("example.odd", lambda _, decoded: registry.find("gzip").bind({"level": 1}, decoded))
     found = replace(metadata(), codecs=(Named("bytes", {"endian": "little"}), Named("example.odd", {"x": value})))
     assert bytes(bind(found).chain.encode(np.zeros(2, "f4"))[:2]) == b"\x1f\x8b"
-
-
-def test_few_and_small_are_remembered():
-    for length in range(1, engine.binding._MAX_KNOWN + 10):
-        bind(metadata(shape=[length]))
-    assert len(engine.binding._known) <= engine.binding._MAX_KNOWN
-    before = len(engine.binding._known)
-    rows = [[*range(1, 3000)]]
-    bind(
-        metadata(
-            shape=[10], chunk_grid={"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": rows}}
-        )
-    )
-    assert len(engine.binding._known) == before

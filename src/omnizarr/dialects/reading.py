@@ -37,7 +37,9 @@ def join(pointer: str, *keys: str | int) -> str:
     >>> join("/attributes", "a/b", 0)
     '/attributes/a~1b/0'
     """
-    return pointer + "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in keys)
+    for key in keys:
+        pointer += f"/{key}" if isinstance(key, int) else "/" + str(key).replace("~", "~0").replace("/", "~1")
+    return pointer
 
 
 def is_list(value: object) -> TypeGuard[Sequence[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
@@ -14,12 +13,10 @@ from omnizarr.codecs.contract import ArraySpec, ChunkPolicy
 from omnizarr.errors import OmnizarrError, UnknownStorageTransformerError
 from omnizarr.grids import Grid
 from omnizarr.keys import KeyEncoding
+from omnizarr.memo import Memo
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named, thawed
 from omnizarr.stores.base import Store
 
-_MAX_KNOWN: Final = 512
-_MAX_QUESTION: Final = 4096
-_PROTOCOL: Final = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,40 +119,22 @@ class _Parts(NamedTuple):
 
 
 def _parts(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
-    """Return what is made of metadata alone; remembered, as most arrays have siblings, and are opened again."""
-    question = _question(metadata)
-    if question is None:
-        return _made(metadata, policy)
-    key = (question, policy, registry.generation())
-    parts = _known.get(key)
-    if parts is None:
-        parts = _made(metadata, policy)
-        if parts.chain.spec.dtype.hasobject:  # a fill value that is an object could be changed
-            return parts
-        if len(_known) >= _MAX_KNOWN:
-            _known.clear()
-        _known[key] = parts
-    return parts
-
-
-def _question(metadata: ArrayMetadata) -> bytes | None:
-    """Return all that `_made` looks at as bytes, equal only for what is the same; None if it is too long to keep.
-
-    Pickled, as JSON would take an array for a list; nothing is ever unpickled.
-    """
     extensions = (metadata.data_type, metadata.chunk_grid, metadata.chunk_key_encoding, *metadata.codecs)
-    said = (
+    # All that `_made` looks at.
+    question = (
         metadata.shape,
         metadata.byte_order,
         metadata.fill_value,
         [(named.name, named.configuration, named.must_understand) for named in extensions],
         [(named.name, named.must_understand) for named in metadata.storage_transformers],
+        (policy.write_empty_chunks, policy.missing, policy.allow_pickle),
+        registry.generation(),
     )
-    try:
-        question = pickle.dumps(said, _PROTOCOL)
-    except (pickle.PicklingError, TypeError, AttributeError, RecursionError):  # in codecs that were made in memory
-        return None
-    return question if len(question) <= _MAX_QUESTION else None
+    return _known.get(question, lambda: _made(metadata, policy), keep=_is_immutable)
+
+
+def _is_immutable(parts: _Parts) -> bool:
+    return not parts.chain.spec.dtype.hasobject  # a fill value that is an object could be changed
 
 
 def _made(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
@@ -175,7 +154,7 @@ def _made(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     return _Parts(grid, keys.bind(metadata.chunk_key_encoding), chains.bind(codecs, spec))
 
 
-_known: dict[tuple[bytes, ChunkPolicy, int], _Parts] = {}
+_known: Final[Memo[_Parts]] = Memo()
 
 
 def _largest(grid: Grid) -> tuple[int, ...]:

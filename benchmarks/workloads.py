@@ -1,0 +1,270 @@
+"""What is measured: arrays, what is done with them, and in which order. A new workload is one entry of `WORKLOADS`.
+
+At scale 1 sizes are those of the targets. A larger scale divides the number of elements (`Dataset.scaled`), never the
+shape of a chunk.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from benchmarks.peers.contract import Peer
+
+AnyArray = npt.NDArray[Any]
+Codec = Literal["raw", "blosc", "zstd", "gzip", "zstd+crc32c"]
+Verb = Literal["read", "write", "open and read", "create", "open", "list", "consolidated", "import", "memory", "stream"]
+WRITING: tuple[Verb, ...] = ("write", "create")
+ONE_MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One array: its `chunks` are the inner ones if it has `shards`."""
+
+    name: str
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    codec: Codec = "raw"
+    dtype: str = "float32"
+    shards: tuple[int, ...] | None = None
+    zarr_format: int = 3
+
+    @property
+    def files(self) -> tuple[int, ...]:
+        """The shape of what one file holds."""
+        return self.shards or self.chunks
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    @property
+    def chunk_nbytes(self) -> int:
+        return math.prod(self.chunks) * np.dtype(self.dtype).itemsize
+
+    @property
+    def nchunks(self) -> int:
+        return math.prod(self.shape) // math.prod(self.chunks)
+
+    def scaled(self, scale: int) -> Dataset:
+        """Return the same array with fewer chunks: dimensions shrink in turn, each to one file at least."""
+        shape = []
+        for length, step in zip(self.shape, self.files, strict=True):
+            parts = length // step
+            part = min(scale, parts)
+            scale = max(1, scale // part)
+            shape.append(max(1, parts // part) * step)
+        return replace(self, shape=tuple(shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A slice along each dimension."""
+
+    slices: tuple[slice, ...]
+
+    def of(self, values: AnyArray) -> AnyArray:
+        return values[self.slices]
+
+    def read(self, peer: Peer, array: Any) -> AnyArray:
+        return peer.region(array, self.slices)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A list along the first dimension, everything along the others."""
+
+    indices: list[int]
+
+    def of(self, values: AnyArray) -> AnyArray:
+        return values[self.indices]
+
+    def read(self, peer: Peer, array: Any) -> AnyArray:
+        return peer.rows(array, self.indices)
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Single elements, asked for together."""
+
+    coordinates: tuple[npt.NDArray[np.int64], ...]
+
+    def of(self, values: AnyArray) -> AnyArray:
+        return values[self.coordinates]
+
+    def read(self, peer: Peer, array: Any) -> AnyArray:
+        return peer.points(array, self.coordinates)
+
+
+Selection = Region | Rows | Points
+Select = Callable[[Dataset, int], list[Selection]]  # of the scaled array, and the scale: what is read, one after the other
+
+
+def whole(dataset: Dataset, _scale: int) -> list[Selection]:
+    return [Region(tuple(slice(0, length) for length in dataset.shape))]
+
+
+def windows(count: int, shape: tuple[int, ...]) -> Select:
+    def select(dataset: Dataset, scale: int) -> list[Selection]:
+        rng = np.random.default_rng(1)
+        sizes = [min(size, length) for size, length in zip(shape, dataset.shape, strict=True)]
+        corners = [
+            [int(rng.integers(0, length - size + 1)) for length, size in zip(dataset.shape, sizes, strict=True)]
+            for _ in range(max(2, count // scale))
+        ]
+        return [
+            Region(tuple(slice(corner, corner + size) for corner, size in zip(some, sizes, strict=True)))
+            for some in corners
+        ]
+
+    return select
+
+
+def plane(axis: int) -> Select:
+    def select(dataset: Dataset, _scale: int) -> list[Selection]:
+        slices = [slice(0, length) for length in dataset.shape]
+        middle = dataset.shape[axis] // 2 + 3
+        slices[axis] = slice(middle, middle + 1)
+        return [Region(tuple(slices))]
+
+    return select
+
+
+def rows(count: int) -> Select:
+    def select(dataset: Dataset, scale: int) -> list[Selection]:
+        some = np.random.default_rng(2).choice(dataset.shape[0], max(4, count // scale), replace=False)
+        return [Rows(sorted(some.tolist()))]
+
+    return select
+
+
+def points(count: int) -> Select:
+    def select(dataset: Dataset, scale: int) -> list[Selection]:
+        rng = np.random.default_rng(3)
+        return [Points(tuple(rng.integers(0, length, max(4, count // scale)) for length in dataset.shape))]
+
+    return select
+
+
+def strides(step: int) -> Select:
+    return lambda dataset, _scale: [Region(tuple(slice(1, length, step) for length in dataset.shape))]
+
+
+def some_rows(*, as_list: bool) -> Select:
+    """Return the same rows, off the chunk grid, as a list or as a slice."""
+
+    def select(dataset: Dataset, _scale: int) -> list[Selection]:
+        begin, end = dataset.chunks[0] // 3, dataset.shape[0] - dataset.chunks[0] // 5
+        if as_list:
+            return [Rows(list(range(begin, end)))]
+        return [Region((slice(begin, end), *(slice(0, length) for length in dataset.shape[1:])))]
+
+    return select
+
+
+def one_chunk(dataset: Dataset, _scale: int) -> list[Selection]:
+    return [Region(tuple(slice(0, length) for length in dataset.chunks))]
+
+
+def chunk_by_chunk(dataset: Dataset, _scale: int) -> list[Selection]:
+    counts = [length // size for length, size in zip(dataset.shape, dataset.chunks, strict=True)]
+    return [
+        Region(tuple(slice(i * size, (i + 1) * size) for i, size in zip(place, dataset.chunks, strict=True)))
+        for place in np.ndindex(*counts)
+    ]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One row of the report: `verb` upon `dataset`; `select` says which part, `cache` how much decoded may be kept."""
+
+    name: str
+    title: str
+    group: str
+    verb: Verb
+    dataset: Dataset
+    select: Select = field(default=whole, repr=False)
+    cache: int = 0
+
+    @property
+    def unit(self) -> str:
+        return "B" if self.verb in {"memory", "stream"} else "s"
+
+
+def _large(codec: Codec, zarr_format: int = 3) -> Dataset:
+    name = f"large-v{zarr_format}-{codec}"
+    return Dataset(name, (16384, 8192), (128, 8192), codec, zarr_format=zarr_format)  # 512 MiB in chunks of 4 MiB
+
+
+LARGE = {codec: _large(codec) for codec in ("raw", "blosc", "zstd", "gzip", "zstd+crc32c")}
+SQUARE = Dataset("large-square", (16384, 8192), (1024, 1024))  # its rows lie apart in the result
+LARGE_V2 = {codec: _large(codec, 2) for codec in ("raw", "blosc", "zstd")}
+SMALL = {  # 16,384 chunks of 16 KiB
+    codec: Dataset(f"small-{codec}", (8192, 8192), (64, 64), codec) for codec in ("raw", "zstd")
+}
+TINY = Dataset("tiny", (4096, 256), (1, 256))  # 4,096 chunks of 1 KiB
+SHARDS = {
+    codec: Dataset(f"shards-{codec}", (512, 512, 512), (32, 32, 32), codec, "uint16", shards=(128, 128, 128))
+    for codec in ("zstd", "raw")
+}
+MATRIX = Dataset("matrix", (4096, 4096), (256, 256), "zstd")
+LATENCY = Dataset("latency", (1024, 1024), (64, 64))
+NODES = Dataset("nodes", (1000, 100), (1, 10))  # a group of 1,000 arrays of 100 elements
+
+LARGE_CHUNKS = "Large chunks: 512 MiB in chunks of 4 MiB"
+SMALL_CHUNKS = "Small chunks"
+SHARDED = "Shards: 256 MiB, inner chunks of 32 × 32 × 32"
+SELECTIONS = "Selections: 64 MiB in chunks of 256 KiB, zstd"
+METADATA = "Metadata of 1,000 arrays"
+PROCESS = "Beginning, and memory"
+
+
+def _bulk(datasets: dict[Any, Dataset], group: str, name: str, suffix: str = "") -> list[Workload]:
+    """Return a whole read and a whole write of each."""
+    return [
+        Workload(f"{verb}-{name}-{codec}", f"{verb} whole{suffix}, {codec}", group, verb, dataset)
+        for codec, dataset in datasets.items()
+        for verb in ("read", "write")
+    ]
+
+
+_SHARDS_CACHE = 512 * ONE_MIB
+WORKLOADS = [
+    *_bulk(LARGE, LARGE_CHUNKS, "large"),
+    Workload("read-square-raw", "read whole, chunks of 1024 × 1024, raw", LARGE_CHUNKS, "read", SQUARE),
+    *_bulk(LARGE_V2, LARGE_CHUNKS, "v2", ", Zarr v2"),
+    *_bulk(SMALL, SMALL_CHUNKS, "small", ", 16,384 chunks of 16 KiB"),
+    *_bulk({"raw": TINY}, SMALL_CHUNKS, "tiny", ", 4,096 chunks of 1 KiB"),
+    Workload("read-shards-zstd", "read whole, zstd", SHARDED, "read", SHARDS["zstd"]),
+    Workload("windows", "200 random windows of 40³, zstd", SHARDED, "read", SHARDS["zstd"], windows(200, (40, 40, 40))),
+    Workload("plane", "a plane across all rows, zstd", SHARDED, "read", SHARDS["zstd"], plane(0)),
+    Workload(
+        "windows-cached", "200 windows, chunks cached", SHARDED, "read", SHARDS["zstd"], windows(200, (40, 40, 40)),
+        cache=_SHARDS_CACHE,
+    ),
+    Workload("plane-cached", "a plane, chunks cached", SHARDED, "read", SHARDS["zstd"], plane(0), cache=_SHARDS_CACHE),
+    *_bulk({"raw": SHARDS["raw"]}, SHARDED, "shards"),
+    Workload("rows", "1,000 rows (orthogonal)", SELECTIONS, "read", MATRIX, rows(1000)),
+    Workload("points", "10,000 points", SELECTIONS, "read", MATRIX, points(10_000)),
+    Workload("strides", "every fifth along both", SELECTIONS, "read", MATRIX, strides(5)),
+    Workload("elements", "1,000 elements, one by one", SELECTIONS, "read", MATRIX, windows(1000, (1, 1))),
+    Workload("rows-slice", "rows off the grid, as a slice", SELECTIONS, "read", MATRIX, some_rows(as_list=False)),
+    Workload("rows-list", "the same rows, as a list", SELECTIONS, "read", MATRIX, some_rows(as_list=True)),
+    Workload("create-nodes", "create", METADATA, "create", NODES),
+    Workload("open-nodes", "open each", METADATA, "open", NODES),
+    Workload("list-nodes", "list with shapes", METADATA, "list", NODES),
+    Workload("consolidated", "open all, consolidated", METADATA, "consolidated", NODES),
+    Workload("latency", "open an array, read one chunk of 16 KiB", PROCESS, "open and read", LATENCY, one_chunk),
+    Workload("import", "import, over NumPy", PROCESS, "import", LATENCY),
+    Workload("memory-raw", "peak of memory, read 512 MiB, raw", PROCESS, "memory", LARGE["raw"]),
+    Workload("memory-zstd", "peak of memory, read 512 MiB, zstd", PROCESS, "memory", LARGE["zstd"]),
+    Workload("memory-stream", "peak of memory, chunk by chunk, zstd", PROCESS, "stream", LARGE["zstd"], chunk_by_chunk),
+]  # fmt: skip
+BY_NAME = {workload.name: workload for workload in WORKLOADS}
