@@ -1,0 +1,129 @@
+"""The native engine is one thing with the package, and the package can be built without it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import omnizarr
+
+ROOT = Path(__file__).parents[1]
+CRATE = tomllib.loads((ROOT / "rust" / "Cargo.toml").read_text(encoding="utf-8"))
+LOCK = tomllib.loads((ROOT / "rust" / "Cargo.lock").read_text(encoding="utf-8"))
+PACKAGE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+# ---- crate and package
+
+
+def test_crate_and_package_have_one_version():
+    assert CRATE["package"]["version"] == PACKAGE["project"]["version"] == omnizarr.__version__
+
+
+def test_lock_file_is_of_this_crate():
+    name, version = CRATE["package"]["name"], CRATE["package"]["version"]
+    assert [crate["version"] for crate in LOCK["package"] if crate["name"] == name] == [version]
+
+
+def test_lock_file_has_every_dependency_of_the_crate():
+    wanted = {name for table in (CRATE, *CRATE.get("target", {}).values()) for name in table["dependencies"]}
+    assert wanted <= {crate["name"] for crate in LOCK["package"]}
+
+
+def test_crate_and_package_are_for_the_same_versions_of_python():
+    oldest = PACKAGE["project"]["requires-python"].removeprefix(">=").replace(".", "")
+    assert f"abi3-py{oldest}" in CRATE["dependencies"]["pyo3"]["features"]
+    assert f'self.py_limited_api = "cp{oldest}"' in (ROOT / "setup.py").read_text(encoding="utf-8")
+
+
+def test_module_that_was_built_has_the_version_of_the_package():
+    # Without cargo there is none, and then nothing is to be compared.
+    if find_spec("omnizarr._native") is not None:
+        from omnizarr import _native
+
+        assert _native.__version__ == omnizarr.__version__
+
+
+# ---- building where there is no cargo, or none that works
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A copy of what building needs, as git has it."""
+    tree = tmp_path / "omnizarr"
+    unwanted = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd", "*.egg-info", "target", "fuzz", ".*")
+    for part in ("src", "rust"):
+        shutil.copytree(ROOT / part, tree / part, ignore=unwanted)
+    for name in ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    return tree
+
+
+def build(source, what="wheel", toolchain=(), **environment):
+    """Run the build backend, with nothing on the PATH but these programs; return the process and what it made."""
+    programs, results = source.parent / "bin", source.parent / "results"
+    programs.mkdir()
+    for name, script in toolchain:
+        program = programs / name
+        program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        program.chmod(0o755)
+    command = [sys.executable, "-c", f"from setuptools import build_meta; build_meta.build_{what}({str(results)!r})"]
+    kept = {name: value for name, value in os.environ.items() if name != "OMNIZARR_BUILD_NATIVE"}
+    done = subprocess.run(
+        command,
+        cwd=source,
+        env={**kept, "PATH": str(programs), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    )
+    return done, [path.name for path in results.glob("*")] if results.exists() else []
+
+
+PURE = [f"omnizarr-{omnizarr.__version__}-py3-none-any.whl"]
+# A cargo that cannot get the crates, or compile them, ends like this one.
+BROKEN = [("rustc", "echo 'rustc 1.85.0 (4d91de4e4 2025-02-17)'"), ("cargo", "echo no network >&2; exit 101")]
+
+
+@pytest.mark.parametrize(
+    "toolchain", [pytest.param((), id="missing"), *([pytest.param(BROKEN, id="broken")] if os.name == "posix" else [])]
+)
+def test_without_cargo_that_works_the_wheel_is_for_every_machine(source, toolchain):
+    done, made = build(source, toolchain=toolchain)
+    assert (done.returncode, made) == (0, PURE), done.stdout
+    assert "goes without its native engine" in done.stdout
+    with zipfile.ZipFile(source.parent / "results" / PURE[0]) as wheel:
+        assert [name for name in wheel.namelist() if name.startswith("omnizarr/_native")] == ["omnizarr/_native.pyi"]
+
+
+def test_module_of_an_earlier_build_does_not_get_into_a_wheel(source):
+    for left in ("src", f"build/lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"):
+        (source / left / "omnizarr").mkdir(parents=True, exist_ok=True)
+        (source / left / "omnizarr" / "_native.abi3.so").write_bytes(b"of another day")
+    _, made = build(source)
+    assert made == PURE
+    with zipfile.ZipFile(source.parent / "results" / PURE[0]) as wheel:
+        assert "omnizarr/_native.abi3.so" not in wheel.namelist()
+
+
+def test_engine_that_is_required_may_not_be_missing(source):
+    done, made = build(source, OMNIZARR_BUILD_NATIVE="require")
+    assert done.returncode != 0
+    assert made == []
+
+
+def test_source_distribution_has_what_the_engine_is_built_from(source):
+    _, (made,) = build(source, "sdist")
+    with tarfile.open(source.parent / "results" / made) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    sources = {path.relative_to(ROOT).as_posix() for path in (ROOT / "rust" / "src").rglob("*.rs")}
+    assert {"setup.py", "rust/Cargo.toml", "rust/Cargo.lock", *sources} <= names
