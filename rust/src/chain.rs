@@ -1,1 +1,587 @@
-//! The codecs of a chunk, bound to its shape.
+//! The codecs of a chunk, bound to its shape: what `omnizarr.codecs.chain` is in Python.
+//!
+//! Transposing moves no bytes here: it is in the [`Layout`], by which elements are put where they belong.
+
+use std::sync::Arc;
+
+use crate::cache::Keep;
+use crate::codecs::elements::Elements;
+use crate::codecs::{Codec, Filter};
+use crate::error::{Error, Result};
+use crate::plan::{Piece, Selection};
+use crate::scatter::{Layout, Memory};
+use crate::store::Value;
+use runs::runs_of;
+use shard::Shard;
+
+mod runs;
+pub mod shard;
+
+/// Runs of bytes are fetched together if no more than these lie between them.
+const GAP: usize = 16 * 1024;
+/// Chunks up to this size are fetched whole: finding out what to leave away takes longer.
+const SMALL: usize = 64 * 1024;
+/// A compressor never makes much more than twice of what it gets.
+const SLACK: usize = 4096;
+/// Parts of a chunk are decoded side by side only if they are as large as this.
+const LEAST_PART: usize = 256 * 1024;
+
+/// How elements become bytes.
+pub enum Serializer {
+    /// One after the other.
+    Elements(Elements),
+    /// Chunks of chunks.
+    Shard(Box<Shard>),
+}
+
+/// What is wanted of chunks that are missing, or hold nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Policy {
+    /// Store chunks that hold nothing but the fill value.
+    pub write_empty: bool,
+    /// A chunk that is not stored may not be read.
+    pub missing_is_error: bool,
+}
+
+/// The codecs of one chunk.
+pub struct Chain {
+    /// The elements of the decoded chunk.
+    pub layout: Layout,
+    /// The bytes of an element that was never written.
+    pub fill: Box<[u8]>,
+    /// What is wanted.
+    pub policy: Policy,
+    filters: Vec<Box<dyn Filter>>,
+    /// From elements to bytes.
+    pub serializer: Serializer,
+    compressors: Vec<Box<dyn Codec>>,
+    /// Bytes before each compressor, where that is known, and a bound on them.
+    sizes: Vec<(Option<usize>, usize)>,
+}
+
+/// Memory that is used again and again.
+#[derive(Default)]
+pub struct Scratch {
+    /// A decoded chunk, or one to be encoded.
+    pub chunk: Vec<u8>,
+    /// What the store has, or shall have.
+    pub stored: Vec<u8>,
+    /// What was fetched.
+    pub fetched: Vec<u8>,
+    one: Vec<u8>,
+    other: Vec<u8>,
+}
+
+impl Chain {
+    /// Bind codecs to each other.
+    ///
+    /// # Errors
+    /// If they do not fit.
+    pub fn new(
+        layout: Layout,
+        fill: Box<[u8]>,
+        policy: Policy,
+        filters: Vec<Box<dyn Filter>>,
+        serializer: Serializer,
+        compressors: Vec<Box<dyn Codec>>,
+    ) -> Result<Self> {
+        if fill.len() != layout.item {
+            return Err(Error::refused("a fill value of another size"));
+        }
+        let nbytes = filters.last().map_or(layout.nbytes, |filter| filter.encoded_size());
+        let mut size = match &serializer {
+            Serializer::Elements(_) => (Some(nbytes), nbytes),
+            Serializer::Shard(shard) if filters.is_empty() => (None, shard.bound()),
+            Serializer::Shard(_) => return Err(Error::refused("filters before shards")),
+        };
+        let mut sizes = Vec::with_capacity(compressors.len());
+        for codec in &compressors {
+            sizes.push(size);
+            size = match size.0.and_then(|exact| codec.encoded_size(exact)) {
+                Some(exact) => (Some(exact), exact),
+                None => (None, size.1.saturating_mul(2).saturating_add(SLACK)),
+            };
+        }
+        sizes.push(size);
+        Ok(Self { layout, fill, policy, filters, serializer, compressors, sizes })
+    }
+
+    /// The stored bytes are the elements.
+    #[must_use]
+    pub fn is_raw(&self) -> bool {
+        self.compressors.is_empty() && self.is_plain()
+    }
+
+    /// What is compressed are the elements.
+    fn is_plain(&self) -> bool {
+        self.filters.is_empty() && matches!(&self.serializer, Serializer::Elements(elements) if elements.is_plain())
+    }
+
+    /// The shard, if the stored bytes are one.
+    #[must_use]
+    pub fn as_shard(&self) -> Option<&Shard> {
+        match &self.serializer {
+            Serializer::Shard(shard) if self.compressors.is_empty() => Some(shard),
+            _ => None,
+        }
+    }
+
+    /// The elements as they are, if the stored bytes are those, perhaps with their bytes swapped.
+    #[must_use]
+    pub fn as_elements(&self) -> Option<&Elements> {
+        match &self.serializer {
+            Serializer::Elements(elements) if self.compressors.is_empty() && self.filters.is_empty() => Some(elements),
+            _ => None,
+        }
+    }
+
+    /// Bytes of an encoded chunk: exactly, if that is known, and at most.
+    #[must_use]
+    pub fn encoded_size(&self) -> (Option<usize>, usize) {
+        self.sizes[self.compressors.len()]
+    }
+
+    // -- decoding -----------------------------------------------------------------
+
+    /// Put what `selection` selects of the chunk that `data` encodes into `memory`.
+    ///
+    /// # Errors
+    /// If `data` is broken, or of a form that is not known here.
+    pub fn place(
+        &self,
+        data: &[u8],
+        piece: &Piece,
+        memory: &Memory,
+        scratch: &mut Scratch,
+        threads: usize,
+    ) -> Result<()> {
+        let Piece { selection, .. } = piece;
+        if let Serializer::Shard(shard) = &self.serializer {
+            if self.compressors.is_empty() {
+                return shard.place(data, selection, memory, scratch, threads);
+            }
+            let mut whole = std::mem::take(&mut scratch.chunk);
+            let result = self
+                .decompress(data, scratch, &mut whole)
+                .and_then(|()| shard.place(&whole, selection, memory, scratch, threads));
+            scratch.chunk = whole;
+            return result;
+        }
+        if self.is_raw() {
+            self.check_size(data.len())?;
+            return memory.scatter(&self.layout, data, 0, selection);
+        }
+        if let Some(window) = memory.window(&self.layout, selection) {
+            return self.decode(data, window, scratch, threads);
+        }
+        if let Some(found) = self.decode_span(data, selection, scratch)? {
+            return memory.scatter(&self.layout, &scratch.chunk[..found.len()], found.start, selection);
+        }
+        let mut chunk = std::mem::take(&mut scratch.chunk);
+        let result = self
+            .decode(data, resized(&mut chunk, self.layout.nbytes), scratch, threads)
+            .and_then(|()| memory.scatter(&self.layout, &chunk[..self.layout.nbytes], 0, selection));
+        scratch.chunk = chunk;
+        result
+    }
+
+    /// Do what [`Chain::place`] does, and keep the decoded chunk.
+    ///
+    /// # Errors
+    /// If `data` is broken, or of a form that is not known here.
+    pub fn place_and_keep(
+        &self,
+        data: &[u8],
+        piece: &Piece,
+        memory: &Memory,
+        scratch: &mut Scratch,
+        threads: usize,
+        keep: &Keep<'_>,
+    ) -> Result<()> {
+        if matches!(self.serializer, Serializer::Shard(_)) {
+            return self.place(data, piece, memory, scratch, threads);
+        }
+        let mut chunk = std::mem::take(&mut scratch.chunk);
+        let result = self
+            .decode(data, resized(&mut chunk, self.layout.nbytes), scratch, threads)
+            .and_then(|()| memory.scatter(&self.layout, &chunk[..self.layout.nbytes], 0, &piece.selection));
+        if result.is_ok() {
+            keep.put(Arc::from(&chunk[..self.layout.nbytes]));
+        }
+        scratch.chunk = chunk;
+        result
+    }
+
+    /// Put what `selection` selects of a chunk whose elements are stored as they are into `memory`, fetching only the
+    /// runs of bytes that it needs; return false if the whole chunk had better be fetched, or cannot be read so.
+    ///
+    /// # Errors
+    /// If the value is broken. One that is too long is not noticed.
+    pub fn read_runs(
+        &self,
+        value: &dyn Value,
+        selection: &Selection,
+        memory: &Memory,
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
+        let Serializer::Elements(elements) = &self.serializer else { return Ok(false) };
+        let runs = runs_of(&self.layout, selection, GAP)?;
+        if runs.iter().map(std::ops::Range::len).sum::<usize>() > self.layout.nbytes / 2 {
+            return Ok(false);
+        }
+        // What lies between the runs is whatever the scratch holds: nobody looks at it.
+        let chunk = resized(&mut scratch.chunk, self.layout.nbytes);
+        for run in runs {
+            let out = &mut chunk[run.clone()];
+            if value.read_at(run.start as u64, out)? < out.len() {
+                return Err(Error::broken("the chunk is too short"));
+            }
+            elements.decode(out)?;
+        }
+        memory.scatter(&self.layout, chunk, 0, selection)?;
+        Ok(true)
+    }
+
+    /// Whether a part of a chunk can be fetched and read by itself.
+    #[must_use]
+    pub fn reads_runs(&self) -> bool {
+        self.layout.nbytes > SMALL && self.as_elements().is_some()
+    }
+
+    /// Fill `out` with the elements of a whole chunk, in the order they are stored.
+    ///
+    /// # Errors
+    /// If `data` is broken, or of a form that is not known here.
+    pub fn decode(&self, data: &[u8], out: &mut [u8], scratch: &mut Scratch, threads: usize) -> Result<()> {
+        let Serializer::Elements(elements) = &self.serializer else {
+            return Err(Error::refused("a shard is decoded in place"));
+        };
+        if self.filters.is_empty() {
+            self.decompress_into(data, out, scratch, threads)?;
+            return elements.decode(out);
+        }
+        let mut filtered = std::mem::take(&mut scratch.stored);
+        let result = self.unfilter(data, out, &mut filtered, elements, scratch, threads);
+        scratch.stored = filtered;
+        result
+    }
+
+    fn unfilter(
+        &self,
+        data: &[u8],
+        out: &mut [u8],
+        filtered: &mut Vec<u8>,
+        elements: &Elements,
+        scratch: &mut Scratch,
+        threads: usize,
+    ) -> Result<()> {
+        let size = self.filters[self.filters.len() - 1].encoded_size();
+        self.decompress_into(data, resized(filtered, size), scratch, threads)?;
+        elements.decode(&mut filtered[..size])?;
+        let mut other = std::mem::take(&mut scratch.other);
+        let result = (|| {
+            for number in (1..self.filters.len()).rev() {
+                let before = self.filters[number - 1].encoded_size();
+                self.filters[number]
+                    .decode(&filtered[..self.filters[number].encoded_size()], resized(&mut other, before))?;
+                std::mem::swap(filtered, &mut other);
+            }
+            self.filters[0].decode(&filtered[..self.filters[0].encoded_size()], out)
+        })();
+        scratch.other = other;
+        result
+    }
+
+    /// Decode the bytes that `selection` spans into the scratch, if that costs less than all; return which they are.
+    fn decode_span(
+        &self,
+        data: &[u8],
+        selection: &Selection,
+        scratch: &mut Scratch,
+    ) -> Result<Option<std::ops::Range<usize>>> {
+        let [codec] = self.compressors.as_slice() else { return Ok(None) };
+        let Serializer::Elements(elements) = &self.serializer else { return Ok(None) };
+        if !self.filters.is_empty() || codec.part_size(data).is_none_or(|size| size >= self.layout.nbytes) {
+            return Ok(None);
+        }
+        let Some(span) = self.layout.span_of(selection)? else { return Ok(None) };
+        if span.len() > self.layout.nbytes / 2 {
+            return Ok(None);
+        }
+        let out = resized(&mut scratch.chunk, span.len());
+        match codec.decode_part(data, self.layout.nbytes, span.start, out) {
+            None => Ok(None),
+            Some(result) => {
+                result?;
+                elements.decode(out)?;
+                Ok(Some(span))
+            }
+        }
+    }
+
+    /// Undo all compressors, the size of the result being known.
+    fn decompress_into(&self, data: &[u8], out: &mut [u8], scratch: &mut Scratch, threads: usize) -> Result<()> {
+        let Scratch { one, other, .. } = scratch;
+        let mut data = data;
+        for (number, codec) in self.compressors.iter().enumerate().rev() {
+            if let Some(view) = codec.decode_view(data) {
+                data = view?;
+                continue;
+            }
+            if number == 0 {
+                return decode_on(threads, codec.as_ref(), data, out);
+            }
+            // The borrow of what was decoded before ends as the two are swapped.
+            let limit = self.sizes[number];
+            let target = std::mem::take(one);
+            let target = decode_stage(codec.as_ref(), data, limit, target)?;
+            *one = std::mem::replace(other, target);
+            data = other.as_slice();
+        }
+        if data.len() != out.len() {
+            return Err(Error::broken("the chunk has the wrong size"));
+        }
+        out.copy_from_slice(data);
+        Ok(())
+    }
+
+    /// Undo all compressors, the size of the result being unknown.
+    fn decompress(&self, data: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) -> Result<()> {
+        let Scratch { one, other, .. } = scratch;
+        let mut data = data;
+        for (number, codec) in self.compressors.iter().enumerate().rev() {
+            if let Some(view) = codec.decode_view(data) {
+                data = view?;
+                continue;
+            }
+            let target = decode_stage(codec.as_ref(), data, self.sizes[number], std::mem::take(one))?;
+            *one = std::mem::replace(other, target);
+            data = other.as_slice();
+        }
+        if data.len() > self.sizes[0].1 {
+            return Err(Error::broken("too long"));
+        }
+        out.clear();
+        out.extend_from_slice(data);
+        Ok(())
+    }
+
+    /// Raise unless a raw chunk has the size it should have.
+    ///
+    /// # Errors
+    /// If it has not.
+    pub fn check_size(&self, size: usize) -> Result<()> {
+        if size == self.layout.nbytes { Ok(()) } else { Err(Error::broken("the chunk has the wrong size")) }
+    }
+
+    /// Set what is selected to the fill value, as a chunk that is not stored is read.
+    ///
+    /// # Errors
+    /// If a missing chunk may not be read.
+    pub fn fill_missing(&self, selection: &Selection, memory: &Memory) -> Result<()> {
+        if self.policy.missing_is_error {
+            return Err(Error::broken("the chunk is not stored"));
+        }
+        memory.fill(&self.layout, &self.fill, selection)
+    }
+
+    // -- encoding -----------------------------------------------------------------
+
+    /// Return the stored form of a chunk that `selection` covers; None if it need not be stored.
+    ///
+    /// It lies in the scratch, in the caller's memory, or in what is returned.
+    ///
+    /// # Errors
+    /// If these elements cannot be encoded.
+    pub fn encode<'a>(
+        &self,
+        selection: &Selection,
+        values: &'a Memory,
+        scratch: &'a mut Scratch,
+        threads: usize,
+    ) -> Result<Option<&'a [u8]>> {
+        if let Serializer::Shard(shard) = &self.serializer {
+            let mut whole = std::mem::take(&mut scratch.stored);
+            let is_stored = shard.encode(selection, values, &mut whole, scratch, threads);
+            scratch.stored = whole;
+            return if is_stored? { self.compress_stored(scratch).map(Some) } else { Ok(None) };
+        }
+        if !self.policy.write_empty && values.holds_only(&self.layout, &self.fill, selection)? {
+            return Ok(None);
+        }
+        if let Some(chunk) = values.chunk(&self.layout, selection) {
+            if self.is_raw() {
+                return Ok(Some(chunk));
+            }
+            return self.encode_bytes(chunk, scratch).map(Some);
+        }
+        let mut chunk = std::mem::take(&mut scratch.chunk);
+        let out = resized(&mut chunk, self.layout.nbytes);
+        let result = values.gather(&self.layout, out, selection);
+        scratch.chunk = chunk;
+        result?;
+        self.encode_chunk(scratch).map(Some)
+    }
+
+    /// Return the stored form of the chunk in the scratch.
+    fn encode_chunk<'a>(&self, scratch: &'a mut Scratch) -> Result<&'a [u8]> {
+        if self.is_raw() {
+            return Ok(&scratch.chunk[..self.layout.nbytes]);
+        }
+        let chunk = std::mem::take(&mut scratch.chunk);
+        let result = self.encode_bytes(&chunk[..self.layout.nbytes], scratch).map(<[u8]>::len);
+        scratch.chunk = chunk;
+        result.map(|size| &scratch.stored[..size])
+    }
+
+    /// Return the stored form of elements, which lie as they are stored; it is in the scratch.
+    ///
+    /// # Errors
+    /// If they cannot be encoded.
+    pub fn encode_bytes<'a>(&self, chunk: &[u8], scratch: &'a mut Scratch) -> Result<&'a [u8]> {
+        let Serializer::Elements(elements) = &self.serializer else {
+            return Err(Error::refused("a shard is encoded by its chunks"));
+        };
+        let Scratch { one, other, stored, .. } = scratch;
+        let mut data = chunk;
+        for filter in &self.filters {
+            let mut target = std::mem::take(one);
+            filter.encode(data, resized(&mut target, filter.encoded_size()))?;
+            target.truncate(filter.encoded_size());
+            *one = std::mem::replace(other, target);
+            data = other.as_slice();
+        }
+        if !elements.is_plain() {
+            let mut target = std::mem::take(one);
+            target.clear();
+            target.extend_from_slice(data);
+            elements.encode(&mut target);
+            *one = std::mem::replace(other, target);
+            data = other.as_slice();
+        }
+        if self.compressors.is_empty() {
+            stored.clear();
+            stored.extend_from_slice(data);
+            return Ok(stored);
+        }
+        for (number, codec) in self.compressors.iter().enumerate() {
+            if number + 1 == self.compressors.len() {
+                codec.encode(data, stored)?;
+                break;
+            }
+            let mut target = std::mem::take(one);
+            codec.encode(data, &mut target)?;
+            *one = std::mem::replace(other, target);
+            data = other.as_slice();
+        }
+        Ok(stored)
+    }
+
+    /// Compress the bytes in the scratch's `stored`.
+    fn compress_stored<'a>(&self, scratch: &'a mut Scratch) -> Result<&'a [u8]> {
+        let Scratch { one, stored, .. } = scratch;
+        for codec in &self.compressors {
+            codec.encode(stored, one)?;
+            std::mem::swap(one, stored);
+        }
+        Ok(stored)
+    }
+
+    /// Return the stored form of the chunk `old` (None: nothing was stored) with the selected elements changed;
+    /// None if nothing need be stored.
+    ///
+    /// # Errors
+    /// If `old` is broken, or the elements cannot be encoded.
+    pub fn update<'a>(
+        &self,
+        old: Option<&[u8]>,
+        selection: &Selection,
+        values: &Memory,
+        scratch: &'a mut Scratch,
+        threads: usize,
+    ) -> Result<Option<&'a [u8]>> {
+        if let Serializer::Shard(shard) = &self.serializer {
+            if !self.compressors.is_empty() {
+                return Err(Error::refused("a compressed shard is changed as a whole"));
+            }
+            let mut whole = std::mem::take(&mut scratch.stored);
+            let is_stored = shard.update(old, selection, values, &mut whole, scratch, threads);
+            scratch.stored = whole;
+            return Ok(if is_stored? { Some(&scratch.stored) } else { None });
+        }
+        let mut chunk = std::mem::take(&mut scratch.chunk);
+        let out = resized(&mut chunk, self.layout.nbytes);
+        let result = match old {
+            Some(data) => self.decode(data, out, scratch, threads),
+            None => {
+                fill(out, &self.fill);
+                Ok(())
+            }
+        }
+        .and_then(|()| values.gather(&self.layout, out, selection));
+        let is_empty = !self.policy.write_empty && holds_only(out, &self.fill);
+        scratch.chunk = chunk;
+        result?;
+        if is_empty { Ok(None) } else { self.encode_chunk(scratch).map(Some) }
+    }
+}
+
+/// Decode what one compressor made of another's bytes.
+fn decode_stage(codec: &dyn Codec, data: &[u8], size: (Option<usize>, usize), mut out: Vec<u8>) -> Result<Vec<u8>> {
+    match size.0 {
+        Some(exact) => {
+            resized(&mut out, exact);
+            out.truncate(exact);
+            codec.decode(data, &mut out)?;
+        }
+        None => codec.decode_any(data, size.1, &mut out)?,
+    }
+    Ok(out)
+}
+
+/// Decode on several threads what can be decoded in parts.
+fn decode_on(threads: usize, codec: &dyn Codec, data: &[u8], out: &mut [u8]) -> Result<()> {
+    let Some(part) = codec.part_size(data).filter(|_| threads > 1 && out.len() >= 2 * LEAST_PART) else {
+        return codec.decode(data, out);
+    };
+    let size = out.len();
+    let share = size.div_ceil(threads).max(LEAST_PART).next_multiple_of(part.max(1));
+    std::thread::scope(|scope| {
+        let tasks: Vec<_> = out
+            .chunks_mut(share)
+            .enumerate()
+            .map(|(number, out)| scope.spawn(move || codec.decode_part(data, size, number * share, out)))
+            .collect();
+        for task in tasks {
+            task.join()
+                .unwrap_or_else(|_| Some(Err(Error::broken("a thread failed"))))
+                .unwrap_or_else(|| Err(Error::refused("no parts")))?;
+        }
+        Ok(())
+    })
+}
+
+/// The first `size` bytes of a buffer, which is made long enough; what they hold means nothing.
+pub fn resized(buffer: &mut Vec<u8>, size: usize) -> &mut [u8] {
+    if buffer.len() < size {
+        buffer.resize(size, 0);
+    }
+    &mut buffer[..size]
+}
+
+/// Repeat an element.
+pub fn fill(out: &mut [u8], element: &[u8]) {
+    match element {
+        [] => {}
+        [first, rest @ ..] if rest.iter().all(|byte| byte == first) => out.fill(*first),
+        _ => out.chunks_exact_mut(element.len()).for_each(|place| place.copy_from_slice(element)),
+    }
+}
+
+/// Whether bytes are nothing but repetitions of an element.
+#[must_use]
+pub fn holds_only(bytes: &[u8], element: &[u8]) -> bool {
+    // If the first is right, and each equals the one before, then all are.
+    let size = element.len();
+    size == 0 || bytes.len() < size || (bytes[..size] == *element && bytes[size..] == bytes[..bytes.len() - size])
+}

@@ -25,7 +25,7 @@ use rustix::io::{Errno, IoSliceMut, retry_on_intr};
 use rustix::{fs, io, process};
 
 use crate::error::{Error, Result};
-use crate::store::{Stamp, Store, Value};
+use crate::store::{Change, Stamp, Store, Value};
 pub use locks::forget_after_fork;
 
 /// How the names of our own files begin; no segment of a key may.
@@ -349,12 +349,7 @@ impl Store for Files {
         Ok(())
     }
 
-    fn locked(
-        &self,
-        key: &str,
-        waiting: &dyn Fn() -> Result<()>,
-        change: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<()> {
+    fn locked(&self, key: &str, waiting: &dyn Fn() -> Result<()>, change: &mut Change<'_>) -> Result<()> {
         check_key(key)?;
         let parent = split(key).0;
         if !self.is_known(parent) {

@@ -12,24 +12,28 @@
 //! | [`plan`] | what of which chunk goes where |
 //! | [`scatter`] | moving elements between a chunk and the caller's memory; all that is unsafe but for calls of C libraries |
 //! | [`codecs`] | bytes to bytes, elements to elements |
-//! | [`chain`] | the codecs of a chunk, bound to its shape |
+//! | [`threads`] | threads that live as long as one call |
 //! | [`store`] | where chunks are kept |
-//! | `files` | the files of a directory, where there is Unix |
-//! | [`shard`] | many chunks and an index in one value |
 //! | [`cache`] | decoded chunks and indexes that are kept |
+//! | [`chain`] | the codecs of a chunk, bound to its shape; shards, which are made of chains |
+//! | `files` | a store in a directory |
 //! | [`run`] | a plan, on several threads |
 //! | `py` | the only module that knows Python |
 
 pub mod error;
 pub mod plan;
 pub mod scatter;
+pub mod threads;
 
 pub mod codecs;
 
-pub mod chain;
+pub mod cache;
 #[cfg(unix)]
 pub mod files;
 pub mod store;
+
+pub mod chain;
+pub mod run;
 
 #[cfg(feature = "python")]
 mod py;

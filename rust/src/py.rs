@@ -1,9 +1,553 @@
 //! The module `omnizarr._native`: the only place that knows Python.
+//!
+//! `omnizarr.engine.native` is what calls it. Nothing here explains itself to users: what is refused or fails is given
+//! back, by number, and the engine in Python reads or writes that piece, or says what is wrong with it.
+#![allow(unsafe_code)]
 
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
+use pyo3::exceptions::PyNotImplementedError;
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PySlice, PyString, PyTuple};
+
+use crate::cache::Cache;
+use crate::chain::shard::Shard;
+use crate::chain::{Chain, Policy, Serializer};
+use crate::codecs::bind::{self, Argument};
+use crate::error::{Error, Kind, Result as EngineResult};
+use crate::plan::{Axis, Cut, List, Part, Places, Plan, Points, Run};
+use crate::run::{Array, Codecs, Failure, Job, Keys, Uneven};
+use crate::scatter::{Layout, Memory};
+use crate::store::{Change, Hold, Stamp, Store, Value};
+
+/// Indexes of shards are kept up to so many bytes, for each array.
+const INDEX_BYTES: usize = 16 * 1024 * 1024;
+/// Values in memory are asked for in batches, as that takes the interpreter.
+const AT_ONCE: usize = 64;
+
+fn refused(error: &Error) -> PyErr {
+    PyNotImplementedError::new_err(error.message.clone())
+}
+
+fn unknown(what: &str) -> PyErr {
+    PyNotImplementedError::new_err(what.to_owned())
+}
+
+// -- codecs ---------------------------------------------------------------------------
+
+fn argument(value: &Bound<'_, PyAny>) -> PyResult<Argument> {
+    if value.is_instance_of::<PyBool>() {
+        value.extract().map(Argument::Bool)
+    } else if value.is_instance_of::<PyInt>() {
+        value.extract().map(Argument::Int)
+    } else if value.is_instance_of::<PyFloat>() {
+        value.extract().map(Argument::Float)
+    } else if value.is_instance_of::<PyString>() {
+        value.extract().map(Argument::Text)
+    } else {
+        arguments(value.cast::<PyTuple>()?, 0).map(Argument::List)
+    }
+}
+
+fn arguments(values: &Bound<'_, PyTuple>, skip: usize) -> PyResult<Vec<Argument>> {
+    values.iter().skip(skip).map(|value| argument(&value)).collect()
+}
+
+/// A codec as `omnizarr.engine.descriptions` describes it: its name, then its arguments.
+fn described<'py>(description: &Bound<'py, PyAny>) -> PyResult<(String, Bound<'py, PyTuple>)> {
+    let description = description.cast::<PyTuple>()?;
+    Ok((description.get_item(0)?.extract()?, description.clone()))
+}
+
+/// What the elements of a chunk are, whatever its shape.
+#[derive(Clone)]
+struct Elements {
+    item: usize,
+    fill: Box<[u8]>,
+    policy: Policy,
+}
+
+/// Bind the codecs of a chunk whose axes `order` has permuted already.
+fn chain_of(
+    description: &Bound<'_, PyAny>,
+    shape: &[usize],
+    mut order: Vec<usize>,
+    elements: &Elements,
+) -> PyResult<Chain> {
+    let (filters, serializer, compressors): (Bound<'_, PyTuple>, Bound<'_, PyAny>, Bound<'_, PyTuple>) =
+        description.extract()?;
+    let mut bound = Vec::new();
+    for filter in filters.iter() {
+        let (name, values) = described(&filter)?;
+        if name == "transpose" {
+            let permutation: Vec<usize> = values.get_item(1)?.extract()?;
+            if !bound.is_empty() || permutation.len() != order.len() {
+                return Err(unknown("a transposition behind a filter"));
+            }
+            order = permutation
+                .iter()
+                .map(|&axis| order.get(axis).copied().ok_or_else(|| unknown("an axis that is not there")))
+                .collect::<PyResult<_>>()?;
+        } else {
+            bound.push(bind::filter(&name, &arguments(&values, 1)?).map_err(|error| refused(&error))?);
+        }
+    }
+    let layout = Layout::new(shape, &order, elements.item).map_err(|error| refused(&error))?;
+    let (name, values) = described(&serializer)?;
+    let serializer = match name.as_str() {
+        "bytes" => Serializer::Elements(bind::elements(&arguments(&values, 1)?).map_err(|error| refused(&error))?),
+        "sharding" => Serializer::Shard(Box::new(shard_of(&values, shape, &order, elements)?)),
+        _ => return Err(unknown("an unknown serializer")),
+    };
+    let compressors = compressors
+        .iter()
+        .map(|codec| {
+            let (name, values) = described(&codec)?;
+            bind::codec(&name, &arguments(&values, 1)?).map_err(|error| refused(&error))
+        })
+        .collect::<PyResult<_>>()?;
+    Chain::new(layout, elements.fill.clone(), elements.policy, bound, serializer, compressors)
+        .map_err(|error| refused(&error))
+}
+
+fn shard_of(values: &Bound<'_, PyTuple>, shape: &[usize], order: &[usize], elements: &Elements) -> PyResult<Shard> {
+    let (_, chunk, inner, index, index_at_end): (String, Vec<usize>, Bound<'_, PyAny>, Bound<'_, PyAny>, bool) =
+        values.extract()?;
+    // The shape of a chunk is that of the shard as it is stored; here all is counted along the axes of the array.
+    let mut lengths = vec![1; shape.len()];
+    let mut grid = vec![1; shape.len()];
+    for (&axis, &length) in order.iter().zip(&chunk) {
+        lengths[axis] = length;
+        grid[axis] = shape[axis].checked_div(length).ok_or_else(|| unknown("a chunk of length 0"))?;
+    }
+    let inner = chain_of(&inner, &lengths, order.to_vec(), elements)?;
+    let mut table: Vec<usize> = order.iter().map(|&axis| grid[axis]).collect();
+    table.push(2);
+    let numbers = Elements { item: 8, fill: Box::new([u8::MAX; 8]), policy: Policy::default() };
+    let (filters, _, _): (Bound<'_, PyTuple>, Bound<'_, PyAny>, Bound<'_, PyAny>) = index.extract()?;
+    if !filters.is_empty() {
+        return Err(unknown("an index that is filtered"));
+    }
+    let index = chain_of(&index, &table, (0..table.len()).collect(), &numbers)?;
+    Shard::new(grid, order, inner, index, index_at_end).map_err(|error| refused(&error))
+}
+
+/// The codecs of the chunks of all arrays that say the same of them.
+#[pyclass(frozen, name = "Codecs", module = "omnizarr._native")]
+struct PyCodecs(Arc<Codecs>);
+
+#[pymethods]
+impl PyCodecs {
+    /// Bind the codecs of `description` for chunks of each of the `shapes`, the first of which is the largest.
+    #[new]
+    fn new(
+        item: usize,
+        fill: &[u8],
+        write_empty: bool,
+        missing_is_error: bool,
+        shapes: Vec<(Vec<usize>, Bound<'_, PyAny>)>,
+        lengths: Option<Vec<Vec<(u64, usize)>>>,
+    ) -> PyResult<Self> {
+        let elements = Elements { item, fill: fill.into(), policy: Policy { write_empty, missing_is_error } };
+        let chain = |(shape, description): &(Vec<usize>, Bound<'_, PyAny>)| {
+            chain_of(description, shape, (0..shape.len()).collect(), &elements)
+        };
+        let largest = chain(shapes.first().ok_or_else(|| unknown("no shape"))?)?;
+        let uneven = match lengths {
+            None => None,
+            Some(lengths) => {
+                let chains = shapes
+                    .iter()
+                    .map(|shape| Ok((shape.0.clone(), chain(shape)?)))
+                    .collect::<PyResult<HashMap<_, _>>>()?;
+                Some(Uneven { lengths, chains })
+            }
+        };
+        Ok(Self(Arc::new(Codecs { chain: largest, uneven })))
+    }
+}
+
+// -- plans ----------------------------------------------------------------------------
+
+fn list(numbers: &Bound<'_, PyAny>) -> PyResult<List> {
+    // NumPy's int64 has several spellings of its format.
+    let buffer = PyBuffer::<i64>::get(numbers)?;
+    Ok(List::new(buffer.to_vec(numbers.py())?.into()))
+}
+
+fn places(selector: &Bound<'_, PyAny>) -> PyResult<Places> {
+    let py = selector.py();
+    if !selector.is_instance_of::<PySlice>() {
+        return list(selector).map(Places::List);
+    }
+    let start: i64 = selector.getattr(intern!(py, "start"))?.extract()?;
+    let step: i64 = selector.getattr(intern!(py, "step"))?.extract()?;
+    // Only backwards: to the very first element.
+    let stop: i64 = selector.getattr(intern!(py, "stop"))?.extract::<Option<i64>>()?.unwrap_or(-1);
+    let (distance, stride) = if step > 0 { (stop - start, step) } else { (start - stop, -step) };
+    if stride == 0 {
+        return Err(unknown("a slice of step 0"));
+    }
+    let len = usize::try_from((distance.max(0) + stride - 1) / stride).unwrap_or(0);
+    Ok(Places::Range { start, step, len })
+}
+
+fn run(columns: &Bound<'_, PyAny>) -> PyResult<Run> {
+    let (chunks, first, size, visible, start, step, points, out, flip) = columns.extract()?;
+    Ok(Run { chunks, first, size, visible, start, step, points, out, flip })
+}
+
+/// One dimension of a plan: a `Run`, a `Chain` of them, or `Fixed` columns.
+fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
+    let py = part.py();
+    let Ok(columns) = part.cast::<PyTuple>() else {
+        let runs = part.getattr(intern!(py, "runs"))?;
+        return Ok(Part::of(runs.try_iter()?.map(|item| run(&item?)).collect::<PyResult<_>>()?));
+    };
+    if columns.len() == 9 {
+        return Ok(Part::of(vec![run(part)?]));
+    }
+    let (numbers, inner, outer, wholes) =
+        (columns.get_item(1)?, columns.get_item(2)?, columns.get_item(3)?, columns.get_item(4)?);
+    let mut cuts = Vec::with_capacity(columns.get_item(0)?.extract()?);
+    let rest = inner.try_iter()?.zip(outer.try_iter()?).zip(wholes.try_iter()?);
+    for (number, ((inner, outer), whole)) in numbers.try_iter()?.zip(rest) {
+        cuts.push(Cut {
+            number: number?.extract()?,
+            axis: Axis { inner: places(&inner?)?, outer: places(&outer?)? },
+            whole: whole?.extract()?,
+        });
+    }
+    Ok(Part::Fixed(cuts))
+}
+
+/// A plan of one piece that is given as it is: its axes are parts of one chunk each.
+fn only(piece: &Bound<'_, PyAny>) -> PyResult<Vec<Part>> {
+    let (coords, inner, outer, whole): (Bound<'_, PyTuple>, Bound<'_, PyTuple>, Bound<'_, PyTuple>, bool) =
+        piece.extract()?;
+    coords
+        .iter()
+        .zip(inner.iter().zip(outer.iter()))
+        .map(|(number, (inner, outer))| {
+            let axis = Axis { inner: places(&inner)?, outer: places(&outer)? };
+            Ok(Part::Fixed(vec![Cut { number: number.extract()?, axis, whole }]))
+        })
+        .collect()
+}
+
+/// The pieces of a plan of `omnizarr.indexing`.
+fn plan(pieces: &Bound<'_, PyAny>) -> PyResult<Option<Plan>> {
+    let py = pieces.py();
+    if let Ok(pieces) = pieces.cast::<PyTuple>() {
+        return match pieces.len() {
+            0 => Ok(None),
+            1 => Ok(Some(Plan::Product(only(&pieces.get_item(0)?)?))),
+            _ => Err(unknown("a tuple of pieces")),
+        };
+    }
+    if let Some(parts) = pieces.getattr_opt(intern!(py, "parts"))? {
+        let parts = parts.try_iter()?.map(|item| part(&item?)).collect::<PyResult<Vec<_>>>()?;
+        let plan = Plan::Product(parts);
+        return Ok(if plan.is_empty() { None } else { Some(plan) });
+    }
+    let column = |name: &Bound<'_, PyString>| -> PyResult<Vec<List>> {
+        pieces.getattr(name)?.try_iter()?.map(|item| list(&item?)).collect()
+    };
+    let order = pieces.getattr(intern!(py, "order"))?;
+    Ok(Some(Plan::Points(Points {
+        coords: column(intern!(py, "coords"))?,
+        bounds: pieces.getattr(intern!(py, "bounds"))?.extract()?,
+        places: column(intern!(py, "places"))?,
+        order: if order.is_none() { None } else { Some(list(&order)?) },
+    })))
+}
+
+// -- stores ---------------------------------------------------------------------------
+
+/// A value that a store in Python gave.
+struct PyValue {
+    bytes: Arc<PyBackedBytes>,
+    /// Where the object lies: as long as it lives, no other lies there. None for a copy.
+    place: Option<u64>,
+}
+
+impl PyValue {
+    fn of(value: &Bound<'_, PyAny>) -> PyResult<Option<Box<dyn Value>>> {
+        if value.is_none() {
+            return Ok(None);
+        }
+        let (bytes, place) = if let Ok(bytes) = value.cast::<PyBytes>() {
+            (PyBackedBytes::from(bytes.clone()), Some(value.as_ptr() as u64))
+        } else {
+            let copy = PyBuffer::<u8>::get(value)?.to_vec(value.py())?;
+            (PyBackedBytes::from(PyBytes::new(value.py(), &copy)), None)
+        };
+        Ok(Some(Box::new(Self { bytes: Arc::new(bytes), place })))
+    }
+}
+
+impl Value for PyValue {
+    fn bytes(&self) -> Option<&[u8]> {
+        Some(&self.bytes)
+    }
+
+    fn size(&self) -> EngineResult<u64> {
+        Ok(self.bytes.len() as u64)
+    }
+
+    fn read_at(&self, start: u64, out: &mut [u8]) -> EngineResult<usize> {
+        let rest = usize::try_from(start).ok().and_then(|start| self.bytes.get(start..)).unwrap_or_default();
+        let size = rest.len().min(out.len());
+        out[..size].copy_from_slice(&rest[..size]);
+        Ok(size)
+    }
+
+    fn stamp(&self) -> EngineResult<Option<Stamp>> {
+        Ok(self.place.map(|place| [place, 0, 0, 0, 0]))
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        Some(self.bytes.clone())
+    }
+}
+
+/// A store in Python, and the dictionary that it keeps its values in, if it does.
+struct PyStore {
+    store: Py<PyAny>,
+    values: Option<Py<PyDict>>,
+}
+
+fn foreign(error: PyErr) -> Error {
+    Error::foreign(Box::new(error))
+}
+
+impl Store for PyStore {
+    fn open(&self, key: &str) -> EngineResult<Option<Box<dyn Value + '_>>> {
+        Python::attach(|py| -> PyResult<_> {
+            match &self.values {
+                Some(values) => values.bind(py).get_item(key)?.map_or(Ok(None), |value| PyValue::of(&value)),
+                None => PyValue::of(&self.store.bind(py).call_method1(intern!(py, "get"), (key,))?),
+            }
+        })
+        .map_err(foreign)
+    }
+
+    fn at_once(&self) -> usize {
+        AT_ONCE
+    }
+
+    fn reads_parts(&self) -> bool {
+        self.values.is_some()
+    }
+
+    fn open_many(&self, keys: &[String]) -> Vec<EngineResult<Option<Box<dyn Value + '_>>>> {
+        let mut opened: Vec<EngineResult<_>> = Vec::with_capacity(keys.len());
+        Python::attach(|py| {
+            if let Some(values) = &self.values {
+                let values = values.bind(py);
+                for key in keys {
+                    let value =
+                        values.get_item(key).and_then(|value| value.map_or(Ok(None), |value| PyValue::of(&value)));
+                    opened.push(value.map_err(foreign));
+                }
+                return;
+            }
+            opened.extend(keys.iter().map(|_| Err(Error::refused("the value did not arrive"))));
+            let requests: Vec<_> = keys.iter().map(|key| (key, py.None())).collect();
+            let fetched = self.store.bind(py).call_method1(intern!(py, "get_many"), (requests,)).and_then(|items| {
+                for item in items.try_iter()? {
+                    let (position, value): (usize, Bound<'_, PyAny>) = item?.extract()?;
+                    if let Some(place) = opened.get_mut(position) {
+                        *place = PyValue::of(&value).map_err(foreign);
+                    }
+                }
+                Ok(())
+            });
+            if let Err(error) = fetched
+                && let Some(place) = opened.iter_mut().find(|opened| opened.is_err())
+            {
+                *place = Err(foreign(error));
+            }
+        });
+        opened
+    }
+
+    fn set(&self, key: &str, data: &[u8]) -> EngineResult<()> {
+        Python::attach(|py| {
+            let data = PyBytes::new(py, data);
+            match &self.values {
+                Some(values) => values.bind(py).set_item(key, data),
+                None => self.store.bind(py).call_method1(intern!(py, "set"), (key, data)).map(|_| ()),
+            }
+        })
+        .map_err(foreign)
+    }
+
+    fn delete(&self, key: &str) -> EngineResult<()> {
+        Python::attach(|py| self.store.bind(py).call_method1(intern!(py, "delete"), (key,)).map(|_| ()))
+            .map_err(foreign)
+    }
+
+    fn locked(&self, key: &str, _waiting: &dyn Fn() -> EngineResult<()>, change: &mut Change<'_>) -> EngineResult<()> {
+        // The thread stays attached in name: what Python knows of it (which locks it holds) must not be forgotten.
+        Python::attach(|py| {
+            let lock = self.store.bind(py).call_method1(intern!(py, "lock"), (key,)).map_err(foreign)?;
+            lock.call_method0(intern!(py, "__enter__")).map_err(foreign)?;
+            let result = py.detach(&mut *change);
+            let none = py.None();
+            let left = lock.call_method1(intern!(py, "__exit__"), (&none, &none, &none));
+            result.and(left.map(|_| ()).map_err(foreign))
+        })
+    }
+}
+
+// -- the engine -----------------------------------------------------------------------
+
+/// The chunks that the engine in Python is to move; whether all others have been; an error to raise.
+type Rest<'py> = (Vec<Bound<'py, PyTuple>>, bool, Option<PyErr>);
+
+/// The engine of one array.
+#[pyclass(frozen, module = "omnizarr._native")]
+struct Engine {
+    array: Array,
+    store: Box<dyn Store>,
+}
+
+#[pymethods]
+impl Engine {
+    /// `root`: of a local store; `values`: of a store in memory.
+    #[new]
+    #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, values=None, chunk_cache=0))]
+    fn new(
+        codecs: &PyCodecs,
+        keys: (String, String, String, String),
+        store: Py<PyAny>,
+        root: Option<std::path::PathBuf>,
+        fsync: bool,
+        values: Option<Py<PyDict>>,
+        chunk_cache: usize,
+    ) -> PyResult<Self> {
+        let (head, separator, tail, scalar) = keys;
+        let store: Box<dyn Store> = match root {
+            None => Box::new(PyStore { store, values }),
+            Some(root) => files(root, fsync)?,
+        };
+        let array = Array {
+            keys: Keys { head, separator, tail, scalar },
+            codecs: Arc::clone(&codecs.0),
+            indexes: Cache::new(INDEX_BYTES),
+            chunks: (chunk_cache > 0).then(|| Cache::new(chunk_cache)),
+        };
+        Ok(Self { array, store })
+    }
+
+    /// Fill `out` with the elements of a plan.
+    fn read<'py>(
+        &self,
+        pieces: &Bound<'py, PyAny>,
+        out: &Bound<'py, PyAny>,
+        concurrency: Option<usize>,
+    ) -> PyResult<Option<Rest<'py>>> {
+        self.run(pieces, out, concurrency, |job| job.read())
+    }
+
+    /// Store `values` in the elements of a plan.
+    fn write<'py>(
+        &self,
+        pieces: &Bound<'py, PyAny>,
+        values: &Bound<'py, PyAny>,
+        concurrency: Option<usize>,
+    ) -> PyResult<Option<Rest<'py>>> {
+        self.run(pieces, values, concurrency, |job| job.write())
+    }
+
+    /// Bytes of decoded chunks that are kept.
+    #[getter]
+    fn cached_nbytes(&self) -> usize {
+        self.array.chunks.as_ref().map_or(0, Cache::nbytes)
+    }
+}
+
+impl Engine {
+    fn run<'py>(
+        &self,
+        pieces: &Bound<'py, PyAny>,
+        array: &Bound<'py, PyAny>,
+        threads: Option<usize>,
+        verb: fn(&Job<'_>) -> Result<Vec<usize>, Failure>,
+    ) -> PyResult<Option<Rest<'py>>> {
+        let py = array.py();
+        let Some(plan) = plan(pieces)? else { return Ok(None) };
+        let buffer = PyUntypedBuffer::get(array)?;
+        let elements = buffer.item_count();
+        // SAFETY: the buffer is held until all threads are done; NumPy says truly where its elements lie. Those that are
+        // written belong to whoever called, who promises not to touch them meanwhile, as everywhere in NumPy.
+        let memory = unsafe {
+            Memory::new(buffer.buf_ptr().cast(), buffer.shape().to_vec(), buffer.strides().to_vec(), buffer.item_size())
+        };
+        let interrupted =
+            || Python::attach(|py| py.check_signals()).map_err(|error| Error::interrupted(Box::new(error)));
+        let job = Job {
+            array: &self.array,
+            store: self.store.as_ref(),
+            plan: &plan,
+            memory: &memory,
+            elements,
+            threads,
+            interrupted: &interrupted,
+        };
+        let result = py.detach(|| verb(&job));
+        buffer.release(py);
+        match result {
+            Ok(refused) if refused.is_empty() => Ok(None),
+            Ok(refused) => Ok(Some((chunks(py, &plan, &refused)?, true, None))),
+            Err(Failure { piece, error }) => {
+                let pieces = chunks(py, &plan, piece.as_slice())?;
+                match (error.kind, error.foreign.and_then(as_python)) {
+                    (Kind::Interrupted, Some(error)) => Err(error),
+                    (_, error) => Ok(Some((pieces, false, error))),
+                }
+            }
+        }
+    }
+}
+
+fn chunks<'py>(py: Python<'py>, plan: &Plan, pieces: &[usize]) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    pieces.iter().map(|&piece| PyTuple::new(py, plan.piece(piece).coords)).collect()
+}
+
+fn as_python(error: Box<dyn Any + Send>) -> Option<PyErr> {
+    error.downcast::<PyErr>().ok().map(|error| *error)
+}
+
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps)]
+fn files(root: std::path::PathBuf, fsync: bool) -> PyResult<Box<dyn Store>> {
+    Ok(Box::new(crate::files::Files::new(root, fsync)))
+}
+
+#[cfg(not(unix))]
+fn files(_: std::path::PathBuf, _: bool) -> PyResult<Box<dyn Store>> {
+    Err(unknown("files of this system"))
+}
+
+/// Let go of what only the parent of a process that was forked may hold.
+#[pyfunction]
+fn forget_after_fork() {
+    #[cfg(unix)]
+    crate::files::forget_after_fork();
+}
 
 /// The native engine of omnizarr.
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<PyCodecs>()?;
+    module.add_class::<Engine>()?;
+    module.add_function(wrap_pyfunction!(forget_after_fork, module)?)
 }

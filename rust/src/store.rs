@@ -1,9 +1,18 @@
 //! Where chunks are kept: keys and bytes.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
 
 /// What changes whenever a value does.
 pub type Stamp = [u64; 5];
+
+/// Something that is kept, and never looked at.
+pub type Hold = Arc<dyn Any + Send + Sync>;
+
+/// What is done while a key is locked.
+pub type Change<'a> = dyn FnMut() -> Result<()> + Send + 'a;
 
 /// One version of a value, open for reading.
 pub trait Value: Send + Sync {
@@ -32,6 +41,11 @@ pub trait Value: Send + Sync {
     fn stamp(&self) -> Result<Option<Stamp>> {
         Ok(None)
     }
+
+    /// What must be kept for as long as the stamp shall tell the versions apart.
+    fn hold(&self) -> Option<Hold> {
+        None
+    }
 }
 
 /// Keys and values. A key that is not there is ordinary.
@@ -42,12 +56,20 @@ pub trait Store: Send + Sync {
     /// If the system fails, or the key is one for the store in Python.
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>>;
 
+    /// How many values had better be opened at once, as they are in memory, but to ask for them costs; 1 if each had
+    /// better be read by itself.
+    fn at_once(&self) -> usize {
+        1
+    }
+
     /// Open the values of several keys.
-    ///
-    /// # Errors
-    /// If one of them cannot be opened, all fail.
-    fn open_many(&self, keys: &[String]) -> Result<Vec<Option<Box<dyn Value + '_>>>> {
+    fn open_many(&self, keys: &[String]) -> Vec<Result<Option<Box<dyn Value + '_>>>> {
         keys.iter().map(|key| self.open(key)).collect()
+    }
+
+    /// Whether parts of a value can be had for less than the whole, and be told to belong together.
+    fn reads_parts(&self) -> bool {
+        true
     }
 
     /// Read the value of a key into `into`, in place of what that holds, and say whether there is such a key.
@@ -112,6 +134,5 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Those of `change` and of `waiting`, and if the key cannot be locked.
-    fn locked(&self, key: &str, waiting: &dyn Fn() -> Result<()>, change: &mut dyn FnMut() -> Result<()>)
-    -> Result<()>;
+    fn locked(&self, key: &str, waiting: &dyn Fn() -> Result<()>, change: &mut Change<'_>) -> Result<()>;
 }

@@ -54,6 +54,10 @@ impl Checksum {
 }
 
 impl Codec for Checksum {
+    fn encoded_size(&self, decoded: usize) -> Option<usize> {
+        decoded.checked_add(WIDTH)
+    }
+
     fn encode(&self, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
         room::clear(out, data.len().saturating_add(WIDTH))?;
         if self.is_first {

@@ -19,9 +19,9 @@ pub mod numbers;
 pub mod packbits;
 pub mod quantize;
 mod room;
+pub mod shuffle;
 #[cfg(test)]
 mod testing;
-pub mod shuffle;
 pub mod zstd;
 
 /// Bytes become other bytes.

@@ -18,6 +18,10 @@ impl Shuffle {
 }
 
 impl Codec for Shuffle {
+    fn encoded_size(&self, decoded: usize) -> Option<usize> {
+        Some(decoded)
+    }
+
     fn encode(&self, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         if data.len() % self.item != 0 {

@@ -1,0 +1,489 @@
+//! Many chunks and an index of where they lie, in one value: what `omnizarr.codecs.sharding` is in Python.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::cache::Keep;
+use crate::chain::{Chain, Scratch, resized};
+use crate::error::{Error, Result};
+use crate::plan::{Piece, Plan, Selection};
+use crate::scatter::Memory;
+use crate::store::Value;
+use crate::threads::{joined, on_threads};
+
+/// Chunks are fetched together if no more bytes than these lie between them.
+const GAP: u64 = 16 * 1024;
+/// Chunks are fetched together until they have as many bytes: what fits into a processor's cache.
+const LARGEST: u64 = 1024 * 1024;
+/// A writer may align chunks, and leave bytes between them that nobody reads.
+const ALIGNMENT: usize = 4096;
+const MISSING: u64 = u64::MAX;
+
+/// Where a chunk lies in the shard: offset and size; None if it is not stored.
+pub type Entry = Option<(u64, usize)>;
+
+/// A shard.
+pub struct Shard {
+    /// Number of chunks along each dimension of the array.
+    grid: Vec<usize>,
+    /// What the number of a chunk in the index grows by along each dimension.
+    strides: Vec<usize>,
+    count: usize,
+    /// Of a chunk.
+    pub inner: Chain,
+    index: Chain,
+    index_size: usize,
+    index_at_end: bool,
+}
+
+/// Appends the chunk of a number to a shard; returns false if it is not to be stored.
+type Encode<'a> = dyn Fn(usize, &mut Scratch, &mut Vec<u8>) -> Result<bool> + Sync + 'a;
+
+/// A chunk that is to be placed.
+struct Wanted {
+    number: usize,
+    offset: u64,
+    size: usize,
+    piece: Piece,
+}
+
+impl Shard {
+    /// Chunks in a grid of the shape `grid`, counted in C order of the axes as `order` permutes them.
+    ///
+    /// # Errors
+    /// If the parts do not fit.
+    pub fn new(grid: Vec<usize>, order: &[usize], inner: Chain, index: Chain, index_at_end: bool) -> Result<Self> {
+        let mut strides = vec![0; grid.len()];
+        let mut count = 1_usize;
+        for &axis in order.iter().rev() {
+            strides[axis] = count;
+            count = count.checked_mul(grid[axis]).ok_or_else(|| Error::refused("so many chunks"))?;
+        }
+        let index_size = index.encoded_size().0.ok_or_else(|| Error::refused("an index of no fixed size"))?;
+        if count.checked_mul(16) != Some(index.layout.nbytes) {
+            return Err(Error::refused("an index of another size"));
+        }
+        Ok(Self { grid, strides, count, inner, index, index_size, index_at_end })
+    }
+
+    /// How large a shard can reasonably be.
+    #[must_use]
+    pub fn bound(&self) -> usize {
+        let largest = self.inner.encoded_size().1;
+        self.count.saturating_mul(largest.saturating_add(ALIGNMENT)).saturating_add(self.index_size)
+    }
+
+    // -- the index ----------------------------------------------------------------
+
+    /// Read the index of a shard.
+    ///
+    /// # Errors
+    /// If it is broken.
+    pub fn index_of(&self, value: &dyn Value, scratch: &mut Scratch) -> Result<Vec<Entry>> {
+        let size = value.size()?;
+        let wanted = self.index_size as u64;
+        if size < wanted {
+            return Err(Error::broken("the shard is shorter than its index"));
+        }
+        let start = if self.index_at_end { size - wanted } else { 0 };
+        if let Some(bytes) = value.bytes() {
+            let start = usize::try_from(start).map_err(|_| Error::broken("a place outside the shard"))?;
+            return self.entries(&bytes[start..start + self.index_size], size, scratch);
+        }
+        let mut stored = vec![0; self.index_size];
+        if value.read_at(start, &mut stored)? < self.index_size {
+            return Err(Error::broken("the shard ends within its index"));
+        }
+        self.entries(&stored, size, scratch)
+    }
+
+    /// Decode an index; `size` is that of the shard.
+    ///
+    /// # Errors
+    /// If it is broken, or has entries that lie outside the shard.
+    pub fn entries(&self, stored: &[u8], size: u64, scratch: &mut Scratch) -> Result<Vec<Entry>> {
+        let mut numbers = vec![0; self.count * 16];
+        self.index.decode(stored, &mut numbers, scratch, 1)?;
+        numbers
+            .chunks_exact(16)
+            .map(|row| {
+                let (offset, nbytes) = (number(&row[..8]), number(&row[8..]));
+                if offset == MISSING && nbytes == MISSING {
+                    return Ok(None);
+                }
+                match (offset.checked_add(nbytes), usize::try_from(nbytes)) {
+                    (Some(end), Ok(nbytes)) if end <= size => Ok(Some((offset, nbytes))),
+                    _ => Err(Error::broken("a chunk lies outside the shard")),
+                }
+            })
+            .collect()
+    }
+
+    fn number_of(&self, piece: &Piece) -> Result<usize> {
+        let mut number = 0;
+        for ((&at, &count), &stride) in piece.coords.iter().zip(&self.grid).zip(&self.strides) {
+            let at = usize::try_from(at).ok().filter(|&at| at < count);
+            number += at.ok_or_else(|| Error::refused("a chunk outside the shard"))? * stride;
+        }
+        Ok(number)
+    }
+
+    // -- reading ------------------------------------------------------------------
+
+    /// Put what is selected of the shard that `data` is into `memory`.
+    ///
+    /// # Errors
+    /// If the shard is broken.
+    pub fn place(
+        &self,
+        data: &[u8],
+        selection: &Selection,
+        memory: &Memory,
+        scratch: &mut Scratch,
+        threads: usize,
+    ) -> Result<()> {
+        let value = Bytes(data);
+        let entries = self.index_of(&value, scratch)?;
+        self.read(&value, &entries, selection, memory, scratch, threads, None)
+    }
+
+    /// Put what is selected of the shard into `memory`, fetching no more than needed.
+    ///
+    /// # Errors
+    /// If the shard is broken.
+    pub fn read(
+        &self,
+        value: &dyn Value,
+        entries: &[Entry],
+        selection: &Selection,
+        memory: &Memory,
+        scratch: &mut Scratch,
+        threads: usize,
+        keep: Option<&Keep<'_>>,
+    ) -> Result<()> {
+        let plan = Plan::within(selection, &self.inner.layout.shape)?;
+        let mut wanted = Vec::with_capacity(plan.len());
+        for at in 0..plan.len() {
+            let piece = plan.piece(at);
+            let number = self.number_of(&piece)?;
+            if let Some(chunk) = keep.and_then(|keep| keep.within(number).get()) {
+                memory.scatter(&self.inner.layout, &chunk, 0, &piece.selection)?;
+                continue;
+            }
+            match entries[number] {
+                None => self.inner.fill_missing(&piece.selection, memory)?,
+                Some((offset, size)) => {
+                    if self.inner.encoded_size().0.is_some_and(|exact| exact != size) {
+                        return Err(Error::broken("a chunk of the wrong size"));
+                    }
+                    wanted.push(Wanted { number, offset, size, piece });
+                }
+            }
+        }
+        wanted.sort_by_key(|chunk| chunk.offset);
+        let groups = grouped(&wanted);
+        if threads <= 1 || groups.len() <= 1 {
+            return groups
+                .into_iter()
+                .try_for_each(|group| self.read_group(value, group, memory, scratch, threads, keep));
+        }
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut scratch = Scratch::default();
+            while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if let Err(error) = self.read_group(value, group, memory, &mut scratch, 1, keep) {
+                    next.store(groups.len(), Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+            Ok(())
+        };
+        on_threads(threads.min(groups.len()), work)
+    }
+
+    /// Fetch chunks that lie near each other, and place them.
+    fn read_group(
+        &self,
+        value: &dyn Value,
+        group: &[Wanted],
+        memory: &Memory,
+        scratch: &mut Scratch,
+        threads: usize,
+        keep: Option<&Keep<'_>>,
+    ) -> Result<()> {
+        if let Some(shard) = self.inner.as_shard() {
+            for chunk in group {
+                let part = Part { value, start: chunk.offset, size: chunk.size };
+                let entries = shard.index_of(&part, scratch)?;
+                let keep = keep.map(|keep| keep.within(chunk.number));
+                shard.read(&part, &entries, &chunk.piece.selection, memory, scratch, threads, keep.as_ref())?;
+            }
+            return Ok(());
+        }
+        let (Some(first), Some(end)) =
+            (group.first(), group.iter().map(|chunk| chunk.offset + chunk.size as u64).max())
+        else {
+            return Ok(());
+        };
+        let start = first.offset;
+        let too_large = |_| Error::refused("so many bytes");
+        let mut fetched = Vec::new();
+        let (bytes, start) = if let Some(bytes) = value.bytes() {
+            (bytes, 0)
+        } else {
+            if let [only] = group
+                && keep.is_none()
+                && self.inner.is_raw()
+                && let Some(window) = memory.window(&self.inner.layout, &only.piece.selection)
+            {
+                return match value.read_at(start, window)? {
+                    size if size == window.len() => Ok(()),
+                    _ => Err(Error::broken("the shard ends within a chunk")),
+                };
+            }
+            fetched = std::mem::take(&mut scratch.fetched);
+            let size = usize::try_from(end - start).map_err(too_large)?;
+            let out = resized(&mut fetched, size);
+            match value.read_at(start, out) {
+                Ok(found) if found == size => {}
+                Ok(_) => return Err(Error::broken("the shard ends within a chunk")),
+                Err(error) => return Err(error),
+            }
+            (&fetched[..size], start)
+        };
+        let result = group.iter().try_for_each(|chunk| {
+            let at = usize::try_from(chunk.offset - start).map_err(too_large)?;
+            let data = bytes.get(at..at + chunk.size).ok_or_else(|| Error::broken("a chunk lies outside the shard"))?;
+            match keep {
+                None => self.inner.place(data, &chunk.piece, memory, scratch, threads),
+                Some(keep) => {
+                    self.inner.place_and_keep(data, &chunk.piece, memory, scratch, threads, &keep.within(chunk.number))
+                }
+            }
+        });
+        if !fetched.is_empty() {
+            scratch.fetched = fetched;
+        }
+        result
+    }
+
+    // -- writing ------------------------------------------------------------------
+
+    /// Put the shard of the selected elements, which cover it, into `out`; return false if it need not be stored.
+    ///
+    /// # Errors
+    /// If they cannot be encoded.
+    pub fn encode(
+        &self,
+        selection: &Selection,
+        values: &Memory,
+        out: &mut Vec<u8>,
+        scratch: &mut Scratch,
+        threads: usize,
+    ) -> Result<bool> {
+        let Selection::Mesh(axes) = selection else { return Err(Error::refused("points cover no shard")) };
+        let plan = Plan::within(selection, &self.inner.layout.shape)?;
+        if plan.len() != self.count || axes.len() != self.grid.len() {
+            return Err(Error::refused("another number of chunks"));
+        }
+        let mut pieces: Vec<Option<Piece>> = vec![None; self.count];
+        for number in 0..plan.len() {
+            let piece = plan.piece(number);
+            let at = self.number_of(&piece)?;
+            pieces[at] = Some(piece);
+        }
+        let pieces: Vec<Piece> = pieces.into_iter().collect::<Option<_>>().ok_or_else(|| Error::refused("a gap"))?;
+        self.assemble(out, scratch, threads, &|number, scratch, target| match self.inner.encode(
+            &pieces[number].selection,
+            values,
+            scratch,
+            1,
+        )? {
+            None => Ok(false),
+            Some(data) => {
+                target.extend_from_slice(data);
+                Ok(true)
+            }
+        })?;
+        Ok(true)
+    }
+
+    /// Put the shard `old` with the selected elements changed into `out`; return false if no chunk is left to store.
+    ///
+    /// # Errors
+    /// If the shard is broken, or the elements cannot be encoded.
+    pub fn update(
+        &self,
+        old: Option<&[u8]>,
+        selection: &Selection,
+        values: &Memory,
+        out: &mut Vec<u8>,
+        scratch: &mut Scratch,
+        threads: usize,
+    ) -> Result<bool> {
+        let plan = Plan::within(selection, &self.inner.layout.shape)?;
+        let mut pieces: Vec<Option<Piece>> = vec![None; self.count];
+        let mut is_covered = plan.len() == self.count;
+        for number in 0..plan.len() {
+            let piece = plan.piece(number);
+            let at = self.number_of(&piece)?;
+            is_covered &= piece.whole;
+            pieces[at] = Some(piece);
+        }
+        let entries = match old {
+            Some(data) if !is_covered => self.index_of(&Bytes(data), scratch)?,
+            _ => vec![None; self.count],
+        };
+        let old = old.unwrap_or_default();
+        let is_kept = |at: &usize| pieces[*at].as_ref().is_none_or(|piece| !piece.whole);
+        let kept: usize = (0..self.count).filter(is_kept).filter_map(|at| entries[at]).map(|(_, size)| size).sum();
+        if kept > old.len() {
+            return Err(Error::broken("chunks overlap"));
+        }
+        let bytes_of = |at: usize| -> Result<Option<&[u8]>> {
+            let Some((offset, size)) = entries[at] else { return Ok(None) };
+            let range = usize::try_from(offset).ok().and_then(|start| old.get(start..start.checked_add(size)?));
+            range.map(Some).ok_or_else(|| Error::broken("a chunk lies outside the shard"))
+        };
+        self.assemble(out, scratch, threads, &|number, scratch, target| {
+            let data = match &pieces[number] {
+                None => bytes_of(number)?,
+                Some(piece) if piece.whole => self.inner.encode(&piece.selection, values, scratch, 1)?,
+                Some(piece) => self.inner.update(bytes_of(number)?, &piece.selection, values, scratch, 1)?,
+            };
+            data.map(|data| target.extend_from_slice(data)).map_or(Ok(false), |()| Ok(true))
+        })
+    }
+
+    /// Make a shard of what `encode` appends for each chunk, whose return value says whether it is to be stored;
+    /// return false if none is.
+    fn assemble(&self, out: &mut Vec<u8>, scratch: &mut Scratch, threads: usize, encode: &Encode<'_>) -> Result<bool> {
+        out.clear();
+        if !self.index_at_end {
+            out.resize(self.index_size, 0);
+        }
+        let mut entries: Vec<Entry> = Vec::with_capacity(self.count);
+        if threads <= 1 || self.count < 2 * threads {
+            encode_run(encode, 0..self.count, out, &mut entries, scratch)?;
+        } else {
+            let share = self.count.div_ceil(threads);
+            let runs = std::thread::scope(|scope| {
+                let run = |from: usize| {
+                    let (mut bytes, mut entries) = (Vec::new(), Vec::new());
+                    let numbers = from..(from + share).min(self.count);
+                    encode_run(encode, numbers, &mut bytes, &mut entries, &mut Scratch::default())?;
+                    Ok((bytes, entries))
+                };
+                let tasks: Vec<_> = (0..self.count).step_by(share).map(|from| scope.spawn(move || run(from))).collect();
+                tasks.into_iter().map(joined).collect::<Result<Vec<_>>>()
+            })?;
+            for (bytes, run) in runs {
+                let base = out.len() as u64;
+                entries.extend(run.into_iter().map(|entry| entry.map(|(offset, size)| (base + offset, size))));
+                out.extend_from_slice(&bytes);
+            }
+        }
+        if entries.iter().all(Option::is_none) {
+            // An empty shard that is to be stored holds chunks; one that holds none need not be.
+            return Ok(false);
+        }
+        let table: Vec<u8> = entries
+            .iter()
+            .flat_map(|entry| entry.map_or([MISSING; 2], |(offset, size)| [offset, size as u64]))
+            .flat_map(u64::to_ne_bytes)
+            .collect();
+        let index = self.index.encode_bytes(&table, scratch)?;
+        if index.len() != self.index_size {
+            return Err(Error::broken("an index of another size"));
+        }
+        if self.index_at_end {
+            out.extend_from_slice(index);
+        } else {
+            out[..self.index_size].copy_from_slice(index);
+        }
+        Ok(true)
+    }
+}
+
+/// Append chunks to a shard, and say where they lie.
+fn encode_run(
+    encode: &Encode<'_>,
+    numbers: std::ops::Range<usize>,
+    out: &mut Vec<u8>,
+    entries: &mut Vec<Entry>,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    for number in numbers {
+        let start = out.len();
+        let is_stored = encode(number, scratch, out)?;
+        entries.push(is_stored.then_some((start as u64, out.len() - start)));
+    }
+    Ok(())
+}
+
+/// A number of eight bytes, in the order of the machine.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.try_into().map_or(MISSING, u64::from_ne_bytes)
+}
+
+/// Divide chunks, sorted by offset, into groups that are fetched together.
+fn grouped(wanted: &[Wanted]) -> Vec<&[Wanted]> {
+    let mut groups = Vec::new();
+    let mut rest = wanted;
+    while let Some(first) = rest.first() {
+        let mut end = first.offset + first.size as u64;
+        let together = rest[1..].iter().take_while(|chunk| {
+            let here = chunk.offset + chunk.size as u64;
+            let is_near = chunk.offset <= end.saturating_add(GAP) && here.max(end) - first.offset <= LARGEST;
+            end = end.max(here);
+            is_near
+        });
+        let (group, others) = rest.split_at(1 + together.count());
+        groups.push(group);
+        rest = others;
+    }
+    groups
+}
+
+/// Bytes in memory as a value.
+struct Bytes<'a>(&'a [u8]);
+
+impl Value for Bytes<'_> {
+    fn bytes(&self) -> Option<&[u8]> {
+        Some(self.0)
+    }
+
+    fn size(&self) -> Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn read_at(&self, start: u64, out: &mut [u8]) -> Result<usize> {
+        let rest = usize::try_from(start).ok().and_then(|start| self.0.get(start..)).unwrap_or_default();
+        let size = rest.len().min(out.len());
+        out[..size].copy_from_slice(&rest[..size]);
+        Ok(size)
+    }
+}
+
+/// A part of a value as a value: a shard within a shard.
+struct Part<'a> {
+    value: &'a dyn Value,
+    start: u64,
+    size: usize,
+}
+
+impl Value for Part<'_> {
+    fn bytes(&self) -> Option<&[u8]> {
+        let start = usize::try_from(self.start).ok()?;
+        self.value.bytes()?.get(start..start.checked_add(self.size)?)
+    }
+
+    fn size(&self) -> Result<u64> {
+        Ok(self.size as u64)
+    }
+
+    fn read_at(&self, start: u64, out: &mut [u8]) -> Result<usize> {
+        let rest = (self.size as u64).saturating_sub(start);
+        let size = usize::try_from(rest).map_or(out.len(), |rest| rest.min(out.len()));
+        self.value.read_at(self.start.saturating_add(start), &mut out[..size])
+    }
+}

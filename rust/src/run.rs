@@ -1,0 +1,423 @@
+//! A plan, on several threads: what `omnizarr.engine.reference` is in Python.
+//!
+//! Threads take pieces by number until there are none. What this engine refuses is noted, and left to the caller; any
+//! other error stops all threads after the piece they are at, and is returned with the number of its piece.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::cache::{Cache, Chunks, Keep};
+use crate::chain::shard::{Entry, Shard};
+use crate::chain::{Chain, Scratch};
+use crate::error::{Error, Kind, Result};
+use crate::plan::{Coords, Piece, Plan, Selection};
+use crate::scatter::Memory;
+use crate::store::{Stamp, Store, Value};
+use crate::threads::on_threads;
+
+/// Below so many bytes for each thread, a further one costs more than it saves.
+const BYTES_PER_THREAD: usize = 256 * 1024;
+/// To open a file and to close it costs as much as to copy so many bytes.
+const BYTES_PER_PIECE: usize = 16 * 1024;
+/// Threads take pieces of about so many bytes at a time.
+const BYTES_PER_BATCH: usize = 128 * 1024;
+/// How often the caller is asked whether to go on.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How the keys of chunks are made of their coordinates.
+#[derive(Clone, Debug, Default)]
+pub struct Keys {
+    /// What stands before the coordinates.
+    pub head: String,
+    /// Between them.
+    pub separator: String,
+    /// Behind them.
+    pub tail: String,
+    /// The key of the only chunk of an array without dimensions.
+    pub scalar: String,
+}
+
+impl Keys {
+    /// The key of a chunk.
+    #[must_use]
+    pub fn key(&self, coords: &[u64]) -> String {
+        let [first, rest @ ..] = coords else { return self.scalar.clone() };
+        let mut key = String::with_capacity(self.head.len() + self.tail.len() + 4 * coords.len());
+        key.push_str(&self.head);
+        // To write into a string never fails.
+        let _ = write!(key, "{first}");
+        for number in rest {
+            let _ = write!(key, "{}{number}", self.separator);
+        }
+        key.push_str(&self.tail);
+        key
+    }
+}
+
+/// The codecs of chunks of several shapes.
+pub struct Uneven {
+    /// Along each dimension the numbers at which chunks of another length begin, and their length.
+    pub lengths: Vec<Vec<(u64, usize)>>,
+    /// The codecs of each shape.
+    pub chains: HashMap<Vec<usize>, Chain>,
+}
+
+impl Uneven {
+    fn chain_of(&self, coords: &[u64]) -> Option<&Chain> {
+        let shape: Option<Vec<usize>> = self
+            .lengths
+            .iter()
+            .zip(coords)
+            .map(|(lengths, number)| {
+                let at = lengths.partition_point(|(first, _)| first <= number);
+                Some(lengths.get(at.checked_sub(1)?)?.1)
+            })
+            .collect();
+        self.chains.get(&shape?)
+    }
+}
+
+/// The codecs of the chunks of an array, and of all that say the same of theirs.
+pub struct Codecs {
+    /// Of chunks of one shape; if there are several, of the largest.
+    pub chain: Chain,
+    /// Of chunks of several shapes.
+    pub uneven: Option<Uneven>,
+}
+
+impl Codecs {
+    fn chain_of(&self, coords: &[u64]) -> Result<&Chain> {
+        match &self.uneven {
+            None => Ok(&self.chain),
+            Some(uneven) => uneven.chain_of(coords).ok_or_else(|| Error::refused("a chunk of an unknown shape")),
+        }
+    }
+}
+
+/// What there is to know of an array.
+pub struct Array {
+    /// Of its chunks.
+    pub keys: Keys,
+    /// Of its chunks.
+    pub codecs: Arc<Codecs>,
+    /// Indexes of shards.
+    pub indexes: Cache<Coords, Arc<[Entry]>>,
+    /// Decoded chunks, if they are to be kept.
+    pub chunks: Option<Chunks>,
+}
+
+/// What stopped a plan.
+#[derive(Debug)]
+pub struct Failure {
+    /// The number of the piece.
+    pub piece: Option<usize>,
+    /// What happened.
+    pub error: Error,
+}
+
+/// Who runs a plan, and how.
+pub struct Job<'a> {
+    /// The array.
+    pub array: &'a Array,
+    /// Where it is.
+    pub store: &'a dyn Store,
+    /// What of it.
+    pub plan: &'a Plan,
+    /// The caller's array.
+    pub memory: &'a Memory,
+    /// Elements in it.
+    pub elements: usize,
+    /// How many threads may work; None: as many as there are processors, where there is work for them.
+    pub threads: Option<usize>,
+    /// Asked now and then by the calling thread: an error ends the work.
+    pub interrupted: &'a (dyn Fn() -> Result<()> + Sync),
+}
+
+impl Job<'_> {
+    /// Fill the caller's array; return the numbers of the pieces that were refused.
+    ///
+    /// # Errors
+    /// The first thing that goes wrong.
+    pub fn read(&self) -> Result<Vec<usize>, Failure> {
+        self.each(
+            |piece, opened, scratch, threads| self.read_piece(piece, opened, scratch, threads),
+            self.store.at_once(),
+        )
+    }
+
+    /// Store the elements of the caller's array; return the numbers of the pieces that were refused.
+    ///
+    /// # Errors
+    /// The first thing that goes wrong.
+    pub fn write(&self) -> Result<Vec<usize>, Failure> {
+        self.each(|piece, _, scratch, threads| self.write_piece(piece, scratch, threads), 1)
+    }
+
+    /// How many threads take pieces, and how many of them work on one.
+    fn share(&self) -> (usize, usize) {
+        let pieces = self.plan.len();
+        let chain = &self.array.codecs.chain;
+        let wanted = self.elements.saturating_mul(chain.layout.item);
+        let touched = pieces.saturating_mul(chain.layout.nbytes);
+        // Of a shard, and of a chunk that is not compressed, only what is wanted need be looked at.
+        let nbytes =
+            if chain.as_shard().is_some() || chain.as_elements().is_some() { wanted } else { touched.max(wanted) };
+        let work = nbytes.saturating_add(pieces.saturating_mul(BYTES_PER_PIECE));
+        let useful = (work / BYTES_PER_THREAD).max(1);
+        let threads = match self.threads {
+            Some(threads) => threads.clamp(1, useful),
+            None if useful == 1 => 1,
+            None => thread::available_parallelism().map_or(1, usize::from).min(useful),
+        };
+        let outer = threads.min(pieces).max(1);
+        (outer, threads / outer)
+    }
+
+    fn each(
+        &self,
+        task: impl Fn(&Piece, Opened<'_>, &mut Scratch, usize) -> Result<()> + Sync,
+        at_once: usize,
+    ) -> Result<Vec<usize>, Failure> {
+        let pieces = self.plan.len();
+        let (outer, inner) = self.share();
+        let largest = (pieces / (4 * outer)).max(1);
+        let batch = (BYTES_PER_BATCH / self.array.codecs.chain.layout.nbytes.max(1)).max(at_once).clamp(1, largest);
+        let caller = thread::current().id();
+        let next = AtomicUsize::new(0);
+        let stopped = AtomicBool::new(false);
+        let refused = Mutex::new(Vec::new());
+        let failure = Mutex::new(None);
+        let fail = |piece: Option<usize>, error: Error| {
+            stopped.store(true, Ordering::Relaxed);
+            if let Ok(mut failure) = failure.lock() {
+                failure.get_or_insert(Failure { piece, error });
+            }
+        };
+        let work = || {
+            let mut scratch = Scratch::default();
+            let is_caller = thread::current().id() == caller;
+            let mut asked = Instant::now();
+            loop {
+                let from = next.fetch_add(batch, Ordering::Relaxed);
+                if from >= pieces {
+                    return Ok(());
+                }
+                let numbers = from..from.saturating_add(batch).min(pieces);
+                let mut opened = if at_once > 1 { self.open(numbers.clone()) } else { Vec::new() }.into_iter();
+                for number in numbers {
+                    if stopped.load(Ordering::Relaxed) {
+                        return Ok(());
+                    }
+                    if is_caller && asked.elapsed() > PATIENCE {
+                        if let Err(error) = (self.interrupted)() {
+                            fail(None, error);
+                            return Ok(());
+                        }
+                        asked = Instant::now();
+                    }
+                    let result = catch_unwind(AssertUnwindSafe(|| {
+                        let opened = opened.next().transpose()?;
+                        task(&self.plan.piece(number), opened, &mut scratch, inner)
+                    }))
+                    .unwrap_or_else(|_| Err(Error::broken("the engine failed")));
+                    match result {
+                        Ok(()) => {}
+                        Err(error) if error.kind == Kind::Refused => {
+                            refused.lock().map(|mut refused| refused.push(number)).unwrap_or_default();
+                        }
+                        Err(error) => fail(Some(number), error),
+                    }
+                }
+            }
+        };
+        if let Err(error) = on_threads(outer, work) {
+            fail(None, error);
+        }
+        if let Ok(Some(failure)) = failure.into_inner() {
+            return Err(failure);
+        }
+        let mut refused = refused.into_inner().unwrap_or_default();
+        refused.sort_unstable();
+        Ok(refused)
+    }
+
+    fn open(&self, numbers: std::ops::Range<usize>) -> Vec<Result<Option<Box<dyn Value + '_>>>> {
+        let keys: Vec<String> = numbers.map(|number| self.array.keys.key(&self.plan.piece(number).coords)).collect();
+        self.store.open_many(&keys)
+    }
+
+    // -- reading ------------------------------------------------------------------
+
+    fn read_piece(&self, piece: &Piece, opened: Opened<'_>, scratch: &mut Scratch, threads: usize) -> Result<()> {
+        let chain = self.array.codecs.chain_of(&piece.coords)?;
+        if !self.store.reads_parts() && self.is_part(chain, piece) {
+            return Err(Error::refused("a part, of a store that knows better how to fetch it"));
+        }
+        if let Some(value) = opened {
+            return match value {
+                None => chain.fill_missing(&piece.selection, self.memory),
+                Some(value) => self.read_value(chain, value.as_ref(), piece, scratch, threads),
+            };
+        }
+        let key = self.array.keys.key(&piece.coords);
+        if self.array.chunks.is_some() || chain.as_shard().is_some() || self.is_part(chain, piece) {
+            return match self.store.open(&key)? {
+                None => chain.fill_missing(&piece.selection, self.memory),
+                Some(value) => self.read_value(chain, value.as_ref(), piece, scratch, threads),
+            };
+        }
+        if let Some(elements) = chain.as_elements()
+            && let Some(window) = self.memory.window(&chain.layout, &piece.selection)
+        {
+            return match self.store.read_into(&key, window)? {
+                None => chain.fill_missing(&piece.selection, self.memory),
+                Some(size) if size == window.len() as u64 => elements.decode(window),
+                Some(_) => Err(Error::broken("the chunk has the wrong size")),
+            };
+        }
+        let mut fetched = std::mem::take(&mut scratch.fetched);
+        let result = self.store.read_all(&key, size_hint(chain), &mut fetched).and_then(|is_there| {
+            if is_there {
+                chain.place(&fetched, piece, self.memory, scratch, threads)
+            } else {
+                chain.fill_missing(&piece.selection, self.memory)
+            }
+        });
+        scratch.fetched = fetched;
+        result
+    }
+
+    fn is_part(&self, chain: &Chain, piece: &Piece) -> bool {
+        (chain.reads_runs() || chain.as_shard().is_some()) && !(piece.whole && is_uncut(chain, &piece.selection))
+    }
+
+    fn read_value(
+        &self,
+        chain: &Chain,
+        value: &dyn Value,
+        piece: &Piece,
+        scratch: &mut Scratch,
+        threads: usize,
+    ) -> Result<()> {
+        let is_shard = chain.as_shard().is_some();
+        let stamp = if is_shard || self.array.chunks.is_some() { value.stamp()? } else { None };
+        let keep = stamp.zip(self.array.chunks.as_ref()).map(|(stamp, chunks)| Keep {
+            chunks,
+            place: piece.coords.clone(),
+            stamp,
+            hold: value.hold(),
+        });
+        if let Some(shard) = chain.as_shard() {
+            let entries = self.index_of(shard, value, piece, stamp, scratch)?;
+            return shard.read(value, &entries, &piece.selection, self.memory, scratch, threads, keep.as_ref());
+        }
+        if let Some(chunk) = keep.as_ref().and_then(Keep::get) {
+            return self.memory.scatter(&chain.layout, &chunk, 0, &piece.selection);
+        }
+        if keep.is_none()
+            && value.bytes().is_none()
+            && chain.reads_runs()
+            && chain.read_runs(value, &piece.selection, self.memory, scratch)?
+        {
+            return Ok(());
+        }
+        with_all(value, scratch, |data, scratch| match &keep {
+            Some(keep) => chain.place_and_keep(data, piece, self.memory, scratch, threads, keep),
+            None => chain.place(data, piece, self.memory, scratch, threads),
+        })
+    }
+
+    fn index_of(
+        &self,
+        shard: &Shard,
+        value: &dyn Value,
+        piece: &Piece,
+        stamp: Option<Stamp>,
+        scratch: &mut Scratch,
+    ) -> Result<Arc<[Entry]>> {
+        // What has to be kept for a stamp to be true is not kept with an index: it is made of bytes in memory at once.
+        let stamp = stamp.filter(|_| value.bytes().is_none());
+        if let Some(entries) = stamp.and_then(|stamp| self.array.indexes.get(&piece.coords, &stamp)) {
+            return Ok(entries);
+        }
+        let entries: Arc<[Entry]> = shard.index_of(value, scratch)?.into();
+        if let Some(stamp) = stamp {
+            self.array.indexes.put(piece.coords.clone(), stamp, entries.clone(), size_of_val::<[Entry]>(&entries));
+        }
+        Ok(entries)
+    }
+
+    // -- writing ------------------------------------------------------------------
+
+    fn write_piece(&self, piece: &Piece, scratch: &mut Scratch, threads: usize) -> Result<()> {
+        let chain = self.array.codecs.chain_of(&piece.coords)?;
+        let key = self.array.keys.key(&piece.coords);
+        if piece.whole && is_uncut(chain, &piece.selection) {
+            return match chain.encode(&piece.selection, self.memory, scratch, threads)? {
+                Some(data) => self.store.set(&key, data),
+                None => self.store.delete(&key),
+            };
+        }
+        // A chunk that the array's edge cuts may hold more by now: others may have made the array longer.
+        self.store.locked(&key, self.interrupted, &mut || {
+            let mut fetched = std::mem::take(&mut scratch.fetched);
+            let is_there = self.store.read_all(&key, size_hint(chain), &mut fetched);
+            let result = is_there.and_then(|is_there| {
+                let old = is_there.then_some(fetched.as_slice());
+                match chain.update(old, &piece.selection, self.memory, scratch, threads)? {
+                    Some(data) => self.store.set(&key, data),
+                    None => self.store.delete(&key),
+                }
+            });
+            scratch.fetched = fetched;
+            result
+        })
+    }
+}
+
+/// What was opened for a piece: nothing, if that was not tried; else the value, if there is one.
+type Opened<'a> = Option<Option<Box<dyn Value + 'a>>>;
+
+/// How many bytes a value probably has.
+fn size_hint(chain: &Chain) -> usize {
+    chain.encoded_size().0.unwrap_or(chain.layout.nbytes)
+}
+
+/// Whether a selection has as many elements along each dimension as the chunk.
+fn is_uncut(chain: &Chain, selection: &Selection) -> bool {
+    match selection {
+        Selection::Mesh(axes) => axes.iter().map(|axis| axis.inner.len()).eq(chain.layout.shape.iter().copied()),
+        Selection::Points { .. } => false,
+    }
+}
+
+/// Hand all bytes of a value to `then`.
+fn with_all(
+    value: &dyn Value,
+    scratch: &mut Scratch,
+    then: impl FnOnce(&[u8], &mut Scratch) -> Result<()>,
+) -> Result<()> {
+    if let Some(bytes) = value.bytes() {
+        return then(bytes, scratch);
+    }
+    let mut fetched = std::mem::take(&mut scratch.fetched);
+    fetched.clear();
+    let result = usize::try_from(value.size()?)
+        .ok()
+        .filter(|&size| fetched.try_reserve_exact(size).is_ok())
+        .ok_or_else(|| Error::broken("larger than memory"))
+        .and_then(|size| {
+            fetched.resize(size, 0);
+            if value.read_at(0, &mut fetched)? < size {
+                return Err(Error::broken("the value became shorter"));
+            }
+            then(&fetched, scratch)
+        });
+    scratch.fetched = fetched;
+    result
+}

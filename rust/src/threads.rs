@@ -1,0 +1,38 @@
+//! Threads that live as long as one call.
+//!
+//! None outlives it, and nothing is kept between calls: so a process may fork at any time, and its child reads and
+//! writes as its parent does. To start a thread takes some ten microseconds; what is worth a second thread takes more.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::ScopedJoinHandle;
+
+use crate::error::{Error, Result};
+
+/// Run `work` on several threads, of which the caller's is one; return the first error, once all have ended.
+///
+/// # Errors
+/// Those of `work`; a panic is one.
+pub fn on_threads(threads: usize, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
+    let guarded = || catch_unwind(AssertUnwindSafe(&work)).unwrap_or_else(|_| Err(Error::broken("a thread failed")));
+    if threads <= 1 {
+        return guarded();
+    }
+    std::thread::scope(|scope| {
+        // A system that has no more threads gives an error: then there are fewer.
+        let others: Vec<_> =
+            (1..threads).map_while(|_| std::thread::Builder::new().spawn_scoped(scope, guarded).ok()).collect();
+        let mut result = guarded();
+        for other in others {
+            result = result.and(joined(other));
+        }
+        result
+    })
+}
+
+/// Wait for a thread; its panic is an error.
+///
+/// # Errors
+/// Those of the thread.
+pub fn joined<T>(thread: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
+    thread.join().unwrap_or_else(|_| Err(Error::broken("a thread failed")))
+}
