@@ -364,3 +364,56 @@ def test_nan_of_other_bits_is_no_fill_value_where_there_is_one_word_for_nan(zarr
     assert (
         np.asarray(again.fill_value).tobytes() == np.asarray(array.fill_value).tobytes() == np.asarray(np.nan).tobytes()
     )
+
+
+class TestRemembered:
+    """What keywords mean is remembered; nobody should be able to tell."""
+
+    def test_equal_arrays_have_metadata_of_their_own(self):
+        root = omnizarr.create_group({})
+        options = {"shape": (4,), "dtype": "i2", "chunks": (2,), "attributes": {"list": [1]}}
+        a, b = (root.create_array(name, **options) for name in "ab")
+        a.attrs["mine"] = 1
+        a.metadata.chunk_grid.configuration["chunk_shape"].append(7)
+        assert b.attrs.asdict() == root["b"].attrs.asdict() == {"list": [1]}
+        assert b.chunks == root.create_array("c", **options).chunks == (2,)
+
+    @pytest.mark.parametrize("zarr_format", [2, 3])
+    def test_what_was_passed_may_be_changed_afterwards(self, zarr_format):
+        root = omnizarr.create_group({}, zarr_format=zarr_format)
+        attributes, compressor, shape, chunks = {"list": [1]}, {"id": "gzip", "level": 1}, [4, 4], [2, 2]
+
+        def create(name):
+            options = {"compressors": compressor, "attributes": attributes}
+            return root.create_array(name, shape=shape, dtype="i2", chunks=chunks, **options)
+
+        first = create("a")
+        attributes["list"].append(2)
+        compressor["level"] = 2
+        shape[0] = 8
+        chunks[0] = 4
+        second = create("b")
+        for array, expected in ((first, ([1], 1, (4, 4), (2, 2))), (second, ([1, 2], 2, (8, 4), (4, 2)))):
+            for view in (array, root[array.basename]):
+                level = view.compressors[0].configuration["level"]
+                assert (view.attrs["list"], level, view.shape, view.chunks) == expected
+
+    def test_fill_values_that_compare_equal_are_told_apart(self):
+        created = [omnizarr.create_array({}, shape=(1,), dtype="f8", fill_value=fill) for fill in (0.0, -0.0, 0)]
+        assert [bool(np.signbit(array[0])) for array in created] == [False, True, False]
+
+    def test_what_can_be_walked_once_is_taken(self):
+        for _ in range(2):
+            array = omnizarr.create_array(
+                {}, shape=iter([2, 3]), dtype="i2", chunks=(1, 1), dimension_names=(name for name in "xy")
+            )
+            assert (array.shape, array.dimension_names) == ((2, 3), ("x", "y"))
+
+    def test_settings_take_effect(self):
+        def shards():
+            return omnizarr.create_array({}, shape=(1000, 1000), dtype="u1", chunks=(10, 10), shards="auto").shards
+
+        before = shards()
+        with omnizarr.config.set({"array.target_shard_size_bytes": 1000}):
+            assert shards() != before
+        assert shards() == before

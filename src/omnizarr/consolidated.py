@@ -83,7 +83,7 @@ class Snapshot:
         if found is None:
             return GroupMetadata(dialect=formats[0].name, implicit=True) if self.children(path) else None
         for dialect in formats:
-            metadata = detection.load(where, dialect, found)
+            metadata = detection.load_copy(where, dialect, found)
             if metadata is not None:
                 return metadata
         return None

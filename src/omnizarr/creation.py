@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from numbers import Integral
 from typing import Any, Final, Literal
@@ -23,6 +23,7 @@ from omnizarr.dialects import filters as v2_filters
 from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.reading import Reader
 from omnizarr.errors import MetadataError, NotRepresentableError, UnknownDataTypeError
+from omnizarr.memo import Memo
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, strict
 from omnizarr.settings import config
 
@@ -84,6 +85,34 @@ def array_metadata(
         If the dialect has no words for it. (What only shows when documents are written, `dialect.dump` raises.)
     """
     coding = coding or Coding()
+    # Arrays that are made together are often equal. All that `_made` looks at:
+    question = (
+        (dialect.name, shape, dtype, chunks, shards, fill_value, chunk_key_encoding, dimension_names),
+        (coding.filters, coding.serializer, coding.compressors, coding.codecs, coding.object_codec, coding.order),
+        (registry.generation(), config.get("array.target_shard_size_bytes")),
+    )
+    metadata = _remembered.get(
+        question,
+        lambda: _made(dialect, shape, dtype, chunks, shards, coding, fill_value, chunk_key_encoding, dimension_names),
+    )
+    return replace(metadata, attributes=to_json(attributes)) if attributes else metadata
+
+
+_remembered: Final[Memo[ArrayMetadata]] = Memo()
+
+
+def _made(
+    dialect: Dialect,
+    shape: int | Iterable[int],
+    dtype: Any,
+    chunks: Any,
+    shards: Any,
+    coding: Coding,
+    fill_value: Any,
+    chunk_key_encoding: Any,
+    dimension_names: Iterable[str | None] | None,
+) -> ArrayMetadata:
+    """Return the metadata of a new array without attributes."""
     shape = parse_shape(shape)
     data_type, object_steps = _data_type(dialect, dtype, coding)
     item_size = data_type.dtype.itemsize if data_type.is_fixed_size else _GUESSED_ITEM_SIZE
@@ -108,7 +137,6 @@ def array_metadata(
         chunk_key_encoding=_key_encoding(chunk_key_encoding, dialect),
         fill_value=_fill_value(fill_value, data_type, dialect),
         codecs=codecs,
-        attributes=to_json(attributes or {}),
         dimension_names=_dimension_names(dimension_names, shape),
     )
 

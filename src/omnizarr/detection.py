@@ -54,7 +54,8 @@ _ENTRY: Final = "zarr.json"
 _MAX_SEARCHED: Final = 1000
 
 _remembered: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
-"""What documents say."""
+_remembered_copies: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
+"""What documents say, by their bytes, and where they have been parsed already, by their values."""
 
 _MAKERS: Final = tuple(
     dict.fromkeys(
@@ -169,6 +170,13 @@ def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata |
     except OmnizarrError:
         return load(where, dialect, _parsed(where, dialect, found))  # once more, to say where it is
     return None if metadata is None else dialect.keyspace.settle(metadata)
+
+
+def load_copy(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | None:
+    """Do as `load` with documents that nobody changes: return the same value for equal ones."""
+    if where.home is not None:
+        return load(where, dialect, found)
+    return _remembered_copies.get((dialect.name, found), lambda: load(where, dialect, found))
 
 
 def _interpreted(dialect: Dialect, found: Values) -> Metadata | None:

@@ -391,10 +391,27 @@ def dump(where: StorePath, metadata: Metadata) -> Documents:
 
 def _rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
     """Return the documents of a node at a place as they are stored, by name; raises as `dump`."""
+    unsettled = dialect_of(where, metadata).keyspace.unsettle(metadata)
+
+    def render() -> dict[str, bytes]:
+        return {name: documents.render(document) for name, document in dump(where, metadata).items()}
+
+    if not isinstance(unsettled, ArrayMetadata) or unsettled.spellings:
+        return render()
     # Arrays that are made together are often equal.
-    return _remembered.get(
-        dialect_of(where, metadata).keyspace.unsettle(metadata),
-        lambda: {name: documents.render(document) for name, document in dump(where, metadata).items()},
+    return _remembered.get(_everything(unsettled), render)
+
+
+def _everything(metadata: ArrayMetadata) -> object:
+    """Return all that `dump` looks at in an array that was not read from a document."""
+    names = (metadata.data_type, metadata.chunk_grid, metadata.chunk_key_encoding)
+    return (
+        (metadata.dialect, metadata.shape, metadata.byte_order, metadata.fill_value, metadata.dimension_names),
+        [
+            [(named.name, named.configuration, named.must_understand) for named in several]
+            for several in (names, metadata.codecs, metadata.storage_transformers)
+        ],
+        (metadata.attributes, metadata.unknown),
     )
 
 

@@ -32,11 +32,12 @@ def read_codecs(
         return (LITTLE,)
     codecs: list[Named] = []
     for index, item in enumerate(items):
-        place = join(pointer, index)
+        place = f"{pointer}/{index}"
         named = read_extension(reader, item, place)
         if named is not None:
-            plain = {codec.name for codec in codecs} <= _KEEP_THE_TYPE
-            codecs.append(_read_codec(reader, named, place, ndim, bound if plain else None))
+            codecs.append(_read_codec(reader, named, place, ndim, bound))
+            if named.name not in _KEEP_THE_TYPE:
+                bound = None
     return _with_serializer(reader, codecs, pointer)
 
 
@@ -54,7 +55,7 @@ def _read_codec(reader: Reader, named: Named, pointer: str, ndim: int, bound: da
         reader.note(pointer, "'endian', the old name of 'bytes'", _SPEC)
         named = Named("bytes", named.configuration, named.must_understand)
     configuration = named.configuration
-    place = join(pointer, "configuration")
+    place = f"{pointer}/configuration"
     if named.name == "bytes" and "endian" not in configuration and bound is not None and _has_byte_order(bound):
         reader.note(place, "no endian, taken as little", 'Zarr v3, "Bytes codec"')
         configuration = {**configuration, "endian": "little"}

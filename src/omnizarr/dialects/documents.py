@@ -25,6 +25,7 @@ MAX_SIZE = 512 * 2**20
 """Bytes of one document. The consolidated metadata of 100,000 arrays takes about 100 MiB."""
 
 _PLAIN = frozenset({str, int, bool, type(None)})
+_NESTED = frozenset({dict, list})
 
 MAX_INDENTED = 2**20
 """Characters of a document that is still written for people to read."""
@@ -275,8 +276,8 @@ def _is_too_deep(document: JSON) -> bool:
         level = [
             child
             for parent in level
-            for child in (parent.values() if isinstance(parent, dict) else parent)
-            if isinstance(child, dict | list)
+            for child in (parent.values() if type(parent) is dict else parent)
+            if type(child) in _NESTED
         ]
     return bool(level)
 

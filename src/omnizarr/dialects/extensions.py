@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from omnizarr.dialects.reading import Reader, join, read_object
+from omnizarr.dialects.reading import Reader, is_object, join, read_object
 from omnizarr.model import JSON, Named
 
 SPEC: Final = 'Zarr v3, "Extension definition"'
@@ -23,7 +23,7 @@ def read_extension(reader: Reader, value: JSON, pointer: str) -> Named | None:
             _refuse_private(reader, value, pointer)
             return None
         return Named(value)
-    if not isinstance(value, Mapping):
+    if not is_object(value):
         expected = "an object with a name, or a name"
         reader.problem(pointer, "not an extension", found=value, expected=expected, spec=SPEC)
         return None
@@ -38,7 +38,7 @@ def read_extension(reader: Reader, value: JSON, pointer: str) -> Named | None:
         return None
     configuration: Mapping[str, JSON] = {}
     if "configuration" in value:
-        configuration = read_object(reader, value["configuration"], join(pointer, "configuration"), SPEC)
+        configuration = read_object(reader, value["configuration"], f"{pointer}/configuration", SPEC)
     must_understand = value.get("must_understand", True)
     if not isinstance(must_understand, bool):
         place = join(pointer, "must_understand")
@@ -81,4 +81,4 @@ def write_extension(named: Named) -> JSON:
 
 def may_be_ignored(value: JSON) -> bool:
     """Whether a member that nobody knows says that nobody need know it."""
-    return isinstance(value, Mapping) and value.get("must_understand") is False
+    return is_object(value) and value.get("must_understand") is False

@@ -47,14 +47,19 @@ def is_list(value: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, list | tuple)
 
 
+def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether `value` is a JSON object."""
+    return type(value) is dict or isinstance(value, Mapping)
+
+
 def is_integer(value: object) -> TypeGuard[int]:
     """Whether `value` is an integer in JSON (``true`` and ``1.0`` are none)."""
-    return isinstance(value, int) and not isinstance(value, bool)
+    return type(value) is int or (isinstance(value, int) and not isinstance(value, bool))
 
 
 def read_object(reader: Reader, value: JSON, pointer: str, spec: str) -> Mapping[str, JSON]:
     """Return `value` if it is an object, else an empty one."""
-    if isinstance(value, Mapping):
+    if is_object(value):
         return value
     reader.problem(pointer, "not an object", found=value, expected="an object", spec=spec)
     return {}

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from omnizarr import datatypes
@@ -68,6 +67,8 @@ _ARRAY_MEMBERS = (
 )
 _GROUP_MEMBERS = ("attributes", "consolidated_metadata")
 _FORMAT = ("zarr_format", "node_type")
+_KNOWN_OF_ARRAYS = frozenset({*_FORMAT, *_ARRAY_MEMBERS})
+_KNOWN_OF_GROUPS = frozenset({*_FORMAT, *_GROUP_MEMBERS})
 
 
 def load(documents: Documents, report: Report = strict) -> Metadata | None:
@@ -162,21 +163,26 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
     }
     if "dimension_names" in document and document["dimension_names"] is None:
         reader.note("/dimension_names", "null, taken as absent", 'Zarr v3, "dimension_names"')
-    unknown = _read_unknown(reader, document, (*_FORMAT, *_ARRAY_MEMBERS))
-    metadata = ArrayMetadata(dialect=NAME, **values, unknown=unknown, notes=tuple(reader.notes))
-    return replace(metadata, spellings=_memos(document, metadata, _ARRAY_MEMBERS))
+    unknown = _read_unknown(reader, document, _KNOWN_OF_ARRAYS)
+    spellings: dict[str, Spelling] = {}
+    metadata = ArrayMetadata(dialect=NAME, **values, unknown=unknown, spellings=spellings, notes=tuple(reader.notes))
+    spellings.update(_memos(document, metadata, _ARRAY_MEMBERS))
+    return metadata
 
 
 def _load_group(reader: Reader, document: Mapping[str, JSON]) -> GroupMetadata:
     inline = document.get("consolidated_metadata")
+    spellings: dict[str, Spelling] = {}
     metadata = GroupMetadata(
         dialect=NAME,
         attributes=read_object(reader, document.get("attributes", {}), "/attributes", _GROUP),
         consolidated=None if inline is None else consolidated.load_inline(inline, reader.report),
-        unknown=_read_unknown(reader, document, (*_FORMAT, *_GROUP_MEMBERS)),
+        unknown=_read_unknown(reader, document, _KNOWN_OF_GROUPS),
+        spellings=spellings,
         notes=tuple(reader.notes),
     )
-    return replace(metadata, spellings=_memos(document, metadata, _GROUP_MEMBERS))
+    spellings.update(_memos(document, metadata, _GROUP_MEMBERS))
+    return metadata
 
 
 def _memos(document: Mapping[str, JSON], metadata: Metadata, members: tuple[str, ...]) -> dict[str, Spelling]:
@@ -186,7 +192,7 @@ def _memos(document: Mapping[str, JSON], metadata: Metadata, members: tuple[str,
     return remember(NAME, {**memos, DOCUMENT: (None, document)})
 
 
-def _read_unknown(reader: Reader, document: Mapping[str, JSON], known: tuple[str, ...]) -> dict[str, JSON]:
+def _read_unknown(reader: Reader, document: Mapping[str, JSON], known: frozenset[str]) -> dict[str, JSON]:
     """Return the members that no text defines: those that say so may be ignored, others are problems."""
     unknown = {name: value for name, value in document.items() if name not in known}
     for name, value in unknown.items():
@@ -251,20 +257,20 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], bound: dataty
         value = name_of_nonfinite(value)
     if bound is None:
         return value
-    default: JSON = bound.fill_to_json(bound.default_fill_value)
     if value is None:
         if "fill_value" in document:
             reader.note("/fill_value", "null, taken as the default of the data type", spec)
-        return default
-    if value == "" and bound.is_fixed_size and bound.dtype.kind in "biufcV":
+    elif value == "" and bound.is_fixed_size and bound.dtype.kind in "biufcV":
         reader.note("/fill_value", "an empty string, taken as the default of the data type", spec)
-        return default
-    try:
-        bound.fill_from_json(value)
-    except MetadataError as error:
-        reader.report(problem_of(error, "/fill_value", spec))
-        return default
-    return value
+    else:
+        try:
+            bound.fill_from_json(value)
+        except MetadataError as error:
+            reader.report(problem_of(error, "/fill_value", spec))
+        else:
+            return value
+    default: JSON = bound.fill_to_json(bound.default_fill_value)
+    return default
 
 
 def _read_dimension_names(reader: Reader, value: JSON, shape: tuple[int, ...]) -> tuple[str | None, ...] | None:

@@ -18,7 +18,6 @@ from omnizarr.model import UNDEFINED, ArrayMetadata, Named, thawed
 from omnizarr.stores.base import Store
 
 
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Binding:
     """An array's metadata, made able to run.
@@ -119,42 +118,57 @@ class _Parts(NamedTuple):
 
 
 def _parts(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
-    extensions = (metadata.data_type, metadata.chunk_grid, metadata.chunk_key_encoding, *metadata.codecs)
-    # All that `_made` looks at.
     question = (
         metadata.shape,
-        metadata.byte_order,
-        metadata.fill_value,
-        [(named.name, named.configuration, named.must_understand) for named in extensions],
+        _plain(metadata.chunk_grid, metadata.chunk_key_encoding),
         [(named.name, named.must_understand) for named in metadata.storage_transformers],
-        (policy.write_empty_chunks, policy.missing, policy.allow_pickle),
-        registry.generation(),
+        _question_of_chain(metadata, policy),
     )
-    return _known.get(question, lambda: _made(metadata, policy), keep=_is_immutable)
-
-
-def _is_immutable(parts: _Parts) -> bool:
-    return not parts.chain.spec.dtype.hasobject  # a fill value that is an object could be changed
+    return _known.get(question, lambda: _made(metadata, policy), keep=lambda parts: _is_immutable(parts.chain))
 
 
 def _made(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     _refuse_transformers(metadata.storage_transformers)
     # Copies, as what is remembered must not change with what a user holds.
-    data_type = datatypes.bind(thawed(metadata.data_type), metadata.byte_order)
     grid = grids.bind(thawed(metadata.chunk_grid), metadata.shape)
+    shape = grid.chunk_shape if grid.chunk_shape is not None else _largest(grid)
+    question = (shape, _question_of_chain(metadata, policy))
+    chain = _known_chains.get(question, lambda: _made_chain(metadata, shape, policy), keep=_is_immutable)
+    return _Parts(grid, keys.bind(metadata.chunk_key_encoding), chain)
+
+
+def _made_chain(metadata: ArrayMetadata, shape: tuple[int, ...], policy: ChunkPolicy) -> Chain:
+    data_type = datatypes.bind(thawed(metadata.data_type), metadata.byte_order)
     if metadata.fill_value is UNDEFINED:
         # Another reader may return anything for a missing chunk of this array, so none may go missing.
         fill_value = data_type.default_fill_value
         policy = replace(policy, write_empty_chunks=True)
     else:
         fill_value = data_type.fill_from_json(thawed(metadata.fill_value))
-    shape = grid.chunk_shape if grid.chunk_shape is not None else _largest(grid)
-    spec = ArraySpec(shape, data_type, fill_value, policy)
-    codecs = tuple(map(thawed, metadata.codecs))
-    return _Parts(grid, keys.bind(metadata.chunk_key_encoding), chains.bind(codecs, spec))
+    return chains.bind(tuple(map(thawed, metadata.codecs)), ArraySpec(shape, data_type, fill_value, policy))
 
 
+def _question_of_chain(metadata: ArrayMetadata, policy: ChunkPolicy) -> object:
+    """Return all that `_made_chain` looks at but the shape, and which codecs there are."""
+    return (
+        _plain(metadata.data_type, *metadata.codecs),
+        (metadata.byte_order, metadata.fill_value),
+        (policy.write_empty_chunks, policy.missing, policy.allow_pickle),
+        registry.generation(),
+    )
+
+
+def _plain(*extensions: Named) -> list[tuple[object, ...]]:
+    return [(named.name, named.configuration, named.must_understand) for named in extensions]
+
+
+def _is_immutable(chain: Chain) -> bool:
+    return not chain.spec.dtype.hasobject  # a fill value that is an object could be changed
+
+
+# By all that is said of chunks, and by that without the grid: arrays of one kind often differ in shape.
 _known: Final[Memo[_Parts]] = Memo()
+_known_chains: Final[Memo[Chain]] = Memo()
 
 
 def _largest(grid: Grid) -> tuple[int, ...]:
