@@ -1,12 +1,105 @@
-"""Run all measurements: speed of reading and writing, calls per read, time of import."""
+"""Measure everything: ``python -m benchmarks --help``."""
 
 from __future__ import annotations
 
-from benchmarks import calls, import_time, read_write
+import argparse
+import json
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import reports, running
+from benchmarks.peers import PEERS
+from benchmarks.workloads import WORKLOADS
+
+MANUAL = running.ROOT / "docs"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured."""
+
+    scale: int
+    rounds: int
+    budget: float
+
+
+FULL = Size(scale=1, rounds=7, budget=10)
+QUICK = Size(scale=16, rounds=3, budget=1)
+
+
+def parse() -> argparse.Namespace:
+    """Return what was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a sixteenth of the size, fewer rounds")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="workloads whose name contains one of these")
+    parser.add_argument("--peers", nargs="+", metavar="NAME", help="these libraries only")
+    parser.add_argument("--rounds", type=int, help="how many times each measures (7, or 3 if quick)")
+    parser.add_argument(
+        "--python", action="append", default=[], metavar="PATH",
+        help="another interpreter to look in for libraries that this one does not have",
+    )  # fmt: skip
+    parser.add_argument(
+        "--directory", type=Path, help="where to make files (up to 3 GB); default: a temporary directory"
+    )
+    parser.add_argument("--list", action="store_true", help="the names of workloads and libraries, and nothing else")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save all figures")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="save the tables")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw")
+    parser.add_argument(
+        "--docs", action="store_true", help="put the tables into docs/benchmarks.md, draw docs/benchmarks.png"
+    )
+    parser.add_argument("--load", type=Path, metavar="FILE", help="report on figures saved before instead of measuring")
+    return parser.parse_args()
+
+
+def measure(arguments: argparse.Namespace) -> running.Report:
+    """Run what was asked for, and show each workload as it is done."""
+    some = [one for one in WORKLOADS if not arguments.only or any(name in one.name for name in arguments.only)]
+    size = QUICK if arguments.quick else FULL
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=arguments.directory) as folder:
+        return running.run(
+            some,
+            Path(folder),
+            scale=size.scale,
+            rounds=arguments.rounds or size.rounds,
+            budget=size.budget,
+            pythons=[sys.executable, *arguments.python],
+            peers=arguments.peers or PEERS,
+            seen=reports.terminal,
+        )
+
+
+def main() -> None:
+    """Measure, print, save."""
+    arguments = parse()
+    if arguments.list:
+        print("\n".join(f"{one.name:<22}{one.group}: {one.title}" for one in WORKLOADS))
+        print("\n" + "\n".join(f"{key:<22}{entry.label}" for key, entry in PEERS.items()))
+        return
+    if arguments.load:
+        report = running.Report.from_json(json.loads(arguments.load.read_text(encoding="utf-8")))
+        for result in report.results:
+            reports.terminal(report, result)
+    else:
+        report = measure(arguments)
+    print(reports.summary(report))
+    for key, reason in report.absent.items():
+        print(f"absent: {PEERS[key].label} ({reason})")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(reports.details(report), indent=1) + "\n", encoding="utf-8")
+    if arguments.markdown:
+        arguments.markdown.write_text(reports.markdown(report), encoding="utf-8")
+    if arguments.plot or arguments.docs:
+        from benchmarks.plotting import plot
+
+        for path in [arguments.plot, MANUAL / "benchmarks.png" if arguments.docs else None]:
+            if path:
+                plot(report, path)
+    if arguments.docs:
+        reports.into_page(MANUAL / "benchmarks.md", reports.markdown(report))
+
 
 if __name__ == "__main__":
-    read_write.main()
-    print()
-    calls.main()
-    print()
-    import_time.main()
+    main()

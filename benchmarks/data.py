@@ -17,8 +17,8 @@ LEVEL = {"zstd": 3, "gzip": 5, "blosc": 5}
 def save_values(dataset: Dataset, path: Path) -> None:
     """Write the values of an array to a .npy file, to be mapped by all workers.
 
-    float32 is a walk in steps of 1/16, as a sensor of limited precision sees one; uint16 is a smooth volume under the noise
-    of a camera. Both shrink to between a half and a fifth with the usual codecs.
+    float32 is a walk in steps of 1/16, as a sensor of limited precision sees one; uint16 is a smooth volume under the
+    noise of a camera. Both shrink to between a half and a fifth with the usual codecs.
     """
     out = np.lib.format.open_memmap(path, mode="w+", dtype=dataset.dtype, shape=dataset.shape)
     rng = np.random.default_rng(7)

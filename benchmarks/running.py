@@ -23,8 +23,7 @@ from benchmarks.workloads import BY_NAME, WRITING, Dataset, Workload
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 600.0  # seconds for one answer
-BUDGET = 10.0  # seconds on the clock after which a peer takes part in no more rounds of a workload than FEWEST
-FEWEST = 2
+FEWEST = 2  # rounds that everybody takes part in, however slow
 FRESH = 3  # rounds of what needs fresh processes, and gives nearly the same each time
 IMPORT = "import numpy, time; began = time.perf_counter(); import {}; print(time.perf_counter() - began)"
 
@@ -156,7 +155,8 @@ class Report:
 
 def enlist(pythons: Sequence[str], keys: Iterable[str] = PEERS) -> tuple[list[Client], dict[str, str]]:
     """Start a worker per peer, in the first interpreter that has it; return them, and who is absent and why."""
-    clients, absent = [], {}
+    clients: list[Client] = []
+    absent: dict[str, str] = {}
     for key in keys:
         for python in pythons:
             client = Client(key, python)
@@ -172,8 +172,9 @@ def enlist(pythons: Sequence[str], keys: Iterable[str] = PEERS) -> tuple[list[Cl
 class Bench:
     """A run in a directory, with workers that take turns."""
 
-    def __init__(self, clients: list[Client], folder: Path, *, scale: int, rounds: int) -> None:
+    def __init__(self, clients: list[Client], folder: Path, *, scale: int, rounds: int, budget: float) -> None:
         self._clients, self._folder, self._scale, self._rounds = clients, folder, scale, rounds
+        self._budget = budget
         self._present: tuple[Dataset, dict[str, str]] | None = None  # the dataset on disk; path (or reason) by suffix
         self._random = random.Random(0)
 
@@ -209,9 +210,12 @@ class Bench:
             self._random.shuffle(taking_part)
             for client in list(taking_part):
                 spent = sum(result.values.get(client.key, []))
-                if workload.unit == "s" and number >= FEWEST and spent > BUDGET:
+                if workload.unit == "s" and number >= FEWEST and spent > self._budget:
                     continue
-                if workload.unit == "B" and self._try(result, client, "prepare", **self._request(result, client)) is None:
+                if (
+                    workload.unit == "B"
+                    and self._try(result, client, "prepare", **self._request(result, client)) is None
+                ):
                     continue
                 found = self._try(result, client, "run")
                 if found is None:
@@ -228,7 +232,9 @@ class Bench:
             return False
         request = self._request(result, client)
         if not Path(request["path"]).exists() and workload.verb not in WRITING:
-            result.reasons[client.key] = self._present[1].get(request["path"], "no file") if self._present else "no file"
+            result.reasons[client.key] = (
+                self._present[1].get(request["path"], "no file") if self._present else "no file"
+            )
             return False
         if self._try(result, client, "prepare", **request) is None:
             return False
@@ -332,7 +338,11 @@ def about(folder: Path) -> dict[str, str]:
     """Return what figures depend on."""
     cores = len(os.sched_getaffinity(0))
     model = next(
-        (line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
         platform.machine(),
     )
     return {
@@ -362,18 +372,23 @@ def run(
     rounds: int = 7,
     pythons: Sequence[str] = (sys.executable,),
     peers: Iterable[str] = PEERS,
-    seen: Callable[[Report, Result], None] = lambda report, result: None,
+    budget: float = 10.0,
+    seen: Callable[[Report, Result], None] | None = None,
 ) -> Report:
-    """Measure `workloads` in the empty directory `folder`; `seen` is called after each."""
+    """Measure `workloads` in the empty directory `folder`; `seen` is called after each.
+
+    A peer that has been on the clock for `budget` seconds in a workload takes part in no more rounds of it.
+    """
     clients, absent = enlist(pythons, peers)
     try:
         versions = {client.key: client.hello["version"] for client in clients}
         report = Report({**about(folder), "scale": f"1/{scale}", "rounds": str(rounds)}, versions, absent)
-        bench = Bench(clients, folder, scale=scale, rounds=rounds)
+        bench = Bench(clients, folder, scale=scale, rounds=rounds, budget=budget)
         for workload in workloads:
             result = bench.measure(workload)
             report.results.append(result)
-            seen(report, result)
+            if seen is not None:
+                seen(report, result)
     finally:
         for client in clients:
             client.close()

@@ -50,6 +50,11 @@ class Dataset:
         return math.prod(self.chunks) * np.dtype(self.dtype).itemsize
 
     @property
+    def file_nbytes(self) -> int:
+        """Bytes in memory of what one file holds."""
+        return math.prod(self.files) * np.dtype(self.dtype).itemsize
+
+    @property
     def nchunks(self) -> int:
         return math.prod(self.shape) // math.prod(self.chunks)
 
@@ -60,7 +65,7 @@ class Dataset:
             parts = length // step
             part = min(scale, parts)
             scale = max(1, scale // part)
-            shape.append(max(1, parts // part) * step)
+            shape.append(-(-parts // part) * step)
         return replace(self, shape=tuple(shape))
 
 
@@ -104,7 +109,9 @@ class Points:
 
 
 Selection = Region | Rows | Points
-Select = Callable[[Dataset, int], list[Selection]]  # of the scaled array, and the scale: what is read, one after the other
+Select = Callable[
+    [Dataset, int], list[Selection]
+]  # of the scaled array, and the scale: what is read, one after the other
 
 
 def whole(dataset: Dataset, _scale: int) -> list[Selection]:

@@ -17,8 +17,8 @@ Role = Literal["ours", "peer", "variant", "floor"]
 class Entry:
     """One peer: `role` "variant" is shown, but is not who is compared with.
 
-    `imports` is what a user imports (nothing: the same as another peer), `suffix` how the paths of its own format end (nothing:
-    it reads the same Zarr arrays as the others), `verbs` what is measured (nothing: all that it can do).
+    `imports` is what a user imports (nothing: the same as another peer), `suffix` how the paths of its own format end
+    (nothing: it reads the same Zarr arrays as the others), `verbs` what is measured (nothing: all that it can do).
     """
 
     label: str

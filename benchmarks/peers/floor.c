@@ -229,7 +229,8 @@ int floor_run(const char **paths, const job *jobs, int64_t count, const copy *co
     int started = 0;
     if (count < threads) threads = (int)count;
     if (threads > THREADS) threads = THREADS;
-    t.batch = count / (threads * 32) + 1;
+    /* Threads that make many files do so in directories of their own. */
+    t.batch = count / (threads * (writing && count > 1024 ? 4 : 32)) + 1;
     for (int i = 0; i < threads; i++) seats[i] = (seat){&t, spaces + i};
     for (int i = 1; i < threads; i++) started += !pthread_create(others + i, NULL, work, seats + i);
     if (threads > 0) work(seats);

@@ -1,9 +1,9 @@
 """The floor: what this machine can do for a workload with everything known beforehand and nothing checked.
 
-Moving chunks is a small program in C (`floor.c`, compiled when the worker starts): two threads, `pread` and `memcpy`, and
-the codecs of libraries that are installed anyway, called directly: zstd and blosc of numcodecs, libdeflate of the package
-`deflate`, crc32c of google-crc32c. Files are written in place, not atomically. For metadata it is plain Python: reading or
-writing the same files, and nothing but `json` upon them.
+Moving chunks is a small program in C (`floor.c`, compiled when the worker starts): two threads, `pread` and `memcpy`,
+and the codecs of libraries that are installed anyway, called directly: zstd and blosc of numcodecs, libdeflate of the
+package `deflate`, crc32c of google-crc32c. Files are written in place, not atomically. For metadata it is plain Python:
+reading or writing the same files, and nothing but `json` upon them.
 """
 
 from __future__ import annotations
@@ -122,11 +122,11 @@ class Floor(Peer):
         return f"C on {THREADS} threads; Python for metadata"
 
     def open(self, path: Path, *, cache: int = 0) -> _Array:
+        without_cache(cache)
         known = self._known.get(path)
         if known is not None:  # the second time around, on the clock
             _load(known.document)
             return known
-        without_cache(cache)
         name = ".zarray" if (path / ".zarray").exists() else "zarr.json"
         return _Array(None, {}, str(path / name))
 
@@ -136,8 +136,8 @@ class Floor(Peer):
         if not any(name.startswith(needed) for name in self._there):
             raise Unsupported(f"no functions of {needed} to call")
         array.dataset = dataset
-        self._known[path] = array
         if selections:
+            self._known[path] = array
             array.programs = {id(selection): _reading(dataset, path, selection) for selection in selections}
         else:
             array.programs = {0: _writing(dataset, path)}
@@ -216,7 +216,7 @@ def _steps(shape: tuple[int, ...], itemsize: int) -> list[int]:
 def _box(
     chunk: tuple[int, list[int]], array: tuple[int, list[int]], counts: list[int], itemsize: int
 ) -> tuple[int, ...]:
-    """Return the copy of a box of at most three dimensions; `chunk` and `array` are where it begins, and its strides."""
+    """Return the copy of a box; `chunk` and `array` are where it begins, and its strides."""
     (at, there), (to, here) = chunk, array
     counts, there, here = list(counts), list(there), list(here)
     run = itemsize
@@ -286,7 +286,8 @@ def _reading_region(dataset: Dataset, path: Path, slices: tuple[slice, ...]) -> 
     here, there = _steps(shape, itemsize), _steps(dataset.chunks, itemsize)
     stepped = [stride * (some.step or 1) for stride, some in zip(there, slices, strict=True)]
     files = _Files(dataset, path)
-    jobs, copies = [], []
+    jobs: list[tuple[int, ...]] = []
+    copies: list[tuple[int, ...]] = []
     for spans in product(*(_spans(some, size) for some, size in zip(slices, dataset.chunks, strict=True))):
         number, start, stored = files.place(tuple(span[0] for span in spans))
         begin = sum(span[1] * stride for span, stride in zip(spans, there, strict=True))
@@ -304,7 +305,8 @@ def _reading_rows(dataset: Dataset, path: Path, slices: tuple[slice, ...], indic
     shape = (len(indices), *dataset.shape[1:])
     here, there = _steps(shape, itemsize), _steps(dataset.chunks, itemsize)
     files = _Files(dataset, path)
-    jobs, copies = [], []
+    jobs: list[tuple[int, ...]] = []
+    copies: list[tuple[int, ...]] = []
     for row in np.unique(indices // dataset.chunks[0]).tolist():
         mine = np.flatnonzero(indices // dataset.chunks[0] == row)
         for spans in product(*(_spans(some, size) for some, size in zip(slices[1:], dataset.chunks[1:], strict=True))):
@@ -326,11 +328,10 @@ def _reading_points(dataset: Dataset, path: Path, selection: Points) -> _Program
     by_chunk: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for position, point in enumerate(zip(*(some.tolist() for some in selection.coordinates), strict=True)):
         coords = tuple(place // size for place, size in zip(point, dataset.chunks, strict=True))
-        begin = sum(
-            place % size * stride for place, size, stride in zip(point, dataset.chunks, there, strict=True)
-        )
+        begin = sum(place % size * stride for place, size, stride in zip(point, dataset.chunks, there, strict=True))
         by_chunk.setdefault(coords, []).append((begin, position * itemsize, 1, 1, itemsize, 0, 0, 0, 0))
-    jobs, copies = [], []
+    jobs: list[tuple[int, ...]] = []
+    copies: list[tuple[int, ...]] = []
     for coords, some in sorted(by_chunk.items()):
         number, start, stored = files.place(coords)
         jobs.append((number, start, stored, dataset.chunk_nbytes, -1, len(copies), len(copies) + len(some), 0, 0))
@@ -347,7 +348,9 @@ def _writing(dataset: Dataset, path: Path) -> _Program:
     inner = [range(size // chunk) for size, chunk in zip(dataset.files, dataset.chunks, strict=True)]
     file_nbytes = int(np.prod(dataset.files)) * itemsize
     tail = _index_of(file_nbytes // dataset.chunk_nbytes, dataset.chunk_nbytes) if dataset.shards else b""
-    paths, jobs, copies = [], [], []
+    paths: list[str] = []
+    jobs: list[tuple[int, ...]] = []
+    copies: list[tuple[int, ...]] = []
     for coords in product(*(range(n // size) for n, size in zip(dataset.shape, dataset.files, strict=True))):
         first = len(copies)
         target = 0
@@ -356,9 +359,7 @@ def _writing(dataset: Dataset, path: Path) -> _Program:
                 (c * size + p * chunk) * stride
                 for c, size, p, chunk, stride in zip(coords, dataset.files, place, dataset.chunks, here, strict=True)
             )
-            copies.append(
-                _box((number * dataset.chunk_nbytes, there), (target, here), list(dataset.chunks), itemsize)
-            )
+            copies.append(_box((number * dataset.chunk_nbytes, there), (target, here), list(dataset.chunks), itemsize))
         direct = target if copies[-1][4] == file_nbytes else -1
         jobs.append((len(paths), 0, 0, file_nbytes, direct, first, len(copies), 0, len(tail)))
         paths.append(f"{path}/{_key(dataset, coords)}")

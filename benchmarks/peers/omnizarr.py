@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import omnizarr
-
 from benchmarks.peers.contract import Absent, Peer, Shapes, Unsupported
 from benchmarks.workloads import AnyArray, Dataset
 
@@ -24,7 +23,7 @@ class Omnizarr(Peer):
         return f"{omnizarr.__version__}, {self._engine} engine"
 
     def open(self, path: Path, *, cache: int = 0) -> Any:
-        options = {}
+        options: dict[str, Any] = {}
         if cache:
             if "chunk_cache" not in omnizarr.ArrayConfig.__dataclass_fields__:
                 raise Unsupported("no cache of decoded chunks")

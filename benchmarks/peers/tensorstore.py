@@ -14,7 +14,7 @@ from benchmarks.workloads import AnyArray, Dataset
 
 
 class TensorStore(Peer):
-    """With a cache it does what it does by default: before each use it asks the file system if the chunk is still the same."""
+    """A cache is used as it is by default: each time it asks the file system if the chunk is still the same."""
 
     def __init__(self, *, sync: bool = False) -> None:
         self._sync = sync

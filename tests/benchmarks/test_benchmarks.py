@@ -1,0 +1,174 @@
+"""The benchmarks run: a tiny workload of each kind, with libraries that are installed; figures are not looked at."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from benchmarks import data, reports, running, workloads
+from benchmarks.peers import PEERS
+from benchmarks.targets import TARGETS, Fastest, Memory, OfWorkload, Times, Within, verdict
+from benchmarks.workloads import BY_NAME, WORKLOADS, Dataset
+
+TINY = 4096  # one chunk or shard, or few
+KINDS = [
+    "read-large-zstd", "write-small-raw", "windows", "write-shards-raw", "rows", "points", "strides", "elements",
+    "create-nodes", "open-nodes", "list-nodes", "consolidated", "latency", "import", "memory-raw", "memory-stream",
+]  # fmt: skip
+QUICK_PEERS = ["omnizarr-reference", "zarrista", "tensorstore", "floor"]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bench")
+    return running.run([BY_NAME[name] for name in KINDS], folder, scale=TINY, rounds=1, peers=QUICK_PEERS)
+
+
+def by_hand(medians, ours="omnizarr-reference", name="read-large-raw"):
+    """Return a report of one workload with these medians."""
+    result = running.Result(BY_NAME[name], BY_NAME[name].dataset, {key: [value] for key, value in medians.items()})
+    return running.Report({}, {ours: "1"}, {}, [result]), result
+
+
+def test_each_workload_has_targets_and_a_name_of_its_own():
+    assert set(TARGETS) == set(BY_NAME)
+    assert len(BY_NAME) == len(WORKLOADS)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_workload_is_done_and_right_in_each_library(report, name):
+    result = next(result for result in report.results if result.workload.name == name)
+    assert "omnizarr-reference" in result.values
+    expected = {"no lists", "no points", "no strides", "no listing", "no consolidated metadata"}
+    assert set(result.reasons.values()) <= expected
+    assert all(len(values) >= 1 and min(values) > 0 for key, values in result.values.items() if "memory" not in name)
+
+
+def test_everything_is_tidied_up_but_the_last_dataset(tmp_path):
+    running.run([BY_NAME["write-large-raw"]], tmp_path, scale=TINY, rounds=1, peers=["omnizarr-reference"])
+    assert {path.name for path in tmp_path.iterdir()} == {"values.npy", "zarr.json"}
+
+
+def test_absent_library_is_named(monkeypatch):
+    monkeypatch.setitem(PEERS, "nobody", running.Entry("Nobody", "nobody", "Nobody"))
+    absent = {"absent": "No module named 'nobody'"}
+    monkeypatch.setattr(running.Client, "_start", lambda _client: absent)
+    clients, found = running.enlist([sys.executable], ["nobody"])
+    assert clients == []
+    assert found == {"nobody": "No module named 'nobody'"}
+
+
+def test_other_values_are_noticed(tmp_path):
+    values = tmp_path / "values.npy"
+    dataset = BY_NAME["read-large-raw"].dataset.scaled(TINY)
+    data.save_values(dataset, values)
+    path = tmp_path / "data"
+    client = running.Client("omnizarr-reference", sys.executable)
+    request = {"workload": "read-large-raw", "scale": TINY, "path": str(path), "values": str(values)}
+    client.ask("prepare", **request)
+    client.ask("store")
+    changed = np.lib.format.open_memmap(values, mode="r+")
+    changed[-1, -1] += 1
+    changed.flush()
+    found = client.ask("check", **request)
+    client.close()
+    assert found == {"right": False}
+
+
+def test_worker_that_died_is_started_again(tmp_path):
+    client = running.Client("zarrista", sys.executable)
+    process = client._process
+    process.kill()
+    process.wait()
+    with pytest.raises(running.Died):
+        client.ask("forget")
+    process.stdin.close()
+    process.stdout.close()
+    assert client.ask("forget") == {}
+    client.close()
+
+
+def test_report_renders_as_text_markdown_and_json(report, capsys):
+    for result in report.results:
+        reports.terminal(report, result)
+        assert result.workload.title.split()[0] in capsys.readouterr().out
+    text = reports.markdown(report)
+    assert all(BY_NAME[name].title in text for name in KINDS)
+    again = running.Report.from_json(json.loads(json.dumps(reports.details(report))))
+    assert reports.markdown(again) == text
+
+
+def test_report_goes_between_the_marks_of_a_page(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{reports.BEGIN}\nold\n{reports.END}\nafter\n")
+    reports.into_page(page, "new")
+    assert page.read_text() == f"before\n{reports.BEGIN}\n\nnew\n{reports.END}\nafter\n"
+
+
+def test_picture_is_drawn(report, tmp_path):
+    plotting = pytest.importorskip("benchmarks.plotting", exc_type=ImportError)
+    plotting.plot(report, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("dataset", {workload.dataset for workload in WORKLOADS}, ids=lambda dataset: dataset.name)
+@pytest.mark.parametrize("scale", [1, 8, TINY])
+def test_scaled_dataset_is_whole_files(dataset, scale):
+    scaled = dataset.scaled(scale)
+    assert all(length % step == 0 for length, step in zip(scaled.shape, dataset.files, strict=True))
+    assert scaled.nbytes * scale >= dataset.nbytes
+    assert scaled.chunks == dataset.chunks
+
+
+def test_target_fastest_looks_at_other_libraries_only():
+    report, result = by_hand({"omnizarr-reference": 2.0, "zarrista": 4.0, "tensorstore": 8.0, "floor": 1.0})
+    assert Fastest().used(report, result) == 0.5
+    assert Times(1.3).used(report, result) == 2 / 1.3
+    assert verdict(report, result)[1] is False
+
+
+def test_target_without_what_it_compares_with_cannot_be_told():
+    report, result = by_hand({"omnizarr-reference": 2.0})
+    assert Fastest().used(report, result) is None
+    assert OfWorkload(1.3, "rows-slice", "the slice").used(report, result) is None
+    assert verdict(report, result)[1] is None
+
+
+def test_target_per_chunk_divides_by_chunks():
+    report, result = by_hand({"omnizarr-reference": 4096 * 6e-6}, name="read-tiny-raw")
+    assert Within(3e-6, per_chunk=True).used(report, result) == pytest.approx(2)
+
+
+def test_target_memory_is_result_and_chunks():
+    report, result = by_hand({"omnizarr-reference": 2**29 + 2**24}, name="memory-raw")
+    assert Memory().used(report, result) == 1
+
+
+def test_hdf5_is_not_compared_with_a_file_per_small_chunk():
+    _, large = by_hand({"h5py": 1.0, "zarrista": 2.0})
+    _, small = by_hand({"h5py": 1.0, "zarrista": 2.0}, name="read-small-raw")
+    assert reports.fastest_peer(large) == ("h5py", 1.0)
+    assert reports.fastest_peer(small) == ("zarrista", 2.0)
+
+
+def test_selections_lie_within_the_array():
+    for workload in WORKLOADS:
+        for scale in (1, 8):
+            dataset = workload.dataset.scaled(scale)
+            for some in workload.select(dataset, scale):
+                if isinstance(some, workloads.Region):
+                    assert all(
+                        0 <= one.start < one.stop <= length
+                        for one, length in zip(some.slices, dataset.shape, strict=True)
+                    )
+
+
+def test_values_are_neither_noise_nor_constant(tmp_path):
+    import zlib
+
+    for dtype in ("float32", "uint16"):
+        dataset = Dataset("one", (64, 64, 64), (32, 32, 32), dtype=dtype)
+        data.save_values(dataset, tmp_path / "values.npy")
+        plain = data.load_values(tmp_path / "values.npy").tobytes()
+        assert 0.1 < len(zlib.compress(plain)) / len(plain) < 0.7
