@@ -66,7 +66,7 @@ impl Codec for Gzip {
     fn decode_any(&self, data: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<()> {
         // The last four bytes state the size of the last member, nearly always of the only one.
         let stated = data.last_chunk().map_or(0, |&bytes| u32::from_le_bytes(bytes) as usize);
-        room::grow(out, stated.clamp(data.len(), 1024 * data.len()), limit, |room| members(data, room))
+        room::grow(out, stated.clamp(data.len(), data.len().saturating_mul(1024)), limit, |room| members(data, room))
     }
 }
 
@@ -80,7 +80,9 @@ impl Codec for Zlib {
     }
 
     fn decode_any(&self, data: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<()> {
-        room::grow(out, 4 * data.len(), limit, |room| Ok(inflate(Format::Zlib, data, room)?.map(|(_, size)| size)))
+        room::grow(out, data.len().saturating_mul(4), limit, |room| {
+            Ok(inflate(Format::Zlib, data, room)?.map(|(_, size)| size))
+        })
     }
 }
 
