@@ -34,7 +34,7 @@ endif
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs bench native clean
+.PHONY: help demo test lint format docs bench bench-installed native clean
 
 help:
 	@echo "make demo   the main job on real data"
@@ -42,7 +42,7 @@ help:
 	@echo "make lint   ruff, mypy --strict, rustfmt, clippy"
 	@echo "make format put the code into the format of ruff and rustfmt"
 	@echo "make docs   the manual, in docs/_build/html"
-	@echo "make bench  speed beside zarr-python and TensorStore"
+	@echo "make bench  speed beside zarr-python, zarrs, TensorStore and others"
 	@echo "make native build the native engine in place (other verbs do so by themselves; NATIVE=never leaves it out)"
 	@echo "make clean  remove the virtual environment and everything built"
 
@@ -82,14 +82,22 @@ docs: $(STAMPS)/docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: $(STAMPS)/bench
-	$(BIN)/python -m benchmarks $(ARGS)
+# In an environment of its own: some of the libraries compared with want a newer Python than omnizarr does.
+BENCH_VENV ?= .venv-bench
+BENCH_PYTHON ?= $(shell for candidate in python3.12 python3.13 $(PYTHON); do \
+	if $$candidate -c 'import venv, ensurepip' >/dev/null 2>&1; then echo $$candidate; break; fi; done)
+
+bench:
+	@$(MAKE) --no-print-directory VENV=$(BENCH_VENV) PYTHON=$(BENCH_PYTHON) bench-installed
+	$(BENCH_VENV)/bin/python -m benchmarks $(ARGS)
+
+bench-installed: $(STAMPS)/bench native
 
 native: $(STAMPS)/native-$(NATIVE)
 	@$(BIN)/python -c 'import omnizarr._native as native; print(native.__file__)'
 
 clean:
-	rm -rf $(VENV) build dist docs/_build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) build dist docs/_build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf rust/target rust/fuzz/target $(MODULES)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
