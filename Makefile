@@ -46,7 +46,7 @@ help:
 	@echo "make native build the native engine in place (other verbs do so by themselves; NATIVE=never leaves it out)"
 	@echo "make clean  remove the virtual environment and everything built"
 
-demo test bench: $(STAMPS)/native-$(NATIVE)
+demo test bench-installed: $(STAMPS)/native-$(NATIVE)
 
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/demo.py $(ARGS)
@@ -91,7 +91,7 @@ bench:
 	@$(MAKE) --no-print-directory VENV=$(BENCH_VENV) PYTHON=$(BENCH_PYTHON) bench-installed
 	$(BENCH_VENV)/bin/python -m benchmarks $(ARGS)
 
-bench-installed: $(STAMPS)/bench native
+bench-installed: $(STAMPS)/bench
 
 native: $(STAMPS)/native-$(NATIVE)
 	@$(BIN)/python -c 'import omnizarr._native as native; print(native.__file__)'
