@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
 from typing import Any
 
@@ -22,7 +22,8 @@ class Tree:
         return self.text
 
     def _repr_html_(self) -> str:
-        return f'<pre style="white-space: pre; line-height: normal">{html.escape(self.text)}</pre>'
+        escaped = import_module("html").escape(self.text)  # its table of entities takes time that few need
+        return f'<pre style="white-space: pre; line-height: normal">{escaped}</pre>'
 
 
 def draw(root: str, members: Iterable[tuple[str, Any]], max_nodes: int = 500) -> Tree:

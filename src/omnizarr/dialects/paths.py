@@ -5,7 +5,6 @@ Spec: Zarr v3 core, "Node names"; Zarr v2, "Logical storage paths".
 
 from __future__ import annotations
 
-import string
 from collections.abc import Callable
 
 from omnizarr.errors import NodeNameError
@@ -13,7 +12,7 @@ from omnizarr.errors import NodeNameError
 _V2 = 'Zarr v2, "Logical storage paths"'
 _V3 = 'Zarr v3, "Node names"'
 _DRAFT = 'Zarr v3 drafts of 2019 and 2020, "Node names"'
-_DRAFT_ALPHABET = frozenset(string.ascii_letters + string.digits + "-_.")
+_DRAFT_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
 _V2_DOCUMENTS = (".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
