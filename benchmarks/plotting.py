@@ -81,7 +81,8 @@ def _row(axes: Axes, report: Report, result: Result, place: int) -> None:
         _dot(axes, report, key, value / base, place)
     if ours is not None:
         _, reached = verdict(report, result)
-        text = f"{amount(ours, result.workload.unit)} " + {True: "✓", False: "✗", None: "?"}[reached]
+        mark = {True: "✓", False: "✗", None: "?"}[reached]
+        text = f"{mark}  {amount(ours, result.workload.unit)}"
         axes.text(
             1.012, place, text, transform=axes.get_yaxis_transform(), va="center",
             color={True: "#2c7a3f", False: "#b3261e", None: "#777777"}[reached],
@@ -150,7 +151,7 @@ def _legend(figure: Figure, report: Report, height: float) -> None:
         columnspacing=1.2, handletextpad=0.3, borderaxespad=0,
     )  # fmt: skip
     figure.text(
-        0.988, 1 - 0.16 / height, f"{PEERS[report.ours].label}: median, target", ha="right", va="top", color="#555555"
+        0.988, 1 - 0.16 / height, f"{PEERS[report.ours].label}: target, median", ha="right", va="top", color="#555555"
     )
     scale = "" if report.about["scale"] == "1/1" else f"; at {report.about['scale']} of the size"
     figure.text(
