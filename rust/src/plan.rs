@@ -325,6 +325,12 @@ impl Plan {
         }
     }
 
+    /// Whether the array has dimensions.
+    #[must_use]
+    pub fn has_dimensions(&self) -> bool {
+        !matches!(self, Self::Product(parts) if parts.is_empty())
+    }
+
     /// Whether no chunk is touched.
     #[must_use]
     pub fn is_empty(&self) -> bool {

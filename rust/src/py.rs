@@ -485,11 +485,12 @@ impl Engine {
         let Some(plan) = plan(pieces)? else { return Ok(None) };
         let buffer = PyUntypedBuffer::get(array)?;
         let elements = buffer.item_count();
+        // An array without dimensions comes as one with a single element.
+        let dimensions = if plan.has_dimensions() { buffer.dimensions() } else { 0 };
+        let (shape, strides) = (buffer.shape()[..dimensions].to_vec(), buffer.strides()[..dimensions].to_vec());
         // SAFETY: the buffer is held until all threads are done; NumPy says truly where its elements lie. Those that are
         // written belong to whoever called, who promises not to touch them meanwhile, as everywhere in NumPy.
-        let memory = unsafe {
-            Memory::new(buffer.buf_ptr().cast(), buffer.shape().to_vec(), buffer.strides().to_vec(), buffer.item_size())
-        };
+        let memory = unsafe { Memory::new(buffer.buf_ptr().cast(), shape, strides, buffer.item_size()) };
         let interrupted =
             || Python::attach(|py| py.check_signals()).map_err(|error| Error::interrupted(Box::new(error)));
         let job = Job {

@@ -1,1 +1,39 @@
+"""What the extension module offers to `omnizarr.engine.native`; see ``rust/src/py.rs``."""
+
+from collections.abc import Sequence
+from typing import Any
+
 __version__: str
+
+Rest = tuple[list[tuple[int, ...]], bool, BaseException | None]
+"""Chunks that the engine in Python is to move; whether all others have been; an error to raise."""
+
+class Codecs:
+    def __new__(
+        cls,
+        item: int,
+        fill: bytes,
+        write_empty: bool,
+        missing_is_error: bool,
+        shapes: Sequence[tuple[tuple[int, ...], Any]],
+        lengths: Sequence[Sequence[tuple[int, int]]] | None,
+    ) -> Codecs: ...
+
+class Engine:
+    def __new__(
+        cls,
+        codecs: Codecs,
+        keys: tuple[str, str, str, str],
+        store: Any,
+        *,
+        root: str | None = None,
+        fsync: bool = False,
+        values: dict[str, Any] | None = None,
+        chunk_cache: int = 0,
+    ) -> Engine: ...
+    def read(self, pieces: Any, out: Any, concurrency: int | None) -> Rest | None: ...
+    def write(self, pieces: Any, values: Any, concurrency: int | None) -> Rest | None: ...
+    @property
+    def cached_nbytes(self) -> int: ...
+
+def forget_after_fork() -> None: ...

@@ -17,6 +17,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "array.read_missing_chunks": True,
     "array.target_shard_size_bytes": None,
     "concurrency": None,
+    "engine": None,
 }
 
 # Two settings of zarr-python (tasks of an event loop, threads) that are one here: chunks in flight.

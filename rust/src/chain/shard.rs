@@ -303,8 +303,7 @@ impl Shard {
                 target.extend_from_slice(data);
                 Ok(true)
             }
-        })?;
-        Ok(true)
+        })
     }
 
     /// Put the shard `old` with the selected elements changed into `out`; return false if no chunk is left to store.

@@ -1,6 +1,32 @@
-"""Engines run a plan against a store. There is one so far: `reference`, in Python."""
+"""Engines run a plan against a store.
 
+`reference`, in Python, says what a plan means; `native` runs those that it knows faster. Which one an array uses is
+decided once, when its chunks are first touched (`Binding.name` tells).
+"""
+
+from __future__ import annotations
+
+from omnizarr.codecs.contract import AnyArray
+from omnizarr.engine import native, reference
 from omnizarr.engine.binding import Binding, bind
-from omnizarr.engine.reference import read, write
+from omnizarr.indexing import Plan
 
 __all__ = ["Binding", "bind", "read", "write"]
+
+
+def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
+    """Fill `out`, of shape ``plan.buffer_shape`` and any strides, with the selected elements.
+
+    Raises
+    ------
+    ChunkError
+        If a stored chunk is broken; the error names its key and coordinates.
+    ChunkNotFoundError
+        If a chunk is missing, and the array was opened with ``missing="error"``.
+    """
+    (reference if binding.native is None else native).read(binding, plan, out, concurrency)
+
+
+def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
+    """Store `value`, of shape ``plan.buffer_shape`` (or broadcast to it), into the selected elements."""
+    (reference if binding.native is None else native).write(binding, plan, value, concurrency)

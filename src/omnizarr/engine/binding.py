@@ -10,6 +10,7 @@ from omnizarr.codecs import chain as chains
 from omnizarr.codecs import registry
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import ArraySpec, ChunkPolicy
+from omnizarr.engine import native
 from omnizarr.errors import OmnizarrError, UnknownStorageTransformerError
 from omnizarr.grids import Grid
 from omnizarr.keys import KeyEncoding
@@ -37,6 +38,10 @@ class Binding:
         Not all chunks have the same shape.
     metadata : ArrayMetadata
     policy : ChunkPolicy
+    chunk_cache : int
+        Bytes of decoded chunks to keep.
+    native : object
+        What runs plans natively; None if the reference engine does.
     """
 
     store: Store
@@ -48,9 +53,17 @@ class Binding:
     chunks_differ: bool
     metadata: ArrayMetadata
     policy: ChunkPolicy
+    chunk_cache: int = 0
+    native: Any = field(init=False, repr=False)
     _chains: dict[tuple[int, ...], Chain] = field(default_factory=dict, repr=False)
 
-    name = "reference"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "native", native.engine_of(self))
+
+    @property
+    def name(self) -> str:
+        """The engine that serves: "native" or "reference"."""
+        return "reference" if self.native is None else "native"
 
     @property
     def spec(self) -> ArraySpec:
@@ -63,9 +76,12 @@ class Binding:
 
     def chain_for(self, coords: tuple[int, ...]) -> Chain:
         """Return the chain for one chunk: another than `chain` only where chunks differ in shape."""
-        if not self.chunks_differ:
+        return self.chain_of_shape(self.grid.shape_of(coords)) if self.chunks_differ else self.chain
+
+    def chain_of_shape(self, shape: tuple[int, ...]) -> Chain:
+        """Return the chain for chunks of a shape that chunks of the grid have."""
+        if shape == self.chain.spec.shape:
             return self.chain
-        shape = self.grid.shape_of(coords)
         chain = self._chains.get(shape)
         if chain is None:
             chain = chains.bind(self.metadata.codecs, replace(self.chain.spec, shape=shape))
@@ -76,13 +92,16 @@ class Binding:
         """Return the binding that reads what is missing as the fill value, where this one refuses it."""
         if self.policy.missing == "fill":
             return self
-        return bind(self.metadata, self.store, self.prefix, replace(self.policy, missing="fill"), self.path)
+        policy = replace(self.policy, missing="fill")
+        return bind(self.metadata, self.store, self.prefix, policy, self.path, self.chunk_cache)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return bind, (self.metadata, self.store, self.prefix, self.policy, self.path)
+        return bind, (self.metadata, self.store, self.prefix, self.policy, self.path, self.chunk_cache)
 
 
-def bind(metadata: ArrayMetadata, store: Store, prefix: str, policy: ChunkPolicy, path: str = "") -> Binding:
+def bind(
+    metadata: ArrayMetadata, store: Store, prefix: str, policy: ChunkPolicy, path: str = "", chunk_cache: int = 0
+) -> Binding:
     """Return what reading and writing the array's chunks needs.
 
     Raises
@@ -106,6 +125,7 @@ def bind(metadata: ArrayMetadata, store: Store, prefix: str, policy: ChunkPolicy
         chunks_differ=parts.grid.chunk_shape is None,
         metadata=metadata,
         policy=parts.chain.spec.policy,
+        chunk_cache=chunk_cache,
     )
 
 

@@ -20,7 +20,7 @@ from omnizarr.codecs.contract import AnyArray, Buffer, Span
 from omnizarr.engine import pool
 from omnizarr.engine.binding import Binding
 from omnizarr.errors import ChunkSizeError, OmnizarrError
-from omnizarr.indexing import Piece, Plan
+from omnizarr.indexing import Piece, Pieces
 
 # Below this many bytes per thread, handing work to a thread costs more than it saves.
 _BYTES_PER_WORKER = 512 * 1024
@@ -32,8 +32,8 @@ _SMALLEST_ENCODED = 8 * 1024
 _BYTES_PER_BATCH = 256 * 1024
 
 
-def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
-    """Fill `out`, of shape ``plan.buffer_shape`` and any strides, with the selected elements.
+def read(binding: Binding, plan: Pieces, out: AnyArray, concurrency: int | None = None) -> None:
+    """Fill `out`, of the plan's `buffer_shape` and any strides, with the selected elements.
 
     Raises
     ------
@@ -52,8 +52,8 @@ def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = 
     pool.run(partial(_read_piece, binding, out), plan, workers, batch)
 
 
-def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
-    """Store `value`, of shape ``plan.buffer_shape`` (or broadcast to it), into the selected elements."""
+def write(binding: Binding, plan: Pieces, value: AnyArray, concurrency: int | None = None) -> None:
+    """Store `value`, of the plan's `buffer_shape` (or broadcast to it), into the selected elements."""
     smallest = _SMALLEST_WRITTEN if binding.chain.is_raw else _SMALLEST_ENCODED
     workers, batch = _share(binding, len(plan), concurrency, smallest)
     pool.run(partial(_write_piece, binding, value), plan, workers, batch)

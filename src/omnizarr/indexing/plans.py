@@ -192,10 +192,10 @@ class Run(NamedTuple):
 class Chain:
     """A part made of several runs, over chunks of several sizes."""
 
-    __slots__ = ("_ends", "_runs", "chunks")
+    __slots__ = ("_ends", "chunks", "runs")
 
     def __init__(self, runs: Sequence[Run]) -> None:
-        self._runs = runs
+        self.runs = runs
         self._ends = list(itertools.accumulate(run.chunks for run in runs))
         self.chunks = self._ends[-1]
         """Number of chunks touched."""
@@ -205,7 +205,7 @@ class Chain:
         at = bisect_right(self._ends, start)
         columns: tuple[list[Any], list[Any], list[Any], list[Any]] = ([], [], [], [])
         while start < stop:
-            run, end = self._runs[at], self._ends[at]
+            run, end = self.runs[at], self._ends[at]
             base = end - run.chunks
             for column, more in zip(columns, run.columns(start - base, min(stop, end) - base), strict=True):
                 column.extend(more)
@@ -270,30 +270,30 @@ _make_piece: Final = cast("Callable[[tuple[Any, ...]], Piece]", partial(tuple.__
 class Product:
     """The pieces of a plan that is a product of parts, one per dimension."""
 
-    __slots__ = ("_inner_span", "_outer_span", "_parts")
+    __slots__ = ("_inner_span", "_outer_span", "parts")
 
     def __init__(self, parts: Sequence[Part], inner_span: range = range(0), outer_span: range = range(0)) -> None:
-        self._parts = parts
+        self.parts = parts
         self._inner_span = inner_span
         self._outer_span = outer_span
 
     def __len__(self) -> int:
         count = 1
-        for part in self._parts:
+        for part in self.parts:
             count *= part.chunks
         return min(count, sys.maxsize)
 
     def __iter__(self) -> Iterator[Piece]:
         window = []
-        for part in self._parts:
+        for part in self.parts:
             if part.chunks > _WINDOW:
-                return itertools.chain.from_iterable(map(self._pieces, _windows([part.chunks for part in self._parts])))
+                return itertools.chain.from_iterable(map(self._pieces, _windows([part.chunks for part in self.parts])))
             window.append((0, part.chunks))
         return self._pieces(window)
 
     def _pieces(self, window: Iterable[tuple[int, int]]) -> Iterator[Piece]:
         numbers, inner, outer, wholes = [], [], [], []
-        for part, (start, stop) in zip(self._parts, window, strict=True):
+        for part, (start, stop) in zip(self.parts, window, strict=True):
             columns = part.columns(start, stop)
             numbers.append(columns[0])
             inner.append(columns[1])
@@ -366,21 +366,21 @@ class Points:
         Places of the points in the buffer; None: one after the other.
     """
 
-    __slots__ = ("_bounds", "_coords", "_order", "_places")
+    __slots__ = ("bounds", "coords", "order", "places")
 
     def __init__(
         self, coords: Sequence[Integers], bounds: Sequence[int], places: Sequence[Integers], order: Integers | None
     ) -> None:
-        self._coords = coords
-        self._bounds = bounds
-        self._places = places
-        self._order = order
+        self.coords = coords
+        self.bounds = bounds
+        self.places = places
+        self.order = order
 
     def __len__(self) -> int:
-        return len(self._bounds) - 1
+        return len(self.bounds) - 1
 
     def __iter__(self) -> Iterator[Piece]:
-        coords = zip(*(column.tolist() for column in self._coords), strict=True)
-        for at, (start, stop) in zip(coords, itertools.pairwise(self._bounds), strict=True):
-            out = slice(start, stop, 1) if self._order is None else self._order[start:stop]
-            yield Piece(at, tuple([places[start:stop] for places in self._places]), (out,), whole=False)
+        coords = zip(*(column.tolist() for column in self.coords), strict=True)
+        for at, (start, stop) in zip(coords, itertools.pairwise(self.bounds), strict=True):
+            out = slice(start, stop, 1) if self.order is None else self.order[start:stop]
+            yield Piece(at, tuple([places[start:stop] for places in self.places]), (out,), whole=False)

@@ -36,6 +36,11 @@ class MemoryStore(Store):
         self._values: MutableMapping[str, Buffer] = {} if store_dict is None else store_dict
         self.read_only = read_only
 
+    @property
+    def store_dict(self) -> MutableMapping[str, Buffer]:
+        """The mapping that holds the values."""
+        return self._values
+
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the value, not a copy of it."""
         check_key(key)

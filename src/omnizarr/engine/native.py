@@ -1,0 +1,178 @@
+"""The native engine: the same plans, run without the interpreter (``rust/``, where it has been built).
+
+Whatever it does not know, it leaves: an array with a codec that it lacks, a plan that it cannot count, a chunk of an
+unusual form. The reference engine does that, and is asked about every chunk that is broken, so that errors are the
+same with both.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from omnizarr.codecs.chain import Chain
+from omnizarr.codecs.contract import AnyArray
+from omnizarr.engine import reference
+from omnizarr.engine.descriptions import describe_chain
+from omnizarr.errors import MissingDependencyError, OmnizarrError
+from omnizarr.indexing import Plan
+from omnizarr.settings import config
+from omnizarr.stores.local import LocalStore
+from omnizarr.stores.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from omnizarr.engine.binding import Binding
+
+CHOICES: Final = ("native", "reference")
+_MOST_SHAPES: Final = 64
+"""An array whose chunks have more shapes than these is left to the reference engine."""
+
+
+@cache
+def module() -> Any:
+    """Return the extension module; None if it has not been built."""
+    try:
+        native = import_module("omnizarr._native")
+    except ImportError:
+        return None
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=native.forget_after_fork)
+    return native
+
+
+def choice() -> str | None:
+    """Return the engine that the user wants, "native" or "reference"; None: the fastest that knows the array."""
+    wanted = config.get("engine") or os.environ.get("OMNIZARR_ENGINE") or None
+    if wanted is not None and wanted not in CHOICES:
+        raise ValueError(f"there is no engine {wanted!r} (OMNIZARR_ENGINE); known: {', '.join(CHOICES)}")
+    return wanted
+
+
+def engine_of(binding: Binding) -> Any:
+    """Return what runs plans of an array natively; None if the reference engine has to.
+
+    Raises MissingDependencyError if the native engine is asked for, and has not been built.
+    """
+    wanted = choice()
+    if wanted == "reference":
+        return None
+    native = module()
+    if native is None:
+        if wanted == "native":
+            raise MissingDependencyError(
+                "the native engine has not been built",
+                remedy="install omnizarr where cargo is, or do without OMNIZARR_ENGINE=native",
+            )
+        return None
+    codecs = _codecs_of(native, binding)
+    if codecs is None:
+        return None
+    store, keys, prefix = binding.store, binding.keys, binding.prefix
+    where: dict[str, Any] = {}
+    if type(store) is LocalStore and os.name == "posix":
+        where = {"root": store.root, "fsync": store.fsync}
+    elif type(store) is MemoryStore and type(store.store_dict) is dict:
+        where = {"values": store.store_dict}
+    names = (prefix + keys.head, keys.separator, keys.tail, prefix + keys.scalar)
+    return native.Engine(codecs, names, store, chunk_cache=binding.chunk_cache, **where)
+
+
+def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
+    """Fill `out` as `omnizarr.engine.reference.read` does, and raise what that raises."""
+    try:
+        rest = binding.native.read(plan.pieces, _as_buffer(out), concurrency)
+    except (NotImplementedError, OverflowError):  # more than can be counted here
+        reference.read(binding, plan, out, concurrency)
+        return
+    if rest is not None:
+        _finish(reference.read, binding, plan, out, concurrency, rest)
+
+
+def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
+    """Store `value` as `omnizarr.engine.reference.write` does, and raise what that raises."""
+    if binding.store.read_only or value.dtype != binding.spec.dtype:
+        reference.write(binding, plan, value, concurrency)
+        return
+    if value.shape != plan.buffer_shape:
+        value = np.broadcast_to(value, plan.buffer_shape)
+    try:
+        rest = binding.native.write(plan.pieces, _as_buffer(value), concurrency)
+    except (NotImplementedError, OverflowError):
+        reference.write(binding, plan, value, concurrency)
+        return
+    if rest is not None:
+        _finish(reference.write, binding, plan, value, concurrency, rest)
+
+
+def _as_buffer(array: AnyArray) -> AnyArray:
+    """Return the array as one that hands out its memory: not all data types do, and no array without dimensions."""
+    if not array.ndim:
+        array = array.reshape(1)
+    return array if array.dtype.isnative and array.dtype.kind in "biu" else array.view(f"V{array.dtype.itemsize}")
+
+
+def _finish(
+    run: Callable[..., None],
+    binding: Binding,
+    plan: Plan,
+    array: AnyArray,
+    concurrency: int | None,
+    rest: tuple[list[tuple[int, ...]], bool, BaseException | None],
+) -> None:
+    """Let the reference engine do what was left: it knows more, or says what is wrong."""
+    left, is_complete, error = rest
+    if isinstance(error, OmnizarrError):
+        error.add(store=str(binding.store), path=binding.path)
+        if left:
+            error.add(key=binding.key_of(left[0]), coords=left[0])
+    if error is not None:
+        raise error
+    wanted = set(left)
+    run(binding, [piece for piece in plan if piece.coords in wanted], array, concurrency)
+    if not is_complete:  # it was broken a moment ago, and now it is not
+        run(binding, plan, array, concurrency)
+
+
+_codecs: Final[dict[Chain, Any]] = {}
+_MOST_CODECS: Final = 256
+
+
+def _codecs_of(native: Any, binding: Binding) -> Any:
+    """Return the codecs of an array, bound natively; None if one of them is not known there."""
+    chain = binding.chain
+    if chain in _codecs:
+        return _codecs[chain]
+    try:
+        codecs = _bound(native, binding)
+    except (NotImplementedError, OverflowError):
+        codecs = None
+    if len(_codecs) >= _MOST_CODECS:
+        _codecs.clear()
+    _codecs[chain] = codecs
+    return codecs
+
+
+def _bound(native: Any, binding: Binding) -> Any:
+    spec = binding.spec
+    item_size = spec.dtype.itemsize
+    if spec.nbytes is None or spec.dtype.hasobject or not item_size:
+        return None
+    shapes, lengths = [spec.shape], None
+    if binding.chunks_differ:
+        sizes = [sorted(set(axis.sizes), reverse=True) for axis in binding.grid.axes]
+        shapes = list(product(*sizes))
+        lengths = [[(part.first, part.size) for part in axis.segments] for axis in binding.grid.axes]
+        if not 0 < len(shapes) <= _MOST_SHAPES:
+            return None
+    described = [(shape, describe_chain(binding.chain_of_shape(shape))) for shape in shapes]
+    if any(description is None for _, description in described):
+        return None
+    fill = np.asarray(spec.fill_value, spec.dtype).tobytes()
+    policy = spec.policy
+    return native.Codecs(item_size, fill, policy.write_empty_chunks, policy.missing == "error", described, lengths)
