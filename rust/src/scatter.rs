@@ -4,10 +4,13 @@
 //! that no two pieces of a plan share an element is what makes this sound, and is why it is unsafe to make one.
 #![allow(unsafe_code)]
 
-use std::ptr;
+use std::ops::Range;
+use std::{ptr, slice};
+
+use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
-use crate::plan::{Places, Selection};
+use crate::plan::{Axis, List, Places, Selection};
 
 /// How the elements of a chunk lie in its bytes.
 #[derive(Clone, Debug)]
@@ -44,43 +47,51 @@ impl Layout {
     ///
     /// # Errors
     /// If a place lies outside the chunk.
-    pub fn span_of(&self, selection: &Selection) -> Result<Option<std::ops::Range<usize>>> {
-        let (mut low, mut high) = (0, self.item);
-        let mut add = |places: &[i64], axis: usize| -> Result<bool> {
-            let (Some(&first), Some(&last)) = (places.iter().min(), places.iter().max()) else { return Ok(false) };
-            let (first, last) = (usize::try_from(first), usize::try_from(last));
-            match (first, last) {
-                (Ok(first), Ok(last)) if last < self.shape[axis] => {
-                    low += first * self.strides[axis];
-                    high += last * self.strides[axis];
-                    Ok(true)
-                }
-                _ => Err(Error::refused("a place outside the chunk")),
-            }
+    pub fn span_of(&self, selection: &Selection) -> Result<Option<Range<usize>>> {
+        let outside = || Error::refused("a place outside the chunk");
+        let (mut low, mut high) = (0_usize, self.item);
+        let mut add = |bounds: (usize, usize), axis: usize| {
+            let stride = self.strides[axis];
+            low = bounds.0.checked_mul(stride)?.checked_add(low)?;
+            high = bounds.1.checked_mul(stride)?.checked_add(high)?;
+            (bounds.1 < self.shape[axis]).then_some(())
         };
-        match selection {
-            Selection::Mesh(axes) => {
-                if axes.len() != self.shape.len() {
-                    return Err(Error::refused("another number of dimensions"));
-                }
-                for (number, axis) in axes.iter().enumerate() {
-                    let Some((first, last)) = axis.inner.bounds() else { return Ok(None) };
-                    add(&[first, last], number)?;
-                }
-            }
-            Selection::Points { inner, .. } => {
-                if inner.len() != self.shape.len() {
-                    return Err(Error::refused("another number of dimensions"));
-                }
-                for (number, list) in inner.iter().enumerate() {
-                    if !add(list.as_slice(), number)? {
-                        return Ok(None);
-                    }
-                }
-            }
+        let (ndim, is_empty) = match selection {
+            Selection::Mesh(axes) => (axes.len(), axes.iter().any(|axis| axis.inner.is_empty())),
+            Selection::Points { inner, .. } => (inner.len(), inner.iter().any(|list| list.as_slice().is_empty())),
+        };
+        if ndim != self.shape.len() || ndim != self.strides.len() {
+            return Err(Error::refused("another number of dimensions"));
+        }
+        if is_empty {
+            return Ok(None);
+        }
+        for number in 0..ndim {
+            let bounds = match selection {
+                Selection::Mesh(axes) => bounds_of(&axes[number].inner),
+                Selection::Points { inner, .. } => bounds_of_list(inner[number].as_slice()),
+            };
+            bounds.and_then(|bounds| add(bounds, number)).ok_or_else(outside)?;
         }
         Ok(Some(low..high))
     }
+}
+
+/// The smallest and the largest of some places; None if there are none, or one is negative or cannot be counted.
+fn bounds_of(places: &Places) -> Option<(usize, usize)> {
+    match places {
+        // Computed with care, unlike those of ranges that are known to lie inside.
+        Places::Range { start, step, len } => {
+            let last = i64::try_from(len.checked_sub(1)?).ok()?.checked_mul(*step)?.checked_add(*start)?;
+            Some((usize::try_from(*start.min(&last)).ok()?, usize::try_from(*start.max(&last)).ok()?))
+        }
+        Places::List(list) => bounds_of_list(list.as_slice()),
+    }
+}
+
+fn bounds_of_list(places: &[i64]) -> Option<(usize, usize)> {
+    let (low, high) = places.iter().fold((i64::MAX, i64::MIN), |(low, high), &place| (low.min(place), high.max(place)));
+    Some((usize::try_from(low).ok()?, usize::try_from(high).ok()?))
 }
 
 /// An array of the caller's: to be filled, or to take values from.
@@ -103,6 +114,9 @@ impl Memory {
     /// # Safety
     /// For as long as the value or a clone of it lives, all elements that shape and strides reach must be there; those
     /// that are filled may be written, each by one thread, and be read by no other meanwhile.
+    ///
+    /// # Panics
+    /// If there is not one stride for each dimension.
     #[must_use]
     pub unsafe fn new(start: *mut u8, shape: Vec<usize>, strides: Vec<isize>, item: usize) -> Self {
         assert_eq!(shape.len(), strides.len());
@@ -115,39 +129,36 @@ impl Memory {
         self.item
     }
 
-    /// Check that all places lie inside, on both sides, and that chunk and array have elements of one size.
-    fn check(&self, selection: &Selection, layout: &Layout, available: &std::ops::Range<usize>) -> Result<bool> {
+    /// Check that all places lie inside, on both sides, and that chunk and array have elements of one size. False: there
+    /// is nothing to be done.
+    fn check(&self, selection: &Selection, layout: &Layout, available: &Range<usize>) -> Result<bool> {
         let outside = || Error::refused("a place outside the buffer");
-        let inside = |places: &Places, len: usize| match places.bounds() {
-            None => true,
-            Some((low, high)) => low >= 0 && usize::try_from(high).is_ok_and(|high| high < len),
-        };
-        match selection {
+        let inside =
+            |places: &Places, len: usize| places.is_empty() || bounds_of(places).is_some_and(|(_, high)| high < len);
+        let fits = match selection {
             Selection::Mesh(axes) => {
-                if axes.len() != self.shape.len() {
-                    return Err(outside());
-                }
-                for (axis, &len) in axes.iter().zip(&self.shape) {
-                    if axis.inner.len() != axis.outer.len() || !inside(&axis.outer, len) {
-                        return Err(outside());
-                    }
-                }
+                axes.len() == self.shape.len()
+                    && axes
+                        .iter()
+                        .zip(&self.shape)
+                        .all(|(axis, &len)| axis.inner.len() == axis.outer.len() && inside(&axis.outer, len))
             }
             Selection::Points { inner, outer } => {
-                if self.shape.len() != 1
-                    || !inside(outer, self.shape[0])
-                    || inner.iter().any(|list| list.as_slice().len() != outer.len())
-                {
-                    return Err(outside());
-                }
+                self.shape.len() == 1
+                    && inside(outer, self.shape[0])
+                    && inner.iter().all(|list| list.as_slice().len() == outer.len())
+                    && (!inner.is_empty() || outer.is_empty())
             }
+        };
+        if !fits {
+            return Err(outside());
         }
         if layout.item != self.item {
             return Err(Error::refused("elements of another size"));
         }
         match layout.span_of(selection)? {
             None => Ok(false),
-            Some(span) if span.start >= available.start && span.end <= available.end => Ok(true),
+            Some(span) if span.start >= available.start && span.end <= available.end => Ok(self.item > 0),
             Some(_) => Err(Error::refused("bytes that are not there")),
         }
     }
@@ -159,17 +170,30 @@ impl Memory {
     /// # Errors
     /// If a place lies outside the chunk, its bytes, or the array.
     pub fn scatter(&self, layout: &Layout, bytes: &[u8], base: usize, selection: &Selection) -> Result<()> {
-        if !self.check(selection, layout, &(base..base + bytes.len()))? {
+        let end = base.checked_add(bytes.len()).ok_or_else(|| Error::refused("so many bytes"))?;
+        if !self.check(selection, layout, &(base..end))? {
             return Ok(());
         }
-        // SAFETY: all places have been checked.
-        self.each(layout, selection, |offset, place| unsafe {
-            ptr::copy_nonoverlapping(bytes.as_ptr().add(offset - base), place, self.item);
-        });
+        // The first byte of the chunk need not be there: an address is only computed with.
+        let (from, to) = (bytes.as_ptr().wrapping_sub(base), self.start);
+        match selection {
+            Selection::Mesh(axes) => {
+                let steps =
+                    Steps::new(axes, |number| (signed(layout.strides[number]), self.strides[number]), self.item);
+                // SAFETY: all places have been checked.
+                unsafe { copy(from, to, &steps) };
+            }
+            Selection::Points { inner, outer } => self.each_point(layout, inner, outer, |offset, place| {
+                // SAFETY: the same.
+                unsafe { copy_item(from.wrapping_offset(offset), to.offset(place), self.item) };
+            }),
+        }
         Ok(())
     }
 
     /// Put the selected elements of the array into their places in a chunk, all bytes of which are in `bytes`.
+    ///
+    /// Of several elements for one place the last wins.
     ///
     /// # Errors
     /// If a place lies outside the chunk, its bytes, or the array.
@@ -177,43 +201,82 @@ impl Memory {
         if !self.check(selection, layout, &(0..bytes.len()))? {
             return Ok(());
         }
-        let start = bytes.as_mut_ptr();
-        // SAFETY: all places have been checked.
-        self.each(layout, selection, |offset, place| unsafe {
-            ptr::copy_nonoverlapping(place, start.add(offset), self.item);
-        });
+        let (from, to) = (self.start.cast_const(), bytes.as_mut_ptr());
+        match selection {
+            Selection::Mesh(axes) => {
+                let steps =
+                    Steps::new(axes, |number| (signed(layout.strides[number]), self.strides[number]), self.item);
+                // SAFETY: all places have been checked.
+                unsafe { copy(from, to, &steps.turned()) };
+            }
+            Selection::Points { inner, outer } => self.each_point(layout, inner, outer, |offset, place| {
+                // SAFETY: the same.
+                unsafe { copy_item(from.offset(place), to.offset(offset), self.item) };
+            }),
+        }
         Ok(())
     }
 
     /// Set all selected elements to one value, of the bytes `element`.
     ///
     /// # Errors
-    /// If a place lies outside the chunk or the array.
+    /// If a place lies outside the chunk or the array, or the value has another size.
     pub fn fill(&self, layout: &Layout, element: &[u8], selection: &Selection) -> Result<()> {
-        if element.len() != self.item || !self.check(selection, layout, &(0..layout.nbytes))? {
+        if element.len() != self.item {
+            return Err(Error::refused("a value of another size"));
+        }
+        if !self.check(selection, layout, &(0..layout.nbytes))? {
             return Ok(());
         }
-        // SAFETY: all places have been checked.
-        self.each(layout, selection, |_, place| unsafe {
-            ptr::copy_nonoverlapping(element.as_ptr(), place, self.item);
-        });
+        match selection {
+            Selection::Mesh(axes) => {
+                // SAFETY: all places have been checked.
+                unsafe { fill(element, self.start, self.steps(axes)) };
+            }
+            Selection::Points { inner, outer } => self.each_point(layout, inner, outer, |_, place| {
+                // SAFETY: the same.
+                unsafe { copy_item(element.as_ptr(), self.start.offset(place), self.item) };
+            }),
+        }
         Ok(())
     }
 
     /// Whether all selected elements have the bytes `element`.
     ///
     /// # Errors
-    /// If a place lies outside the chunk or the array.
+    /// If a place lies outside the chunk or the array, or the value has another size.
     pub fn holds_only(&self, layout: &Layout, element: &[u8], selection: &Selection) -> Result<bool> {
-        if element.len() != self.item || !self.check(selection, layout, &(0..layout.nbytes))? {
+        if element.len() != self.item {
+            return Err(Error::refused("a value of another size"));
+        }
+        if !self.check(selection, layout, &(0..layout.nbytes))? {
             return Ok(true);
         }
-        let mut same = true;
-        self.each(layout, selection, |_, place| {
+        match selection {
             // SAFETY: all places have been checked.
-            same = same && unsafe { std::slice::from_raw_parts(place, self.item) } == element;
-        });
-        Ok(same)
+            Selection::Mesh(axes) => Ok(unsafe { holds(element, self.start, &self.steps(axes)) }),
+            Selection::Points { inner, outer } => {
+                let mut same = true;
+                self.each_point(layout, inner, outer, |_, place| {
+                    // SAFETY: the same.
+                    same = same && unsafe { slice::from_raw_parts(self.start.offset(place), self.item) } == element;
+                });
+                Ok(same)
+            }
+        }
+    }
+
+    /// The steps through the selected elements of the array alone.
+    fn steps(&self, axes: &[Axis]) -> Steps {
+        let mut steps = Steps::new(axes, |number| (self.strides[number], self.strides[number]), 0);
+        for step in &mut steps.loops {
+            // As if the chunk were the array.
+            step.from = step.to;
+        }
+        steps.from = steps.to;
+        steps.item = self.item;
+        steps.join();
+        steps
     }
 
     /// The memory that the selected elements of a chunk fill, if they are all elements of it and lie there as in the
@@ -225,7 +288,7 @@ impl Memory {
     pub fn window(&self, layout: &Layout, selection: &Selection) -> Option<&mut [u8]> {
         let start = self.place_of_window(layout, selection)?;
         // SAFETY: the elements are there, lie side by side, and belong to this piece alone.
-        Some(unsafe { std::slice::from_raw_parts_mut(start, layout.nbytes) })
+        Some(unsafe { slice::from_raw_parts_mut(start, layout.nbytes) })
     }
 
     /// The same, to be read: the bytes of a whole chunk, if they lie in the array as in the chunk.
@@ -233,15 +296,21 @@ impl Memory {
     pub fn chunk(&self, layout: &Layout, selection: &Selection) -> Option<&[u8]> {
         let start = self.place_of_window(layout, selection)?;
         // SAFETY: the elements are there, and lie side by side.
-        Some(unsafe { std::slice::from_raw_parts(start, layout.nbytes) })
+        Some(unsafe { slice::from_raw_parts(start, layout.nbytes) })
     }
 
     fn place_of_window(&self, layout: &Layout, selection: &Selection) -> Option<*mut u8> {
         let Selection::Mesh(axes) = selection else { return None };
-        if axes.len() != self.shape.len() || axes.len() != layout.shape.len() || layout.item != self.item {
+        if axes.len() != self.shape.len()
+            || axes.len() != layout.shape.len()
+            || axes.len() != layout.strides.len()
+            || layout.item != self.item
+            || layout.nbytes == 0
+        {
             return None;
         }
         let mut offset = 0;
+        let mut extent = layout.item;
         for (number, axis) in axes.iter().enumerate() {
             let len = layout.shape[number];
             let Places::Range { start, step, len: outer } = axis.outer else { return None };
@@ -249,48 +318,765 @@ impl Memory {
             if !axis.inner.covers(len) || outer != len || first.checked_add(len)? > self.shape[number] {
                 return None;
             }
-            if len > 1 && (step != 1 || self.strides[number] != isize::try_from(layout.strides[number]).ok()?) {
-                return None;
+            if len > 1 {
+                if step != 1 || self.strides[number] != isize::try_from(layout.strides[number]).ok()? {
+                    return None;
+                }
+                extent = layout.strides[number].checked_mul(len - 1)?.checked_add(extent)?;
             }
             offset += isize::try_from(first).ok()? * self.strides[number];
         }
-        // SAFETY: the first element is one of the array's.
-        Some(unsafe { self.start.offset(offset) })
+        // SAFETY: the first element is one of the array's, and so is the last of as many bytes as the chunk has.
+        (extent == layout.nbytes).then(|| unsafe { self.start.offset(offset) })
     }
 
-    /// Call `visit` with the offset in the chunk and the place in the array of each selected element.
-    fn each(&self, layout: &Layout, selection: &Selection, mut visit: impl FnMut(usize, *mut u8)) {
-        let as_usize = |place: i64| usize::try_from(place).unwrap_or(0);
-        match selection {
-            Selection::Points { inner, outer } => {
-                for point in 0..outer.len() {
-                    let offset: usize = inner
-                        .iter()
-                        .zip(&layout.strides)
-                        .map(|(list, stride)| as_usize(list.as_slice()[point]) * stride)
-                        .sum();
-                    // SAFETY: checked by the caller.
-                    visit(offset, unsafe { self.start.offset(outer.at(point) as isize * self.strides[0]) });
+    /// Call `visit` with the offset in the chunk and the offset in the array of each of some points, in order.
+    fn each_point(&self, layout: &Layout, inner: &[List], outer: &Places, mut visit: impl FnMut(isize, isize)) {
+        let mut offsets = [0; 256];
+        let mut places = [0; 256];
+        for from in (0..outer.len()).step_by(offsets.len()) {
+            let len = offsets.len().min(outer.len() - from);
+            offsets[..len].fill(0);
+            for (list, &stride) in inner.iter().zip(&layout.strides) {
+                for (offset, &place) in offsets.iter_mut().zip(&list.as_slice()[from..from + len]) {
+                    *offset += index(place) * signed(stride);
                 }
             }
-            Selection::Mesh(axes) => {
-                let mut at = vec![0; axes.len()];
-                loop {
-                    let mut offset = 0;
-                    let mut place = 0;
-                    for (number, axis) in axes.iter().enumerate() {
-                        offset += as_usize(axis.inner.at(at[number])) * layout.strides[number];
-                        place += axis.outer.at(at[number]) as isize * self.strides[number];
+            match outer {
+                Places::Range { .. } => {
+                    for (number, place) in places[..len].iter_mut().enumerate() {
+                        *place = index(outer.at(from + number)) * self.strides[0];
                     }
-                    // SAFETY: checked by the caller.
-                    visit(offset, unsafe { self.start.offset(place) });
-                    let Some(axis) = (0..axes.len()).rev().find(|&axis| at[axis] + 1 < axes[axis].inner.len()) else {
-                        return;
-                    };
-                    at[axis] += 1;
-                    at[axis + 1..].fill(0);
+                }
+                Places::List(list) => {
+                    for (place, &at) in places.iter_mut().zip(&list.as_slice()[from..from + len]) {
+                        *place = index(at) * self.strides[0];
+                    }
+                }
+            }
+            for (&offset, &place) in offsets[..len].iter().zip(&places[..len]) {
+                visit(offset, place);
+            }
+        }
+    }
+}
+
+/// A number of bytes that is known to fit.
+fn signed(number: usize) -> isize {
+    number.cast_signed()
+}
+
+/// A place that has been checked, or the distance of two of them: they fit.
+#[allow(clippy::cast_possible_truncation)]
+fn index(place: i64) -> isize {
+    place as isize
+}
+
+/// One loop over elements: how far it is from each to the next, in bytes, on either side.
+#[derive(Clone, Debug)]
+struct Loop {
+    len: usize,
+    from: isize,
+    to: isize,
+    /// The places, if they are not at constant distance; then the distances are those of neighbours on the axis.
+    places: Option<Box<[(isize, isize)]>>,
+}
+
+impl Loop {
+    fn at(&self, number: usize) -> (isize, isize) {
+        match &self.places {
+            None => (number.cast_signed() * self.from, number.cast_signed() * self.to),
+            Some(places) => places[number],
+        }
+    }
+
+    fn is_run(&self) -> bool {
+        self.places.is_none()
+    }
+}
+
+/// Loops over elements, the outermost first, each of so many bytes.
+#[derive(Clone, Debug)]
+struct Steps {
+    /// Where the first element lies, on either side.
+    from: isize,
+    to: isize,
+    item: usize,
+    loops: SmallVec<[Loop; 4]>,
+}
+
+impl Steps {
+    /// The loops of a mesh. Elements that lie side by side on both sides become one.
+    fn new(axes: &[Axis], strides: impl Fn(usize) -> (isize, isize), item: usize) -> Self {
+        let mut steps = Self { from: 0, to: 0, item, loops: SmallVec::new() };
+        for (number, axis) in axes.iter().enumerate() {
+            let (from, to) = strides(number);
+            let len = axis.inner.len();
+            match (&axis.inner, &axis.outer) {
+                (Places::Range { start: first, step: one, .. }, Places::Range { start, step, .. }) => {
+                    steps.from += index(*first) * from;
+                    steps.to += index(*start) * to;
+                    if len > 1 {
+                        let (from, to) = (index(*one) * from, index(*step) * to);
+                        steps.loops.push(Loop { len, from, to, places: None });
+                    }
+                }
+                (inner, outer) => {
+                    let places: Box<[_]> =
+                        (0..len).map(|at| (index(inner.at(at)) * from, index(outer.at(at)) * to)).collect();
+                    steps.loops.push(Loop { len, from, to, places: Some(places) });
                 }
             }
         }
+        if item > 0 {
+            steps.join();
+        }
+        steps
+    }
+
+    /// The same way in the other direction.
+    fn turned(mut self) -> Self {
+        std::mem::swap(&mut self.from, &mut self.to);
+        for step in &mut self.loops {
+            std::mem::swap(&mut step.from, &mut step.to);
+            for place in step.places.iter_mut().flatten() {
+                *place = (place.1, place.0);
+            }
+        }
+        self.sort();
+        self
+    }
+
+    /// Make one of loops that can be, and of elements side by side.
+    fn join(&mut self) {
+        for step in self.loops.iter_mut().filter(|step| step.is_run() && step.to < 0) {
+            let (from, to) = step.at(step.len - 1);
+            self.from += from;
+            self.to += to;
+            step.from = -step.from;
+            step.to = -step.to;
+        }
+        while let Some(at) = self
+            .loops
+            .iter()
+            .position(|step| step.is_run() && step.from == signed(self.item) && step.to == signed(self.item))
+        {
+            self.item *= self.loops.remove(at).len;
+        }
+        let mut outer = 0;
+        while outer < self.loops.len() {
+            let found = self.loops.iter().position(|inner| {
+                let (from, to) = (self.loops[outer].from, self.loops[outer].to);
+                let len = signed(inner.len);
+                inner.is_run() && self.loops[outer].is_run() && from == inner.from * len && to == inner.to * len
+            });
+            match found {
+                Some(inner) if inner != outer => {
+                    self.loops[inner].len *= self.loops[outer].len;
+                    self.loops.remove(outer);
+                    outer = 0;
+                }
+                _ => outer += 1,
+            }
+        }
+        self.sort();
+    }
+
+    /// Put loops with small steps in memory that is written innermost.
+    fn sort(&mut self) {
+        self.loops.sort_by_key(|step| {
+            (std::cmp::Reverse(step.to.unsigned_abs()), std::cmp::Reverse(step.from.unsigned_abs()))
+        });
+    }
+}
+
+/// Call `visit` with the offsets of all elements on both sides until it returns false; return whether it never did.
+fn walk(loops: &[Loop], from: isize, to: isize, visit: &mut impl FnMut(isize, isize) -> bool) -> bool {
+    match loops {
+        [] => visit(from, to),
+        [step, rest @ ..] => (0..step.len).all(|number| {
+            let (here, there) = step.at(number);
+            walk(rest, from + here, to + there, visit)
+        }),
+    }
+}
+
+/// Copy an element of any size.
+///
+/// # Safety
+/// Both are there.
+#[inline]
+unsafe fn copy_item(from: *const u8, to: *mut u8, item: usize) {
+    // SAFETY: that of the caller.
+    unsafe {
+        match item {
+            1 => copy_word::<1>(from, to),
+            2 => copy_word::<2>(from, to),
+            4 => copy_word::<4>(from, to),
+            8 => copy_word::<8>(from, to),
+            16 => copy_word::<16>(from, to),
+            _ => ptr::copy_nonoverlapping(from, to, item),
+        }
+    }
+}
+
+/// Copy so many bytes at once.
+///
+/// # Safety
+/// Both are there.
+#[inline]
+unsafe fn copy_word<const WIDTH: usize>(from: *const u8, to: *mut u8) {
+    // SAFETY: that of the caller; arrays of bytes may lie anywhere.
+    unsafe { to.cast::<[u8; WIDTH]>().write(from.cast::<[u8; WIDTH]>().read()) };
+}
+
+/// Copy elements.
+///
+/// # Safety
+/// All that the loops reach from these places are there.
+unsafe fn copy(from: *const u8, to: *mut u8, steps: &Steps) {
+    // SAFETY: that of the caller.
+    unsafe {
+        match steps.item {
+            1 => copy_words::<1, 64>(from, to, steps),
+            2 => copy_words::<2, 32>(from, to, steps),
+            4 => copy_words::<4, 16>(from, to, steps),
+            8 => copy_words::<8, 8>(from, to, steps),
+            16 => copy_words::<16, 4>(from, to, steps),
+            item => {
+                walk(&steps.loops, steps.from, steps.to, &mut |here, there| {
+                    ptr::copy_nonoverlapping(from.wrapping_offset(here), to.wrapping_offset(there), item);
+                    true
+                });
+            }
+        }
+    }
+}
+
+/// Bytes of which a processor fetches all if it needs one.
+const LINE: usize = 64;
+
+/// Copy elements of so many bytes, of which a line of the cache holds `TILE`.
+///
+/// # Safety
+/// As [`copy`].
+unsafe fn copy_words<const WIDTH: usize, const TILE: usize>(from: *const u8, to: *mut u8, steps: &Steps) {
+    let Some((inner, outer)) = steps.loops.split_last() else {
+        // SAFETY: that of the caller.
+        unsafe { copy_word::<WIDTH>(from.wrapping_offset(steps.from), to.wrapping_offset(steps.to)) };
+        return;
+    };
+    let near = |step: isize| step != 0 && step.unsigned_abs() < LINE;
+    // Where neighbours on one side are far from each other on the other side.
+    let across = (!near(inner.from) && inner.from != 0 && near(inner.to))
+        .then(|| {
+            outer
+                .iter()
+                .enumerate()
+                .filter(|(_, step)| near(step.from))
+                .min_by_key(|(_, step)| step.from.unsigned_abs())
+        })
+        .flatten();
+    if let Some((number, across)) = across {
+        let mut rest: SmallVec<[Loop; 4]> = outer.into();
+        rest.remove(number);
+        walk(&rest, steps.from, steps.to, &mut |here, there| {
+            // SAFETY: that of the caller.
+            unsafe {
+                copy_tiles::<WIDTH, TILE>(from.wrapping_offset(here), to.wrapping_offset(there), across, inner);
+            }
+            true
+        });
+    } else {
+        walk(outer, steps.from, steps.to, &mut |here, there| {
+            // SAFETY: that of the caller.
+            unsafe { copy_row::<WIDTH>(from.wrapping_offset(here), to.wrapping_offset(there), inner) };
+            true
+        });
+    }
+}
+
+/// Copy the elements of one loop.
+///
+/// # Safety
+/// As [`copy`].
+#[inline]
+unsafe fn copy_row<const WIDTH: usize>(from: *const u8, to: *mut u8, step: &Loop) {
+    // SAFETY: that of the caller.
+    let one = |here: isize, there: isize| unsafe {
+        copy_word::<WIDTH>(from.wrapping_offset(here), to.wrapping_offset(there));
+    };
+    match &step.places {
+        Some(places) => places.iter().for_each(|&(here, there)| one(here, there)),
+        // That one side is without gaps is worth knowing beforehand.
+        None if step.to == signed(WIDTH) => {
+            for number in 0..step.len.cast_signed() {
+                one(number * step.from, number * signed(WIDTH));
+            }
+        }
+        None => {
+            for number in 0..step.len.cast_signed() {
+                one(number * step.from, number * step.to);
+            }
+        }
+    }
+}
+
+/// Copy the elements of two loops: with small steps where they come from along `across`, and where they go along
+/// `along`.
+///
+/// They are taken in squares as wide as a line of the cache, so that each line is touched once, and by way of a square
+/// of our own: lines of arrays whose lengths are powers of two would drive each other out of the cache.
+///
+/// # Safety
+/// As [`copy`].
+unsafe fn copy_tiles<const WIDTH: usize, const TILE: usize>(from: *const u8, to: *mut u8, across: &Loop, along: &Loop) {
+    let mut tile = [[[0_u8; WIDTH]; TILE]; TILE];
+    let is_dense = across.is_run() && along.is_run() && across.from == signed(WIDTH) && along.to == signed(WIDTH);
+    for column in (0..along.len).step_by(TILE) {
+        let columns = TILE.min(along.len - column);
+        for row in (0..across.len).step_by(TILE) {
+            let rows = TILE.min(across.len - row);
+            if is_dense && columns == TILE && rows == TILE {
+                let ((here, there), (over, down)) = (along.at(column), across.at(row));
+                let (from, to) = (from.wrapping_offset(here + over), to.wrapping_offset(there + down));
+                for number in 0..TILE {
+                    // SAFETY: that of the caller; as many elements lie side by side.
+                    let line = unsafe {
+                        from.wrapping_offset(number.cast_signed() * along.from).cast::<[[u8; WIDTH]; TILE]>().read()
+                    };
+                    for (row, word) in tile.iter_mut().zip(line) {
+                        row[number] = word;
+                    }
+                }
+                for (number, line) in tile.iter().enumerate() {
+                    // SAFETY: the same.
+                    unsafe {
+                        to.wrapping_offset(number.cast_signed() * across.to).cast::<[[u8; WIDTH]; TILE]>().write(*line);
+                    }
+                }
+                continue;
+            }
+            for number in 0..columns {
+                let (here, _) = along.at(column + number);
+                for (other, words) in tile[..rows].iter_mut().enumerate() {
+                    let (over, _) = across.at(row + other);
+                    // SAFETY: that of the caller.
+                    words[number] = unsafe { from.wrapping_offset(here + over).cast::<[u8; WIDTH]>().read() };
+                }
+            }
+            for (other, words) in tile[..rows].iter().enumerate() {
+                let (_, down) = across.at(row + other);
+                for (number, word) in words[..columns].iter().enumerate() {
+                    let (_, there) = along.at(column + number);
+                    // SAFETY: that of the caller.
+                    unsafe { to.wrapping_offset(there + down).cast::<[u8; WIDTH]>().write(*word) };
+                }
+            }
+        }
+    }
+}
+
+/// Bytes of elements that are copied at once where one element is to be everywhere.
+const PATTERN: usize = 4096;
+
+/// Set elements to one value.
+///
+/// # Safety
+/// All that the loops reach from `to` are there.
+unsafe fn fill(element: &[u8], to: *mut u8, mut steps: Steps) {
+    if steps.item == element.len() {
+        for step in &mut steps.loops {
+            step.from = 0;
+            for place in step.places.iter_mut().flatten() {
+                place.0 = 0;
+            }
+        }
+        steps.from = 0;
+        // SAFETY: that of the caller.
+        unsafe { copy(element.as_ptr(), to, &steps) };
+        return;
+    }
+    let is_uniform = element.iter().all(|&byte| byte == element[0]);
+    let pattern =
+        if is_uniform { Vec::new() } else { element.repeat((steps.item.min(PATTERN) / element.len()).max(1)) };
+    walk(&steps.loops, steps.from, steps.to, &mut |_, there| {
+        // SAFETY: that of the caller; what was fused into one item lies side by side.
+        let run = unsafe { slice::from_raw_parts_mut(to.offset(there), steps.item) };
+        if is_uniform {
+            run.fill(element[0]);
+        } else {
+            run.chunks_mut(pattern.len()).for_each(|part| part.copy_from_slice(&pattern[..part.len()]));
+        }
+        true
+    });
+}
+
+/// Whether all elements have the bytes `element`.
+///
+/// # Safety
+/// As [`fill`].
+unsafe fn holds(element: &[u8], at: *const u8, steps: &Steps) -> bool {
+    walk(&steps.loops, steps.from, steps.to, &mut |_, there| {
+        // SAFETY: that of the caller; what was fused into one item lies side by side.
+        let run = unsafe { slice::from_raw_parts(at.offset(there), steps.item) };
+        // All elements are like the first if each is like the one before it.
+        run[..element.len()] == *element && run[element.len()..] == run[..run.len() - element.len()]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+
+    /// Numbers that are the same in every run.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, end: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(self.0 >> 33).unwrap() % end.max(1)
+        }
+
+        fn shuffled<T>(&mut self, mut items: Vec<T>) -> Vec<T> {
+            for at in (1..items.len()).rev() {
+                items.swap(at, self.below(at + 1));
+            }
+            items
+        }
+
+        fn bytes(&mut self, size: usize) -> Vec<u8> {
+            (0..size).map(|_| self.below(256).to_le_bytes()[0]).collect()
+        }
+
+        /// Places below `end`, `len` of them if that is said.
+        fn places(&mut self, end: usize, len: Option<usize>, repeats: bool) -> Places {
+            let wanted = len.unwrap_or_else(|| self.below(end + 1));
+            if end == 0 || wanted == 0 {
+                return Places::first(0);
+            }
+            if self.below(3) == 0 {
+                let list = if repeats {
+                    (0..wanted).map(|_| self.below(end)).collect()
+                } else {
+                    self.shuffled((0..end).collect())[..wanted].to_vec()
+                };
+                return Places::List(List::new(list.into_iter().map(|place| i64::try_from(place).unwrap()).collect()));
+            }
+            let most = if wanted == 1 { 3 } else { (end - 1) / (wanted - 1) };
+            let step = if self.below(2) == 0 { 1 } else { 1 + self.below(most) };
+            let span = step * (wanted - 1);
+            let first = i64::try_from(self.below(end - span)).unwrap();
+            let (step, span) = (i64::try_from(step).unwrap(), i64::try_from(span).unwrap());
+            if self.below(3) == 0 {
+                Places::Range { start: first + span, step: -step, len: wanted }
+            } else {
+                Places::Range { start: first, step, len: wanted }
+            }
+        }
+    }
+
+    /// A chunk, a selection, and an array with room around it.
+    struct Case {
+        layout: Layout,
+        selection: Selection,
+        shape: Vec<usize>,
+        strides: Vec<isize>,
+        start: usize,
+        size: usize,
+        /// Offsets of the selected elements in the chunk and in the room, in order.
+        pairs: Vec<(usize, usize)>,
+    }
+
+    impl Case {
+        fn new(random: &mut Random, broadcast: bool) -> Self {
+            let item = [1, 2, 3, 4, 8, 12, 16, 33][random.below(8)];
+            let is_points = random.below(5) == 0;
+            let ndim = if is_points { 1 + random.below(3) } else { random.below(5) };
+            let longest = if ndim < 3 && random.below(3) == 0 { 80 } else { 7 };
+            let chunk: Vec<usize> =
+                (0..ndim).map(|_| if random.below(20) == 0 { 0 } else { 1 + random.below(longest) }).collect();
+            let order = random.shuffled((0..ndim).collect());
+            let layout = Layout::new(&chunk, &order, item).unwrap();
+            let mut shape = Vec::new();
+            let selection = if is_points {
+                let count = if chunk.contains(&0) { 0 } else { random.below(600) };
+                shape.push(count + random.below(3));
+                let inner = chunk
+                    .iter()
+                    .map(|&len| List::new((0..count).map(|_| i64::try_from(random.below(len)).unwrap()).collect()))
+                    .collect();
+                Selection::Points { inner, outer: random.places(shape[0], Some(count), false) }
+            } else {
+                let axes = chunk.iter().map(|&len| {
+                    let all = random.below(3) == 0;
+                    let inner = if all { Places::first(len) } else { random.places(len, None, true) };
+                    let room = inner.len() * (1 + random.below(2)) + random.below(2);
+                    shape.push(room);
+                    let outer = if all && room == len {
+                        Places::first(len)
+                    } else {
+                        random.places(room, Some(inner.len()), false)
+                    };
+                    Axis { inner, outer }
+                });
+                Selection::Mesh(axes.collect())
+            };
+            // The array: axes in any order, with gaps, backwards.
+            let mut strides = vec![0; shape.len()];
+            let (mut size, mut start) = (item + random.below(2) * random.below(5), 0);
+            let order = if random.below(2) == 0 {
+                (0..shape.len()).rev().collect()
+            } else {
+                random.shuffled((0..shape.len()).collect())
+            };
+            for axis in order {
+                if broadcast && random.below(3) == 0 {
+                    continue;
+                }
+                strides[axis] = size.cast_signed();
+                if random.below(4) == 0 {
+                    strides[axis] = -strides[axis];
+                    start += size * shape[axis].saturating_sub(1);
+                }
+                size = size * shape[axis].max(1) + if random.below(4) == 0 { random.below(9) } else { 0 };
+            }
+            let mut case =
+                Self { layout, selection, shape, strides, start: start + 5, size: size + 10, pairs: Vec::new() };
+            case.pairs = case.walk();
+            case
+        }
+
+        /// The simplest way to say which elements a selection means.
+        fn walk(&self) -> Vec<(usize, usize)> {
+            let offset = |places: &[i64]| -> usize {
+                places.iter().zip(&self.layout.strides).map(|(&at, stride)| usize::try_from(at).unwrap() * stride).sum()
+            };
+            let place = |places: &[i64]| {
+                let sum: isize =
+                    places.iter().zip(&self.strides).map(|(&at, stride)| isize::try_from(at).unwrap() * stride).sum();
+                self.start.checked_add_signed(sum).unwrap()
+            };
+            match &self.selection {
+                Selection::Points { inner, outer } => (0..outer.len())
+                    .map(|number| {
+                        let inner: Vec<i64> = inner.iter().map(|list| list.as_slice()[number]).collect();
+                        (offset(&inner), place(&[outer.at(number)]))
+                    })
+                    .collect(),
+                Selection::Mesh(axes) => {
+                    let mut all = vec![(Vec::new(), Vec::new())];
+                    for axis in axes {
+                        all = all
+                            .iter()
+                            .flat_map(|(inner, outer)| {
+                                (0..axis.inner.len()).map(move |number| {
+                                    let (mut inner, mut outer) = (inner.clone(), outer.clone());
+                                    inner.push(axis.inner.at(number));
+                                    outer.push(axis.outer.at(number));
+                                    (inner, outer)
+                                })
+                            })
+                            .collect();
+                    }
+                    all.iter().map(|(inner, outer)| (offset(inner), place(outer))).collect()
+                }
+            }
+        }
+
+        fn memory(&self, room: &mut [u8]) -> Memory {
+            assert_eq!(room.len(), self.size);
+            // SAFETY: the room is as large as shape and strides reach, and lives as long as each test needs it.
+            unsafe {
+                Memory::new(
+                    room.as_mut_ptr().add(self.start),
+                    self.shape.clone(),
+                    self.strides.clone(),
+                    self.layout.item,
+                )
+            }
+        }
+    }
+
+    const CASES: usize = if cfg!(miri) { 50 } else { 2000 };
+
+    #[test]
+    fn scatter_puts_every_selected_element_into_its_place_and_touches_nothing_else() {
+        let mut random = Random(1);
+        for number in 0..CASES {
+            let case = Case::new(&mut random, false);
+            let chunk = random.bytes(case.layout.nbytes);
+            let mut room = random.bytes(case.size);
+            let mut wanted = room.clone();
+            for &(from, to) in &case.pairs {
+                wanted[to..to + case.layout.item].copy_from_slice(&chunk[from..from + case.layout.item]);
+            }
+            let memory = case.memory(&mut room);
+            let span = case.layout.span_of(&case.selection).unwrap().unwrap_or(0..0);
+            // Only as many bytes as are needed.
+            memory.scatter(&case.layout, &chunk[span.clone()], span.start, &case.selection).unwrap();
+            assert!(room == wanted, "case {number}: {:?} {:?} {:?}", case.layout, case.strides, case.selection);
+        }
+    }
+
+    #[test]
+    fn gather_puts_every_selected_element_into_the_chunk_the_last_one_winning() {
+        let mut random = Random(2);
+        for number in 0..CASES {
+            let case = Case::new(&mut random, true);
+            let mut room = random.bytes(case.size);
+            let mut chunk = random.bytes(case.layout.nbytes);
+            let mut wanted = chunk.clone();
+            for &(to, from) in &case.pairs {
+                wanted[to..to + case.layout.item].copy_from_slice(&room[from..from + case.layout.item]);
+            }
+            case.memory(&mut room).gather(&case.layout, &mut chunk, &case.selection).unwrap();
+            assert!(chunk == wanted, "case {number}: {:?} {:?} {:?}", case.layout, case.strides, case.selection);
+        }
+    }
+
+    #[test]
+    fn fill_sets_every_selected_element_and_nothing_else() {
+        let mut random = Random(3);
+        for number in 0..CASES {
+            let case = Case::new(&mut random, false);
+            let item = case.layout.item;
+            let element = if random.below(2) == 0 { vec![7; item] } else { random.bytes(item) };
+            let mut room = random.bytes(case.size);
+            let mut wanted = room.clone();
+            for &(_, to) in &case.pairs {
+                wanted[to..to + item].copy_from_slice(&element);
+            }
+            case.memory(&mut room).fill(&case.layout, &element, &case.selection).unwrap();
+            assert!(room == wanted, "case {number}: {:?} {:?} {:?}", case.layout, case.strides, case.selection);
+        }
+    }
+
+    #[test]
+    fn holds_only_looks_at_every_bit_of_every_selected_element_and_at_no_other() {
+        let mut random = Random(4);
+        for number in 0..CASES {
+            let case = Case::new(&mut random, true);
+            let item = case.layout.item;
+            let element = random.bytes(item);
+            let mut room = random.bytes(case.size);
+            for &(_, to) in &case.pairs {
+                room[to..to + item].copy_from_slice(&element);
+            }
+            let holds =
+                |room: &mut [u8]| case.memory(room).holds_only(&case.layout, &element, &case.selection).unwrap();
+            assert!(holds(&mut room), "case {number}: {:?} {:?} {:?}", case.layout, case.strides, case.selection);
+            if !case.pairs.is_empty() {
+                let at = case.pairs[random.below(case.pairs.len())].1 + random.below(item);
+                room[at] ^= 1 << random.below(8);
+                assert!(!holds(&mut room), "case {number}: {:?} {:?} {:?}", case.layout, case.strides, case.selection);
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_is_the_memory_of_a_whole_chunk_that_lies_as_in_the_array() {
+        let mut random = Random(5);
+        let mut windows = 0;
+        for _ in 0..CASES {
+            let case = Case::new(&mut random, true);
+            let mut room = random.bytes(case.size);
+            let copy = room.clone();
+            let memory = case.memory(&mut room);
+            if let Some(window) = memory.window(&case.layout, &case.selection) {
+                windows += 1;
+                assert_eq!(window.len(), case.layout.nbytes);
+                let mut chunk = vec![0; case.layout.nbytes];
+                for &(to, from) in &case.pairs {
+                    chunk[to..to + case.layout.item].copy_from_slice(&copy[from..from + case.layout.item]);
+                }
+                assert_eq!(window, chunk);
+                assert_eq!(memory.chunk(&case.layout, &case.selection).unwrap(), chunk);
+            }
+        }
+        assert!(windows > CASES / 100);
+    }
+
+    fn mesh(pairs: &[(Places, Places)]) -> Selection {
+        Selection::Mesh(
+            pairs.iter().map(|(inner, outer)| Axis { inner: inner.clone(), outer: outer.clone() }).collect(),
+        )
+    }
+
+    fn list(numbers: &[i64]) -> Places {
+        Places::List(List::new(numbers.into()))
+    }
+
+    #[test]
+    fn places_that_are_not_there_are_refused() {
+        let range = |start, step, len| Places::Range { start, step, len };
+        let layout = Layout::new(&[4], &[0], 2).unwrap();
+        let mut room = vec![0; 8];
+        // SAFETY: there are four elements.
+        let memory = unsafe { Memory::new(room.as_mut_ptr(), vec![4], vec![2], 2) };
+        let bad = [
+            range(-1, 1, 2),
+            range(3, 1, 2),
+            range(0, -1, 2),
+            range(0, 1 << 62, 5), // the last of which is 0, had numbers 64 bits only
+            range(i64::MAX, 1, 2),
+            range(0, i64::MIN, 2),
+            list(&[0, 4]),
+            list(&[-1, 0]),
+            list(&[i64::MIN, i64::MAX]),
+        ];
+        for places in bad {
+            for selection in [
+                mesh(&[(places.clone(), range(0, 1, places.len().min(4)))]),
+                mesh(&[(Places::first(places.len()), places.clone())]),
+                mesh(&[(places.clone(), places.clone())]),
+                Selection::Points { inner: vec![List::new([0, 9].into())], outer: places.clone() },
+                Selection::Points { inner: vec![List::new([0, 1].into())], outer: places.clone() },
+            ] {
+                let kind = |result: Result<()>| result.unwrap_err().kind;
+                assert_eq!(kind(memory.scatter(&layout, &[0; 8], 0, &selection)), Kind::Refused, "{selection:?}");
+                assert_eq!(kind(memory.gather(&layout, &mut [0; 8], &selection)), Kind::Refused, "{selection:?}");
+                assert_eq!(kind(memory.fill(&layout, &[0; 2], &selection)), Kind::Refused, "{selection:?}");
+                assert!(memory.holds_only(&layout, &[0; 2], &selection).is_err(), "{selection:?}");
+                assert!(memory.window(&layout, &selection).is_none(), "{selection:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_that_do_not_fit_are_refused() {
+        let layout = Layout::new(&[4], &[0], 2).unwrap();
+        let mut room = vec![0; 8];
+        // SAFETY: there are four elements.
+        let memory = unsafe { Memory::new(room.as_mut_ptr(), vec![4], vec![2], 2) };
+        let all = mesh(&[(Places::first(4), Places::first(4))]);
+        assert!(memory.scatter(&layout, &[0; 7], 0, &all).is_err());
+        assert!(memory.scatter(&layout, &[0; 7], 1, &all).is_err());
+        assert!(memory.scatter(&layout, &[0; 8], usize::MAX, &all).is_err());
+        assert!(memory.gather(&layout, &mut [0; 7], &all).is_err());
+        assert!(memory.fill(&layout, &[0; 3], &all).is_err());
+        assert!(memory.holds_only(&layout, &[0; 1], &all).is_err());
+        let wide = Layout::new(&[4], &[0], 4).unwrap();
+        assert!(memory.scatter(&wide, &[0; 16], 0, &all).is_err());
+        assert!(memory.window(&wide, &all).is_none());
+        let flat = Layout::new(&[2, 2], &[0, 1], 2).unwrap();
+        assert!(memory.scatter(&flat, &[0; 8], 0, &all).is_err());
+        assert!(memory.scatter(&layout, &[0; 8], 0, &mesh(&[])).is_err());
+        for broken in [
+            Layout { strides: vec![usize::MAX], ..layout.clone() },
+            Layout { strides: vec![], ..layout.clone() },
+            Layout { shape: vec![], ..layout.clone() },
+        ] {
+            assert!(memory.scatter(&broken, &[0; 8], 0, &all).is_err());
+            assert!(memory.window(&broken, &all).is_none());
+        }
+        assert!(memory.window(&Layout { nbytes: 1 << 40, ..layout.clone() }, &all).is_none());
+    }
+
+    #[test]
+    fn chunks_larger_than_memory_are_refused() {
+        assert!(Layout::new(&[1 << 32, 1 << 32], &[0, 1], 1).is_err());
+        assert!(Layout::new(&[usize::MAX], &[0], 2).is_err());
     }
 }
