@@ -253,8 +253,9 @@ fractions!(f32, 8_388_608.0; f64, 4_503_599_627_370_496.0;);
 
 /// What becomes of a number in another type.
 pub trait Cast<T> {
-    /// The same number, cut to what the type can hold as NumPy does it, and whether NumPy does it in the same way on
-    /// all machines: what a float that is out of range becomes as an integer depends on the instruction.
+    /// The same number, cut to what the type can hold as NumPy does it; and whether NumPy does it without a warning, and
+    /// in the same way on all machines. A float that is out of range becomes an infinity with a warning, or an
+    /// integer that depends on the instruction; a signalling NaN gives a warning as any other float.
     fn cast(self) -> (T, bool);
 }
 
@@ -270,7 +271,24 @@ macro_rules! casts {
     )+};
 }
 casts!(i8 i16 i32 i64 u8 u16 u32 u64 => [i8 i16 i32 i64 u8 u16 u32 u64 f32 f64]);
-casts!(f32 f64 => [f32 f64]);
+casts!(f32 => [f32]);
+casts!(f64 => [f64]);
+
+impl Cast<f64> for f32 {
+    #[inline]
+    fn cast(self) -> (f64, bool) {
+        (self as f64, !(self.is_nan() && self.to_bits() & 1 << 22 == 0))
+    }
+}
+
+impl Cast<f32> for f64 {
+    #[inline]
+    fn cast(self) -> (f32, bool) {
+        let narrow = self as f32;
+        let overflows = narrow.is_infinite() && !self.is_infinite();
+        (narrow, !overflows && !(self.is_nan() && self.to_bits() & 1 << 51 == 0))
+    }
+}
 
 macro_rules! truncations {
     ($($from:ty)+ => $to:tt) => {$(truncations!(@each $from => $to);)+};

@@ -56,7 +56,7 @@ mod tests {
     fn floats_are_rounded_to_multiples_of_a_power_of_two() {
         let (f8, f4) = (Type::parse("<f8").unwrap(), Type::parse("<f4").unwrap());
         let codec = Quantize::new(3, f8, f4, 16.0).unwrap();
-        let numbers: Vec<u8> = [0.1_f64, -2.7, 1e300].iter().flat_map(|number| number.to_le_bytes()).collect();
+        let numbers: Vec<u8> = [0.1_f64, -2.7, f64::INFINITY].iter().flat_map(|number| number.to_le_bytes()).collect();
         let mut encoded = [0; 12];
         codec.encode(&numbers, &mut encoded).unwrap();
         // np.around(16 * x) / 16
