@@ -59,7 +59,7 @@ class Snapshot:
         if use is None and dialect.consolidated.document is not None:
             is_possible = dialect.consolidated.document in dialect.keyspace.documents(where.path)
             return partial(snapshot, where, None, dialect) if is_possible else None
-        return snapshot(where, use, dialect)
+        return snapshot(where, use, dialect, metadata if metadata.consolidated is not None else None)
 
     @property
     def nodes(self) -> Nodes:
@@ -121,6 +121,7 @@ def snapshot(
     where: StorePath,
     use: str | bool | None,  # noqa: FBT001 - one of three and names
     dialect: Dialect | None = None,
+    group: GroupMetadata | None = None,
 ) -> Snapshot | None:
     """Return the consolidated metadata of a group as ``use_consolidated=`` asks for it.
 
@@ -131,6 +132,8 @@ def snapshot(
         True: it must be there. None: if it is there. False: not. A string: it must be there under this name.
     dialect : Dialect, optional
         That of the group, if it is known.
+    group : GroupMetadata, optional
+        What its documents say, if they have just been read and copies are among them.
 
     Raises
     ------
@@ -141,7 +144,7 @@ def snapshot(
         return None
     name = use if isinstance(use, str) else None
     try:
-        nodes = read(where, name, dialect)
+        nodes = read(where, name, dialect, group)
     except OmnizarrError as error:
         if use is not None:
             raise
@@ -157,16 +160,19 @@ def snapshot(
     return None if nodes is None else Snapshot(where, name, nodes)
 
 
-def read(where: StorePath, name: str | None = None, dialect: Dialect | None = None) -> Nodes | None:
+def read(
+    where: StorePath, name: str | None = None, dialect: Dialect | None = None, group: GroupMetadata | None = None
+) -> Nodes | None:
     """Return the copies that a group's consolidated metadata holds; None if there is none.
 
-    Looks in the way of one dialect, or of each that the group may have.
+    Looks in the way of one dialect, or of each that the group may have; at its documents as they were read, where these
+    are given.
 
     Raises ConsolidatedMetadataError if it is broken.
     """
     for candidate in dialects_at(where) if dialect is None else (dialect,):
         try:
-            nodes = _read(where, candidate, name)
+            nodes = _read(where, candidate, name, group)
         except OmnizarrError as error:
             raise error.add(
                 store=str(where.store), path=where.path, remedy="open with use_consolidated=False"
@@ -176,9 +182,9 @@ def read(where: StorePath, name: str | None = None, dialect: Dialect | None = No
     return None
 
 
-def _read(where: StorePath, dialect: Dialect, name: str | None) -> Nodes | None:
+def _read(where: StorePath, dialect: Dialect, name: str | None, group: GroupMetadata | None) -> Nodes | None:
     if dialect.consolidated.document is None:
-        found = detection.read_documents(where, dialect)
+        found = detection.read_documents(where, dialect) if group is None else dialect.dump(group)
         metadata = dialect.load(found, strict) if found else None
         return metadata.consolidated if isinstance(metadata, GroupMetadata) else None
     key = _key(where, dialect, name)
