@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import omnizarr
 from omnizarr.cli import main
+from omnizarr.engine import native
 
 VALUES = np.arange(30 * 40 * 50, dtype="float32").reshape(30, 40, 50) / 7
 
@@ -314,10 +316,37 @@ def test_looking_creates_nothing(run, tmp_path):
 # -- the program ---------------------------------------------------------------
 
 
-def test_version_says_which_engine(run):
-    code, out, _ = run("--version")
+@pytest.mark.parametrize(
+    ("built", "wanted", "said"),
+    [
+        ("9.8.7", None, "native 9.8.7"),
+        ("9.8.7", "native", "native 9.8.7"),
+        ("9.8.7", "reference", "reference, as chosen; native 9.8.7 is there"),
+        (None, None, "reference; native engine not built"),
+        (None, "reference", "reference; native engine not built"),
+    ],
+)
+def test_version_says_which_engine_serves_and_why(run, monkeypatch, built, wanted, said):
+    module = None if built is None else SimpleNamespace(__version__=built)
+    monkeypatch.setattr(native, "module", lambda: module)
+    monkeypatch.setitem(sys.modules, "omnizarr._native", None)  # as if there were no such file
+    with omnizarr.config.set({"engine": wanted}):
+        code, out, _ = run("--version")
     assert code == 0
-    assert out.startswith(f"omnizarr {omnizarr.__version__} (engine reference")
+    assert out.startswith(f"omnizarr {omnizarr.__version__} (engine: {said}; numpy {np.__version__}, numcodecs ")
+
+
+def test_version_says_why_a_native_engine_that_was_built_does_not_serve(run, monkeypatch):
+    class Loader:
+        def find_spec(self, name, *_):
+            if name == "omnizarr._native":
+                raise ImportError("it needs a newer libc")
+
+    monkeypatch.setattr(native, "module", lambda: None)
+    monkeypatch.delitem(sys.modules, "omnizarr._native", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Loader(), *sys.meta_path])
+    _, out, _ = run("--version")
+    assert "(engine: reference; native engine cannot be loaded: it needs a newer libc; numpy" in out
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["info", "-h"], ["tree", "--help"], ["ls", "-h"], ["get", "--help"]])

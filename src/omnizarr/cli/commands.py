@@ -7,13 +7,13 @@ import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 import click
 
-from omnizarr import engine
 from omnizarr.array import Array
 from omnizarr.cli import listing, values
 from omnizarr.cli.check import check
@@ -23,6 +23,7 @@ from omnizarr.cli.progress import counting, moving
 from omnizarr.cli.repair import repair
 from omnizarr.cli.selections import Part, parse, select
 from omnizarr.cli.text import branches, fit, to_json, visible
+from omnizarr.engine import native
 from omnizarr.errors import ContainsGroupError
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, describe, walk
@@ -38,10 +39,29 @@ def _version(context: click.Context, _: click.Parameter, value: bool) -> None:  
     if not value or context.resilient_parsing:
         return
     parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numcodecs"))
-    click.echo(
-        f"omnizarr {version('omnizarr')} (engine {engine.Binding.name}; {parts}; Python {platform.python_version()})"
-    )
+    click.echo(f"omnizarr {version('omnizarr')} (engine: {_engine()}; {parts}; Python {platform.python_version()})")
     context.exit()
+
+
+def _engine() -> str:
+    """Return which engine serves, and why it is the slower one."""
+    module = native.module()
+    if module is None:
+        return f"reference; {_absence()}"
+    if native.choice() == "reference":
+        return f"reference, as chosen; native {module.__version__} is there"
+    return f"native {module.__version__}"
+
+
+def _absence() -> str:
+    """Return why there is no native engine."""
+    try:
+        import_module("omnizarr._native")
+    except ModuleNotFoundError:
+        pass
+    except ImportError as error:  # built for another machine
+        return f"native engine cannot be loaded: {error}"
+    return "native engine not built"
 
 
 @click.group(context_settings=_CONTEXT)
