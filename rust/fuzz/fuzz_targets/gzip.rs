@@ -1,0 +1,6 @@
+//! The target `gzip`, for cargo-fuzz.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    omnizarr_native_fuzz::gzip(input);
+});

@@ -1,0 +1,6 @@
+//! The target `zlib`, for cargo-fuzz.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    omnizarr_native_fuzz::zlib(input);
+});
