@@ -132,6 +132,15 @@ def test_what_a_user_holds_changes_nothing_that_is_remembered():
     assert first.grid.named.configuration["chunk_shapes"] == [[[1, 2], 2]]
 
 
+def test_grids_with_the_same_largest_chunk_are_told_apart():
+    root, values = omnizarr.create_group({}), np.arange(8, dtype="i4")
+    for name, lengths in (("a", [4, 1, 3]), ("b", [1, 4, 3]), ("c", [3, 4, 1])):
+        root.create_array(name, data=values, chunks=[lengths])
+    for name in "abc":
+        np.testing.assert_array_equal(root[name][...], values)
+        np.testing.assert_array_equal(root[name][2:7], values[2:7])
+
+
 def test_objects_that_fill_are_not_shared():
     document = {"zarr_format": 2, "shape": [1], "chunks": [1], "dtype": "|O", "compressor": None, "order": "C"}
     store = {".zarray": json.dumps({**document, "fill_value": {"a": []}, "filters": [{"id": "json2"}]}).encode()}

@@ -151,9 +151,12 @@ def _made(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     _refuse_transformers(metadata.storage_transformers)
     # Copies, as what is remembered must not change with what a user holds.
     grid = grids.bind(thawed(metadata.chunk_grid), metadata.shape)
-    shape = grid.chunk_shape if grid.chunk_shape is not None else _largest(grid)
-    question = (shape, _question_of_chain(metadata, policy))
-    chain = _known_chains.get(question, lambda: _made_chain(metadata, shape, policy), keep=_is_immutable)
+    shape = grid.chunk_shape
+    if shape is None:  # the chains of all its shapes are this grid's own
+        chain = _made_chain(metadata, _largest(grid), policy)
+    else:
+        question = (shape, _question_of_chain(metadata, policy))
+        chain = _known_chains.get(question, lambda: _made_chain(metadata, shape, policy), keep=_is_immutable)
     return _Parts(grid, keys.bind(metadata.chunk_key_encoding), chain)
 
 
