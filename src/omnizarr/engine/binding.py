@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from omnizarr import datatypes, grids, keys
@@ -140,11 +141,12 @@ class _Parts(NamedTuple):
 def _parts(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     question = (
         metadata.shape,
-        _plain(metadata.chunk_grid, metadata.chunk_key_encoding),
-        [(named.name, named.must_understand) for named in metadata.storage_transformers],
+        _said(metadata.chunk_grid),
+        _said(metadata.chunk_key_encoding),
+        [_said(transformer) for transformer in metadata.storage_transformers],
         _question_of_chain(metadata, policy),
     )
-    return _known.get(question, lambda: _made(metadata, policy), keep=lambda parts: _is_immutable(parts.chain))
+    return _known.get(question, lambda: _made(metadata, policy), keep=_is_immutable)
 
 
 def _made(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
@@ -174,22 +176,19 @@ def _made_chain(metadata: ArrayMetadata, shape: tuple[int, ...], policy: ChunkPo
 def _question_of_chain(metadata: ArrayMetadata, policy: ChunkPolicy) -> object:
     """Return all that `_made_chain` looks at but the shape, and which codecs there are."""
     return (
-        _plain(metadata.data_type, *metadata.codecs),
-        (metadata.byte_order, metadata.fill_value),
-        (policy.write_empty_chunks, policy.missing, policy.allow_pickle),
-        registry.generation(),
+        (_said(metadata.data_type), metadata.byte_order, metadata.fill_value),
+        [_said(codec) for codec in metadata.codecs],
+        (policy.write_empty_chunks, policy.missing, policy.allow_pickle, registry.generation()),
     )
 
 
-def _plain(*extensions: Named) -> list[tuple[object, ...]]:
-    return [(named.name, named.configuration, named.must_understand) for named in extensions]
-
-
-def _is_immutable(chain: Chain) -> bool:
+def _is_immutable(made: _Parts | Chain) -> bool:
+    chain = made.chain if isinstance(made, _Parts) else made
     return not chain.spec.dtype.hasobject  # a fill value that is an object could be changed
 
 
 # By all that is said of chunks, and by that without the grid: arrays of one kind often differ in shape.
+_said = attrgetter("name", "configuration", "must_understand")
 _known: Final[Memo[_Parts]] = Memo()
 _known_chains: Final[Memo[Chain]] = Memo()
 
