@@ -94,7 +94,11 @@ bench:
 bench-installed: $(STAMPS)/bench
 
 native: $(STAMPS)/native-$(NATIVE)
+ifeq ($(NATIVE),never)
+	@echo "$(WITHOUT)" >&2; exit 1
+else
 	@$(BIN)/python -c 'import omnizarr._native as native; print(native.__file__)'
+endif
 
 clean:
 	rm -rf $(VENV) $(BENCH_VENV) build dist docs/_build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
