@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr import errors
+from omnizarr import detection, errors
+from omnizarr.places import StorePath
 from omnizarr.stores import LocalStore, MemoryStore, ZipStore
 from omnizarr.stores.faults import FaultyStore
 from omnizarr.stores.wrappers import WrapperStore
@@ -602,3 +603,35 @@ class TestBesideOthers:
         omnizarr.consolidate_metadata(store)
         omnizarr.convert(store, in_place=True)
         assert "stale-consolidated-metadata" not in {finding.code for finding in omnizarr.check(store).findings}
+
+
+@pytest.mark.parametrize(
+    ("name", "free"),
+    [
+        ("zarr.json", False),
+        (".zarray", False),
+        (".zgroup", False),
+        (".zmetadata", False),
+        ("meta", False),
+        ("__zmeta__", False),
+        (".zattrs", True),
+        ("attrs", True),
+        ("c/0", True),
+    ],
+)
+def test_place_is_free_without_the_documents_that_make_a_node(name, free):
+    values = {f"a/{name}": b"{}", "b/zarr.json": b"{}"}
+    assert detection.is_free(StorePath(MemoryStore(values), "a")) is free
+
+
+def test_new_array_looks_for_what_is_in_its_way_at_once(tmp_path):
+    class Counting(WrapperStore):
+        rounds = 0
+
+        def get_many(self, asked):
+            self.rounds += 1
+            return super().get_many(asked)
+
+    store = Counting(LocalStore(tmp_path))
+    omnizarr.create_array(store, shape=(1,), dtype="i1")
+    assert store.rounds == 1

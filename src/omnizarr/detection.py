@@ -53,6 +53,7 @@ Kind: TypeAlias = Literal["array", "group"]
 _ENTRY: Final = "zarr.json"
 _MAX_SEARCHED: Final = 1000
 
+_MAX_REMEMBERED: Final = 8000  # bytes
 _remembered: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
 _remembered_copies: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
 """What documents say, by their bytes, and where they have been parsed already, by their values."""
@@ -164,9 +165,12 @@ def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata |
     """Return what documents of one dialect say, the same value for the same bytes; None if they are no node."""
     if not found:
         return None
-    question = dialect.name, [(name, bytes(value)) for name, value in found.items()]
     try:
-        metadata = _remembered.get(question, lambda: _interpreted(dialect, found))
+        if sum(map(len, found.values())) > _MAX_REMEMBERED:
+            metadata = _interpreted(dialect, found)
+        else:
+            question = dialect.name, [(name, bytes(value)) for name, value in found.items()]
+            metadata = _remembered.get(question, lambda: _interpreted(dialect, found))
     except OmnizarrError:
         return load(where, dialect, _parsed(where, dialect, found))  # once more, to say where it is
     return None if metadata is None else dialect.keyspace.settle(metadata)
@@ -267,7 +271,7 @@ def _here_in_draft(where: StorePath, wanted: Sequence[Dialect], kind: Kind) -> F
 
 
 def is_free(where: StorePath) -> bool:
-    """Tell whether no document makes a node of a place, in whichever format; all are looked for at once."""
+    """Tell whether nothing at a place is called as a document that makes a node; all formats are asked at once."""
     found = where.store.get_many((where.prefix + name, None) for name in _MAKERS)
     return all(value is None for _, value in found)
 

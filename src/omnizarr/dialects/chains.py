@@ -65,6 +65,8 @@ def _read_codec(reader: Reader, named: Named, pointer: str, ndim: int, bound: da
         configuration = {**configuration, "order": list(axes)}
     elif named.name == "sharding_indexed":
         configuration = _read_sharding(reader, configuration, place, ndim, bound)
+    if configuration is named.configuration:
+        return named
     return Named(named.name, configuration, named.must_understand)
 
 
