@@ -4,6 +4,19 @@
 //! promised: both stores work in one directory at the same time, in this process and in others. What needs more than a
 //! look at one file is refused, and so left to that store: symbolic links (it follows those that stay inside), and file
 //! systems that lock no files.
+//!
+//! Reading
+//!     takes three calls of the system: open, read, close. Room for a byte more than is expected shows that the file ends,
+//!     in place of asking for its size, which costs 5 % of reading 16 KiB.
+//!
+//! Writing
+//!     takes four: create, write, close, rename. The last is a fourth to a third of it for 16 KiB, the price of values
+//!     that are whole or not there at all. Files without a name (`O_TMPFILE`) that are linked into place save some of
+//!     that where the key is new, and cost more than they save where it is not.
+//!
+//! Paths
+//!     are given in full. Names within open directories would save 6 % of either, but an open directory stays the same
+//!     when another takes its place, and then values would come from, or go to, where nobody looks for them.
 
 mod locks;
 #[cfg(test)]
@@ -22,7 +35,7 @@ use std::time::SystemTime;
 use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, IoSliceMut, retry_on_intr};
-use rustix::{fs, io, process};
+use rustix::{fs, io};
 
 use crate::error::{Error, Result};
 use crate::store::{Change, Stamp, Store, Value};
@@ -75,7 +88,7 @@ impl Files {
     }
 
     /// The path of a file of our own beside a key: the parent's, a reserved name and its ending.
-    fn own_path(&self, parent: &str, name: &str, ending: &str) -> Vec<u8> {
+    fn own_path(&self, parent: &str, name: &[u8], ending: &str) -> Vec<u8> {
         let mut path =
             Vec::with_capacity(self.base.len() + parent.len() + 1 + RESERVED.len() + name.len() + ending.len());
         path.extend_from_slice(&self.base);
@@ -83,8 +96,8 @@ impl Files {
             path.extend_from_slice(parent.as_bytes());
             path.push(b'/');
         }
-        for part in [RESERVED, name, ending] {
-            path.extend_from_slice(part.as_bytes());
+        for part in [RESERVED.as_bytes(), name, ending.as_bytes()] {
+            path.extend_from_slice(part);
         }
         path
     }
@@ -92,10 +105,10 @@ impl Files {
     fn lock_path(&self, key: &str) -> Vec<u8> {
         let (parent, name) = split(key);
         if name.chars().count() <= LONGEST_LOCKED {
-            return self.own_path(parent, name, locks::ENDING);
+            return self.own_path(parent, name.as_bytes(), locks::ENDING);
         }
         let hash = blake2b_simd::Params::new().hash_length(16).hash(name.as_bytes());
-        self.own_path(parent, &hash.to_hex(), locks::ENDING)
+        self.own_path(parent, hash.to_hex().as_bytes(), locks::ENDING)
     }
 
     // -- directories ---------------------------------------------------------------------------------------------------
@@ -443,13 +456,14 @@ fn without_slash(path: &[u8]) -> &[u8] {
     path.strip_suffix(b"/").filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
 
-/// Sixteen hexadecimal digits that nobody else has: no other process, no thread, no forked child and no other machine.
-fn unique_name() -> String {
+/// Sixteen hexadecimal digits that hardly anybody else has: no other process, no thread and no other machine. A forked
+/// child may come to the same as its parent, which costs whoever comes second another attempt.
+fn unique_name() -> [u8; 16] {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
-    // Keyed by randomness of the system; the rest tells a forked child, which has the same keys, from its parent.
+    // Keyed by randomness of the system.
     let now = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_nanos());
-    let own = (process::getpid().as_raw_nonzero(), COUNTER.fetch_add(1, Ordering::Relaxed), now);
-    format!("{:016x}", RandomState::new().hash_one(own))
+    let number = RandomState::new().hash_one((COUNTER.fetch_add(1, Ordering::Relaxed), now));
+    std::array::from_fn(|digit| b"0123456789abcdef"[(number >> (60 - 4 * digit) & 15) as usize])
 }
 
 // -- the system --------------------------------------------------------------------------------------------------------

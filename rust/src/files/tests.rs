@@ -20,7 +20,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Self {
-        let path = env::temp_dir().join(format!("omnizarr-test-{}", unique_name()));
+        let path = env::temp_dir().join(format!("omnizarr-test-{}", String::from_utf8_lossy(&unique_name())));
         fs::create_dir(&path).unwrap();
         Self(path)
     }
@@ -98,7 +98,7 @@ fn kinds(store: &Files, key: &str) -> [Option<Kind>; 6] {
     ]
 }
 
-fn lock(store: &Files, key: &str, mut change: impl FnMut()) -> Result<()> {
+fn lock(store: &Files, key: &str, mut change: impl FnMut() + Send) -> Result<()> {
     store.locked(key, &|| Ok(()), &mut || {
         change();
         Ok(())
@@ -381,7 +381,7 @@ fn directories_that_were_removed_are_created_again() {
 #[test]
 fn names_of_temporary_files_are_sixteen_digits_and_all_different() {
     let mut names: Vec<_> = (0..1000).map(|_| unique_name()).collect();
-    assert!(names.iter().all(|name| name.len() == 16 && name.bytes().all(|digit| digit.is_ascii_hexdigit())));
+    assert!(names.iter().all(|name| name.iter().all(u8::is_ascii_hexdigit)));
     names.sort();
     names.dedup();
     assert_eq!(names.len(), 1000);
