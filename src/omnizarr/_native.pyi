@@ -1,12 +1,12 @@
-"""What the extension module offers to `omnizarr.engine.native`; see ``rust/src/py.rs``."""
+# What the extension module offers to `omnizarr.engine.native`; see rust/src/py.rs.
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 __version__: str
 
-Rest = tuple[list[tuple[int, ...]], bool, BaseException | None]
-"""Chunks that the engine in Python is to move; whether all others have been; an error to raise."""
+Rest: TypeAlias = tuple[list[tuple[int, ...]], bool, BaseException | None]
+# Chunks that the engine in Python is to move; whether all others have been; an error to raise.
 
 class Codecs:
     def __new__(
@@ -17,7 +17,7 @@ class Codecs:
         missing_is_error: bool,
         shapes: Sequence[tuple[tuple[int, ...], Any]],
         lengths: Sequence[Sequence[tuple[int, int]]] | None,
-    ) -> Codecs: ...
+    ) -> Self: ...
 
 class Engine:
     def __new__(
@@ -30,7 +30,7 @@ class Engine:
         fsync: bool = False,
         values: dict[str, Any] | None = None,
         chunk_cache: int = 0,
-    ) -> Engine: ...
+    ) -> Self: ...
     def read(self, pieces: Any, out: Any, concurrency: int | None) -> Rest | None: ...
     def write(self, pieces: Any, values: Any, concurrency: int | None) -> Rest | None: ...
     @property

@@ -292,6 +292,14 @@ class Array(Node):
         """Return the card with what must be counted: chunks that are stored, and their bytes."""
         return cards.of_array(self, complete=True)
 
+    @property
+    def engine(self) -> str:
+        """What moves its chunks: "native", or "reference" if that is not built or lacks a codec.
+
+        Raises UnknownExtensionError if nobody can.
+        """
+        return (self._state.bound or self._bind()).binding.name
+
     # -- reading -------------------------------------------------------------------
 
     def _bind(self) -> _Bound:
@@ -299,6 +307,8 @@ class Array(Node):
         state = self._state
         metadata = state.metadata
         binding = detection.bind(self._where, metadata, self._config.policy)
+        if self._config.chunk_cache:
+            binding = replace(binding, chunk_cache=self._config.chunk_cache)
         dtype = binding.spec.dtype
         state.bound = bound = _Bound(binding, binding.grid, dtype, dtype.names is not None, self.order)
         return bound
@@ -335,16 +345,24 @@ class Array(Node):
             out = out.reshape(plan.shape)
         return out if plan.shape else out[()]
 
-    def _get(self, planner: Callable[[Any, Grid], Plan], selection: Any, out: AnyArray | None, fields: Fields) -> Any:
+    def _get(
+        self,
+        planner: Callable[[Any, Grid], Plan],
+        selection: Any,
+        out: AnyArray | None,
+        fields: Fields,
+        concurrency: int | None = None,
+    ) -> Any:
         binding, grid, dtype, _, order = self._state.bound or self._bind()
+        concurrency = self._config.concurrency if concurrency is None else concurrency
         plan = self._plan(planner, selection, grid)
         if fields is None and out is not None and out.dtype == dtype and out.shape == plan.shape:
             view = as_buffer(out, plan)
             if view is not None:
-                engine.read(binding, plan, view, self._config.concurrency)
+                engine.read(binding, plan, view, concurrency)
                 return out
         buffer = np.empty(plan.buffer_shape, dtype, order)
-        engine.read(binding, plan, buffer, self._config.concurrency)
+        engine.read(binding, plan, buffer, concurrency)
         result = buffer.reshape(plan.shape)
         if fields is not None:
             result = select_fields(result, fields)
@@ -362,7 +380,13 @@ class Array(Node):
             raise error.add(store=str(self.store), path=self.path)
 
     def get_basic_selection(
-        self, selection: Any = Ellipsis, *, out: AnyArray | None = None, prototype: Any = None, fields: Fields = None
+        self,
+        selection: Any = Ellipsis,
+        *,
+        out: AnyArray | None = None,
+        prototype: Any = None,
+        fields: Fields = None,
+        concurrency: int | None = None,
     ) -> Any:
         """Return what integers and slices select.
 
@@ -375,32 +399,58 @@ class Array(Node):
             Without effect; a keyword of zarr-python.
         fields : str or list of str, optional
             Fields of a structured data type.
+        concurrency : int, optional
+            Chunks in flight at a time, for this call; else as the array is configured.
         """
-        return self._get(indexing.basic, selection, out, fields)
+        return self._get(indexing.basic, selection, out, fields, concurrency)
 
     def get_orthogonal_selection(
-        self, selection: Any, *, out: AnyArray | None = None, prototype: Any = None, fields: Fields = None
+        self,
+        selection: Any,
+        *,
+        out: AnyArray | None = None,
+        prototype: Any = None,
+        fields: Fields = None,
+        concurrency: int | None = None,
     ) -> Any:
         """Return what one selector per dimension selects, each independently; keywords as `get_basic_selection`."""
-        return self._get(indexing.orthogonal, selection, out, fields)
+        return self._get(indexing.orthogonal, selection, out, fields, concurrency)
 
     def get_coordinate_selection(
-        self, selection: Any, *, out: AnyArray | None = None, prototype: Any = None, fields: Fields = None
+        self,
+        selection: Any,
+        *,
+        out: AnyArray | None = None,
+        prototype: Any = None,
+        fields: Fields = None,
+        concurrency: int | None = None,
     ) -> Any:
         """Return the elements at coordinates, one array per dimension; keywords as `get_basic_selection`."""
-        return self._get(indexing.coordinate, selection, out, fields)
+        return self._get(indexing.coordinate, selection, out, fields, concurrency)
 
     def get_mask_selection(
-        self, mask: Any, *, out: AnyArray | None = None, prototype: Any = None, fields: Fields = None
+        self,
+        mask: Any,
+        *,
+        out: AnyArray | None = None,
+        prototype: Any = None,
+        fields: Fields = None,
+        concurrency: int | None = None,
     ) -> Any:
         """Return the elements where a mask of the array's shape is true; keywords as `get_basic_selection`."""
-        return self._get(indexing.mask, mask, out, fields)
+        return self._get(indexing.mask, mask, out, fields, concurrency)
 
     def get_block_selection(
-        self, selection: Any, *, out: AnyArray | None = None, prototype: Any = None, fields: Fields = None
+        self,
+        selection: Any,
+        *,
+        out: AnyArray | None = None,
+        prototype: Any = None,
+        fields: Fields = None,
+        concurrency: int | None = None,
     ) -> Any:
         """Return whole chunks, selected by their coordinates; keywords as `get_basic_selection`."""
-        return self._get(indexing.block, selection, out, fields)
+        return self._get(indexing.block, selection, out, fields, concurrency)
 
     @property
     def oindex(self) -> Indexer:
@@ -486,17 +536,25 @@ class Array(Node):
             fields, selection = indexing.pop_fields(selection)
         self._set(indexing.plan, selection, value, fields)
 
-    def _set(self, planner: Callable[[Any, Grid], Plan], selection: Any, value: Any, fields: Fields) -> None:
+    def _set(
+        self,
+        planner: Callable[[Any, Grid], Plan],
+        selection: Any,
+        value: Any,
+        fields: Fields,
+        concurrency: int | None = None,
+    ) -> None:
         if self.read_only:
             raise ReadOnlyError("the array is read-only", store=str(self.store), path=self.path)
         binding, grid, *_ = self._state.bound or self._bind()
         plan = self._plan(planner, selection, grid)
+        concurrency = self._config.concurrency if concurrency is None else concurrency
         if fields is not None:
-            self._set_fields(binding, plan, value, fields)
+            self._set_fields(binding, plan, value, fields, concurrency)
             return
-        write_values(binding, plan, value, self._config.concurrency)
+        write_values(binding, plan, value, concurrency)
 
-    def _set_fields(self, binding: Binding, plan: Plan, value: Any, fields: Fields) -> None:
+    def _set_fields(self, binding: Binding, plan: Plan, value: Any, fields: Fields, concurrency: int | None) -> None:
         """Change some fields of elements: read them, change them, write them, no other doing so in between."""
         dtype = fields_dtype(binding.spec.dtype, fields)
         # A field that is an array itself adds dimensions.
@@ -504,42 +562,74 @@ class Array(Node):
         with self._where.lock():
             elements = np.empty(plan.buffer_shape, binding.spec.dtype)
             # What is written in part must be read first, missing or not.
-            engine.read(binding.filling(), plan, elements, self._config.concurrency)
+            engine.read(binding.filling(), plan, elements, concurrency)
             shaped = elements.reshape(plan.shape)
             if isinstance(fields, str):
                 shaped[fields] = converted
             else:
                 for name in fields or ():
                     shaped[name] = converted[name] if dtype.names is not None else converted
-            engine.write(binding, plan, elements, self._config.concurrency)
+            engine.write(binding, plan, elements, concurrency)
 
     def set_basic_selection(
-        self, selection: Any, value: ArrayLike, *, fields: Fields = None, prototype: Any = None
+        self,
+        selection: Any,
+        value: ArrayLike,
+        *,
+        fields: Fields = None,
+        prototype: Any = None,
+        concurrency: int | None = None,
     ) -> None:
         """Store elements that integers and slices select; see `__setitem__`."""
-        self._set(indexing.basic, selection, value, fields)
+        self._set(indexing.basic, selection, value, fields, concurrency)
 
     def set_orthogonal_selection(
-        self, selection: Any, value: ArrayLike, *, fields: Fields = None, prototype: Any = None
+        self,
+        selection: Any,
+        value: ArrayLike,
+        *,
+        fields: Fields = None,
+        prototype: Any = None,
+        concurrency: int | None = None,
     ) -> None:
         """Store elements that one selector per dimension selects; see `__setitem__`."""
-        self._set(indexing.orthogonal, selection, value, fields)
+        self._set(indexing.orthogonal, selection, value, fields, concurrency)
 
     def set_coordinate_selection(
-        self, selection: Any, value: ArrayLike, *, fields: Fields = None, prototype: Any = None
+        self,
+        selection: Any,
+        value: ArrayLike,
+        *,
+        fields: Fields = None,
+        prototype: Any = None,
+        concurrency: int | None = None,
     ) -> None:
         """Store elements at coordinates; see `__setitem__`."""
-        self._set(indexing.coordinate, selection, value, fields)
+        self._set(indexing.coordinate, selection, value, fields, concurrency)
 
-    def set_mask_selection(self, mask: Any, value: ArrayLike, *, fields: Fields = None, prototype: Any = None) -> None:
+    def set_mask_selection(
+        self,
+        mask: Any,
+        value: ArrayLike,
+        *,
+        fields: Fields = None,
+        prototype: Any = None,
+        concurrency: int | None = None,
+    ) -> None:
         """Store elements where a mask is true; see `__setitem__`."""
-        self._set(indexing.mask, mask, value, fields)
+        self._set(indexing.mask, mask, value, fields, concurrency)
 
     def set_block_selection(
-        self, selection: Any, value: ArrayLike, *, fields: Fields = None, prototype: Any = None
+        self,
+        selection: Any,
+        value: ArrayLike,
+        *,
+        fields: Fields = None,
+        prototype: Any = None,
+        concurrency: int | None = None,
     ) -> None:
         """Store whole chunks; see `__setitem__`."""
-        self._set(indexing.block, selection, value, fields)
+        self._set(indexing.block, selection, value, fields, concurrency)
 
     def resize(self, *shape: int | tuple[int, ...]) -> None:
         """Change the shape; elements keep their coordinates.

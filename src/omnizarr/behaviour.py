@@ -26,6 +26,9 @@ class ArrayConfig:
         Let pickled objects be read, which can run any code.
     concurrency : int, optional
         Chunks in flight at a time; None: what suits the machine.
+    chunk_cache : int
+        Bytes of decoded chunks to keep, for selections that overlap; 0: none. What is kept is looked at only as long as
+        the stored chunk is the same.
     """
 
     order: Literal["C", "F"] = field(default_factory=lambda: settings.get("array.order"))
@@ -35,6 +38,7 @@ class ArrayConfig:
     )
     allow_pickle: bool = False
     concurrency: int | None = field(default_factory=lambda: settings.get("concurrency"))
+    chunk_cache: int = field(default_factory=lambda: settings.get("array.chunk_cache"))
 
     @classmethod
     def of(cls, config: ArrayConfig | Mapping[str, Any] | None = None, **more: Any) -> ArrayConfig:
