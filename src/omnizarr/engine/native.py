@@ -23,6 +23,7 @@ from omnizarr.engine.descriptions import describe_chain
 from omnizarr.errors import MissingDependencyError, OmnizarrError
 from omnizarr.indexing import Plan
 from omnizarr.settings import config
+from omnizarr.stores import filelocks
 from omnizarr.stores.local import LocalStore
 from omnizarr.stores.memory import MemoryStore
 
@@ -96,7 +97,8 @@ def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = 
 
 def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
     """Store `value` as `omnizarr.engine.reference.write` does, and raise what that raises."""
-    if binding.store.read_only or value.dtype != binding.spec.dtype:
+    # Whoever holds a lock may enter it again, which threads of the native engine could not.
+    if binding.store.read_only or value.dtype != binding.spec.dtype or filelocks.is_held():
         reference.write(binding, plan, value, concurrency)
         return
     if value.shape != plan.buffer_shape:

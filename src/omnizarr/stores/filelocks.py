@@ -181,6 +181,11 @@ def _give_up(path: str, descriptor: int, taken: list[int]) -> None:
         discard(path)
 
 
+def is_held() -> bool:
+    """Return whether this thread holds any lock file, so that it may enter some locks twice."""
+    return bool(_held.__dict__.get("depths"))
+
+
 def _release(path: str, process: int, taken: list[int]) -> None:
     """Remove the lock file and let go of it; begun again after an interrupt, do what is left to do."""
     if os.getpid() != process:  # a child forked within the block holds nothing
@@ -190,6 +195,9 @@ def _release(path: str, process: int, taken: list[int]) -> None:
         with suppress(OSError):
             if msvcrt is None and _is_at(path, descriptor):
                 os.unlink(path)
+        with suppress(OSError):
+            if msvcrt is None:  # a child that was forked meanwhile may have the file open still
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(taken.pop())
         if msvcrt is not None:
             with suppress(OSError):  # still open elsewhere: the last one removes it
