@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import reports, running
 from benchmarks.peers import PEERS
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import BY_NAME, WORKLOADS, Workload
 
 MANUAL = running.ROOT / "docs"
 
@@ -34,7 +35,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a sixteenth of the size, fewer rounds")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="workloads whose name contains one of these")
-    parser.add_argument("--peers", nargs="+", metavar="NAME", help="these libraries only")
+    parser.add_argument("--peers", nargs="+", metavar="NAME", choices=PEERS, help="these libraries only")
     parser.add_argument("--rounds", type=int, help="how many times each measures (7, or 3 if quick)")
     parser.add_argument(
         "--python", action="append", default=[], metavar="PATH",
@@ -54,10 +55,28 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def chosen(names: list[str] | None) -> list[Workload]:
+    """Return the workloads with these names, or with these in their names; no names: all."""
+
+    def fits(workload: Workload, name: str) -> bool:
+        return workload.name == name if name in BY_NAME else name in workload.name
+
+    some = [one for one in WORKLOADS if names is None or any(fits(one, name) for name in names)]
+    if not some:
+        sys.exit(f"no workload is called {names}: --list says how they are called")
+    return some
+
+
 def measure(arguments: argparse.Namespace) -> running.Report:
     """Run what was asked for, and show each workload as it is done."""
-    some = [one for one in WORKLOADS if not arguments.only or any(name in one.name for name in arguments.only)]
+    some = chosen(arguments.only)
     size = QUICK if arguments.quick else FULL
+
+    def seen(report: running.Report, result: running.Result) -> None:
+        reports.terminal(report, result)
+        save(report, arguments)
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # so that files are deleted and workers ended
     with tempfile.TemporaryDirectory(prefix="bench-", dir=arguments.directory) as folder:
         return running.run(
             some,
@@ -67,8 +86,14 @@ def measure(arguments: argparse.Namespace) -> running.Report:
             budget=size.budget,
             pythons=[sys.executable, *arguments.python],
             peers=arguments.peers or PEERS,
-            seen=reports.terminal,
+            seen=seen,
         )
+
+
+def save(report: running.Report, arguments: argparse.Namespace) -> None:
+    """Save all figures there are so far, if that was asked for."""
+    if arguments.json:
+        arguments.json.write_text(json.dumps(reports.details(report), indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -87,8 +112,7 @@ def main() -> None:
     print(reports.summary(report))
     for key, reason in report.absent.items():
         print(f"absent: {PEERS[key].label} ({reason})")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(reports.details(report), indent=1) + "\n", encoding="utf-8")
+    save(report, arguments)
     if arguments.markdown:
         arguments.markdown.write_text(reports.markdown(report), encoding="utf-8")
     if arguments.plot or arguments.docs:

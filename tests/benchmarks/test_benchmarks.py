@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks import data, reports, running, workloads
+from benchmarks.__main__ import chosen
 from benchmarks.peers import PEERS
 from benchmarks.targets import TARGETS, Fastest, Memory, OfWorkload, Times, Within, verdict
 from benchmarks.workloads import BY_NAME, WORKLOADS, Dataset
@@ -112,13 +113,21 @@ def test_picture_is_drawn(report, tmp_path):
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("dataset", {workload.dataset for workload in WORKLOADS}, ids=lambda dataset: dataset.name)
+@pytest.mark.parametrize("dataset", dict.fromkeys(one.dataset for one in WORKLOADS), ids=lambda dataset: dataset.name)
 @pytest.mark.parametrize("scale", [1, 8, TINY])
 def test_scaled_dataset_is_whole_files(dataset, scale):
     scaled = dataset.scaled(scale)
     assert all(length % step == 0 for length, step in zip(scaled.shape, dataset.files, strict=True))
     assert scaled.nbytes * scale >= dataset.nbytes
     assert scaled.chunks == dataset.chunks
+
+
+def test_whole_name_chooses_one_workload_and_part_of_a_name_all_that_have_it():
+    assert [one.name for one in chosen(["read-large-zstd"])] == ["read-large-zstd"]
+    assert [one.name for one in chosen(["large-zstd+"])] == ["read-large-zstd+crc32c", "write-large-zstd+crc32c"]
+    assert chosen(None) == WORKLOADS
+    with pytest.raises(SystemExit, match="no workload is called"):
+        chosen(["nothing like that"])
 
 
 def test_target_fastest_looks_at_other_libraries_only():
