@@ -608,6 +608,13 @@ class TestWhatItIs:
         assert "1 of 2" in repr(card)
         assert array.info.chunks_stored is None
 
+    @pytest.mark.parametrize("engine", ["native", "reference"])
+    def test_info_says_which_engine_serves(self, monkeypatch, engine):
+        array = make(shape=(4,), chunks=(2,), dtype="i4")
+        monkeypatch.setattr(omnizarr.Array, "engine", engine)
+        assert array.info.engine == engine
+        assert f"\nEngine      : {engine}\n" in repr(array.info)
+
     def test_equal_if_same_place_and_metadata(self):
         store = MemoryStore()
         array = make(store, shape=3, dtype="i4")
@@ -674,6 +681,11 @@ class TestUnknown:
             array[0]
         assert caught.value.store is not None
         assert caught.value.path == ""
+
+    def test_no_engine_is_named_for_what_none_can_read(self, unknown):
+        card = unknown("codecs", [{"name": "bytes"}, {"name": "acme.squeeze"}]).info
+        assert card.engine is None
+        assert "Engine" not in repr(card)
 
     def test_data_type(self, unknown):
         array = unknown("data_type", "acme.decimal")

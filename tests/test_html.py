@@ -76,6 +76,12 @@ def test_facts_of_an_array_are_there(root):
         assert fact in text
 
 
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_engine_that_serves_is_shown(root, monkeypatch, engine):
+    monkeypatch.setattr(omnizarr.Array, "engine", engine)
+    assert f"Engine {engine}" in text_of(render(root["ocean/temp"]))
+
+
 def test_attributes_are_folded(root):
     details = parsed(render(root["ocean/temp"])).find(".//details")
     assert "open" not in details.attrib

@@ -45,6 +45,7 @@ class ArrayInfo(_Card):
     filters: tuple[object, ...]
     serializer: object
     compressors: tuple[object, ...]
+    engine: str | None
     nbytes: int | None
     nbytes_stored: int | None = None
     chunks_stored: int | None = None
@@ -70,6 +71,8 @@ class ArrayInfo(_Card):
             ("Serializer", self.serializer),
             ("Compressors", self.compressors),
         ]
+        if self.engine is not None:
+            rows.append(("Engine", self.engine))
         if self.nbytes is not None:
             rows.append(("No. bytes", readable(self.nbytes)))
         if self.nbytes_stored is not None:
@@ -127,6 +130,7 @@ def of_array(array: Any, *, complete: bool = False) -> ArrayInfo:
         filters=array.filters,
         serializer=array.serializer,
         compressors=array.compressors,
+        engine=engine_name(array),
         nbytes=_nbytes(metadata),
         nbytes_stored=stored_bytes(array.store_path) if complete else None,
         chunks_stored=count_stored(array.store_path, metadata) if complete else None,
@@ -139,6 +143,14 @@ def _or_name(value: Any, metadata: ArrayMetadata) -> object:
         return value()
     except OmnizarrError:
         return f"grid {metadata.chunk_grid.name!r}"
+
+
+def engine_name(array: Any) -> str | None:
+    """Return which engine serves an array; None if none can, or the one that is wanted is not there."""
+    try:
+        return str(array.engine)
+    except OmnizarrError:
+        return None
 
 
 def _nbytes(metadata: ArrayMetadata) -> int | None:

@@ -74,6 +74,9 @@ def _rows(array: Array) -> Iterator[str]:
     if expected is not None:
         yield _row("Count", words.plural(expected, "shard" if shards is not None else "chunk"))
     yield _row("Codecs", ", then ".join(words.codecs(metadata.codecs)) or "none: uncompressed")
+    engine = cards.engine_name(array)
+    if engine is not None:
+        yield _row("Engine", engine)
     yield _row("Fill value", _fill_value(array))
     if itemsize is not None:
         yield _row("Size", words.size(math.prod(array.shape) * itemsize))
