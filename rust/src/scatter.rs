@@ -538,11 +538,11 @@ unsafe fn copy(from: *const u8, to: *mut u8, steps: &Steps) {
     // SAFETY: that of the caller.
     unsafe {
         match steps.item {
-            1 => copy_words::<1, 64>(from, to, steps),
-            2 => copy_words::<2, 32>(from, to, steps),
-            4 => copy_words::<4, 16>(from, to, steps),
-            8 => copy_words::<8, 8>(from, to, steps),
-            16 => copy_words::<16, 4>(from, to, steps),
+            1 => copy_words::<1, 64, 16>(from, to, steps),
+            2 => copy_words::<2, 32, 8>(from, to, steps),
+            4 => copy_words::<4, 16, 4>(from, to, steps),
+            8 => copy_words::<8, 8, 2>(from, to, steps),
+            16 => copy_words::<16, 4, 1>(from, to, steps),
             item => {
                 walk(&steps.loops, steps.from, steps.to, &mut |here, there| {
                     ptr::copy_nonoverlapping(from.wrapping_offset(here), to.wrapping_offset(there), item);
@@ -555,12 +555,18 @@ unsafe fn copy(from: *const u8, to: *mut u8, steps: &Steps) {
 
 /// Bytes of which a processor fetches all if it needs one.
 const LINE: usize = 64;
+/// Elements along the sides of a square that is copied before the next one, where neighbours are far from each other.
+const BLOCK: usize = 128;
 
-/// Copy elements of so many bytes, of which a line of the cache holds `TILE`.
+/// Copy elements of so many bytes, of which a line of the cache holds `TILE`, and a vector `MANY`.
 ///
 /// # Safety
 /// As [`copy`].
-unsafe fn copy_words<const WIDTH: usize, const TILE: usize>(from: *const u8, to: *mut u8, steps: &Steps) {
+unsafe fn copy_words<const WIDTH: usize, const TILE: usize, const MANY: usize>(
+    from: *const u8,
+    to: *mut u8,
+    steps: &Steps,
+) {
     let Some((inner, outer)) = steps.loops.split_last() else {
         // SAFETY: that of the caller.
         unsafe { copy_word::<WIDTH>(from.wrapping_offset(steps.from), to.wrapping_offset(steps.to)) };
@@ -583,7 +589,7 @@ unsafe fn copy_words<const WIDTH: usize, const TILE: usize>(from: *const u8, to:
         walk(&rest, steps.from, steps.to, &mut |here, there| {
             // SAFETY: that of the caller.
             unsafe {
-                copy_tiles::<WIDTH, TILE>(from.wrapping_offset(here), to.wrapping_offset(there), across, inner);
+                copy_tiles::<WIDTH, TILE, MANY>(from.wrapping_offset(here), to.wrapping_offset(there), across, inner);
             }
             true
         });
@@ -630,51 +636,133 @@ unsafe fn copy_row<const WIDTH: usize>(from: *const u8, to: *mut u8, step: &Loop
 ///
 /// # Safety
 /// As [`copy`].
-unsafe fn copy_tiles<const WIDTH: usize, const TILE: usize>(from: *const u8, to: *mut u8, across: &Loop, along: &Loop) {
+unsafe fn copy_tiles<const WIDTH: usize, const TILE: usize, const MANY: usize>(
+    from: *const u8,
+    to: *mut u8,
+    across: &Loop,
+    along: &Loop,
+) {
     let mut tile = [[[0_u8; WIDTH]; TILE]; TILE];
     let is_dense = across.is_run() && along.is_run() && across.from == signed(WIDTH) && along.to == signed(WIDTH);
-    for column in (0..along.len).step_by(TILE) {
+    // All of a block before the next one: as long as it takes, so do the pages of memory that its lines lie in.
+    let side = BLOCK.max(TILE);
+    let blocks = (0..across.len).step_by(side).flat_map(|row| (0..along.len).step_by(side).map(move |at| (row, at)));
+    let tiles = blocks.flat_map(|(row, column)| {
+        let (bottom, right) = (across.len.min(row + side), along.len.min(column + side));
+        (column..right).step_by(TILE).flat_map(move |column| (row..bottom).step_by(TILE).map(move |row| (row, column)))
+    });
+    for (row, column) in tiles {
         let columns = TILE.min(along.len - column);
-        for row in (0..across.len).step_by(TILE) {
-            let rows = TILE.min(across.len - row);
-            if is_dense && columns == TILE && rows == TILE {
-                let ((here, there), (over, down)) = (along.at(column), across.at(row));
-                let (from, to) = (from.wrapping_offset(here + over), to.wrapping_offset(there + down));
-                for number in 0..TILE {
-                    // SAFETY: that of the caller; as many elements lie side by side.
-                    let line = unsafe {
-                        from.wrapping_offset(number.cast_signed() * along.from).cast::<[[u8; WIDTH]; TILE]>().read()
-                    };
-                    for (row, word) in tile.iter_mut().zip(line) {
-                        row[number] = word;
-                    }
-                }
-                for (number, line) in tile.iter().enumerate() {
-                    // SAFETY: the same.
-                    unsafe {
-                        to.wrapping_offset(number.cast_signed() * across.to).cast::<[[u8; WIDTH]; TILE]>().write(*line);
-                    }
-                }
-                continue;
+        let rows = TILE.min(across.len - row);
+        if is_dense && columns == TILE && rows == TILE {
+            let ((here, there), (over, down)) = (along.at(column), across.at(row));
+            let (from, to) = (from.wrapping_offset(here + over), to.wrapping_offset(there + down));
+            // SAFETY: that of the caller; on either side as many elements lie side by side as fill a line.
+            unsafe { copy_tile::<WIDTH, TILE, MANY>(from, to, along.from, across.to) };
+            continue;
+        }
+        for number in 0..columns {
+            let (here, _) = along.at(column + number);
+            for (other, words) in tile[..rows].iter_mut().enumerate() {
+                let (over, _) = across.at(row + other);
+                // SAFETY: that of the caller.
+                words[number] = unsafe { from.wrapping_offset(here + over).cast::<[u8; WIDTH]>().read() };
             }
-            for number in 0..columns {
-                let (here, _) = along.at(column + number);
-                for (other, words) in tile[..rows].iter_mut().enumerate() {
-                    let (over, _) = across.at(row + other);
-                    // SAFETY: that of the caller.
-                    words[number] = unsafe { from.wrapping_offset(here + over).cast::<[u8; WIDTH]>().read() };
-                }
-            }
-            for (other, words) in tile[..rows].iter().enumerate() {
-                let (_, down) = across.at(row + other);
-                for (number, word) in words[..columns].iter().enumerate() {
-                    let (_, there) = along.at(column + number);
-                    // SAFETY: that of the caller.
-                    unsafe { to.wrapping_offset(there + down).cast::<[u8; WIDTH]>().write(*word) };
-                }
+        }
+        for (other, words) in tile[..rows].iter().enumerate() {
+            let (_, down) = across.at(row + other);
+            for (number, word) in words[..columns].iter().enumerate() {
+                let (_, there) = along.at(column + number);
+                // SAFETY: that of the caller.
+                unsafe { to.wrapping_offset(there + down).cast::<[u8; WIDTH]>().write(*word) };
             }
         }
     }
+}
+
+/// As many bytes as processors of today work on at once.
+type Vector = [u8; VECTOR];
+const VECTOR: usize = 16;
+
+/// Copy `TILE` lines of so many elements each, at the distance `stride`, to the columns of as many lines at the distance
+/// `step`.
+///
+/// # Safety
+/// All lines are there.
+unsafe fn copy_tile<const WIDTH: usize, const TILE: usize, const MANY: usize>(
+    from: *const u8,
+    to: *mut u8,
+    stride: isize,
+    step: isize,
+) {
+    let mut tile = [[[0_u8; VECTOR]; LINE / VECTOR]; TILE];
+    for part in 0..LINE / VECTOR {
+        for (place, lines) in tile.chunks_exact_mut(MANY).enumerate() {
+            let start = from.wrapping_add(place * VECTOR);
+            let mut square = [[0; VECTOR]; MANY];
+            for (number, line) in square.iter_mut().enumerate() {
+                // SAFETY: that of the caller.
+                *line = unsafe { start.wrapping_offset(signed(part * MANY + number) * stride).cast::<Vector>().read() };
+            }
+            for (line, turned) in lines.iter_mut().zip(transposed::<WIDTH, MANY>(square)) {
+                line[part] = turned;
+            }
+        }
+    }
+    for (number, line) in tile.into_iter().enumerate() {
+        // SAFETY: that of the caller.
+        unsafe { to.wrapping_offset(signed(number) * step).cast::<[Vector; LINE / VECTOR]>().write(line) };
+    }
+}
+
+/// Rows of elements of so many bytes as columns: each round of merging two halves moves one bit of the number of the row
+/// into the number of the column.
+#[inline]
+fn transposed<const WIDTH: usize, const MANY: usize>(mut rows: [Vector; MANY]) -> [Vector; MANY] {
+    for _ in 0..MANY.ilog2() {
+        let mut merged = rows;
+        for number in 0..MANY / 2 {
+            let (low, high) = merge::<WIDTH>(rows[number], rows[number + MANY / 2]);
+            merged[2 * number] = low;
+            merged[2 * number + 1] = high;
+        }
+        rows = merged;
+    }
+    rows
+}
+
+/// The elements of two vectors by turns.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn merge<const WIDTH: usize>(one: Vector, other: Vector) -> (Vector, Vector) {
+    use std::arch::x86_64 as arch;
+    // SAFETY: every processor of this kind has these instructions (SSE2), and a vector is 16 bytes.
+    unsafe {
+        let one = std::mem::transmute::<Vector, arch::__m128i>(one);
+        let other = std::mem::transmute::<Vector, arch::__m128i>(other);
+        let (low, high) = match WIDTH {
+            1 => (arch::_mm_unpacklo_epi8(one, other), arch::_mm_unpackhi_epi8(one, other)),
+            2 => (arch::_mm_unpacklo_epi16(one, other), arch::_mm_unpackhi_epi16(one, other)),
+            4 => (arch::_mm_unpacklo_epi32(one, other), arch::_mm_unpackhi_epi32(one, other)),
+            _ => (arch::_mm_unpacklo_epi64(one, other), arch::_mm_unpackhi_epi64(one, other)),
+        };
+        (std::mem::transmute::<arch::__m128i, Vector>(low), std::mem::transmute::<arch::__m128i, Vector>(high))
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use merge_anywhere as merge;
+
+/// The elements of two vectors by turns, on any processor.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+#[inline]
+fn merge_anywhere<const WIDTH: usize>(one: Vector, other: Vector) -> (Vector, Vector) {
+    let mut both = [[0; VECTOR]; 2];
+    for (number, words) in both.as_flattened_mut().chunks_exact_mut(2 * WIDTH).enumerate() {
+        words[..WIDTH].copy_from_slice(&one[number * WIDTH..][..WIDTH]);
+        words[WIDTH..].copy_from_slice(&other[number * WIDTH..][..WIDTH]);
+    }
+    (both[0], both[1])
 }
 
 /// Bytes of elements that are copied at once where one element is to be everywhere.
@@ -1072,6 +1160,46 @@ mod tests {
             assert!(memory.window(&broken, &all).is_none());
         }
         assert!(memory.window(&Layout { nbytes: 1 << 40, ..layout.clone() }, &all).is_none());
+    }
+
+    #[test]
+    fn arrays_of_any_lengths_and_item_sizes_are_transposed() {
+        let mut random = Random(6);
+        for item in [1, 2, 4, 8, 16] {
+            for (rows, columns) in [(130, 133), (64, 16), (3, 150), (150, 3), (65, 257)] {
+                let layout = Layout::new(&[rows, columns], &[1, 0], item).unwrap();
+                let chunk = random.bytes(layout.nbytes);
+                let mut wanted = vec![0; layout.nbytes];
+                for (number, place) in wanted.chunks_exact_mut(item).enumerate() {
+                    let from = (number % columns * rows + number / columns) * item;
+                    place.copy_from_slice(&chunk[from..from + item]);
+                }
+                let mut room = vec![0; layout.nbytes];
+                let strides = vec![(columns * item).cast_signed(), item.cast_signed()];
+                // SAFETY: there are as many elements.
+                let memory = unsafe { Memory::new(room.as_mut_ptr(), vec![rows, columns], strides, item) };
+                let all = mesh(&[
+                    (Places::first(rows), Places::first(rows)),
+                    (Places::first(columns), Places::first(columns)),
+                ]);
+                memory.scatter(&layout, &chunk, 0, &all).unwrap();
+                assert!(room == wanted, "{rows} x {columns} of {item} bytes");
+                let mut back = vec![0; layout.nbytes];
+                memory.gather(&layout, &mut back, &all).unwrap();
+                assert!(back == chunk, "{rows} x {columns} of {item} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_are_merged_alike_on_all_processors() {
+        let mut random = Random(7);
+        let vector = |random: &mut Random| Vector::try_from(random.bytes(VECTOR)).unwrap();
+        let (one, other) = (vector(&mut random), vector(&mut random));
+        assert_eq!(merge::<1>(one, other), merge_anywhere::<1>(one, other));
+        assert_eq!(merge::<2>(one, other), merge_anywhere::<2>(one, other));
+        assert_eq!(merge::<4>(one, other), merge_anywhere::<4>(one, other));
+        assert_eq!(merge::<8>(one, other), merge_anywhere::<8>(one, other));
     }
 
     #[test]
