@@ -586,6 +586,16 @@ unsafe fn copy_words<const WIDTH: usize, const TILE: usize, const MANY: usize>(
     if let Some((number, across)) = across {
         let mut rest: SmallVec<[Loop; 4]> = outer.into();
         rest.remove(number);
+        if inner.len < 8 {
+            // Such as the colours of pixels: too few for squares, and their lines stay in the cache.
+            rest.push(inner.clone());
+            walk(&rest, steps.from, steps.to, &mut |here, there| {
+                // SAFETY: that of the caller.
+                unsafe { copy_row::<WIDTH>(from.wrapping_offset(here), to.wrapping_offset(there), across) };
+                true
+            });
+            return;
+        }
         walk(&rest, steps.from, steps.to, &mut |here, there| {
             // SAFETY: that of the caller.
             unsafe {
