@@ -62,6 +62,8 @@ pub struct Chain {
 /// Memory that is used again and again.
 #[derive(Default)]
 pub struct Scratch {
+    /// How many threads may work on one chunk.
+    pub threads: usize,
     /// A decoded chunk, or one to be encoded.
     pub chunk: Vec<u8>,
     /// What the store has, or shall have.
@@ -70,6 +72,14 @@ pub struct Scratch {
     pub fetched: Vec<u8>,
     one: Vec<u8>,
     other: Vec<u8>,
+}
+
+impl Scratch {
+    /// Memory of a thread that may have help from others.
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
+        Self { threads, ..Self::default() }
+    }
 }
 
 impl Chain {
@@ -147,23 +157,16 @@ impl Chain {
     ///
     /// # Errors
     /// If `data` is broken, or of a form that is not known here.
-    pub fn place(
-        &self,
-        data: &[u8],
-        piece: &Piece,
-        memory: &Memory,
-        scratch: &mut Scratch,
-        threads: usize,
-    ) -> Result<()> {
+    pub fn place(&self, data: &[u8], piece: &Piece, memory: &Memory, scratch: &mut Scratch) -> Result<()> {
         let Piece { selection, .. } = piece;
         if let Serializer::Shard(shard) = &self.serializer {
             if self.compressors.is_empty() {
-                return shard.place(data, selection, memory, scratch, threads);
+                return shard.place(data, selection, memory, scratch);
             }
             let mut whole = std::mem::take(&mut scratch.chunk);
             let result = self
                 .decompress(data, scratch, &mut whole)
-                .and_then(|()| shard.place(&whole, selection, memory, scratch, threads));
+                .and_then(|()| shard.place(&whole, selection, memory, scratch));
             scratch.chunk = whole;
             return result;
         }
@@ -172,14 +175,14 @@ impl Chain {
             return memory.scatter(&self.layout, data, 0, selection);
         }
         if let Some(window) = memory.window(&self.layout, selection) {
-            return self.decode(data, window, scratch, threads);
+            return self.decode(data, window, scratch);
         }
         if let Some(found) = self.decode_span(data, selection, scratch)? {
             return memory.scatter(&self.layout, &scratch.chunk[..found.len()], found.start, selection);
         }
         let mut chunk = std::mem::take(&mut scratch.chunk);
         let result = self
-            .decode(data, resized(&mut chunk, self.layout.nbytes), scratch, threads)
+            .decode(data, resized(&mut chunk, self.layout.nbytes), scratch)
             .and_then(|()| memory.scatter(&self.layout, &chunk[..self.layout.nbytes], 0, selection));
         scratch.chunk = chunk;
         result
@@ -195,15 +198,14 @@ impl Chain {
         piece: &Piece,
         memory: &Memory,
         scratch: &mut Scratch,
-        threads: usize,
         keep: &Keep<'_>,
     ) -> Result<()> {
         if matches!(self.serializer, Serializer::Shard(_)) {
-            return self.place(data, piece, memory, scratch, threads);
+            return self.place(data, piece, memory, scratch);
         }
         let mut chunk = std::mem::take(&mut scratch.chunk);
         let result = self
-            .decode(data, resized(&mut chunk, self.layout.nbytes), scratch, threads)
+            .decode(data, resized(&mut chunk, self.layout.nbytes), scratch)
             .and_then(|()| memory.scatter(&self.layout, &chunk[..self.layout.nbytes], 0, &piece.selection));
         if result.is_ok() {
             keep.put(Arc::from(&chunk[..self.layout.nbytes]));
@@ -252,16 +254,16 @@ impl Chain {
     ///
     /// # Errors
     /// If `data` is broken, or of a form that is not known here.
-    pub fn decode(&self, data: &[u8], out: &mut [u8], scratch: &mut Scratch, threads: usize) -> Result<()> {
+    pub fn decode(&self, data: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
         let Serializer::Elements(elements) = &self.serializer else {
             return Err(Error::refused("a shard is decoded in place"));
         };
         if self.filters.is_empty() {
-            self.decompress_into(data, out, scratch, threads)?;
+            self.decompress_into(data, out, scratch)?;
             return elements.decode(out);
         }
         let mut filtered = std::mem::take(&mut scratch.stored);
-        let result = self.unfilter(data, out, &mut filtered, elements, scratch, threads);
+        let result = self.unfilter(data, out, &mut filtered, elements, scratch);
         scratch.stored = filtered;
         result
     }
@@ -273,10 +275,9 @@ impl Chain {
         filtered: &mut Vec<u8>,
         elements: &Elements,
         scratch: &mut Scratch,
-        threads: usize,
     ) -> Result<()> {
         let size = self.filters[self.filters.len() - 1].encoded_size();
-        self.decompress_into(data, resized(filtered, size), scratch, threads)?;
+        self.decompress_into(data, resized(filtered, size), scratch)?;
         elements.decode(&mut filtered[..size])?;
         let mut other = std::mem::take(&mut scratch.other);
         let result = (|| {
@@ -320,16 +321,16 @@ impl Chain {
     }
 
     /// Undo all compressors, the size of the result being known.
-    fn decompress_into(&self, data: &[u8], out: &mut [u8], scratch: &mut Scratch, threads: usize) -> Result<()> {
-        let Scratch { one, other, .. } = scratch;
+    fn decompress_into(&self, data: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
+        let Scratch { one, other, threads, .. } = scratch;
         let mut data = data;
         for (number, codec) in self.compressors.iter().enumerate().rev() {
+            if number == 0 {
+                return decode_on(*threads, codec.as_ref(), data, out);
+            }
             if let Some(view) = codec.decode_view(data) {
                 data = view?;
                 continue;
-            }
-            if number == 0 {
-                return decode_on(threads, codec.as_ref(), data, out);
             }
             // The borrow of what was decoded before ends as the two are swapped.
             let limit = self.sizes[number];
@@ -398,11 +399,10 @@ impl Chain {
         selection: &Selection,
         values: &'a Memory,
         scratch: &'a mut Scratch,
-        threads: usize,
     ) -> Result<Option<&'a [u8]>> {
         if let Serializer::Shard(shard) = &self.serializer {
             let mut whole = std::mem::take(&mut scratch.stored);
-            let is_stored = shard.encode(selection, values, &mut whole, scratch, threads);
+            let is_stored = shard.encode(selection, values, &mut whole, scratch);
             scratch.stored = whole;
             return if is_stored? { self.compress_stored(scratch).map(Some) } else { Ok(None) };
         }
@@ -498,27 +498,25 @@ impl Chain {
         selection: &Selection,
         values: &Memory,
         scratch: &'a mut Scratch,
-        threads: usize,
     ) -> Result<Option<&'a [u8]>> {
         if let Serializer::Shard(shard) = &self.serializer {
             if !self.compressors.is_empty() {
                 return Err(Error::refused("a compressed shard is changed as a whole"));
             }
             let mut whole = std::mem::take(&mut scratch.stored);
-            let is_stored = shard.update(old, selection, values, &mut whole, scratch, threads);
+            let is_stored = shard.update(old, selection, values, &mut whole, scratch);
             scratch.stored = whole;
             return Ok(if is_stored? { Some(&scratch.stored) } else { None });
         }
         let mut chunk = std::mem::take(&mut scratch.chunk);
         let out = resized(&mut chunk, self.layout.nbytes);
-        let result = match old {
-            Some(data) => self.decode(data, out, scratch, threads),
-            None => {
-                fill(out, &self.fill);
-                Ok(())
-            }
-        }
-        .and_then(|()| values.gather(&self.layout, out, selection));
+        let decoded = if let Some(data) = old {
+            self.decode(data, out, scratch)
+        } else {
+            fill(out, &self.fill);
+            Ok(())
+        };
+        let result = decoded.and_then(|()| values.gather(&self.layout, out, selection));
         let is_empty = !self.policy.write_empty && holds_only(out, &self.fill);
         scratch.chunk = chunk;
         result?;

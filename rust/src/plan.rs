@@ -135,6 +135,7 @@ pub struct Axis {
 
 /// What a piece selects.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // one is made for each chunk, and boxed it would be slower to make
 pub enum Selection {
     /// The product of what is selected along each dimension, of which the buffer has as many.
     Mesh(SmallVec<[Axis; 4]>),

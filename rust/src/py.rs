@@ -143,6 +143,8 @@ struct PyCodecs(Arc<Codecs>);
 
 #[pymethods]
 impl PyCodecs {
+    // PyO3 hands over what it made.
+    #[allow(clippy::needless_pass_by_value)]
     /// Bind the codecs of `description` for chunks of each of the `shapes`, the first of which is the largest.
     #[new]
     fn new(
@@ -188,8 +190,8 @@ fn places(selector: &Bound<'_, PyAny>) -> PyResult<Places> {
     let start: i64 = selector.getattr(intern!(py, "start"))?.extract()?;
     let step: i64 = selector.getattr(intern!(py, "step"))?.extract()?;
     // Only backwards: to the very first element.
-    let stop: i64 = selector.getattr(intern!(py, "stop"))?.extract::<Option<i64>>()?.unwrap_or(-1);
-    let (distance, stride) = if step > 0 { (stop - start, step) } else { (start - stop, -step) };
+    let end: i64 = selector.getattr(intern!(py, "stop"))?.extract::<Option<i64>>()?.unwrap_or(-1);
+    let (distance, stride) = if step > 0 { (end - start, step) } else { (start - end, -step) };
     if stride == 0 {
         return Err(unknown("a slice of step 0"));
     }
@@ -453,7 +455,7 @@ impl Engine {
         out: &Bound<'py, PyAny>,
         concurrency: Option<usize>,
     ) -> PyResult<Option<Rest<'py>>> {
-        self.run(pieces, out, concurrency, |job| job.read())
+        self.run(pieces, out, concurrency, Verb::Read)
     }
 
     /// Store `values` in the elements of a plan.
@@ -463,7 +465,7 @@ impl Engine {
         values: &Bound<'py, PyAny>,
         concurrency: Option<usize>,
     ) -> PyResult<Option<Rest<'py>>> {
-        self.run(pieces, values, concurrency, |job| job.write())
+        self.run(pieces, values, concurrency, Verb::Write)
     }
 
     /// Bytes of decoded chunks that are kept.
@@ -473,13 +475,20 @@ impl Engine {
     }
 }
 
+/// What is done with a plan.
+#[derive(Clone, Copy)]
+enum Verb {
+    Read,
+    Write,
+}
+
 impl Engine {
     fn run<'py>(
         &self,
         pieces: &Bound<'py, PyAny>,
         array: &Bound<'py, PyAny>,
         threads: Option<usize>,
-        verb: fn(&Job<'_>) -> Result<Vec<usize>, Failure>,
+        verb: Verb,
     ) -> PyResult<Option<Rest<'py>>> {
         let py = array.py();
         let Some(plan) = plan(pieces)? else { return Ok(None) };
@@ -492,7 +501,7 @@ impl Engine {
         // written belong to whoever called, who promises not to touch them meanwhile, as everywhere in NumPy.
         let memory = unsafe { Memory::new(buffer.buf_ptr().cast(), shape, strides, buffer.item_size()) };
         let interrupted =
-            || Python::attach(|py| py.check_signals()).map_err(|error| Error::interrupted(Box::new(error)));
+            || Python::attach(|py: Python<'_>| py.check_signals()).map_err(|error| Error::interrupted(Box::new(error)));
         let job = Job {
             array: &self.array,
             store: self.store.as_ref(),
@@ -502,7 +511,10 @@ impl Engine {
             threads,
             interrupted: &interrupted,
         };
-        let result = py.detach(|| verb(&job));
+        let result = py.detach(|| match verb {
+            Verb::Read => job.read(),
+            Verb::Write => job.write(),
+        });
         buffer.release(py);
         match result {
             Ok(refused) if refused.is_empty() => Ok(None),

@@ -144,10 +144,7 @@ impl Job<'_> {
     /// # Errors
     /// The first thing that goes wrong.
     pub fn read(&self) -> Result<Vec<usize>, Failure> {
-        self.each(
-            |piece, opened, scratch, threads| self.read_piece(piece, opened, scratch, threads),
-            self.store.at_once(),
-        )
+        self.each(|piece, opened, scratch| self.read_piece(piece, opened, scratch), self.store.at_once())
     }
 
     /// Store the elements of the caller's array; return the numbers of the pieces that were refused.
@@ -155,7 +152,7 @@ impl Job<'_> {
     /// # Errors
     /// The first thing that goes wrong.
     pub fn write(&self) -> Result<Vec<usize>, Failure> {
-        self.each(|piece, _, scratch, threads| self.write_piece(piece, scratch, threads), 1)
+        self.each(|piece, _, scratch| self.write_piece(piece, scratch), 1)
     }
 
     /// How many threads take pieces, and how many of them work on one.
@@ -180,7 +177,7 @@ impl Job<'_> {
 
     fn each(
         &self,
-        task: impl Fn(&Piece, Opened<'_>, &mut Scratch, usize) -> Result<()> + Sync,
+        task: impl Fn(&Piece, Opened<'_>, &mut Scratch) -> Result<()> + Sync,
         at_once: usize,
     ) -> Result<Vec<usize>, Failure> {
         let pieces = self.plan.len();
@@ -199,7 +196,7 @@ impl Job<'_> {
             }
         };
         let work = || {
-            let mut scratch = Scratch::default();
+            let mut scratch = Scratch::new(inner);
             let is_caller = thread::current().id() == caller;
             let mut asked = Instant::now();
             loop {
@@ -222,7 +219,7 @@ impl Job<'_> {
                     }
                     let result = catch_unwind(AssertUnwindSafe(|| {
                         let opened = opened.next().transpose()?;
-                        task(&self.plan.piece(number), opened, &mut scratch, inner)
+                        task(&self.plan.piece(number), opened, &mut scratch)
                     }))
                     .unwrap_or_else(|_| Err(Error::broken("the engine failed")));
                     match result {
@@ -253,22 +250,22 @@ impl Job<'_> {
 
     // -- reading ------------------------------------------------------------------
 
-    fn read_piece(&self, piece: &Piece, opened: Opened<'_>, scratch: &mut Scratch, threads: usize) -> Result<()> {
+    fn read_piece(&self, piece: &Piece, opened: Opened<'_>, scratch: &mut Scratch) -> Result<()> {
         let chain = self.array.codecs.chain_of(&piece.coords)?;
-        if !self.store.reads_parts() && self.is_part(chain, piece) {
+        if !self.store.reads_parts() && Self::is_part(chain, piece) {
             return Err(Error::refused("a part, of a store that knows better how to fetch it"));
         }
         if let Some(value) = opened {
             return match value {
                 None => chain.fill_missing(&piece.selection, self.memory),
-                Some(value) => self.read_value(chain, value.as_ref(), piece, scratch, threads),
+                Some(value) => self.read_value(chain, value.as_ref(), piece, scratch),
             };
         }
         let key = self.array.keys.key(&piece.coords);
-        if self.array.chunks.is_some() || chain.as_shard().is_some() || self.is_part(chain, piece) {
+        if self.array.chunks.is_some() || chain.as_shard().is_some() || Self::is_part(chain, piece) {
             return match self.store.open(&key)? {
                 None => chain.fill_missing(&piece.selection, self.memory),
-                Some(value) => self.read_value(chain, value.as_ref(), piece, scratch, threads),
+                Some(value) => self.read_value(chain, value.as_ref(), piece, scratch),
             };
         }
         if let Some(elements) = chain.as_elements()
@@ -283,7 +280,7 @@ impl Job<'_> {
         let mut fetched = std::mem::take(&mut scratch.fetched);
         let result = self.store.read_all(&key, size_hint(chain), &mut fetched).and_then(|is_there| {
             if is_there {
-                chain.place(&fetched, piece, self.memory, scratch, threads)
+                chain.place(&fetched, piece, self.memory, scratch)
             } else {
                 chain.fill_missing(&piece.selection, self.memory)
             }
@@ -292,18 +289,11 @@ impl Job<'_> {
         result
     }
 
-    fn is_part(&self, chain: &Chain, piece: &Piece) -> bool {
+    fn is_part(chain: &Chain, piece: &Piece) -> bool {
         (chain.reads_runs() || chain.as_shard().is_some()) && !(piece.whole && is_uncut(chain, &piece.selection))
     }
 
-    fn read_value(
-        &self,
-        chain: &Chain,
-        value: &dyn Value,
-        piece: &Piece,
-        scratch: &mut Scratch,
-        threads: usize,
-    ) -> Result<()> {
+    fn read_value(&self, chain: &Chain, value: &dyn Value, piece: &Piece, scratch: &mut Scratch) -> Result<()> {
         let is_shard = chain.as_shard().is_some();
         let stamp = if is_shard || self.array.chunks.is_some() { value.stamp()? } else { None };
         let keep = stamp.zip(self.array.chunks.as_ref()).map(|(stamp, chunks)| Keep {
@@ -314,7 +304,7 @@ impl Job<'_> {
         });
         if let Some(shard) = chain.as_shard() {
             let entries = self.index_of(shard, value, piece, stamp, scratch)?;
-            return shard.read(value, &entries, &piece.selection, self.memory, scratch, threads, keep.as_ref());
+            return shard.read(value, &entries, &piece.selection, self.memory, scratch, keep.as_ref());
         }
         if let Some(chunk) = keep.as_ref().and_then(Keep::get) {
             return self.memory.scatter(&chain.layout, &chunk, 0, &piece.selection);
@@ -327,8 +317,8 @@ impl Job<'_> {
             return Ok(());
         }
         with_all(value, scratch, |data, scratch| match &keep {
-            Some(keep) => chain.place_and_keep(data, piece, self.memory, scratch, threads, keep),
-            None => chain.place(data, piece, self.memory, scratch, threads),
+            Some(keep) => chain.place_and_keep(data, piece, self.memory, scratch, keep),
+            None => chain.place(data, piece, self.memory, scratch),
         })
     }
 
@@ -354,11 +344,11 @@ impl Job<'_> {
 
     // -- writing ------------------------------------------------------------------
 
-    fn write_piece(&self, piece: &Piece, scratch: &mut Scratch, threads: usize) -> Result<()> {
+    fn write_piece(&self, piece: &Piece, scratch: &mut Scratch) -> Result<()> {
         let chain = self.array.codecs.chain_of(&piece.coords)?;
         let key = self.array.keys.key(&piece.coords);
         if piece.whole && is_uncut(chain, &piece.selection) {
-            return match chain.encode(&piece.selection, self.memory, scratch, threads)? {
+            return match chain.encode(&piece.selection, self.memory, scratch)? {
                 Some(data) => self.store.set(&key, data),
                 None => self.store.delete(&key),
             };
@@ -369,7 +359,7 @@ impl Job<'_> {
             let is_there = self.store.read_all(&key, size_hint(chain), &mut fetched);
             let result = is_there.and_then(|is_there| {
                 let old = is_there.then_some(fetched.as_slice());
-                match chain.update(old, &piece.selection, self.memory, scratch, threads)? {
+                match chain.update(old, &piece.selection, self.memory, scratch)? {
                     Some(data) => self.store.set(&key, data),
                     None => self.store.delete(&key),
                 }

@@ -362,8 +362,9 @@ impl Memory {
 }
 
 /// A number of bytes that is known to fit.
+#[allow(clippy::cast_possible_wrap)]
 fn signed(number: usize) -> isize {
-    number.cast_signed()
+    number as isize
 }
 
 /// A place that has been checked, or the distance of two of them: they fit.
@@ -385,7 +386,7 @@ struct Loop {
 impl Loop {
     fn at(&self, number: usize) -> (isize, isize) {
         match &self.places {
-            None => (number.cast_signed() * self.from, number.cast_signed() * self.to),
+            None => (signed(number) * self.from, signed(number) * self.to),
             Some(places) => places[number],
         }
     }
@@ -626,12 +627,12 @@ unsafe fn copy_row<const WIDTH: usize>(from: *const u8, to: *mut u8, step: &Loop
         Some(places) => places.iter().for_each(|&(here, there)| one(here, there)),
         // That one side is without gaps is worth knowing beforehand.
         None if step.to == signed(WIDTH) => {
-            for number in 0..step.len.cast_signed() {
+            for number in 0..signed(step.len) {
                 one(number * step.from, number * signed(WIDTH));
             }
         }
         None => {
-            for number in 0..step.len.cast_signed() {
+            for number in 0..signed(step.len) {
                 one(number * step.from, number * step.to);
             }
         }
@@ -933,7 +934,7 @@ mod tests {
                 if broadcast && random.below(3) == 0 {
                     continue;
                 }
-                strides[axis] = size.cast_signed();
+                strides[axis] = signed(size);
                 if random.below(4) == 0 {
                     strides[axis] = -strides[axis];
                     start += size * shape[axis].saturating_sub(1);
@@ -1185,7 +1186,7 @@ mod tests {
                     place.copy_from_slice(&chunk[from..from + item]);
                 }
                 let mut room = vec![0; layout.nbytes];
-                let strides = vec![(columns * item).cast_signed(), item.cast_signed()];
+                let strides = vec![signed(columns * item), signed(item)];
                 // SAFETY: there are as many elements.
                 let memory = unsafe { Memory::new(room.as_mut_ptr(), vec![rows, columns], strides, item) };
                 let all = mesh(&[

@@ -214,7 +214,7 @@ pub fn shard(input: &[u8]) -> u64 {
             let memory = unsafe { Memory::new(out.as_mut_ptr(), vec![CHUNKS * CHUNK], vec![2], 2) };
             let places = Places::first(CHUNKS * CHUNK);
             let selection = Selection::Mesh([Axis { inner: places.clone(), outer: places }].into_iter().collect());
-            shard.read(&value, &entries, &selection, &memory, &mut scratch, 1, None)
+            shard.read(&value, &entries, &selection, &memory, &mut scratch, None)
         })
     };
     let ((result, out), (again, same)) = (read(0xa5), read(0x5a));

@@ -102,7 +102,7 @@ impl Shard {
     /// If it is broken, or has entries that lie outside the shard.
     pub fn entries(&self, stored: &[u8], size: u64, scratch: &mut Scratch) -> Result<Vec<Entry>> {
         let mut numbers = vec![0; self.count * 16];
-        self.index.decode(stored, &mut numbers, scratch, 1)?;
+        self.index.decode(stored, &mut numbers, scratch)?;
         numbers
             .chunks_exact(16)
             .map(|row| {
@@ -133,17 +133,10 @@ impl Shard {
     ///
     /// # Errors
     /// If the shard is broken.
-    pub fn place(
-        &self,
-        data: &[u8],
-        selection: &Selection,
-        memory: &Memory,
-        scratch: &mut Scratch,
-        threads: usize,
-    ) -> Result<()> {
+    pub fn place(&self, data: &[u8], selection: &Selection, memory: &Memory, scratch: &mut Scratch) -> Result<()> {
         let value = Bytes(data);
         let entries = self.index_of(&value, scratch)?;
-        self.read(&value, &entries, selection, memory, scratch, threads, None)
+        self.read(&value, &entries, selection, memory, scratch, None)
     }
 
     /// Put what is selected of the shard into `memory`, fetching no more than needed.
@@ -157,7 +150,6 @@ impl Shard {
         selection: &Selection,
         memory: &Memory,
         scratch: &mut Scratch,
-        threads: usize,
         keep: Option<&Keep<'_>>,
     ) -> Result<()> {
         let plan = Plan::within(selection, &self.inner.layout.shape)?;
@@ -181,23 +173,21 @@ impl Shard {
         }
         wanted.sort_by_key(|chunk| chunk.offset);
         let groups = grouped(&wanted);
-        if threads <= 1 || groups.len() <= 1 {
-            return groups
-                .into_iter()
-                .try_for_each(|group| self.read_group(value, group, memory, scratch, threads, keep));
+        if scratch.threads <= 1 || groups.len() <= 1 {
+            return groups.into_iter().try_for_each(|group| self.read_group(value, group, memory, scratch, keep));
         }
         let next = AtomicUsize::new(0);
         let work = || {
             let mut scratch = Scratch::default();
             while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if let Err(error) = self.read_group(value, group, memory, &mut scratch, 1, keep) {
+                if let Err(error) = self.read_group(value, group, memory, &mut scratch, keep) {
                     next.store(groups.len(), Ordering::Relaxed);
                     return Err(error);
                 }
             }
             Ok(())
         };
-        on_threads(threads.min(groups.len()), work)
+        on_threads(scratch.threads.min(groups.len()), work)
     }
 
     /// Fetch chunks that lie near each other, and place them.
@@ -207,7 +197,6 @@ impl Shard {
         group: &[Wanted],
         memory: &Memory,
         scratch: &mut Scratch,
-        threads: usize,
         keep: Option<&Keep<'_>>,
     ) -> Result<()> {
         if let Some(shard) = self.inner.as_shard() {
@@ -215,7 +204,7 @@ impl Shard {
                 let part = Part { value, start: chunk.offset, size: chunk.size };
                 let entries = shard.index_of(&part, scratch)?;
                 let keep = keep.map(|keep| keep.within(chunk.number));
-                shard.read(&part, &entries, &chunk.piece.selection, memory, scratch, threads, keep.as_ref())?;
+                shard.read(&part, &entries, &chunk.piece.selection, memory, scratch, keep.as_ref())?;
             }
             return Ok(());
         }
@@ -254,9 +243,9 @@ impl Shard {
             let at = usize::try_from(chunk.offset - start).map_err(too_large)?;
             let data = bytes.get(at..at + chunk.size).ok_or_else(|| Error::broken("a chunk lies outside the shard"))?;
             match keep {
-                None => self.inner.place(data, &chunk.piece, memory, scratch, threads),
+                None => self.inner.place(data, &chunk.piece, memory, scratch),
                 Some(keep) => {
-                    self.inner.place_and_keep(data, &chunk.piece, memory, scratch, threads, &keep.within(chunk.number))
+                    self.inner.place_and_keep(data, &chunk.piece, memory, scratch, &keep.within(chunk.number))
                 }
             }
         });
@@ -278,7 +267,6 @@ impl Shard {
         values: &Memory,
         out: &mut Vec<u8>,
         scratch: &mut Scratch,
-        threads: usize,
     ) -> Result<bool> {
         let Selection::Mesh(axes) = selection else { return Err(Error::refused("points cover no shard")) };
         let plan = Plan::within(selection, &self.inner.layout.shape)?;
@@ -292,11 +280,10 @@ impl Shard {
             pieces[at] = Some(piece);
         }
         let pieces: Vec<Piece> = pieces.into_iter().collect::<Option<_>>().ok_or_else(|| Error::refused("a gap"))?;
-        self.assemble(out, scratch, threads, &|number, scratch, target| match self.inner.encode(
+        self.assemble(out, scratch, &|number, scratch, target| match self.inner.encode(
             &pieces[number].selection,
             values,
             scratch,
-            1,
         )? {
             None => Ok(false),
             Some(data) => {
@@ -317,7 +304,6 @@ impl Shard {
         values: &Memory,
         out: &mut Vec<u8>,
         scratch: &mut Scratch,
-        threads: usize,
     ) -> Result<bool> {
         let plan = Plan::within(selection, &self.inner.layout.shape)?;
         let mut pieces: Vec<Option<Piece>> = vec![None; self.count];
@@ -343,11 +329,11 @@ impl Shard {
             let range = usize::try_from(offset).ok().and_then(|start| old.get(start..start.checked_add(size)?));
             range.map(Some).ok_or_else(|| Error::broken("a chunk lies outside the shard"))
         };
-        self.assemble(out, scratch, threads, &|number, scratch, target| {
+        self.assemble(out, scratch, &|number, scratch, target| {
             let data = match &pieces[number] {
                 None => bytes_of(number)?,
-                Some(piece) if piece.whole => self.inner.encode(&piece.selection, values, scratch, 1)?,
-                Some(piece) => self.inner.update(bytes_of(number)?, &piece.selection, values, scratch, 1)?,
+                Some(piece) if piece.whole => self.inner.encode(&piece.selection, values, scratch)?,
+                Some(piece) => self.inner.update(bytes_of(number)?, &piece.selection, values, scratch)?,
             };
             data.map(|data| target.extend_from_slice(data)).map_or(Ok(false), |()| Ok(true))
         })
@@ -355,16 +341,16 @@ impl Shard {
 
     /// Make a shard of what `encode` appends for each chunk, whose return value says whether it is to be stored;
     /// return false if none is.
-    fn assemble(&self, out: &mut Vec<u8>, scratch: &mut Scratch, threads: usize, encode: &Encode<'_>) -> Result<bool> {
+    fn assemble(&self, out: &mut Vec<u8>, scratch: &mut Scratch, encode: &Encode<'_>) -> Result<bool> {
         out.clear();
         if !self.index_at_end {
             out.resize(self.index_size, 0);
         }
         let mut entries: Vec<Entry> = Vec::with_capacity(self.count);
-        if threads <= 1 || self.count < 2 * threads {
+        if scratch.threads <= 1 || self.count < 2 * scratch.threads {
             encode_run(encode, 0..self.count, out, &mut entries, scratch)?;
         } else {
-            let share = self.count.div_ceil(threads);
+            let share = self.count.div_ceil(scratch.threads);
             let runs = std::thread::scope(|scope| {
                 let run = |from: usize| {
                     let (mut bytes, mut entries) = (Vec::new(), Vec::new());

@@ -286,7 +286,7 @@ impl Cast<f32> for f64 {
     fn cast(self) -> (f32, bool) {
         let narrow = self as f32;
         let overflows = narrow.is_infinite() && !self.is_infinite();
-        (narrow, !overflows && !(self.is_nan() && self.to_bits() & 1 << 51 == 0))
+        (narrow, !(overflows || self.is_nan() && self.to_bits() & 1 << 51 == 0))
     }
 }
 
