@@ -73,6 +73,7 @@ def markdown(report: Report) -> str:
     lines = [
         f"Measured {about['date']} with {about['rounds']} rounds on {about['processor']}, {about['system']}, "
         f"{about['file system']}, CPython {about['python']}"
+        + (f", load {about['load']} before it began" if "load" in about else "")
         + ("" if about["scale"] == "1/1" else f", at {about['scale']} of the size")
         + f". {summary(report)}",
         "",

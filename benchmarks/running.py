@@ -58,8 +58,8 @@ class Client:
         ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
         line = self._process.stdout.readline() if ready else ""
         if not line:
-            self.close()
-            raise Died("no answer" if not ready else "the process died")
+            code = self.close()
+            raise Died(f"the process died ({code})" if ready else "no answer")
         found: dict[str, Any] = json.loads(line)
         return found
 
@@ -73,14 +73,13 @@ class Client:
             self._process.stdin.write(json.dumps({"do": verb, **request}) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            self.close()
-            raise Died("the process died")
+            raise Died(f"the process died ({self.close()})")
         return self._answer()
 
-    def close(self) -> None:
-        """End the process."""
+    def close(self) -> int | None:
+        """End the process, and return its exit code: the negative number of a signal, if it died of one."""
         if self._process is None:
-            return
+            return None
         process, self._process = self._process, None
         assert process.stdin is not None
         assert process.stdout is not None
@@ -91,6 +90,7 @@ class Client:
             process.kill()
             process.wait()
         process.stdout.close()
+        return process.returncode
 
 
 def takes_part(entry: Entry, workload: Workload) -> bool:
@@ -350,6 +350,7 @@ def about(folder: Path) -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "file system": file_system(folder),
+        "load": f"{os.getloadavg()[0]:.1f}",
         "date": time.strftime("%Y-%m-%d"),
     }
 
