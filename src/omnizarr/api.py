@@ -14,6 +14,7 @@ from omnizarr import consolidated, detection, hierarchy, nodes
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.creation import DEFAULT
+from omnizarr.engine import native
 from omnizarr.group import Group, create_node
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.opening import Missing, Mode, locate, open_group, warn_ignored
@@ -388,6 +389,7 @@ def print_debug_info() -> None:
     print(f"platform: {platform.platform()}")  # noqa: T201 - what it is for
     metadata = import_module("importlib.metadata")  # 10 ms, and hardly ever needed
     print(f"python: {sys.version.split()[0]}")  # noqa: T201
+    print(f"engine: {native.name()}")  # noqa: T201
     for package in ("omnizarr", "numpy", "numcodecs", "google-crc32c", "zfpy", "pcodec", "ml_dtypes", "zarr"):
         try:
             print(f"{package}: {metadata.version(package)}")  # noqa: T201

@@ -33,6 +33,7 @@ The tree, with the built-in exceptions that they are as well::
     ├── ShapeError (ValueError)                   a value does not fit the selection
     ├── ValueTypeError (TypeError, ValueError)    a value cannot become the array's data type
     ├── ReadOnlyError (PermissionError, ValueError)
+    ├── SettingError (ValueError)                 a setting has a value that means nothing
     └── StoreError (OSError)
         ├── InvalidKeyError (ValueError)
         └── StoreClosedError (ValueError)
@@ -275,6 +276,10 @@ class ValueTypeError(OmnizarrError, TypeError, ValueError):
 
 class ReadOnlyError(OmnizarrError, PermissionError, ValueError):
     """The store, or this way of opening it, does not allow writing."""
+
+
+class SettingError(OmnizarrError, ValueError):
+    """A setting of the process, or a variable of the environment, has a value that means nothing."""
 
 
 class StoreError(OmnizarrError, OSError):
