@@ -1,3 +1,5 @@
+import struct
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -120,6 +122,28 @@ def test_records_with_sub_arrays_are_swapped():
     codec = bound(BIG, (1,), dtype)
     assert bytes(codec.encode(values)) == bytes.fromhex("0001 0002 03 04 05")
     np.testing.assert_array_equal(codec.decode(bytes.fromhex("0001 0002 03 04 05")), values)
+
+
+@pytest.mark.parametrize("dtype", ["M8", "m8", "M8[25us]", "m8[Y]"])
+@pytest.mark.parametrize("in_memory", ["<", ">"])
+def test_times_are_swapped_with_a_unit_and_without(dtype, in_memory):
+    numbers = np.array([1, -2, 2**40], f"{in_memory}i8")
+    values = numbers.view(np.dtype(dtype).newbyteorder(in_memory))
+    codec = bound(BIG, (3,), dtype, in_memory)
+    stored = struct.pack(">3q", 1, -2, 2**40)
+    assert bytes(codec.encode(values)) == stored
+    decoded = codec.decode(stored)
+    assert decoded.dtype == values.dtype
+    assert decoded.tobytes() == numbers.tobytes()
+
+
+def test_times_without_a_unit_are_swapped_in_records():
+    dtype = np.dtype([("at", "<M8"), ("long", "<m8", (2,))])
+    values = np.frombuffer(struct.pack("<3q", 1, 2, -3), dtype)
+    codec = bound(BIG, (1,), dtype)
+    stored = struct.pack(">3q", 1, 2, -3)
+    assert bytes(codec.encode(values)) == stored
+    assert codec.decode(stored).tobytes() == values.tobytes()
 
 
 def test_padding_of_aligned_records_is_not_stored():

@@ -89,6 +89,22 @@ def test_fill_value_is_filtered_like_an_element(fill):
     assert codec.encoded.fill_value.dtype == np.dtype("i4")
 
 
+@pytest.mark.parametrize(
+    ("codec_id", "configuration"),
+    [
+        ("astype", {"encode_dtype": "<f4", "decode_dtype": "<f8"}),
+        ("delta", {"dtype": "<f8", "astype": "<f4"}),
+        ("astype", {"encode_dtype": "<i4", "decode_dtype": "<f8"}),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_casts_that_overflow_do_so_without_a_warning(codec_id, configuration):
+    array = np.array([1e300])
+    with np.errstate(all="ignore"):
+        cast = array.astype(configuration.get("encode_dtype") or configuration["astype"])
+    assert bound(f"numcodecs.{codec_id}", configuration, array).encode(array).tobytes() == cast.tobytes()
+
+
 def test_labels_of_text_of_any_length():
     text = np.array(["a", "x", "löwe"], dtype=np.dtypes.StringDType())
     codec = bound("numcodecs.categorize", {"labels": ["löwe", "a"], "dtype": "|O", "astype": "|u1"}, text)

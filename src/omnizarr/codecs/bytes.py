@@ -46,7 +46,7 @@ class Bytes:
     stored : numpy.dtype
         The elements as they are stored.
     carrier : numpy.dtype
-        The elements in memory, in types that NumPy can swap the bytes of.
+        The elements in memory, in types that NumPy swaps the bytes of.
     nbytes : int
         Size of the stored chunk.
     is_plain : bool
@@ -174,7 +174,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Bytes:
     carrier = _carrier(dtype, "=")
     stored = _carrier(decoded.data_type.with_byte_order(order).dtype, order)
     nbytes = math.prod(decoded.shape) * stored.itemsize
-    return Bytes(decoded, stored, carrier, nbytes, is_plain=stored == carrier == dtype and _any_bytes_are_valid(dtype))
+    return Bytes(decoded, stored, carrier, nbytes, is_plain=stored == carrier and _any_bytes_are_valid(dtype))
 
 
 def _described(decoded: ArraySpec) -> str:
@@ -183,12 +183,17 @@ def _described(decoded: ArraySpec) -> str:
 
 
 def _carrier(dtype: AnyDType, order: str) -> AnyDType:
-    """Return `dtype` with unsigned integers in `order` instead of types that NumPy cannot swap (ml_dtypes)."""
+    """Return `dtype` with integers instead of types that NumPy cannot swap, or not always.
+
+    Those of ml_dtypes have no byte order, hence `order`; times without a unit keep theirs when NumPy casts them.
+    """
     if dtype.names is not None and dtype.fields is not None:
         fields = [(name, _carrier(dtype.fields[name][0], order)) for name in dtype.names]
         return np.dtype(fields)
     if dtype.subdtype is not None:
         return np.dtype((_carrier(dtype.base, order), dtype.shape))
+    if dtype.kind in "mM":
+        return np.dtype(f"{dtype.str[0]}i8")
     if dtype.isbuiltin != 2 or dtype.itemsize == 1:
         return dtype
     if dtype.kind == "c" or dtype.name.endswith("complex32"):

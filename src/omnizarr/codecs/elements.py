@@ -36,17 +36,17 @@ class ElementFilter:
         """Return the filtered elements."""
         try:
             with np.errstate(all="ignore"):
-                row = self.forward(row_of(array).view(self.seen))
+                row = self.forward(row_of(array).view(self.seen)).astype(self.made, copy=False)
         except (ValueError, TypeError, OverflowError) as error:
             raise CodecError(f"cannot encode: {error}") from error
-        return row.astype(self.made, copy=False).reshape(self.encoded.shape)
+        return row.reshape(self.encoded.shape)
 
     def decode(self, array: AnyArray) -> AnyArray:
         """Return the elements, as far as they can be had back."""
         try:
             with np.errstate(all="ignore"):
-                row = self.backward(row_of(array).view(self.made))
-            return row.astype(self.seen, copy=False).view(self.decoded.dtype).reshape(self.decoded.shape)
+                row = self.backward(row_of(array).view(self.made)).astype(self.seen, copy=False)
+            return row.view(self.decoded.dtype).reshape(self.decoded.shape)
         except (ValueError, TypeError, OverflowError) as error:
             raise ChunkError(f"cannot decode: {error}") from error
 
