@@ -14,6 +14,12 @@
 //!     that are whole or not there at all. Files without a name (`O_TMPFILE`) that are linked into place save some of
 //!     that where the key is new, and cost more than they save where it is not.
 //!
+//! Stamps
+//!     tell versions of a value apart by what the file system says of its file. It counts time in ticks (1 to 10 ms, as
+//!     the system was built), and gives the number of a file that is gone to the next one: of two values that are
+//!     written within a tick the second can look like the first in every respect. So a file has a stamp only if its last
+//!     change lies well behind the time at which it was looked at; whatever is written from then on shows another time.
+//!
 //! Paths
 //!     are given in full. Names within open directories would save 6 % of either, but an open directory stays the same
 //!     when another takes its place, and then values would come from, or go to, where nobody looks for them.
@@ -30,7 +36,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
@@ -53,6 +59,13 @@ const OF_FILES: Mode = Mode::from_raw_mode(0o666);
 const MAX_KNOWN: usize = 100_000;
 /// To create a directory that others keep removing.
 const ATTEMPTS: usize = 1000;
+/// A change that lies back further than so long was made in another tick of the clock; ten of the longest there are.
+const SETTLED: Duration = Duration::from_millis(100);
+/// The same for file systems that write down no fractions of seconds (at most hundredths): some count every other one.
+const SETTLED_COARSELY: Duration = Duration::from_secs(3);
+const NANOSECONDS: i128 = 1_000_000_000;
+/// The finest step that a time counts as coarse of: 10 ms, in nanoseconds.
+const COARSE: i128 = 10_000_000;
 /// Longer names are hashed, which keeps the name of a lock file well below the limit of 255 bytes.
 const LONGEST_LOCKED: usize = 60;
 
@@ -280,6 +293,8 @@ impl Files {
 
 impl Store for Files {
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>> {
+        // Before the file is looked at: a thread may have to wait in between.
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let Some(file) = self.open_file(key)? else {
             return Ok(None);
         };
@@ -287,7 +302,7 @@ impl Store for Files {
         if !metadata.is_file() {
             return Ok(None);
         }
-        Ok(Some(Box::new(Open { file, metadata })))
+        Ok(Some(Box::new(Open { file, metadata, now })))
     }
 
     fn read_all(&self, key: &str, hint: usize, into: &mut Vec<u8>) -> Result<bool> {
@@ -379,6 +394,8 @@ impl Store for Files {
 struct Open {
     file: File,
     metadata: Metadata,
+    /// Not later than the metadata; since 1970.
+    now: Duration,
 }
 
 impl Value for Open {
@@ -393,18 +410,29 @@ impl Value for Open {
     }
 
     fn stamp(&self) -> Result<Option<Stamp>> {
-        let nanoseconds = |seconds: i64, rest: i64| {
-            u64::from_ne_bytes(seconds.wrapping_mul(1_000_000_000).wrapping_add(rest).to_ne_bytes())
-        };
         let metadata = &self.metadata;
-        Ok(Some([
-            metadata.dev(),
-            metadata.ino(),
-            metadata.len(),
-            nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
-            nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
-        ]))
+        let modified = nanoseconds(metadata.mtime(), metadata.mtime_nsec());
+        let changed = nanoseconds(metadata.ctime(), metadata.ctime_nsec());
+        if !is_settled(modified, changed, self.now) {
+            return Ok(None);
+        }
+        // Times that differ in the bits that are cut off lie centuries apart.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        Ok(Some([metadata.dev(), metadata.ino(), metadata.len(), modified as u64, changed as u64]))
     }
+}
+
+fn nanoseconds(seconds: i64, rest: i64) -> i128 {
+    i128::from(seconds) * NANOSECONDS + i128::from(rest)
+}
+
+/// Whether whatever changes a file from `now` on shows another time than its last change did. A time in the future says
+/// that clocks disagree, and then nothing does.
+fn is_settled(modified: i128, changed: i128, now: Duration) -> bool {
+    let is_coarse = modified % COARSE == 0 && changed % COARSE == 0;
+    let settled = if is_coarse { SETTLED_COARSELY } else { SETTLED };
+    let passed = i128::try_from(now.as_nanos()).map_or(0, |now| now - modified.max(changed));
+    passed > i128::try_from(settled.as_nanos()).unwrap_or(i128::MAX)
 }
 
 /// The directories that a lock file has kept others from removing, or that were made for it alone.

@@ -5,6 +5,7 @@ Keys that are both a value and a prefix of others are left out: a file system ca
 
 import pickle
 import threading
+import time
 
 import pytest
 from hypothesis import settings
@@ -111,6 +112,7 @@ class StoreContract:
         assert store.get_spans("a/b", [(0, 1)]) is None
         assert store.read_into("a/b", memoryview(bytearray(1))) is None
         assert store.size("a/b") is None
+        assert store.stamp("a/b") is None
         assert not store.exists("a/b")
 
     def test_prefix_is_no_key(self, store):
@@ -121,6 +123,7 @@ class StoreContract:
             assert store.get_spans(key, [(0, 1)]) is None
             assert store.read_into(key, memoryview(bytearray(1))) is None
             assert store.size(key) is None
+            assert store.stamp(key) is None
             assert not store.exists(key)
             store.delete(key)
         assert bytes(store.get("a/b/c")) == b"1"
@@ -134,6 +137,19 @@ class StoreContract:
         store.delete("a/b")
         store.delete_prefix("a/")
         assert bytes(store.get("a")) == b"1"
+
+    def test_equal_stamps_are_of_equal_values(self, store):
+        values = {}
+        for number in range(300):
+            if number == 150:
+                time.sleep(0.2)  # time enough for files to have a stamp, which what follows must not share
+            for new in (None, b"%04d" % number):
+                if new is not None:
+                    store.set("a/b", new)
+                before = store.stamp("a/b")
+                value = store.get("a/b")
+                if before is not None and before == store.stamp("a/b"):
+                    assert values.setdefault(before, value) == value
 
     @pytest.mark.parametrize(
         "span", [(0, None), (0, 4), (2, 5), (2, None), (3, 3), (0, 99), (8, 99), (10, None), (50, 60), (-3, None)]

@@ -21,8 +21,9 @@ def test_requests_are_counted_by_verb():
     store.get("missing")
     store.get_spans("a", [(0, 1), (2, 4)])
     store.read_into("a", memoryview(bytearray(6)))
+    store.stamp("a")
     list(store.get_many([("a", None), ("a", (0, 1))]))
-    assert store.requests == {"set": 1, "get": 4, "get_spans": 1, "read_into": 1}
+    assert store.requests == {"set": 1, "get": 4, "get_spans": 1, "read_into": 1, "stamp": 1}
     assert store.bytes_written == 10
     assert store.bytes_read == 4 + 3 + 6 + 10 + 1
     assert store.log[0] == ("set", "a")

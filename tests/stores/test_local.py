@@ -9,11 +9,12 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from omnizarr.errors import InvalidKeyError, StoreError
-from omnizarr.stores import LocalStore, filelocks
+from omnizarr.stores import LocalStore, filelocks, files
 from tests.stores.contract import StoreContract, in_threads
 
 POSIX = os.name == "posix"
@@ -558,3 +559,73 @@ def test_no_lock_is_left_by_an_interrupt(tmp_path, monkeypatch, verb, nth):
             pass
     assert not list(tmp_path.iterdir())
     assert not filelocks._descriptors
+
+
+def test_value_that_was_only_just_written_has_no_stamp(tmp_path):
+    store = LocalStore(tmp_path)
+    for _ in range(100):
+        start = time.monotonic()
+        store.set("a", b"abc")
+        stamp = store.stamp("a")
+        if time.monotonic() - start < 0.1:  # nobody kept this thread waiting
+            assert stamp is None
+
+
+def test_stamp_of_a_file_is_the_same_until_it_is_written(tmp_path):
+    store = LocalStore(tmp_path)
+    store.set("a", b"abc")
+    first = settled_stamp(store, "a")
+    assert settled_stamp(LocalStore(tmp_path), "a") == first
+    store.set("a", b"abc")
+    assert settled_stamp(store, "a") != first
+
+
+def test_file_with_a_time_in_the_future_has_no_stamp(tmp_path):
+    store = LocalStore(tmp_path)
+    store.set("a", b"abc")
+    settled_stamp(store, "a")
+    os.utime(tmp_path / "a", (time.time() + 1000,) * 2)
+    time.sleep(0.2)
+    assert store.stamp("a") is None
+
+
+@needs_posix
+def test_stamp_of_a_link_is_that_of_its_target(tmp_path):
+    store = LocalStore(tmp_path)
+    store.set("a", b"abc")
+    (tmp_path / "b").symlink_to("a")
+    (tmp_path / "c").symlink_to("/etc/hosts")
+    assert settled_stamp(store, "b") == settled_stamp(store, "a")
+    with pytest.raises(InvalidKeyError):
+        store.stamp("c")
+
+
+@pytest.mark.parametrize(
+    ("modified", "changed", "now", "is_settled"),
+    [
+        (10_123_456_789, 10_123_456_789, 10_223_456_789, False),
+        (10_123_456_789, 10_123_456_789, 10_223_456_790, True),
+        (10_123_456_789, 0, 10_223_456_789, False),
+        (0, 10_123_456_789, 10_223_456_789, False),
+        (20_123_456_789, 10_123_456_789, 15_000_000_000, False),
+        (10_000_000_000, 10_000_000_000, 13_000_000_000, False),  # a file system that knows only seconds
+        (10_000_000_000, 10_000_000_000, 13_000_000_001, True),
+        (0, 10_123_456_789, 10_223_456_790, True),
+    ],
+)
+def test_file_has_a_stamp_once_its_changes_lie_back_far_enough(monkeypatch, modified, changed, now, is_settled):
+    status = SimpleNamespace(
+        st_mode=stat.S_IFREG, st_dev=1, st_ino=2, st_size=3, st_mtime_ns=modified, st_ctime_ns=changed
+    )
+    monkeypatch.setattr(files.os, "fstat", lambda _: status)
+    monkeypatch.setattr(files.time, "time_ns", lambda: now)
+    assert files.stamp(0) == ((1, 2, 3, modified, changed) if is_settled else None)
+
+
+def settled_stamp(store, key):
+    """Return the stamp of a value as soon as it has one."""
+    deadline = time.monotonic() + 30
+    while (stamp := store.stamp(key)) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return stamp

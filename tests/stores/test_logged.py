@@ -31,6 +31,7 @@ def logged(caplog, store, do):
         (lambda store: store.read_into("key", memoryview(bytearray(2))), [("read_into", "key", 2)]),
         (lambda store: store.get_spans("key", [(0, 1), (2, 4)]), [("get_spans", "key", 3)]),
         (lambda store: store.set_many([("a", b"1"), ("b", b"22")]), [("set", "a", 1), ("set", "b", 2)]),
+        (lambda store: store.stamp("key"), [("stamp", "key", None)]),
         (lambda store: store.delete("key"), [("delete", "key", None)]),
         (lambda store: list(store.list_dir("")), [("list_dir", "", None)]),
     ],

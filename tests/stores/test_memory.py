@@ -84,3 +84,18 @@ def test_get_copies_nothing():
     store = MemoryStore()
     store.set("a", value)
     assert store.get("a") is value
+
+
+def test_stamp_is_the_identity_of_the_value():
+    values = {"a": bytes(bytearray(b"abc"))}
+    store = MemoryStore(values)
+    stamp = store.stamp("a")
+    assert stamp is not None
+    assert store.stamp("a") == stamp
+    assert hash(store.stamp("a")) == hash(stamp)
+    values["a"] = bytes(bytearray(b"abc"))
+    assert store.stamp("a") != stamp
+
+
+def test_value_that_could_be_changed_in_place_has_no_stamp():
+    assert MemoryStore({"a": bytearray(b"abc")}).stamp("a") is None

@@ -439,3 +439,34 @@ def test_second_of_two_writers_is_told_and_undoes_nothing(tmp_path):
         second.close()
     with ZipStore(path) as store:
         assert sorted(store.list()) == ["first", "old"]
+
+
+def test_stamp_tells_versions_of_an_entry_apart(tmp_path):
+    path = tmp_path / "data.zip"
+    with ZipStore(path, mode="w") as store:
+        store.set("a", b"abc")
+        first = store.stamp("a")
+        assert first is not None
+        assert store.stamp("a") == first
+        store.set("a", b"abc")
+        assert store.stamp("a") != first
+    time.sleep(0.2)
+    with ZipStore(path, mode="a") as store:
+        old = store.stamp("a")
+        assert old is not None
+        assert store.stamp("a") == old
+        store.set("a", b"xyz")
+        assert store.stamp("a") not in (old, None)
+
+
+def test_archive_that_only_just_changed_or_is_no_file_has_no_stamps(tmp_path):
+    path = tmp_path / "data.zip"
+    with ZipStore(path, mode="w") as store:
+        store.set("a", b"abc")
+    time.sleep(0.2)
+    with ZipStore(path) as store:
+        assert store.stamp("a") is not None
+        os.utime(path)
+        assert store.stamp("a") is None
+    with ZipStore(io.BytesIO(path.read_bytes())) as store:
+        assert store.stamp("a") is None

@@ -222,14 +222,89 @@ fn an_open_value_stays_as_it_was_when_the_key_is_set() {
 fn a_stamp_changes_with_the_value_alone() {
     let folder = Folder::new();
     let store = folder.store();
-    let stamp = || store.open("key").unwrap().unwrap().stamp().unwrap().unwrap();
     store.set("key", b"abc").unwrap();
-    let first = stamp();
-    assert_eq!(stamp(), first);
+    let first = settled_stamp(&store, "key");
+    assert_eq!(settled_stamp(&store, "key"), first);
     let status = fs::metadata(folder.path("key")).unwrap();
     assert_eq!(first[..3], [status.dev(), status.ino(), 3]);
     store.set("key", b"abc").unwrap();
-    assert_ne!(stamp(), first);
+    assert_ne!(settled_stamp(&store, "key"), first);
+}
+
+/// The stamp of a value, as soon as it has one.
+fn settled_stamp(store: &Files, key: &str) -> Stamp {
+    let deadline = Instant::now() + 10 * SETTLED_COARSELY;
+    loop {
+        if let Some(stamp) = store.open(key).unwrap().unwrap().stamp().unwrap() {
+            return stamp;
+        }
+        assert!(Instant::now() < deadline, "no stamp");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_value_that_was_only_just_written_has_no_stamp() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let start = Instant::now();
+    let mut stamps = 0;
+    while start.elapsed() < Duration::from_millis(300) {
+        let written = Instant::now();
+        store.set("key", b"abc").unwrap();
+        let stamp = store.open("key").unwrap().unwrap().stamp().unwrap();
+        // Somebody may have kept this thread waiting.
+        stamps += usize::from(stamp.is_some() && written.elapsed() < Duration::from_millis(100));
+    }
+    assert_eq!(stamps, 0);
+}
+
+#[test]
+fn equal_stamps_are_of_equal_values_however_fast_they_are_written() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let mut stamped = std::collections::HashMap::new();
+    for number in 0_u32..5000 {
+        // Every now and then there is time enough for a stamp; then others follow at once.
+        if number % 1000 == 500 {
+            thread::sleep(Duration::from_millis(200));
+        }
+        for moment in 0..2 {
+            if let Some(value) = store.open("key").unwrap() {
+                let mut bytes = [0; 4];
+                value.read_at(0, &mut bytes).unwrap();
+                if let Some(stamp) = value.stamp().unwrap() {
+                    assert_eq!(*stamped.entry(stamp).or_insert(bytes), bytes, "after {number}");
+                }
+            }
+            if moment == 0 {
+                store.set("key", &number.to_ne_bytes()).unwrap();
+            }
+        }
+    }
+    assert!(!stamped.is_empty());
+}
+
+#[test]
+fn a_change_is_settled_once_the_clock_has_gone_on_for_sure() {
+    let second = NANOSECONDS;
+    let at = |nanoseconds: i128| Duration::from_nanos(u64::try_from(nanoseconds).unwrap());
+    let fine = 10 * second + 123_456_789;
+    let tenth = second / 10;
+    assert!(!is_settled(fine, fine, at(fine)));
+    assert!(!is_settled(fine, fine, at(fine + tenth)));
+    assert!(is_settled(fine, fine, at(fine + tenth + 1)));
+    // Both times count, whichever is later; and neither may lie in the future.
+    assert!(!is_settled(0, fine, at(fine + tenth)));
+    assert!(!is_settled(fine, 0, at(fine + tenth)));
+    assert!(is_settled(-fine, fine, at(fine + 2 * tenth)));
+    assert!(!is_settled(fine + second, fine, at(fine + 2 * tenth)));
+    assert!(!is_settled(fine, fine, Duration::ZERO));
+    // Whole seconds are those of a file system that knows no others.
+    let whole = 10 * second;
+    assert!(!is_settled(whole, whole, at(whole + 2 * second)));
+    assert!(is_settled(whole, whole, at(whole + 3 * second + 1)));
+    assert!(is_settled(0, fine, at(fine + 2 * tenth)));
 }
 
 // -- what a key cannot do ----------------------------------------------------------------------------------------------

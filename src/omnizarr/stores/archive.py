@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from lzma import LZMAError
 from typing import IO, Literal, NamedTuple, TypeAlias
@@ -37,8 +37,8 @@ from omnizarr.errors import (
     StoreClosedError,
     StoreError,
 )
-from omnizarr.stores import threads
-from omnizarr.stores.base import RESERVED, Buffer, Span, bounds
+from omnizarr.stores import files, threads
+from omnizarr.stores.base import RESERVED, Buffer, Identity, Span, bounds
 
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "x"]
 
@@ -78,9 +78,9 @@ class _Part:
         self.dead = 0  # entries that were replaced or deleted
         self._offsets: dict[int, int] = {}
         try:
-            self._descriptor = file.fileno() if hasattr(os, "pread") else -1
+            self.descriptor = file.fileno() if hasattr(os, "pread") else -1
         except (AttributeError, OSError):
-            self._descriptor = -1
+            self.descriptor = -1
 
     def read(self, info: ZipInfo, span: Span | None) -> Buffer:
         """Return the value of an entry, or a part of it; StoreError or ChecksumError whatever is broken."""
@@ -141,10 +141,10 @@ class _Part:
             length_there = max(0, self._size() - start)
             if length > length_there:
                 raise StoreError("the archive is truncated", found=f"{length_there} bytes", expected=f"{length} bytes")
-        if self._descriptor >= 0:
-            data = os.pread(self._descriptor, length, start)
+        if self.descriptor >= 0:
+            data = os.pread(self.descriptor, length, start)
             while len(data) < length:  # 2 GiB at most at once
-                more = os.pread(self._descriptor, length - len(data), start + len(data))
+                more = os.pread(self.descriptor, length - len(data), start + len(data))
                 if not more:
                     break
                 data += more
@@ -159,8 +159,8 @@ class _Part:
         return data
 
     def _size(self) -> int:
-        if self._descriptor >= 0:
-            return os.fstat(self._descriptor).st_size
+        if self.descriptor >= 0:
+            return os.fstat(self.descriptor).st_size
         with threads.lock(id(self)):
             position = self.file.tell()
             size = self.file.seek(0, io.SEEK_END)
@@ -290,6 +290,17 @@ class Archive:
         self._check_open()
         entry = self.entries.get(name)
         return None if entry is None else entry.info.file_size
+
+    def stamp(self, name: str) -> Hashable | None:
+        """Return what tells the value of `name` from others it had; None if nothing does, or there is none."""
+        self._check_open()
+        entry = self.entries.get(name)
+        if entry is None or entry.part.descriptor < 0:
+            return None
+        if entry.part.temporary is not None:  # nobody else writes there, and what is written is never written over
+            return Identity(entry.info)
+        file = files.stamp(entry.part.descriptor)
+        return None if file is None else (Identity(entry.info), file)
 
     def names(self) -> list[str]:
         """Return all names in sorted order; not to be changed."""

@@ -103,6 +103,15 @@ class Store(ABC):
         value = self.get(key)
         return None if value is None else len(value)
 
+    def stamp(self, key: str) -> Hashable | None:
+        """Return what tells the value that `key` has now from all others it ever has; None if nothing does.
+
+        Whoever finds the same stamp before and after reading a value, and finds it again later, may take the
+        value to be the same still. Cheaper than reading; the fallback knows no stamps. A key without a value has none.
+        """
+        check_key(key)
+        return None
+
     # -- writing ------------------------------------------------------------------
 
     @abstractmethod
@@ -243,6 +252,26 @@ class Store(ABC):
     def erase_prefix(self, prefix: str) -> None:
         """Call `delete_prefix`."""
         self.delete_prefix(prefix)
+
+
+class Identity:
+    """An object as a stamp: equal to itself alone, and kept, so that no other one can take its place in memory.
+
+    >>> value = b"abc"
+    >>> Identity(value) == Identity(value), Identity(value) == Identity(bytes(bytearray(value)))
+    (True, False)
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self, kept: object) -> None:
+        self._kept = kept
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and self._kept is other._kept
+
+    def __hash__(self) -> int:
+        return hash((Identity, id(self._kept)))
 
 
 def is_key(key: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -131,6 +131,11 @@ class FaultyStore(WrapperStore):
         """Count and hand on."""
         self._request("size", key)
         return super().size(key)
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Count and hand on."""
+        self._request("stamp", key)
+        return super().stamp(key)
 
     def set(self, key: str, value: Buffer) -> None:
         """Count and hand on, or only a part of it."""

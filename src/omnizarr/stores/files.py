@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import time
+from collections.abc import Hashable
 from contextlib import suppress
 
 from omnizarr.stores import filelocks
@@ -33,6 +34,13 @@ READ_LINK = os.O_RDONLY | _COMMON | getattr(os, "O_NONBLOCK", 0)
 READ = READ_LINK | getattr(os, "O_NOFOLLOW", 0)
 FOLLOWS_LINKS = not hasattr(os, "O_NOFOLLOW")  # Windows: opening says nothing of links, one has to look
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON
+
+
+# Nanoseconds after which a change was certainly made in another tick of the clock: ten of the longest ticks; and the
+# same for file systems that write down no fractions of seconds (at most hundredths): some count every other second.
+_SETTLED = 100_000_000
+_SETTLED_COARSELY = 3_000_000_000
+_COARSE = 10_000_000
 
 
 def is_absence(error: OSError) -> bool:
@@ -73,6 +81,24 @@ def read_into(file: int, out: memoryview, start: int) -> int:
             return done
         done += size
     return available
+
+
+def stamp(file: int) -> Hashable | None:
+    """Return what tells the content of an open file from all others that it, or another under its name, ever has.
+
+    None if nothing does: file systems count time in ticks (1 to 10 ms; some of them in seconds), and give the number
+    of a file that is gone to the next one. Of two values that are written within a tick the second can look like the
+    first in every respect. So a file has a stamp only if its last change lies well behind the time at which it is
+    looked at; whatever is written from then on shows another time. A change in the future says that clocks disagree.
+    """
+    now = time.time_ns()  # before the file is looked at: a thread may have to wait in between
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    modified, changed = status.st_mtime_ns, status.st_ctime_ns
+    if now - max(modified, changed) <= (_SETTLED if modified % _COARSE or changed % _COARSE else _SETTLED_COARSELY):
+        return None
+    return status.st_dev, status.st_ino, status.st_size, modified, changed
 
 
 def write_new(path: str, value: Buffer, *, fsync: bool) -> None:

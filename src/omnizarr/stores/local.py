@@ -191,6 +191,19 @@ class LocalStore(Store):
             raise self._failure(error, key) from error
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
+    def stamp(self, key: str) -> Hashable | None:
+        """Return which file it is and when it changed; None if that was a moment ago (see `omnizarr.stores.files`)."""
+        # Opened, as network file systems tell the truth about open files alone.
+        file = self._open(key)
+        if file is None:
+            return None
+        try:
+            return files.stamp(file)
+        except OSError as error:
+            raise self._failure(error, key) from error
+        finally:
+            os.close(file)
+
     def _open(self, key: str) -> int | None:
         """Return a descriptor of the file, or None if there is none."""
         check_key(key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from omnizarr.stores.base import Buffer, Buffers, Listing, Request, Span, Store
@@ -107,6 +107,10 @@ class LoggingStore(WrapperStore):
     def size(self, key: str) -> int | None:
         """Log and hand on."""
         return self._log("size", key, lambda: super(LoggingStore, self).size(key))
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Log and hand on."""
+        return self._log("stamp", key, lambda: super(LoggingStore, self).stamp(key))
 
     def set(self, key: str, value: Buffer) -> None:
         """Log and hand on."""

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, MutableMapping
 from contextlib import AbstractContextManager
 
 from omnizarr.stores import threads
-from omnizarr.stores.base import Buffer, Span, Store, as_prefix, check_key, cut, fill, is_key
+from omnizarr.stores.base import Buffer, Identity, Span, Store, as_prefix, check_key, cut, fill, is_key
 
 
 class MemoryStore(Store):
@@ -60,6 +60,12 @@ class MemoryStore(Store):
         """Look the key up."""
         check_key(key)
         return key in self._values
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Return the identity of the value; None if it could be changed, as what others put into the mapping can."""
+        check_key(key)
+        value = self._values.get(key)
+        return Identity(value) if type(value) is bytes else None
 
     def set(self, key: str, value: Buffer) -> None:
         """Keep `value`, or a copy of it if it could still change."""

@@ -46,6 +46,10 @@ class WrapperStore(Store):
         """Hand on."""
         return self.store.size(key)
 
+    def stamp(self, key: str) -> Hashable | None:
+        """Hand on."""
+        return self.store.stamp(key)
+
     def set(self, key: str, value: Buffer) -> None:
         """Hand on."""
         self.check_writable()
@@ -193,6 +197,10 @@ class PrefixStore(WrapperStore):
     def size(self, key: str) -> int | None:
         """Look below the prefix."""
         return self.store.size(self._full(key))
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Look below the prefix."""
+        return self.store.stamp(self._full(key))
 
     def set(self, key: str, value: Buffer) -> None:
         """Write below the prefix."""

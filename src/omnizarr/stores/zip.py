@@ -93,6 +93,11 @@ class ZipStore(Store):
         check_key(key)
         return self._archive.size(key)
 
+    def stamp(self, key: str) -> Hashable | None:
+        """Return which entry it is, of which version of the file; None if the archive has no file of its own."""
+        check_key(key)
+        return self._archive.stamp(key)
+
     def set(self, key: str, value: Buffer) -> None:
         """Append an entry; one of that name that was there is gone after `close`."""
         self.check_writable()
