@@ -154,7 +154,7 @@ class TestTheRest:
 
 def test_one_small_read_enters_few_functions(tmp_path):
     """At most 8 of ours on the way from `array[...]` to the file, and 20 entered in all."""
-    array = omnizarr.create_array(tmp_path, data=np.arange(10000).reshape(100, 100), chunks=(10, 10))
+    omnizarr.create_array(tmp_path, data=np.arange(10000).reshape(100, 100), chunks=(10, 10))
     array = omnizarr.open_array(tmp_path)
     entered, depth, seen = 0, 0, []
 

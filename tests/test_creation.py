@@ -15,12 +15,12 @@ from omnizarr.model import UNDEFINED, Named
 
 
 def v3(**options):
-    coding = Coding(**{name: options.pop(name) for name in list(options) if name in Coding.__dataclass_fields__})
+    coding = Coding(**{name: options.pop(name) for name in list(options) if name in Coding._fields})
     return array_metadata(V3, **{"shape": (10, 10), "dtype": "i4", "coding": coding, **options})
 
 
 def v2(**options):
-    coding = Coding(**{name: options.pop(name) for name in list(options) if name in Coding.__dataclass_fields__})
+    coding = Coding(**{name: options.pop(name) for name in list(options) if name in Coding._fields})
     return array_metadata(V2, **{"shape": (10, 10), "dtype": "i4", "coding": coding, **options})
 
 

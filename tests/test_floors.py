@@ -19,6 +19,7 @@ FLOORS = {
     "errors": 0,
     "settings": 0,
     "memo": 0,
+    "late": 0,
     "model": 1,
     "datatypes": 2,
     "grids": 2,

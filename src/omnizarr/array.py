@@ -6,18 +6,16 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from omnizarr import cards, datatypes, detection, engine, grids, hierarchy, indexing, layout, resizing
+from omnizarr import datatypes, detection, engine, grids, hierarchy, indexing, layout, resizing
 from omnizarr import metadata as public
 from omnizarr.assignment import converted_value, write_values
 from omnizarr.attributes import Attrs, to_json
 from omnizarr.behaviour import ArrayConfig
-from omnizarr.codecs import values
-from omnizarr.codecs.values import CodecValue
 from omnizarr.consolidated import Snapshot
 from omnizarr.engine import Binding
 from omnizarr.errors import (
@@ -28,11 +26,19 @@ from omnizarr.errors import (
 )
 from omnizarr.grids import Grid
 from omnizarr.indexing import Plan
+from omnizarr.late import Late
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, thawed
 from omnizarr.node import Node
 from omnizarr.places import StorePath
 from omnizarr.stores import resolve
 from omnizarr.views import AnyArray, AsType, Fields, Indexer, as_buffer, fields_dtype, points, select_fields
+
+if TYPE_CHECKING:
+    from omnizarr import cards
+    from omnizarr.codecs import values
+else:
+    cards = Late("omnizarr.cards")
+    values = Late("omnizarr.codecs.values")
 
 
 class AppendedShape(tuple[int, ...]):  # noqa: SLOT001 - see `region`
@@ -262,23 +268,23 @@ class Array(Node):
         return cards.stored_bytes(self._where)
 
     @property
-    def filters(self) -> tuple[CodecValue, ...]:
+    def filters(self) -> tuple[values.CodecValue, ...]:
         """Array to array codecs."""
         return _values_of(layout.split(self._metadata.codecs)[0])
 
     @property
-    def serializer(self) -> CodecValue | None:
+    def serializer(self) -> values.CodecValue | None:
         """The array to bytes codec (with shards: that of the inner chunks); None if nobody knows which it is."""
         serializer = layout.split(self._metadata.codecs)[1]
         return None if serializer is None else values.value_of(thawed(serializer))
 
     @property
-    def compressors(self) -> tuple[CodecValue, ...]:
+    def compressors(self) -> tuple[values.CodecValue, ...]:
         """Bytes to bytes codecs."""
         return _values_of(layout.split(self._metadata.codecs)[2])
 
     @property
-    def compressor(self) -> CodecValue | None:
+    def compressor(self) -> values.CodecValue | None:
         """The last of `compressors`, of which Zarr v2 has one; None if there is none."""
         compressors = self.compressors
         return compressors[-1] if compressors else None
@@ -730,5 +736,5 @@ class Array(Node):
         return "omnizarr.Array", cards.identity(self.store), self.path, repr(self._metadata)
 
 
-def _values_of(codecs: tuple[Named, ...]) -> tuple[CodecValue, ...]:
+def _values_of(codecs: tuple[Named, ...]) -> tuple[values.CodecValue, ...]:
     return tuple([values.value_of(thawed(codec)) for codec in codecs])

@@ -8,24 +8,30 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from numbers import Integral
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from omnizarr import datatypes, grids
 from omnizarr.attributes import to_json
-from omnizarr.codecs import registry, values
+from omnizarr.codecs import registry
 from omnizarr.datatypes import DataType, typestr
 from omnizarr.dialects import filters as v2_filters
 from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.reading import Reader
 from omnizarr.errors import MetadataError, NotRepresentableError, UnknownDataTypeError
+from omnizarr.late import Late
 from omnizarr.memo import Memo
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, strict
 from omnizarr.settings import config
+
+if TYPE_CHECKING:
+    from omnizarr.codecs import values
+else:
+    values = Late("omnizarr.codecs.values")
 
 
 class _Default(Enum):
@@ -47,8 +53,7 @@ _GUESSED_ITEM_SIZE: Final = 16
 _MANY_CHUNKS: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Coding:
+class Coding(NamedTuple):
     """How chunks become bytes, as a user says it; "auto" is what suits the data type."""
 
     filters: Any = "auto"

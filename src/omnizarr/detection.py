@@ -18,10 +18,9 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Final, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
-from omnizarr import engine, suggestions
+from omnizarr import engine
 from omnizarr import keys as chunk_keys
 from omnizarr.codecs.contract import Buffer, ChunkPolicy
 from omnizarr.dialects import DIALECTS, documents
@@ -39,10 +38,19 @@ from omnizarr.errors import (
     OmnizarrError,
     StoreError,
 )
+from omnizarr.late import Late
 from omnizarr.memo import Memo
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Note, Problem, strict
 from omnizarr.places import StorePath, chunk_prefix, dialect_named, dialect_of, dialects_at, dialects_for
 from omnizarr.stores import LocalStore
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from omnizarr import suggestions
+else:
+    pathlib = Late("pathlib")
+    suggestions = Late("omnizarr.suggestions")
 
 M_co = TypeVar("M_co", bound=Metadata, covariant=True)
 Documents: TypeAlias = Mapping[str, JSON]
@@ -354,7 +362,7 @@ def entered_above_the_store(where: StorePath) -> StorePath | None:
     # os.path, unlike Path, says of what may not be looked at, or has too long a name, that it is not there.
     if os.path.exists(where.store.root):  # noqa: PTH110
         return None
-    root = Path(where.store.root).absolute()
+    root = pathlib.Path(where.store.root).absolute()
     parent = next(parent for parent in root.parents if os.path.exists(parent))  # noqa: PTH110
     if not os.path.isfile(parent / _ENTRY):  # noqa: PTH113
         return None
@@ -495,7 +503,7 @@ def _remedy(where: StorePath, zarr_format: int | str | None) -> str:
 def _near(where: StorePath) -> list[str]:
     """Return paths like one where nothing is; those of directories, if the store's own directory is not there."""
     if isinstance(where.store, LocalStore) and where.home is None:
-        root = Path(where.store.root)
+        root = pathlib.Path(where.store.root)
         found = suggestions.near_directories(root / where.path)
         return [place.relative_to(root).as_posix() if root.is_dir() else str(place) for place in found]
     parts = where.path.split("/") if where.path else []

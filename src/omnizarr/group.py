@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 import numpy as np
 
-from omnizarr import cards, consolidated, detection, hierarchy, nodes
+from omnizarr import consolidated, detection, hierarchy, nodes
 from omnizarr import metadata as public
 from omnizarr.array import Array
 from omnizarr.attributes import Attrs, to_json
@@ -25,12 +25,18 @@ from omnizarr.errors import (
     NodeNotFoundError,
     OmnizarrError,
 )
+from omnizarr.late import Late
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.node import Node
 from omnizarr.nodes import ArrayOptions
 from omnizarr.places import StorePath, dialect_named
 from omnizarr.stores import resolve
 from omnizarr.tree import Tree, draw
+
+if TYPE_CHECKING:
+    from omnizarr import cards
+else:
+    cards = Late("omnizarr.cards")
 
 T = TypeVar("T")
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnizarr import grids
-from omnizarr.codecs import registry, values
+from omnizarr.codecs import registry
 from omnizarr.errors import UnknownCodecError
+from omnizarr.late import Late
 from omnizarr.model import Named
+
+if TYPE_CHECKING:
+    from omnizarr.codecs import values
+else:
+    values = Late("omnizarr.codecs.values")
 
 
 def _sharding(codecs: tuple[Named, ...]) -> tuple[int, Named] | None:

@@ -18,19 +18,27 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from omnizarr import consolidated, detection, hierarchy, nodes, suggestions
+from omnizarr import consolidated, detection, hierarchy, nodes
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.detection import Found
 from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError, StoreError
 from omnizarr.group import Group
+from omnizarr.late import Late
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.places import StorePath, normalize
 from omnizarr.stores import Store, resolve
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from omnizarr import suggestions
+else:
+    pathlib = Late("pathlib")
+    suggestions = Late("omnizarr.suggestions")
 
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
 Missing: TypeAlias = Literal["fill", "error"]
@@ -264,7 +272,7 @@ def locate(
     try:
         opened, inner = resolve(store, "a" if mode in {"w", "w-", "x"} else mode)
     except NodeNotFoundError as error:  # of an archive that is not there
-        raise error.add(remedy=suggestions.question(suggestions.near_directories(Path(error.store or "."))))
+        raise error.add(remedy=suggestions.question(suggestions.near_directories(pathlib.Path(error.store or "."))))
     at = normalize("/".join((inner, base, path or "")))
     if inner and path and mode in {"r", "r+"}:
         # What was taken for the one folder that an archive is packed in may be the first node itself.

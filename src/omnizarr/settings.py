@@ -5,8 +5,8 @@ Each of them can also be said per call, which is the better place.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
+from importlib import import_module
 from types import TracebackType
 from typing import Any, Final
 
@@ -128,7 +128,7 @@ def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _unknown(key: str) -> str:
-    near = difflib.get_close_matches(key, DEFAULTS, n=1)
+    near = import_module("difflib").get_close_matches(key, DEFAULTS, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(DEFAULTS)}"
     return f"there is no setting {key!r}; {hint}"
 

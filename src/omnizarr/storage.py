@@ -16,11 +16,11 @@ from omnizarr.stores import (
     ReadOnlyStore,
     Store,
     WrapperStore,
-    ZipStore,
     resolve,
 )
 
 if TYPE_CHECKING:
+    from omnizarr.stores import ZipStore
     from omnizarr.stores.logged import LoggingStore
 
 StoreLike: TypeAlias = Store | StorePath | str | os.PathLike[str] | Mapping[str, Buffer] | None
@@ -44,4 +44,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "LoggingStore":  # `logging` takes as long to import as a tenth of omnizarr, and few have a use for it
         return import_module("omnizarr.stores.logged").LoggingStore
+    if name == "ZipStore":
+        return import_module("omnizarr.stores.zip").ZipStore
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from omnizarr import cards
 from omnizarr.array import Array
+from omnizarr.late import Late
+
+if TYPE_CHECKING:
+    import html
+
+    from omnizarr import cards
+else:
+    html = Late("html")  # its table of entities takes time that few need
+    cards = Late("omnizarr.cards")
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,7 +29,7 @@ class Tree:
         return self.text
 
     def _repr_html_(self) -> str:
-        escaped = import_module("html").escape(self.text)  # its table of entities takes time that few need
+        escaped = html.escape(self.text)
         return f'<pre style="white-space: pre; line-height: normal">{escaped}</pre>'
 
 

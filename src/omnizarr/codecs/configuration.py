@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from omnizarr.errors import MetadataError
+from omnizarr.late import Late
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = Late("difflib")
 
 AnyDType = np.dtype[Any]
 T = TypeVar("T")

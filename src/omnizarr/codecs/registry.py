@@ -9,17 +9,19 @@ Spec: Zarr v3 core, "Extension points"; zarr-extensions, "codecs", for the regis
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from omnizarr.errors import MissingDependencyError, UnknownCodecError
+from omnizarr.late import Late
 
 if TYPE_CHECKING:
+    import difflib
     from importlib.metadata import EntryPoint, EntryPoints
+else:
+    difflib = Late("difflib")
 
 Kind: TypeAlias = Literal["array to array", "array to bytes", "bytes to bytes", "array or bytes"]
 """What a codec takes and gives; "array or bytes" where that is known only once it is bound."""
@@ -103,8 +105,7 @@ _TABLE: Final[dict[str, tuple[Kind, str]]] = {
 _EXTRAS: Final = {"msgpack": "msgpack", "pcodec": "pcodec", "zfpy": "zfp", "ml_dtypes": "ml"}
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A codec that was found: call it to bind it.
 
     Attributes

@@ -43,6 +43,13 @@ class Scalars(Protocol):
         """Return the scalar that a user means by `value`."""
 
 
+@dataclass(frozen=True, slots=True)
+class OfDtype:
+    """What the scalars of all types have, and most have alone; these need not be made dataclasses again."""
+
+    dtype: AnyDType
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DataType:
     """A data type that is bound: it can be used in memory.

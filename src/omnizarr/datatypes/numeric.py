@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from omnizarr.datatypes.data_type import AnyDType, bytes_of, reject, scalar_of
+from omnizarr.datatypes.data_type import AnyDType, OfDtype, bytes_of, reject, scalar_of
 from omnizarr.model import JSON
 
 EXACT_BITS = 53
@@ -24,11 +24,10 @@ NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "-In
 """``+Infinity`` is the word of the drafts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bool:
+class Bool(OfDtype):
     """True or false, one byte."""
 
-    dtype: AnyDType
+    __slots__ = ()
 
     def default(self) -> Any:
         """Return the zero of the type."""

@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from omnizarr.datatypes.data_type import AnyDType, DataType, is_blank, reject
+from omnizarr.datatypes.data_type import AnyDType, DataType, OfDtype, is_blank, reject
 from omnizarr.model import JSON
 
 
-@dataclass(frozen=True, slots=True)
-class Objects:
+class Objects(OfDtype):
     """Any objects; which ones is up to the codec."""
 
-    dtype: AnyDType
+    __slots__ = ()
 
     def default(self) -> Any:
         """Return the zero of the type."""

@@ -12,7 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from omnizarr.datatypes.data_type import AnyDType, bytes_from_base64, bytes_to_base64, is_blank, reject, scalar_of
+from omnizarr.datatypes.data_type import (
+    AnyDType,
+    OfDtype,
+    bytes_from_base64,
+    bytes_to_base64,
+    is_blank,
+    reject,
+    scalar_of,
+)
 from omnizarr.model import JSON
 
 UTF32_BYTES = 4
@@ -59,11 +67,10 @@ class Raw:
         return scalar_of(data, self.dtype)
 
 
-@dataclass(frozen=True, slots=True)
-class FixedBytes:
+class FixedBytes(OfDtype):
     """Byte strings of at most a fixed length, padded with zero bytes."""
 
-    dtype: AnyDType
+    __slots__ = ()
 
     def default(self) -> Any:
         """Return the zero of the type."""
@@ -96,11 +103,10 @@ class FixedBytes:
         return np.bytes_(data)
 
 
-@dataclass(frozen=True, slots=True)
-class FixedText:
+class FixedText(OfDtype):
     """Text of at most a fixed number of code points, padded with U+0000."""
 
-    dtype: AnyDType
+    __slots__ = ()
 
     def default(self) -> Any:
         """Return the zero of the type."""
@@ -131,11 +137,10 @@ class FixedText:
         return np.str_(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(OfDtype):
     """Text of any length; a scalar is a `str`."""
 
-    dtype: AnyDType
+    __slots__ = ()
 
     def default(self) -> Any:
         """Return the zero of the type."""
@@ -162,11 +167,10 @@ class Text:
         return str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Bytes:
+class Bytes(OfDtype):
     """Byte strings of any length; a scalar is a `bytes`."""
 
-    dtype: AnyDType
+    __slots__ = ()
 
     def default(self) -> Any:
         """Return the zero of the type."""

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from omnizarr.datatypes.data_type import AnyDType, ByteOrder, bytes_of, reject, scalar_of
+from omnizarr.datatypes.data_type import AnyDType, ByteOrder, OfDtype, bytes_of, reject, scalar_of
 from omnizarr.errors import MetadataError
 from omnizarr.model import JSON
 
@@ -26,11 +25,10 @@ KINDS = {"numpy.datetime64": "M8", "numpy.timedelta64": "m8"}
 VALUES = f'an integer from {NAT} to {LAST}, or "NaT"'
 
 
-@dataclass(frozen=True, slots=True)
-class Time:
+class Time(OfDtype):
     """Counts of a unit, 64 bits; the lowest is NaT, "not a time"."""
 
-    dtype: AnyDType
+    __slots__ = ()
 
     def default(self) -> Any:
         """Return the zero of the type."""

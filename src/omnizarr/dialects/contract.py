@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from omnizarr.dialects.keyspaces import Keyspace, Split
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
@@ -84,8 +84,7 @@ class DumpNodes(Protocol):
         """Return the consolidated metadata that holds `nodes`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Consolidated:
+class Consolidated(NamedTuple):
     """How a dialect keeps copies of many nodes' documents in one place."""
 
     document: str | None
@@ -94,8 +93,10 @@ class Consolidated:
     dump: DumpNodes
 
 
-@dataclass(frozen=True, slots=True)
-class NewArrays:
+_ZSTD: Final[Mapping[str, JSON]] = {"id": "zstd", "level": 0}
+
+
+class NewArrays(NamedTuple):
     """What arrays can be that are created in a format, and what they are where the user does not say."""
 
     chunk_key_encoding: Named
@@ -108,12 +109,11 @@ class NewArrays:
     """``fill_value=None`` means that nobody knows what missing chunks hold."""
     has_one_nan: bool = False
     """Documents have one word for NaN, whatever its bits."""
-    compressor: Mapping[str, JSON] = field(default_factory=lambda: {"id": "zstd", "level": 0})
+    compressor: Mapping[str, JSON] = _ZSTD
     """Where the user names none, as numcodecs has it; for formats with filters."""
 
 
-@dataclass(frozen=True, slots=True)
-class EntryPoint:
+class EntryPoint(NamedTuple):
     """The document that opens a hierarchy whose keys lie where it says."""
 
     enter: Enter

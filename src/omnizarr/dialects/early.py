@@ -6,7 +6,7 @@ Spec: Zarr v1, "Metadata"; for v0 the file ``PERSISTENCE.rst`` of zarr 0.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -99,11 +99,11 @@ def read_elements(reader: Reader, document: JSON, spec: str) -> Elements:
         named, byte_order = typestr.load(document)
     except UnknownDataTypeError as error:
         if not isinstance(document, str):
-            reader.report(replace(problem_of(error, "/dtype", spec), spec=spec))
+            reader.report(problem_of(error, "/dtype", spec)._replace(spec=spec))
         # kept under the name it has: only reading chunks needs to know it
         return Elements(Named(str(document)), "<", np.dtype("V1"), None)
     except MetadataError as error:
-        reader.report(replace(problem_of(error, "/dtype", spec), spec=spec))
+        reader.report(problem_of(error, "/dtype", spec)._replace(spec=spec))
         document, named, byte_order = "|u1", Named("uint8"), "<"
     _note_departures(reader, document, "/dtype", spec)
     if named.name == "omnizarr.object":
@@ -143,7 +143,7 @@ def read_fill_value(reader: Reader, value: JSON, elements: Elements, spec: str) 
     try:
         return fills.load(value, elements.bound, lambda pointer, message: reader.note(pointer, message, spec))
     except MetadataError as error:
-        reader.report(replace(problem_of(error, "/fill_value", spec), spec=spec))
+        reader.report(problem_of(error, "/fill_value", spec)._replace(spec=spec))
         return UNDEFINED
 
 

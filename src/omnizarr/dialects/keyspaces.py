@@ -178,12 +178,13 @@ class Split:
         return "/" + path.removeprefix(prefix(self.root))
 
 
-@dataclass(frozen=True, slots=True)
 class Early(Split):
     """Before the slash: chunks are ``0.0`` where the document of an array names no separator.
 
     The texts called the period the default from May 2019 to May 2020; zarrita wrote keys so until September 2020.
     """
+
+    __slots__ = ()
 
     def settle(self, metadata: M, /) -> M:
         """Return what a document says, with the separator of this variant where it says none."""
@@ -202,9 +203,10 @@ class Early(Split):
         return Split.unsettle(self, metadata)
 
 
-@dataclass(frozen=True, slots=True)
 class Late(Split):
     """After "root" went: ``meta/a.array.json``, ``data/a/c0/0``; the root itself has ``meta/array.json``."""
+
+    __slots__ = ()
 
     def documents(self, path: str, /) -> dict[str, str]:
         """Return document name -> store key."""

@@ -1,11 +1,16 @@
 """Keys and bytes: where the documents and the chunks of a hierarchy live."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from omnizarr.stores.base import Buffer, Listing, Request, Span, Store
 from omnizarr.stores.local import LocalStore
 from omnizarr.stores.memory import MemoryStore
 from omnizarr.stores.resolve import resolve
 from omnizarr.stores.wrappers import PrefixStore, ReadOnlyStore, WrapperStore
-from omnizarr.stores.zip import ZipStore
+
+if TYPE_CHECKING:
+    from omnizarr.stores.zip import ZipStore
 
 __all__ = [
     "Buffer",
@@ -21,3 +26,13 @@ __all__ = [
     "ZipStore",
     "resolve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ZipStore":  # it needs compressors and more, which take time to import
+        return import_module("omnizarr.stores.zip").ZipStore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

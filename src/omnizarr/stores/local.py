@@ -27,10 +27,10 @@ import re
 import stat
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from omnizarr.errors import InvalidKeyError, StoreError
+from omnizarr.late import Late
 from omnizarr.stores import filelocks, files
 from omnizarr.stores.base import (
     RESERVED,
@@ -44,6 +44,11 @@ from omnizarr.stores.base import (
     check_key,
     is_key,
 )
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = Late("hashlib")
 
 _List: TypeAlias = list  # within the class, `list` is a verb
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
@@ -292,7 +297,7 @@ class LocalStore(Store):
     def _locked(self, key: str) -> Iterator[None]:
         parent, slash, name = key.rpartition("/")
         if len(name) > 60:  # keeps the name of the lock file well below the limit of 255 bytes
-            name = blake2b(name.encode(), digest_size=16).hexdigest()
+            name = hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
         if parent not in self._known:
             self._make_parent(parent)
         path = f"{self._base}{parent}{slash}{RESERVED}{name}{filelocks.SUFFIX}"

@@ -5,15 +5,23 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, MutableMapping
-from typing import Any
-from urllib.parse import unquote, urlsplit
-from zipfile import is_zipfile
+from typing import TYPE_CHECKING, Any
 
 from omnizarr.errors import NodeExistsError, ReadOnlyError, StoreError
+from omnizarr.late import Late
 from omnizarr.stores.base import Buffer, Store, as_prefix
 from omnizarr.stores.local import LocalStore
 from omnizarr.stores.memory import MemoryStore
-from omnizarr.stores.zip import ZipStore
+
+if TYPE_CHECKING:
+    import zipfile
+    from urllib import parse
+
+    from omnizarr.stores import zip as archives
+else:
+    zipfile = Late("zipfile")
+    parse = Late("urllib.parse")
+    archives = Late("omnizarr.stores.zip")
 
 MODES = ("r", "r+", "a", "w", "w-", "x")
 
@@ -91,17 +99,17 @@ def _in_mode(store: Store, mode: str) -> Store:
 
 def _file_of(path: str) -> str:
     """Return the file that the path of a URL means, as `urllib.request` would (but that takes 20 ms to import)."""
-    path = unquote(path)
+    path = parse.unquote(path)
     # file:///C:/data: the drive is no directory of the root
     return path[1:] if os.name == "nt" and re.match(r"/[A-Za-z]:", path) else path
 
 
 def _from_url(url: str, mode: str) -> tuple[Store, str]:
-    parts = urlsplit(url)
+    parts = parse.urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost"):
         return _from_path(_file_of(parts.path), mode)
     if parts.scheme == "memory":
-        path = unquote(parts.path).strip("/")
+        path = parse.unquote(parts.path).strip("/")
         return _named_memory(parts.netloc, mode), as_prefix(path).removesuffix("/")
     hidden = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"  # without user, password and signed query
     raise StoreError(
@@ -125,11 +133,11 @@ def _from_path(path: str, mode: str) -> tuple[Store, str]:
         return LocalStore(path, read_only=mode == "r"), ""
     if is_file and mode in ("w-", "x"):
         raise NodeExistsError("the archive exists already", store=path, remedy='overwrite it with mode "w"')
-    if is_file and not is_zipfile(path):
+    if is_file and not zipfile.is_zipfile(path):
         raise StoreError(
             "a file that is neither a directory nor a zip archive", store=path, remedy="is it of another format?"
         )
-    store = ZipStore(path, mode=mode)
+    store = archives.ZipStore(path, mode=mode)
     return store, "" if mode in ("w", "w-", "x") else _top_folder(store)
 
 

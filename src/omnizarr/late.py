@@ -1,0 +1,33 @@
+"""Modules that are imported when they are first used: what few need, nobody waits for.
+
+Importing all of omnizarr takes twice as long as importing what opening an array needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class Late:
+    """A module that is not there yet; what it holds is looked up in the module itself, each time.
+
+    For type checkers, import the module under ``if TYPE_CHECKING`` and make one of these otherwise.
+
+    Examples
+    --------
+    >>> decimal = Late("decimal")
+    >>> decimal.Decimal("0.1") + 1
+    Decimal('1.1')
+    """
+
+    __slots__ = ("_module",)
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._module), name)
+
+    def __repr__(self) -> str:
+        return f"Late({self._module!r})"
