@@ -545,13 +545,52 @@ unsafe fn copy(from: *const u8, to: *mut u8, steps: &Steps) {
             8 => copy_words::<8, 8, 2>(from, to, steps),
             16 => copy_words::<16, 4, 1>(from, to, steps),
             item => {
-                walk(&steps.loops, steps.from, steps.to, &mut |here, there| {
-                    ptr::copy_nonoverlapping(from.wrapping_offset(here), to.wrapping_offset(there), item);
+                let Some((inner, outer)) = steps.loops.split_last() else {
+                    ptr::copy_nonoverlapping(from.wrapping_offset(steps.from), to.wrapping_offset(steps.to), item);
+                    return;
+                };
+                walk(outer, steps.from, steps.to, &mut |here, there| {
+                    copy_runs(from.wrapping_offset(here), to.wrapping_offset(there), inner, item);
                     true
                 });
             }
         }
     }
+}
+
+/// How many runs ahead memory that will be written is asked for: as many as come while it is on its way.
+const AHEAD: usize = 8;
+
+/// Copy runs of elements.
+///
+/// # Safety
+/// As [`copy`].
+#[inline]
+unsafe fn copy_runs(from: *const u8, to: *mut u8, step: &Loop, item: usize) {
+    for number in 0..step.len {
+        // Short runs, far from each other, are where a processor does not see by itself what comes next.
+        if item <= 4 * LINE && step.len - number > AHEAD {
+            let next = to.wrapping_offset(step.at(number + AHEAD).1);
+            for line in (0..item).step_by(LINE) {
+                prefetch(next.wrapping_add(line));
+            }
+        }
+        let (here, there) = step.at(number);
+        // SAFETY: that of the caller.
+        unsafe { ptr::copy_nonoverlapping(from.wrapping_offset(here), to.wrapping_offset(there), item) };
+    }
+}
+
+/// Tell the processor that memory will be written soon; where it lies need not even be there.
+#[inline]
+fn prefetch(place: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: it is but a hint.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_ET0 }>(place.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
 }
 
 /// Bytes of which a processor fetches all if it needs one.
