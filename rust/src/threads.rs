@@ -8,6 +8,18 @@ use std::thread::ScopedJoinHandle;
 
 use crate::error::{Error, Result};
 
+/// How many processors this process may use.
+///
+/// Asked anew each time: it takes less than a microsecond, and may change.
+#[must_use]
+pub fn processors() -> usize {
+    #[cfg(target_os = "linux")]
+    if let Ok(set) = rustix::thread::sched_getaffinity(None) {
+        return usize::try_from(set.count()).unwrap_or(1).max(1);
+    }
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Run `work` on several threads, of which the caller's is one; return the first error, once all have ended.
 ///
 /// # Errors
