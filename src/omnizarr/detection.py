@@ -360,7 +360,7 @@ def entered_above_the_store(where: StorePath) -> StorePath | None:
     if not isinstance(where.store, LocalStore):
         return None
     # os.path, unlike Path, says of what may not be looked at, or has too long a name, that it is not there.
-    if os.path.exists(where.store.root):  # noqa: PTH110
+    if where.store.has_root() or os.path.exists(where.store.root):  # noqa: PTH110
         return None
     root = pathlib.Path(where.store.root).absolute()
     parent = next(parent for parent in root.parents if os.path.exists(parent))  # noqa: PTH110

@@ -249,8 +249,10 @@ def _opened_group(
 
 
 def _behaviour(config: ArrayConfig | Mapping[str, Any] | None, options: Mapping[str, Any], **more: Any) -> ArrayConfig:
-    named = {name: options[name] for name in _BEHAVIOUR if name in options}
-    return ArrayConfig.of(config, **named, **more)
+    for name in _BEHAVIOUR:
+        if options.get(name) is not None:
+            more[name] = options[name]
+    return ArrayConfig.of(config, **more)
 
 
 def locate(
@@ -273,7 +275,7 @@ def locate(
         opened, inner = resolve(store, "a" if mode in {"w", "w-", "x"} else mode)
     except NodeNotFoundError as error:  # of an archive that is not there
         raise error.add(remedy=suggestions.question(suggestions.near_directories(pathlib.Path(error.store or "."))))
-    at = normalize("/".join((inner, base, path or "")))
+    at = normalize("/".join((inner, base, path or ""))) if inner or base or path else ""
     if inner and path and mode in {"r", "r+"}:
         # What was taken for the one folder that an archive is packed in may be the first node itself.
         without = normalize(f"{base}/{path}")

@@ -94,6 +94,11 @@ class LocalStore(Store):
         self._base = self.root.rstrip(os.sep) + os.sep
         self._known: set[str] = set()  # parents of keys: there, and inside the root
 
+    def has_root(self) -> bool:
+        """Return whether the directory is there."""
+        self._known.discard("")
+        return self._admit("")  # which remembers it, so that the first value need not ask again
+
     # -- reading ------------------------------------------------------------------
 
     # These two are the hottest functions of the library; hence a single frame, and no pathlib.

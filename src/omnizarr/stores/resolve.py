@@ -69,6 +69,9 @@ def resolve(storelike: Any, mode: str = "r") -> tuple[Store, str]:
     """
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}, must be one of {', '.join(map(repr, MODES))}")
+    if isinstance(storelike, str):  # first, as most are
+        scheme = _scheme(storelike)
+        return _from_path(os.path.expanduser(storelike), mode) if scheme is None else _from_url(storelike, mode)
     if isinstance(storelike, Store):
         return _in_mode(storelike, mode), ""
     if storelike is None:
@@ -77,9 +80,6 @@ def resolve(storelike: Any, mode: str = "r") -> tuple[Store, str]:
         return MemoryStore(storelike, read_only=mode == "r"), ""
     if isinstance(storelike, Mapping):
         return _in_mode(MemoryStore(dict(storelike), read_only=True), mode), ""
-    if isinstance(storelike, str):
-        scheme = _scheme(storelike)
-        return _from_path(os.path.expanduser(storelike), mode) if scheme is None else _from_url(storelike, mode)
     if isinstance(storelike, os.PathLike):
         return _from_path(os.fsdecode(storelike), mode)
     raise TypeError(
@@ -128,8 +128,10 @@ def _named_memory(name: str, mode: str) -> MemoryStore:
 def _from_path(path: str, mode: str) -> tuple[Store, str]:
     if not path:
         raise ValueError("the path of a store cannot be empty; '.' is the current directory")
+    if os.path.isdir(path):
+        return LocalStore(path, read_only=mode == "r"), ""
     is_file = os.path.isfile(path)
-    if os.path.isdir(path) or not (is_file or path.lower().endswith(".zip")):
+    if not (is_file or path.lower().endswith(".zip")):
         return LocalStore(path, read_only=mode == "r"), ""
     if is_file and mode in ("w-", "x"):
         raise NodeExistsError("the archive exists already", store=path, remedy='overwrite it with mode "w"')
