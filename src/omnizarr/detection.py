@@ -280,8 +280,7 @@ def _here_in_draft(where: StorePath, wanted: Sequence[Dialect], kind: Kind) -> F
 
 def is_free(where: StorePath) -> bool:
     """Tell whether nothing at a place is called as a document that makes a node; all formats are asked at once."""
-    found = where.store.get_many((where.prefix + name, None) for name in _MAKERS)
-    return all(value is None for _, value in found)
+    return not where.store.has_any(where.prefix, _MAKERS)
 
 
 def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | None:

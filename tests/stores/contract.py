@@ -81,6 +81,22 @@ class StoreContract:
         assert store.size("a/b") == len(value)
         assert store.exists("a/b")
 
+    @pytest.mark.parametrize("others", [0, 3, 100])
+    def test_has_any_looks_right_below_the_prefix(self, store, others):
+        names = ["zarr.json", ".zarray"]
+        assert not store.has_any("", names)
+        assert not store.has_any("a/", names)
+        for number in range(others):
+            store.set(f"a/{number}", b"")
+        store.set("a/zarr.json2", b"")
+        store.set("a/b/zarr.json", b"")
+        assert not store.has_any("a/", names)
+        assert not store.has_any("a/b/", [])
+        assert store.has_any("a/b/", names)
+        assert store.has_any("a/b", iter(names))
+        store.set("a/.zarray", b"")
+        assert store.has_any("a/", names)
+
     @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
     def test_value_may_be_any_buffer(self, store, kind):
         store.set("a", kind(b"abc"))
@@ -336,6 +352,7 @@ class StoreContract:
             lambda: store.get_spans(key, [(0, 1)]),
             lambda: store.read_into(key, out),
             lambda: store.exists(key),
+            lambda: store.has_any("", [key]),
             lambda: store.size(key),
             lambda: store.set(key, b"1"),
             lambda: store.set_many([(key, b"1")]),

@@ -358,6 +358,31 @@ class TestLinks:
         assert store.size("nothing") is None
 
 
+def test_has_any_takes_no_name_of_another_case_for_absent(tmp_path):
+    store = LocalStore(tmp_path)
+    store.set("Zarr.JSON", b"")  # where file systems do not tell them apart, it is there
+    assert store.has_any("", ["zarr.json"])
+
+
+@needs_posix
+def test_directory_that_was_replaced_by_a_file_is_no_parent(tmp_path):
+    store = LocalStore(tmp_path)
+    store.set("a/b", b"1")
+    (tmp_path / "a" / "b").unlink()
+    (tmp_path / "a").rmdir()
+    (tmp_path / "a").write_bytes(b"")
+    with pytest.raises(StoreError):
+        store.set("a/c/d", b"1")
+
+
+def test_directories_that_were_removed_are_made_again(tmp_path):
+    store = LocalStore(tmp_path)
+    store.set("a/b/c", b"1")
+    LocalStore(tmp_path).delete_prefix("a/")
+    store.set("a/d/e", b"2")
+    assert store.get("a/d/e") == b"2"
+
+
 # -- races
 
 

@@ -98,6 +98,14 @@ class Store(ABC):
         """Return whether `key` has a value."""
         return self.size(key) is not None
 
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Return whether one of the keys that begin with `prefix` and end with one of the names may have a value.
+
+        False is certain; True may be a file that nobody can read, or of another case.
+        """
+        prefix = as_prefix(prefix)
+        return any(value is not None for _, value in self.get_many((prefix + name, None) for name in names))
+
     def size(self, key: str) -> int | None:
         """Return the size of the value of `key` in bytes; None if there is no such key."""
         value = self.get(key)

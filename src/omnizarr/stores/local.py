@@ -25,8 +25,9 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from omnizarr.errors import InvalidKeyError, StoreError
@@ -53,6 +54,7 @@ else:
 _List: TypeAlias = list  # within the class, `list` is a verb
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
 _MAX_KNOWN = 100_000  # directories remembered as checked
+_FEW = 16  # entries of a directory that are listed sooner than names are looked for
 _ATTEMPTS = 1000  # to create a directory that others keep removing
 _SPARE = bytearray(1)  # one byte past the end: whoever reads it learns that there is more; its content means nothing
 
@@ -214,6 +216,19 @@ class LocalStore(Store):
         finally:
             os.close(file)
 
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """List the directory, if there is little in it: faster than to look for each name."""
+        prefix, names = as_prefix(prefix), list(names)
+        for name in names:
+            check_key(prefix + name)
+        try:
+            with os.scandir(self._base + prefix) as entries:
+                self._admit(prefix[:-1])
+                found = {entry.name.casefold() for entry in islice(entries, _FEW + 1)}
+        except OSError:  # it is not there, or who may write here may not list
+            return super().has_any(prefix, names)
+        return super().has_any(prefix, names) if len(found) > _FEW else not found.isdisjoint(map(str.casefold, names))
+
     def _open(self, key: str) -> int | None:
         """Return a descriptor of the file, or None if there is none."""
         check_key(key)
@@ -352,6 +367,9 @@ class LocalStore(Store):
         """Create the directory `parent` below the root, unless it is there, and check it."""
         folder = self._base + parent
         self._known.discard(parent)
+        if parent and parent.rpartition("/")[0] in self._known and self._make_below_known(folder):
+            self._remember(parent)
+            return
         for _attempt in range(_ATTEMPTS):
             try:
                 # The part that exists is checked before anything is created behind it.
@@ -366,6 +384,19 @@ class LocalStore(Store):
                 raise self._failure(error, parent) from error
             return
         raise StoreError("the directory is removed again and again", store=repr(self), key=parent)
+
+    def _make_below_known(self, folder: str) -> bool:
+        """Create a directory right below one that is checked, and return True; False if that needs a closer look.
+
+        What was not there, and now is, is no link, and lies where it seems to.
+        """
+        try:
+            os.mkdir(folder)
+        except OSError:
+            return False
+        if self.fsync:
+            files.sync_directory(os.path.dirname(folder))
+        return True
 
     def _create_directories(self, folder: str) -> None:
         folder = folder.rstrip(os.sep)
@@ -476,10 +507,13 @@ class LocalStore(Store):
                 self._inside(parent[:end])
         if not os.path.isdir(self._base + parent):
             return False
+        self._remember(parent)
+        return True
+
+    def _remember(self, parent: str) -> None:
         if len(self._known) >= _MAX_KNOWN:
             self._known.clear()
         self._known.add(parent)
-        return True
 
     def _inside(self, key: str) -> str:
         """Return where the symbolic link `key` leads to; raise `InvalidKeyError` if that is outside the root."""
