@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::PyNotImplementedError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PySlice, PyString, PyTuple};
 
 use crate::cache::Cache;
@@ -36,6 +36,53 @@ fn refused(error: &Error) -> PyErr {
 
 fn unknown(what: &str) -> PyErr {
     PyNotImplementedError::new_err(what.to_owned())
+}
+
+// -- names ----------------------------------------------------------------------------
+
+/// Names that are looked up in Python.
+///
+/// All are made as the module is imported. Were each made at its first use, with `intern!`, a thread would let go of
+/// the interpreter in the midst of that, and a child forked by another thread at that moment would wait for ever.
+struct Names {
+    enter: Py<PyString>,
+    exit: Py<PyString>,
+    bounds: Py<PyString>,
+    coords: Py<PyString>,
+    delete: Py<PyString>,
+    get: Py<PyString>,
+    get_many: Py<PyString>,
+    lock: Py<PyString>,
+    order: Py<PyString>,
+    parts: Py<PyString>,
+    places: Py<PyString>,
+    runs: Py<PyString>,
+    set: Py<PyString>,
+    start: Py<PyString>,
+    step: Py<PyString>,
+    stop: Py<PyString>,
+}
+
+fn names(py: Python<'_>) -> &'static Names {
+    static NAMES: PyOnceLock<Names> = PyOnceLock::new();
+    NAMES.get_or_init(py, || Names {
+        enter: PyString::intern(py, "__enter__").unbind(),
+        exit: PyString::intern(py, "__exit__").unbind(),
+        bounds: PyString::intern(py, "bounds").unbind(),
+        coords: PyString::intern(py, "coords").unbind(),
+        delete: PyString::intern(py, "delete").unbind(),
+        get: PyString::intern(py, "get").unbind(),
+        get_many: PyString::intern(py, "get_many").unbind(),
+        lock: PyString::intern(py, "lock").unbind(),
+        order: PyString::intern(py, "order").unbind(),
+        parts: PyString::intern(py, "parts").unbind(),
+        places: PyString::intern(py, "places").unbind(),
+        runs: PyString::intern(py, "runs").unbind(),
+        set: PyString::intern(py, "set").unbind(),
+        start: PyString::intern(py, "start").unbind(),
+        step: PyString::intern(py, "step").unbind(),
+        stop: PyString::intern(py, "stop").unbind(),
+    })
 }
 
 // -- codecs ---------------------------------------------------------------------------
@@ -187,10 +234,10 @@ fn places(selector: &Bound<'_, PyAny>) -> PyResult<Places> {
     if !selector.is_instance_of::<PySlice>() {
         return list(selector).map(Places::List);
     }
-    let start: i64 = selector.getattr(intern!(py, "start"))?.extract()?;
-    let step: i64 = selector.getattr(intern!(py, "step"))?.extract()?;
+    let start: i64 = selector.getattr(names(py).start.bind(py))?.extract()?;
+    let step: i64 = selector.getattr(names(py).step.bind(py))?.extract()?;
     // Only backwards: to the very first element.
-    let end: i64 = selector.getattr(intern!(py, "stop"))?.extract::<Option<i64>>()?.unwrap_or(-1);
+    let end: i64 = selector.getattr(names(py).stop.bind(py))?.extract::<Option<i64>>()?.unwrap_or(-1);
     let (distance, stride) = if step > 0 { (end - start, step) } else { (start - end, -step) };
     if stride == 0 {
         return Err(unknown("a slice of step 0"));
@@ -208,7 +255,7 @@ fn run(columns: &Bound<'_, PyAny>) -> PyResult<Run> {
 fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
     let py = part.py();
     let Ok(columns) = part.cast::<PyTuple>() else {
-        let runs = part.getattr(intern!(py, "runs"))?;
+        let runs = part.getattr(names(py).runs.bind(py))?;
         return Ok(Part::of(runs.try_iter()?.map(|item| run(&item?)).collect::<PyResult<_>>()?));
     };
     if columns.len() == 9 {
@@ -252,7 +299,7 @@ fn plan(pieces: &Bound<'_, PyAny>) -> PyResult<Option<Plan>> {
             _ => Err(unknown("a tuple of pieces")),
         };
     }
-    if let Some(parts) = pieces.getattr_opt(intern!(py, "parts"))? {
+    if let Some(parts) = pieces.getattr_opt(names(py).parts.bind(py))? {
         let parts = parts.try_iter()?.map(|item| part(&item?)).collect::<PyResult<Vec<_>>>()?;
         let plan = Plan::Product(parts);
         return Ok(if plan.is_empty() { None } else { Some(plan) });
@@ -260,11 +307,11 @@ fn plan(pieces: &Bound<'_, PyAny>) -> PyResult<Option<Plan>> {
     let column = |name: &Bound<'_, PyString>| -> PyResult<Vec<List>> {
         pieces.getattr(name)?.try_iter()?.map(|item| list(&item?)).collect()
     };
-    let order = pieces.getattr(intern!(py, "order"))?;
+    let order = pieces.getattr(names(py).order.bind(py))?;
     Ok(Some(Plan::Points(Points {
-        coords: column(intern!(py, "coords"))?,
-        bounds: pieces.getattr(intern!(py, "bounds"))?.extract()?,
-        places: column(intern!(py, "places"))?,
+        coords: column(names(py).coords.bind(py))?,
+        bounds: pieces.getattr(names(py).bounds.bind(py))?.extract()?,
+        places: column(names(py).places.bind(py))?,
         order: if order.is_none() { None } else { Some(list(&order)?) },
     })))
 }
@@ -333,7 +380,7 @@ impl Store for PyStore {
         Python::attach(|py| -> PyResult<_> {
             match &self.values {
                 Some(values) => values.bind(py).get_item(key)?.map_or(Ok(None), |value| PyValue::of(&value)),
-                None => PyValue::of(&self.store.bind(py).call_method1(intern!(py, "get"), (key,))?),
+                None => PyValue::of(&self.store.bind(py).call_method1(names(py).get.bind(py), (key,))?),
             }
         })
         .map_err(foreign)
@@ -361,15 +408,16 @@ impl Store for PyStore {
             }
             opened.extend(keys.iter().map(|_| Err(Error::refused("the value did not arrive"))));
             let requests: Vec<_> = keys.iter().map(|key| (key, py.None())).collect();
-            let fetched = self.store.bind(py).call_method1(intern!(py, "get_many"), (requests,)).and_then(|items| {
-                for item in items.try_iter()? {
-                    let (position, value): (usize, Bound<'_, PyAny>) = item?.extract()?;
-                    if let Some(place) = opened.get_mut(position) {
-                        *place = PyValue::of(&value).map_err(foreign);
+            let fetched =
+                self.store.bind(py).call_method1(names(py).get_many.bind(py), (requests,)).and_then(|items| {
+                    for item in items.try_iter()? {
+                        let (position, value): (usize, Bound<'_, PyAny>) = item?.extract()?;
+                        if let Some(place) = opened.get_mut(position) {
+                            *place = PyValue::of(&value).map_err(foreign);
+                        }
                     }
-                }
-                Ok(())
-            });
+                    Ok(())
+                });
             if let Err(error) = fetched
                 && let Some(place) = opened.iter_mut().find(|opened| opened.is_err())
             {
@@ -384,25 +432,25 @@ impl Store for PyStore {
             let data = PyBytes::new(py, data);
             match &self.values {
                 Some(values) => values.bind(py).set_item(key, data),
-                None => self.store.bind(py).call_method1(intern!(py, "set"), (key, data)).map(|_| ()),
+                None => self.store.bind(py).call_method1(names(py).set.bind(py), (key, data)).map(|_| ()),
             }
         })
         .map_err(foreign)
     }
 
     fn delete(&self, key: &str) -> EngineResult<()> {
-        Python::attach(|py| self.store.bind(py).call_method1(intern!(py, "delete"), (key,)).map(|_| ()))
+        Python::attach(|py| self.store.bind(py).call_method1(names(py).delete.bind(py), (key,)).map(|_| ()))
             .map_err(foreign)
     }
 
     fn locked(&self, key: &str, _waiting: &dyn Fn() -> EngineResult<()>, change: &mut Change<'_>) -> EngineResult<()> {
         // The thread stays attached in name: what Python knows of it (which locks it holds) must not be forgotten.
         Python::attach(|py| {
-            let lock = self.store.bind(py).call_method1(intern!(py, "lock"), (key,)).map_err(foreign)?;
-            lock.call_method0(intern!(py, "__enter__")).map_err(foreign)?;
+            let lock = self.store.bind(py).call_method1(names(py).lock.bind(py), (key,)).map_err(foreign)?;
+            lock.call_method0(names(py).enter.bind(py)).map_err(foreign)?;
             let result = py.detach(&mut *change);
             let none = py.None();
-            let left = lock.call_method1(intern!(py, "__exit__"), (&none, &none, &none));
+            let left = lock.call_method1(names(py).exit.bind(py), (&none, &none, &none));
             result.and(left.map(|_| ()).map_err(foreign))
         })
     }
@@ -559,6 +607,9 @@ fn forget_after_fork() {
 /// The native engine of omnizarr.
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    names(module.py());
+    // What PyO3 itself looks up when it first collects what Python iterates over.
+    let _ = PyTuple::empty(module.py()).try_iter()?.size_hint();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<PyCodecs>()?;
     module.add_class::<Engine>()?;
