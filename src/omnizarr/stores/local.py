@@ -27,6 +27,7 @@ import re
 import stat
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -63,6 +64,12 @@ _is_windows_key = re.compile(
     r'(?:(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:[./]|\Z))[^<>:"|?*\x01-\x1f/]*[^<>:"|?*\x01-\x1f/. ](?:/|\Z))+',
     re.IGNORECASE,
 ).fullmatch
+
+
+@lru_cache(maxsize=16)
+def _are_keys(names: tuple[str, ...]) -> bool:
+    """Return whether all are keys by themselves, and so behind any prefix."""
+    return all(map(is_key, names))
 
 
 class LocalStore(Store):
@@ -218,9 +225,10 @@ class LocalStore(Store):
 
     def has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """List the directory, if there is little in it: faster than to look for each name."""
-        prefix, names = as_prefix(prefix), list(names)
-        for name in names:
-            check_key(prefix + name)
+        prefix, names = as_prefix(prefix), tuple(names)
+        if not _are_keys(names):
+            for name in names:
+                check_key(prefix + name)
         try:
             with os.scandir(self._base + prefix) as entries:
                 self._admit(prefix[:-1])
