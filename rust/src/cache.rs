@@ -10,8 +10,26 @@ use std::sync::{Arc, Mutex};
 use crate::plan::Coords;
 use crate::store::{Hold, Stamp};
 
-/// Decoded chunks, by their place: coordinates of the chunk, then the number of the chunk within it for each shard.
+/// Decoded chunks, by their place: number of the array, coordinates of the chunk, then the number of the chunk within it
+/// for each shard.
 pub type Chunks = Cache<Coords, (Arc<[u8]>, Option<Hold>)>;
+
+/// Where the decoded chunks of one array are kept, perhaps beside those of others.
+pub struct Shelf {
+    /// All that is kept.
+    pub chunks: Arc<Chunks>,
+    /// Tells the array from others.
+    pub number: u64,
+}
+
+impl Shelf {
+    /// Where what is decoded of one value is kept.
+    #[must_use]
+    pub fn keep(&self, coords: &[u64], stamp: Stamp, hold: Option<Hold>) -> Keep<'_> {
+        let place = std::iter::once(self.number).chain(coords.iter().copied()).collect();
+        Keep { chunks: &self.chunks, place, stamp, hold }
+    }
+}
 
 /// Where the decoded chunks of one value are kept.
 #[derive(Clone)]
@@ -126,6 +144,20 @@ impl<K: Eq + Hash, V> State<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arrays_that_share_a_cache_keep_chunks_of_their_own() {
+        let chunks = Arc::new(Cache::new(10));
+        let [first, second] = [1, 2].map(|number| Shelf { chunks: Arc::clone(&chunks), number });
+        first.keep(&[0, 3], FIRST, None).put([1; 4].into());
+        second.keep(&[0, 3], FIRST, None).put([2; 4].into());
+        assert_eq!(first.keep(&[0, 3], FIRST, None).get().as_deref(), Some(&[1; 4][..]));
+        assert_eq!(second.keep(&[0, 3], FIRST, None).get().as_deref(), Some(&[2; 4][..]));
+        assert!(first.keep(&[0, 3], SECOND, None).get().is_none());
+        second.keep(&[0, 4], FIRST, None).put([2; 4].into());
+        assert!(first.keep(&[0, 3], FIRST, None).get().is_none());
+        assert_eq!(chunks.nbytes(), 8);
+    }
 
     const FIRST: Stamp = [1, 0, 0, 0, 0];
     const SECOND: Stamp = [2, 0, 0, 0, 0];

@@ -6,7 +6,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::PyNotImplementedError;
@@ -15,12 +15,12 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PySlice, PyString, PyTuple};
 
-use crate::cache::Cache;
+use crate::cache::{Cache, Chunks, Shelf};
 use crate::chain::shard::Shard;
 use crate::chain::{Chain, Policy, Serializer};
 use crate::codecs::bind::{self, Argument};
 use crate::error::{Error, Kind, Result as EngineResult};
-use crate::plan::{Axis, Cut, List, Part, Places, Plan, Points, Run};
+use crate::plan::{Axis, Coords, Cut, List, Part, Places, Plan, Points, Run};
 use crate::run::{Array, Codecs, Failure, Job, Keys, Uneven};
 use crate::scatter::{Layout, Memory};
 use crate::store::{Change, Hold, Stamp, Store, Value};
@@ -29,6 +29,9 @@ use crate::store::{Change, Hold, Stamp, Store, Value};
 const INDEX_BYTES: usize = 16 * 1024 * 1024;
 /// Values in memory are asked for in batches, as that takes the interpreter.
 const AT_ONCE: usize = 64;
+/// As many objects, and as many bytes of them, wait for the interpreter to be let go of.
+const MOST_DROPPED: usize = 256;
+const MOST_DROPPED_BYTES: usize = 1024 * 1024;
 
 fn refused(error: &Error) -> PyErr {
     PyNotImplementedError::new_err(error.message.clone())
@@ -318,39 +321,75 @@ fn plan(pieces: &Bound<'_, PyAny>) -> PyResult<Option<Plan>> {
 
 // -- stores ---------------------------------------------------------------------------
 
+/// Objects of Python that nobody needs any more, and how many bytes they have.
+static DROPPED: Mutex<(Vec<Box<dyn Any + Send>>, usize)> = Mutex::new((Vec::new(), 0));
+
+/// An object of Python that may be dropped without the interpreter.
+///
+/// `PyO3` puts such objects on a list that a lock guards; a child that is forked while another thread has that lock
+/// finds it locked for ever, and then waits for it whenever it attaches. So they are collected here, where nobody waits.
+struct Held<T: Send + 'static>(Option<T>, usize);
+
+impl<T: Send + 'static> Drop for Held<T> {
+    fn drop(&mut self) {
+        let Some(object) = self.0.take() else { return };
+        let Ok(mut dropped) = DROPPED.try_lock() else {
+            Python::attach(|_| drop(object));
+            return;
+        };
+        dropped.0.push(Box::new(object));
+        dropped.1 = dropped.1.saturating_add(self.1);
+        if dropped.0.len() >= MOST_DROPPED || dropped.1 >= MOST_DROPPED_BYTES {
+            let objects = std::mem::take(&mut *dropped);
+            drop(dropped);
+            Python::attach(|_| drop(objects));
+        }
+    }
+}
+
+/// Let go of what was dropped without the interpreter.
+fn clear_dropped(_: Python<'_>) {
+    // Taken first, as the lock must not be held while Python does whatever it does with objects that die.
+    let objects = DROPPED.try_lock().map(|mut dropped| std::mem::take(&mut *dropped));
+    drop(objects);
+}
+
 /// A value that a store in Python gave.
 struct PyValue {
-    bytes: Arc<PyBackedBytes>,
-    /// Where the object lies: as long as it lives, no other lies there. None for a copy.
+    bytes: Arc<Held<PyBackedBytes>>,
+    /// Where the object lies: as long as it lives, no other lies there. None if the store has another one each time.
     place: Option<u64>,
 }
 
 impl PyValue {
-    fn of(value: &Bound<'_, PyAny>) -> PyResult<Option<Box<dyn Value>>> {
+    /// `is_kept`: the store keeps this very object.
+    fn of(value: &Bound<'_, PyAny>, is_kept: bool) -> PyResult<Option<Box<dyn Value>>> {
         if value.is_none() {
             return Ok(None);
         }
         let (bytes, place) = if let Ok(bytes) = value.cast::<PyBytes>() {
-            (PyBackedBytes::from(bytes.clone()), Some(value.as_ptr() as u64))
+            (PyBackedBytes::from(bytes.clone()), is_kept.then(|| value.as_ptr() as u64))
         } else {
             let copy = PyBuffer::<u8>::get(value)?.to_vec(value.py())?;
             (PyBackedBytes::from(PyBytes::new(value.py(), &copy)), None)
         };
-        Ok(Some(Box::new(Self { bytes: Arc::new(bytes), place })))
+        let nbytes = bytes.len();
+        Ok(Some(Box::new(Self { bytes: Arc::new(Held(Some(bytes), nbytes)), place })))
     }
 }
 
 impl Value for PyValue {
     fn bytes(&self) -> Option<&[u8]> {
-        Some(&self.bytes)
+        self.bytes.0.as_deref()
     }
 
     fn size(&self) -> EngineResult<u64> {
-        Ok(self.bytes.len() as u64)
+        Ok(self.bytes.1 as u64)
     }
 
     fn read_at(&self, start: u64, out: &mut [u8]) -> EngineResult<usize> {
-        let rest = usize::try_from(start).ok().and_then(|start| self.bytes.get(start..)).unwrap_or_default();
+        let bytes = self.bytes().unwrap_or_default();
+        let rest = usize::try_from(start).ok().and_then(|start| bytes.get(start..)).unwrap_or_default();
         let size = rest.len().min(out.len());
         out[..size].copy_from_slice(&rest[..size]);
         Ok(size)
@@ -379,8 +418,8 @@ impl Store for PyStore {
     fn open(&self, key: &str) -> EngineResult<Option<Box<dyn Value + '_>>> {
         Python::attach(|py| -> PyResult<_> {
             match &self.values {
-                Some(values) => values.bind(py).get_item(key)?.map_or(Ok(None), |value| PyValue::of(&value)),
-                None => PyValue::of(&self.store.bind(py).call_method1(names(py).get.bind(py), (key,))?),
+                Some(values) => values.bind(py).get_item(key)?.map_or(Ok(None), |value| PyValue::of(&value, true)),
+                None => PyValue::of(&self.store.bind(py).call_method1(names(py).get.bind(py), (key,))?, false),
             }
         })
         .map_err(foreign)
@@ -400,8 +439,9 @@ impl Store for PyStore {
             if let Some(values) = &self.values {
                 let values = values.bind(py);
                 for key in keys {
-                    let value =
-                        values.get_item(key).and_then(|value| value.map_or(Ok(None), |value| PyValue::of(&value)));
+                    let value = values
+                        .get_item(key)
+                        .and_then(|value| value.map_or(Ok(None), |value| PyValue::of(&value, true)));
                     opened.push(value.map_err(foreign));
                 }
                 return;
@@ -413,7 +453,7 @@ impl Store for PyStore {
                     for item in items.try_iter()? {
                         let (position, value): (usize, Bound<'_, PyAny>) = item?.extract()?;
                         if let Some(place) = opened.get_mut(position) {
-                            *place = PyValue::of(&value).map_err(foreign);
+                            *place = PyValue::of(&value, false).map_err(foreign);
                         }
                     }
                     Ok(())
@@ -456,6 +496,44 @@ impl Store for PyStore {
     }
 }
 
+// -- the cache ------------------------------------------------------------------------
+
+/// Decoded chunks of many arrays, and those of the engine in Python, which tells its stamps apart itself.
+#[pyclass(frozen, name = "ChunkCache", module = "omnizarr._native")]
+struct PyChunkCache(Arc<Chunks>);
+
+/// The stamp of what the engine in Python keeps: no value has it.
+const OF_PYTHON: Stamp = [0; 5];
+
+#[pymethods]
+impl PyChunkCache {
+    /// A cache of at most `limit` bytes.
+    #[new]
+    fn new(limit: usize) -> Self {
+        Self(Arc::new(Cache::new(limit)))
+    }
+
+    /// Bytes that are kept.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.nbytes()
+    }
+
+    // PyO3 hands over what it made.
+    #[allow(clippy::needless_pass_by_value)]
+    /// What `put` keeps for a place, whatever its stamp.
+    fn get(&self, py: Python<'_>, place: Vec<u64>) -> Option<Py<PyAny>> {
+        let (_, hold) = self.0.get(&Coords::from_vec(place), &OF_PYTHON)?;
+        Some(hold?.downcast_ref::<Held<Py<PyAny>>>()?.0.as_ref()?.clone_ref(py))
+    }
+
+    /// Keep a value of `nbytes` for a place.
+    fn put(&self, place: Vec<u64>, value: Py<PyAny>, nbytes: usize) {
+        let hold: Hold = Arc::new(Held(Some(value), nbytes));
+        self.0.put(Coords::from_vec(place), OF_PYTHON, (Arc::from([]), Some(hold)), nbytes);
+    }
+}
+
 // -- the engine -----------------------------------------------------------------------
 
 /// The chunks that the engine in Python is to move; whether all others have been; an error to raise.
@@ -470,9 +548,10 @@ struct Engine {
 
 #[pymethods]
 impl Engine {
-    /// `root`: of a local store; `values`: of a store in memory.
+    /// `root`: of a local store; `values`: of a store in memory; `cache`: for decoded
+    /// chunks, and the number of the array in it.
     #[new]
-    #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, values=None, chunk_cache=0))]
+    #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, values=None, cache=None))]
     fn new(
         codecs: &PyCodecs,
         keys: (String, String, String, String),
@@ -480,7 +559,7 @@ impl Engine {
         root: Option<std::path::PathBuf>,
         fsync: bool,
         values: Option<Py<PyDict>>,
-        chunk_cache: usize,
+        cache: Option<(PyRef<'_, PyChunkCache>, u64)>,
     ) -> PyResult<Self> {
         let (head, separator, tail, scalar) = keys;
         let store: Box<dyn Store> = match root {
@@ -491,7 +570,7 @@ impl Engine {
             keys: Keys { head, separator, tail, scalar },
             codecs: Arc::clone(&codecs.0),
             indexes: Cache::new(INDEX_BYTES),
-            chunks: (chunk_cache > 0).then(|| Cache::new(chunk_cache)),
+            chunks: cache.map(|(cache, number)| Shelf { chunks: Arc::clone(&cache.0), number }),
         };
         Ok(Self { array, store })
     }
@@ -514,12 +593,6 @@ impl Engine {
         concurrency: Option<usize>,
     ) -> PyResult<Option<Rest<'py>>> {
         self.run(pieces, values, concurrency, Verb::Write)
-    }
-
-    /// Bytes of decoded chunks that are kept.
-    #[getter]
-    fn cached_nbytes(&self) -> usize {
-        self.array.chunks.as_ref().map_or(0, Cache::nbytes)
     }
 }
 
@@ -563,6 +636,7 @@ impl Engine {
             Verb::Read => job.read(),
             Verb::Write => job.write(),
         });
+        clear_dropped(py);
         buffer.release(py);
         match result {
             Ok(refused) if refused.is_empty() => Ok(None),
@@ -611,6 +685,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // What PyO3 itself looks up when it first collects what Python iterates over.
     let _ = PyTuple::empty(module.py()).try_iter()?.size_hint();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<PyChunkCache>()?;
     module.add_class::<PyCodecs>()?;
     module.add_class::<Engine>()?;
     module.add_function(wrap_pyfunction!(forget_after_fork, module)?)

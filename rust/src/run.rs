@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cache::{Cache, Chunks, Keep};
+use crate::cache::{Cache, Keep, Shelf};
 use crate::chain::shard::{Entry, Shard};
 use crate::chain::{Chain, Scratch};
 use crate::error::{Error, Kind, Result};
@@ -108,7 +108,7 @@ pub struct Array {
     /// Indexes of shards.
     pub indexes: Cache<Coords, Arc<[Entry]>>,
     /// Decoded chunks, if they are to be kept.
-    pub chunks: Option<Chunks>,
+    pub chunks: Option<Shelf>,
 }
 
 /// What stopped a plan.
@@ -296,12 +296,9 @@ impl Job<'_> {
     fn read_value(&self, chain: &Chain, value: &dyn Value, piece: &Piece, scratch: &mut Scratch) -> Result<()> {
         let is_shard = chain.as_shard().is_some();
         let stamp = if is_shard || self.array.chunks.is_some() { value.stamp()? } else { None };
-        let keep = stamp.zip(self.array.chunks.as_ref()).map(|(stamp, chunks)| Keep {
-            chunks,
-            place: piece.coords.clone(),
-            stamp,
-            hold: value.hold(),
-        });
+        let keep = stamp
+            .zip(self.array.chunks.as_ref())
+            .map(|(stamp, chunks)| chunks.keep(&piece.coords, stamp, value.hold()));
         if let Some(shard) = chain.as_shard() {
             let entries = self.index_of(shard, value, piece, stamp, scratch)?;
             return shard.read(value, &entries, &piece.selection, self.memory, scratch, keep.as_ref());

@@ -33,6 +33,7 @@ from omnizarr.api import (
 )
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
+from omnizarr.engine.cache import ChunkCache
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.opening import (
     open,  # noqa: A004 - the name that zarr has for it
@@ -53,6 +54,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Array",
     "ArrayConfig",
+    "ChunkCache",
     "Group",
     "UnreadableNode",
     "__version__",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from omnizarr.codecs.contract import ChunkPolicy
+from omnizarr.engine.cache import ChunkCache
 from omnizarr.settings import config as settings
 
 
@@ -26,9 +28,9 @@ class ArrayConfig:
         Let pickled objects be read, which can run any code.
     concurrency : int, optional
         Chunks in flight at a time; None: what suits the machine.
-    chunk_cache : int
-        Bytes of decoded chunks to keep, for selections that overlap; 0: none. What is kept is looked at only as long as
-        the stored chunk is the same.
+    chunk_cache : int or ChunkCache
+        Bytes of decoded chunks to keep, for selections that overlap; 0: none; or a `ChunkCache`, which many arrays
+        share. What is kept is looked at only as long as the stored chunk is the same.
     """
 
     order: Literal["C", "F"] = field(default_factory=lambda: settings.get("array.order"))
@@ -38,7 +40,7 @@ class ArrayConfig:
     )
     allow_pickle: bool = False
     concurrency: int | None = field(default_factory=lambda: settings.get("concurrency"))
-    chunk_cache: int = field(default_factory=lambda: settings.get("array.chunk_cache"))
+    chunk_cache: int | ChunkCache = field(default_factory=lambda: settings.get("array.chunk_cache"))
 
     @classmethod
     def of(cls, config: ArrayConfig | Mapping[str, Any] | None = None, **more: Any) -> ArrayConfig:
@@ -64,6 +66,8 @@ class ArrayConfig:
             raise ValueError(f"missing={self.missing!r}: expected 'fill' or 'error'")
         if self.order not in {"C", "F"}:
             raise ValueError(f"order={self.order!r}: expected 'C' or 'F'")
+        if not isinstance(self.chunk_cache, ChunkCache) and operator.index(self.chunk_cache) < 0:
+            raise ValueError(f"chunk_cache={self.chunk_cache!r}: expected a number of bytes, or an omnizarr.ChunkCache")
 
     @property
     def policy(self) -> ChunkPolicy:

@@ -46,6 +46,7 @@ class ArrayInfo(_Card):
     serializer: object
     compressors: tuple[object, ...]
     engine: str | None
+    chunk_cache: int
     nbytes: int | None
     nbytes_stored: int | None = None
     chunks_stored: int | None = None
@@ -73,6 +74,8 @@ class ArrayInfo(_Card):
         ]
         if self.engine is not None:
             rows.append(("Engine", self.engine))
+        if self.chunk_cache:
+            rows.append(("Chunk cache", readable(self.chunk_cache)))
         if self.nbytes is not None:
             rows.append(("No. bytes", readable(self.nbytes)))
         if self.nbytes_stored is not None:
@@ -131,6 +134,7 @@ def of_array(array: Any, *, complete: bool = False) -> ArrayInfo:
         serializer=array.serializer,
         compressors=array.compressors,
         engine=engine_name(array),
+        chunk_cache=getattr(array.config.chunk_cache, "limit", array.config.chunk_cache),
         nbytes=_nbytes(metadata),
         nbytes_stored=stored_bytes(array.store_path) if complete else None,
         chunks_stored=count_stored(array.store_path, metadata) if complete else None,

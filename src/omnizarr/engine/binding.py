@@ -12,6 +12,7 @@ from omnizarr.codecs import registry
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import ArraySpec, ChunkPolicy
 from omnizarr.engine import native
+from omnizarr.engine.cache import ChunkCache
 from omnizarr.errors import OmnizarrError, UnknownStorageTransformerError
 from omnizarr.grids import Grid
 from omnizarr.keys import KeyEncoding
@@ -39,8 +40,12 @@ class Binding:
         Not all chunks have the same shape.
     metadata : ArrayMetadata
     policy : ChunkPolicy
-    chunk_cache : int
-        Bytes of decoded chunks to keep.
+    chunk_cache : int or ChunkCache
+        Bytes of decoded chunks to keep; or a cache that is shared with other arrays.
+    cache : ChunkCache
+        Where decoded chunks are kept; None if they are not.
+    number : int
+        Tells the array from others in that cache.
     native : object
         What runs plans natively; None if the reference engine does.
     """
@@ -54,11 +59,17 @@ class Binding:
     chunks_differ: bool
     metadata: ArrayMetadata
     policy: ChunkPolicy
-    chunk_cache: int = 0
+    chunk_cache: int | ChunkCache = 0
+    cache: ChunkCache | None = field(init=False, repr=False, default=None)
+    number: int = field(init=False, repr=False, default=0)
     native: Any = field(init=False, repr=False)
     _chains: dict[tuple[int, ...], Chain] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
+        if self.chunk_cache:
+            shared = self.chunk_cache if isinstance(self.chunk_cache, ChunkCache) else ChunkCache(self.chunk_cache)
+            object.__setattr__(self, "cache", shared)
+            object.__setattr__(self, "number", shared.number_of(self.store, self.prefix, self.chain))
         object.__setattr__(self, "native", native.engine_of(self))
 
     @property
@@ -101,7 +112,12 @@ class Binding:
 
 
 def bind(
-    metadata: ArrayMetadata, store: Store, prefix: str, policy: ChunkPolicy, path: str = "", chunk_cache: int = 0
+    metadata: ArrayMetadata,
+    store: Store,
+    prefix: str,
+    policy: ChunkPolicy,
+    path: str = "",
+    chunk_cache: int | ChunkCache = 0,
 ) -> Binding:
     """Return what reading and writing the array's chunks needs.
 

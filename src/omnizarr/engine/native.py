@@ -20,6 +20,7 @@ import numpy as np
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.engine import reference
+from omnizarr.engine.cache import has_stamps
 from omnizarr.engine.descriptions import describe_chain
 from omnizarr.errors import MissingDependencyError, OmnizarrError, SettingError
 from omnizarr.indexing import Plan
@@ -100,8 +101,12 @@ def engine_of(binding: Binding) -> Any:
         where = {"root": store.root, "fsync": store.fsync}
     elif type(store) is MemoryStore and type(store.store_dict) is dict:
         where = {"values": store.store_dict}
+    elif binding.cache is not None and has_stamps(store):
+        return None  # only the reference engine asks a store in Python whether a value is the same still
+    if binding.cache is not None:
+        where["cache"] = binding.cache.shared_with(native), binding.number
     names = (prefix + keys.head, keys.separator, keys.tail, prefix + keys.scalar)
-    return native.Engine(codecs, names, store, chunk_cache=binding.chunk_cache, **where)
+    return native.Engine(codecs, names, store, **where)
 
 
 def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from omnizarr.codecs.chain import Chain, memory_of
 from omnizarr.codecs.contract import AnyArray, Buffer, Span
-from omnizarr.engine import pool
+from omnizarr.engine import cache, pool
 from omnizarr.engine.binding import Binding
 from omnizarr.errors import ChunkSizeError, OmnizarrError
 from omnizarr.indexing import Piece, Pieces
@@ -77,32 +77,56 @@ def _read_piece(binding: Binding, out: AnyArray, piece: Piece) -> None:
     chain = binding.chain_for(coords) if binding.chunks_differ else binding.chain
     try:
         if np.ndarray in map(type, out_selection):
-            _read_scattered(binding, chain, key, chunk_selection, out, out_selection)
+            # Scattered places, of which there is no view.
+            part = np.empty(_shape_of(out, out_selection), dtype=out.dtype)
+            _read_chunk(binding, chain, coords, key, chunk_selection, part, whole=False)
+            out[out_selection] = part
             return
         # The Ellipsis makes a view also of a 0-d result.
         view = out[(*out_selection, ...)]
-        if whole and view.shape == chain.spec.shape:
-            _read_whole(binding, chain, key, view)
-        elif not _read_part(binding, chain, key, chunk_selection, view):
-            chain.fill_missing(view)
+        is_whole = whole and view.shape == chain.spec.shape  # and the array's edge does not cut it
+        _read_chunk(binding, chain, coords, key, chunk_selection, view, whole=is_whole)
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
 
 
-def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> None:
-    """Decode a chunk that the selection covers and the array's edge does not cut."""
+def _read_chunk(
+    binding: Binding,
+    chain: Chain,
+    coords: tuple[int, ...],
+    key: str,
+    selection: tuple[Any, ...],
+    out: AnyArray,
+    *,
+    whole: bool,
+) -> None:
+    """Set `out` to what is selected of a chunk, stored or not, or (`whole`) to all of it."""
+    is_there = None
+    if binding.cache is not None:
+        stored = cache.Stored(
+            chain, (binding.number, *coords), partial(_fetch, binding, key), partial(binding.store.stamp, key)
+        )
+        is_there = cache.read(binding.cache, stored, selection, out)
+    if is_there is None:
+        is_there = _read_whole(binding, chain, key, out) if whole else _read_part(binding, chain, key, selection, out)
+    if not is_there:
+        chain.fill_missing(out)
+
+
+def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> bool:
+    """Decode a chunk; return False if it is missing."""
     if chain.is_raw and view.flags.c_contiguous:
         size = binding.store.read_into(key, memory_of(view))
         if size is None:
-            chain.fill_missing(view)
-        elif size != view.nbytes:
+            return False
+        if size != view.nbytes:
             raise ChunkSizeError("the chunk has the wrong size", found=f"{size} bytes", expected=f"{view.nbytes} bytes")
-        return
+        return True
     data = binding.store.get(key)
     if data is None:
-        chain.fill_missing(view)
-    else:
-        chain.decode_into(data, view)
+        return False
+    chain.decode_into(data, view)
+    return True
 
 
 def _read_part(binding: Binding, chain: Chain, key: str, chunk_selection: tuple[Any, ...], view: AnyArray) -> bool:
@@ -114,21 +138,6 @@ def _read_part(binding: Binding, chain: Chain, key: str, chunk_selection: tuple[
         return False
     chain.decode_part(data, chunk_selection, view)
     return True
-
-
-def _read_scattered(
-    binding: Binding,
-    chain: Chain,
-    key: str,
-    chunk_selection: tuple[Any, ...],
-    out: AnyArray,
-    out_selection: tuple[Any, ...],
-) -> None:
-    """Put the selected elements of a chunk at scattered places of `out`, of which there is no view."""
-    part = np.empty(_shape_of(out, out_selection), dtype=out.dtype)
-    if not _read_part(binding, chain, key, chunk_selection, part):
-        chain.fill_missing(part)
-    out[out_selection] = part
 
 
 def _shape_of(out: AnyArray, selection: tuple[Any, ...]) -> tuple[int, ...]:

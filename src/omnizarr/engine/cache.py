@@ -1,0 +1,264 @@
+"""Decoded chunks, kept for selections that overlap, and looked at only while what is stored is the same.
+
+A store's stamp says whether it is (`omnizarr.stores.Store.stamp`): asked for before a chunk is read and again
+afterwards, and whenever what was kept is to be used. Where the store has none, nothing is kept.
+
+Kept are whole chunks, and of shards the inner chunks. Where a chunk cannot be had without decoding the whole shard, or
+where a shard holds shards, the reference engine keeps nothing.
+
+A fork may happen while another thread uses a cache; then its child finds it locked for ever. So nobody waits for one:
+whoever finds it in use goes without.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from itertools import count, product
+from threading import Lock
+from typing import Any, Final, NamedTuple, Protocol, SupportsIndex, TypeAlias
+
+import numpy as np
+
+from omnizarr.codecs.chain import Chain
+from omnizarr.codecs.contract import AnyArray, Source
+from omnizarr.codecs.sharding import Sharding
+from omnizarr.errors import SettingError
+from omnizarr.stores.base import Store
+from omnizarr.stores.wrappers import WrapperStore
+
+Place: TypeAlias = tuple[int, ...]
+"""Number of the array, coordinates of the chunk, and of the inner chunk in a shard."""
+
+_BYTES_PER_CHARACTER: Final = 4
+_IMMUTABLE: Final = {bytes, str, int, float, complex, bool, type(None)}
+
+_MOST_NUMBERED: Final = 10_000
+
+
+class ChunkCache:
+    """Decoded chunks of all arrays that are opened with it, up to a number of bytes.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes of decoded chunks to keep. What was not used for longest goes first.
+
+    Notes
+    -----
+    A chunk is used again only if the store says that what is stored is the same. Another process, and a copy that was
+    pickled, begin with an empty cache of the same limit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import omnizarr
+    >>> cache = omnizarr.ChunkCache(1_000_000)
+    >>> root = omnizarr.open_group({}, mode="w", config={"chunk_cache": cache})
+    >>> root["a"], root["b"] = np.arange(1000), np.ones(500)
+    >>> _ = root["a"][5], root["b"][7], root["b"][8]
+    >>> cache.nbytes
+    12000
+    """
+
+    __slots__ = ("_count", "_kept", "_numbers", "limit")
+
+    def __init__(self, limit: SupportsIndex) -> None:
+        self.limit = operator.index(limit)
+        if self.limit < 0:
+            raise SettingError("a cache cannot have less than no bytes", found=self.limit, expected="0 or more")
+        self._kept: _Keeper = _Kept(self.limit)
+        self._count = count()
+        self._numbers: dict[tuple[Store, str, Chain], int] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept now."""
+        return self._kept.nbytes
+
+    def number_of(self, store: Store, prefix: str, chain: Chain) -> int:
+        """Return the number of an array: the same whenever the same chunks, decoded alike, are opened again."""
+        if len(self._numbers) >= _MOST_NUMBERED:
+            self._numbers.clear()  # numbers are not used again: what was kept under them goes as all that is not used
+        try:
+            return self._numbers.setdefault((store, prefix, chain), next(self._count))
+        except TypeError:  # a store that cannot be hashed
+            return next(self._count)
+
+    def shared_with(self, native: Any) -> Any:
+        """Return what the native engine keeps chunks in; from then on the reference engine keeps its own there too."""
+        if isinstance(self._kept, _Kept):
+            self._kept = native.ChunkCache(min(self.limit, sys.maxsize))
+        return self._kept
+
+    def get(self, place: Place, stamp: Hashable) -> AnyArray | None:
+        """Return the chunk that is kept for a place, if it was made of the value that has this stamp."""
+        found = self._kept.get(place)
+        return found[1] if found is not None and found[0] == stamp else None
+
+    def put(self, place: Place, stamp: Hashable, chunk: AnyArray) -> None:
+        """Keep a copy of a chunk, or the chunk itself if it owns its memory; nobody may write to it any more."""
+        nbytes = nbytes_of(chunk)
+        if nbytes is None or nbytes > self.limit:
+            return
+        if chunk.base is not None:  # of something larger, or something that is not ours
+            chunk = chunk.copy(order="K")
+        chunk.flags.writeable = False
+        self._kept.put(place, (stamp, chunk), nbytes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ChunkCache, (self.limit,)
+
+    def __repr__(self) -> str:
+        return f"ChunkCache({self.limit})"
+
+
+_Value: TypeAlias = tuple[Hashable, AnyArray]
+
+
+class _Keeper(Protocol):
+    """What holds the chunks: `_Kept`, or the same of the native engine, which is the one place for both then."""
+
+    @property
+    def nbytes(self) -> int: ...
+    def get(self, place: Place) -> _Value | None: ...
+    def put(self, place: Place, value: _Value, nbytes: int) -> None: ...
+
+
+class _Kept:
+    """Values that are dropped, those not used for longest first, as soon as there are too many bytes of them."""
+
+    def __init__(self, limit: int) -> None:
+        self.nbytes = 0
+        self._limit = limit
+        self._values: OrderedDict[Place, tuple[_Value, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, place: Place) -> _Value | None:
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            found = self._values.get(place)
+            if found is None:
+                return None
+            self._values.move_to_end(place)
+            return found[0]
+        finally:
+            self._lock.release()
+
+    def put(self, place: Place, value: _Value, nbytes: int) -> None:
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            old = self._values.pop(place, None)
+            self.nbytes += nbytes - (0 if old is None else old[1])
+            self._values[place] = value, nbytes
+            while self.nbytes > self._limit:
+                _, (_, least_used) = self._values.popitem(last=False)
+                self.nbytes -= least_used
+        finally:
+            self._lock.release()
+
+
+def nbytes_of(chunk: AnyArray) -> int | None:
+    """Return how many bytes of memory a chunk takes, at most; None if that cannot be told, or it could be changed.
+
+    >>> nbytes_of(np.zeros((2, 3))), nbytes_of(np.array([b"abc", None])), nbytes_of(np.array([{}, None]))
+    (48, 68, None)
+    """
+    if chunk.dtype.kind == "T":
+        return chunk.nbytes + _BYTES_PER_CHARACTER * int(np.strings.str_len(chunk).sum())
+    if not chunk.dtype.hasobject:
+        return chunk.nbytes
+    items = chunk.ravel(order="K").tolist()
+    if not _IMMUTABLE.issuperset(map(type, items)):
+        return None  # whoever reads it gets the objects themselves
+    return chunk.nbytes + sum(map(sys.getsizeof, items))
+
+
+def has_stamps(store: Store) -> bool:
+    """Return whether a store can tell versions of a value apart, without asking it."""
+    while isinstance(store, WrapperStore):
+        store = store.store
+    return type(store).stamp is not Store.stamp
+
+
+# -- reading --------------------------------------------------------------------------
+
+
+class Stored(NamedTuple):
+    """A chunk as it is stored."""
+
+    chain: Chain
+    place: Place
+    source: Source
+    """Fetches it, or parts of it."""
+    stamp: Callable[[], Hashable | None]
+    """Returns its stamp now."""
+
+
+def read(cache: ChunkCache, stored: Stored, selection: tuple[Any, ...], out: AnyArray) -> bool | None:
+    """Set ``out[...] = decoded[selection]``, from the cache or into it.
+
+    Returns False if the chunk is missing; None, with `out` left alone, if nothing of it can be kept.
+    """
+    chain, shard = stored.chain, stored.chain.serializer[1]
+    kept, keep = chain.spec, _read_whole
+    if isinstance(shard, Sharding):
+        if chain.filters or chain.compressors or isinstance(shard.inner.serializer[1], Sharding):
+            return None
+        if not all(isinstance(part, slice) and part.step == 1 for part in selection):
+            return None
+        kept, keep = shard.inner.spec, _read_inner
+    if not out.size or (kept.nbytes or 0) > cache.limit:
+        return None
+    stamp = stored.stamp()
+    return None if stamp is None else keep(cache, stored, stamp, selection, out)
+
+
+def _read_whole(cache: ChunkCache, stored: Stored, stamp: Hashable, selection: tuple[Any, ...], out: AnyArray) -> bool:
+    chunk = cache.get(stored.place, stamp)
+    if chunk is None:
+        values = stored.source(None)
+        if values is None:
+            return False
+        chunk = stored.chain.decode(values[0])
+        if stored.stamp() == stamp:
+            cache.put(stored.place, stamp, chunk)
+    out[...] = chunk[selection]
+    return True
+
+
+def _read_inner(
+    cache: ChunkCache, stored: Stored, stamp: Hashable, selection: tuple[slice, ...], out: AnyArray
+) -> bool:
+    """Place the inner chunks of a shard that a box touches; unless each of them is kept, all are read in one go."""
+    shard: Any = stored.chain.serializer[1]
+    lengths: tuple[int, ...] = shard.inner.spec.shape
+    runs = [range(part.start // size, -(-part.stop // size)) for part, size in zip(selection, lengths, strict=True)]
+    edges = [slice(run.start * size, run.stop * size, 1) for run, size in zip(runs, lengths, strict=True)]
+    numbers = list(product(*runs))
+    chunks = [cache.get((*stored.place, *coords), stamp) for coords in numbers]
+    kept = [chunk for chunk in chunks if chunk is not None]
+    box = np.empty([edge.stop - edge.start for edge in edges], stored.chain.spec.dtype)
+    # Of each inner chunk, its part of the box.
+    sides = [
+        [slice(n * size, n * size + size) for n in range(len(run))] for run, size in zip(runs, lengths, strict=True)
+    ]
+    parts = list(product(*sides))
+    if len(kept) == len(parts):
+        for part, chunk in zip(parts, kept, strict=True):
+            box[part] = chunk
+    elif not stored.chain.read(stored.source, tuple(edges), box):
+        return False
+    elif stored.stamp() == stamp:
+        for part, coords in zip(parts, numbers, strict=True):
+            cache.put((*stored.place, *coords), stamp, box[part])
+    out[...] = box[tuple(_shifted(part, -edge.start) for part, edge in zip(selection, edges, strict=True))]
+    return True
+
+
+def _shifted(part: slice, by: int) -> slice:
+    return slice(part.start + by, part.stop + by)
