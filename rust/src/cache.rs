@@ -1,11 +1,12 @@
 //! What is kept between calls, as long as it is still true: decoded chunks, and indexes of shards.
 //!
 //! A fork may happen while another thread uses a cache; then its child finds it locked for ever. So nobody waits
-//! for one: whoever finds it in use goes without.
+//! for one longer than a look at it takes: whoever finds it in use then goes without.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
-use std::sync::{Arc, Mutex};
+use std::hint;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use crate::plan::Coords;
 use crate::store::{Hold, Stamp};
@@ -66,6 +67,9 @@ impl Keep<'_> {
     }
 }
 
+/// How often a cache in use is tried: about as long as it takes to decode a small chunk, which is what it saves.
+const ATTEMPTS: usize = 1000;
+
 /// Values that are dropped, those not used for longest first, as soon as there are too many bytes of them.
 pub struct Cache<K, V> {
     limit: usize,
@@ -97,7 +101,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
     /// Return what is kept for a key, if it was made of the value that has this stamp.
     #[must_use]
     pub fn get(&self, key: &K, stamp: &Stamp) -> Option<V> {
-        let mut state = self.state.try_lock().ok()?;
+        let mut state = self.lock()?;
         let State { kept, used, clock, .. } = &mut *state;
         let found = kept.get_mut(key).filter(|found| found.stamp == *stamp)?;
         *clock += 1;
@@ -109,7 +113,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
 
     /// Keep a value of `nbytes` for a key, made of what has this stamp.
     pub fn put(&self, key: K, stamp: Stamp, value: V, nbytes: usize) {
-        let Ok(mut state) = self.state.try_lock() else { return };
+        let Some(mut state) = self.lock() else { return };
         state.forget(&key);
         if nbytes > self.limit {
             return;
@@ -128,7 +132,18 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
     /// Bytes that are kept.
     #[must_use]
     pub fn nbytes(&self) -> usize {
-        self.state.try_lock().map_or(0, |state| state.nbytes)
+        self.lock().map_or(0, |state| state.nbytes)
+    }
+
+    fn lock(&self) -> Option<MutexGuard<'_, State<K, V>>> {
+        for _ in 0..ATTEMPTS {
+            match self.state.try_lock() {
+                Ok(state) => return Some(state),
+                Err(TryLockError::WouldBlock) => hint::spin_loop(),
+                Err(TryLockError::Poisoned(_)) => return None,
+            }
+        }
+        None
     }
 }
 
