@@ -32,6 +32,8 @@ const AT_ONCE: usize = 64;
 /// As many objects, and as many bytes of them, wait for the interpreter to be let go of.
 const MOST_DROPPED: usize = 256;
 const MOST_DROPPED_BYTES: usize = 1024 * 1024;
+/// Values are fetched together until they have so many bytes.
+const BYTES_AT_ONCE: usize = 1024 * 1024;
 
 fn refused(error: &Error) -> PyErr {
     PyNotImplementedError::new_err(error.message.clone())
@@ -425,8 +427,10 @@ impl Store for PyStore {
         .map_err(foreign)
     }
 
-    fn at_once(&self) -> usize {
-        AT_ONCE
+    fn at_once(&self, nbytes: usize) -> Option<usize> {
+        // What a store fetches takes memory until it is decoded; what lies in a dictionary does so anyway.
+        let bound = if self.values.is_some() { usize::MAX } else { BYTES_AT_ONCE };
+        Some((bound / nbytes.max(1)).clamp(1, AT_ONCE))
     }
 
     fn reads_parts(&self) -> bool {

@@ -18,7 +18,7 @@ use crate::error::{Error, Kind, Result};
 use crate::plan::{Coords, Piece, Plan, Selection};
 use crate::scatter::Memory;
 use crate::store::{Stamp, Store, Value};
-use crate::threads::on_threads;
+use crate::threads::{on_threads, processors};
 
 /// Below so many bytes for each thread, a further one costs more than it saves.
 const BYTES_PER_THREAD: usize = 256 * 1024;
@@ -144,7 +144,8 @@ impl Job<'_> {
     /// # Errors
     /// The first thing that goes wrong.
     pub fn read(&self) -> Result<Vec<usize>, Failure> {
-        self.each(|piece, opened, scratch| self.read_piece(piece, opened, scratch), self.store.at_once())
+        let at_once = self.store.at_once(self.array.codecs.chain.layout.nbytes);
+        self.each(|piece, opened, scratch| self.read_piece(piece, opened, scratch), at_once)
     }
 
     /// Store the elements of the caller's array; return the numbers of the pieces that were refused.
@@ -152,7 +153,7 @@ impl Job<'_> {
     /// # Errors
     /// The first thing that goes wrong.
     pub fn write(&self) -> Result<Vec<usize>, Failure> {
-        self.each(|piece, _, scratch| self.write_piece(piece, scratch), 1)
+        self.each(|piece, _, scratch| self.write_piece(piece, scratch), None)
     }
 
     /// How many threads take pieces, and how many of them work on one.
@@ -169,7 +170,7 @@ impl Job<'_> {
         let threads = match self.threads {
             Some(threads) => threads.clamp(1, useful),
             None if useful == 1 => 1,
-            None => thread::available_parallelism().map_or(1, usize::from).min(useful),
+            None => processors().min(useful),
         };
         let outer = threads.min(pieces).max(1);
         (outer, threads / outer)
@@ -178,12 +179,13 @@ impl Job<'_> {
     fn each(
         &self,
         task: impl Fn(&Piece, Opened<'_>, &mut Scratch) -> Result<()> + Sync,
-        at_once: usize,
+        at_once: Option<usize>,
     ) -> Result<Vec<usize>, Failure> {
         let pieces = self.plan.len();
         let (outer, inner) = self.share();
         let largest = (pieces / (4 * outer)).max(1);
-        let batch = (BYTES_PER_BATCH / self.array.codecs.chain.layout.nbytes.max(1)).max(at_once).clamp(1, largest);
+        let batch = (BYTES_PER_BATCH / self.array.codecs.chain.layout.nbytes.max(1)).clamp(1, largest);
+        let batch = at_once.map_or(batch, |at_once| at_once.min(largest));
         let caller = thread::current().id();
         let next = AtomicUsize::new(0);
         let stopped = AtomicBool::new(false);
@@ -205,7 +207,7 @@ impl Job<'_> {
                     return Ok(());
                 }
                 let numbers = from..from.saturating_add(batch).min(pieces);
-                let mut opened = if at_once > 1 { self.open(numbers.clone()) } else { Vec::new() }.into_iter();
+                let mut opened = at_once.map_or_else(Vec::new, |_| self.open(numbers.clone())).into_iter();
                 for number in numbers {
                     if stopped.load(Ordering::Relaxed) {
                         return Ok(());

@@ -56,10 +56,10 @@ pub trait Store: Send + Sync {
     /// If the system fails, or the key is one for the store in Python.
     fn open(&self, key: &str) -> Result<Option<Box<dyn Value + '_>>>;
 
-    /// How many values had better be opened at once, as they are in memory, but to ask for them costs; 1 if each had
-    /// better be read by itself.
-    fn at_once(&self) -> usize {
-        1
+    /// How many values of about `nbytes` had better be opened at once, as to ask for them costs; None if each had better
+    /// be read by itself.
+    fn at_once(&self, _nbytes: usize) -> Option<usize> {
+        None
     }
 
     /// Open the values of several keys.
