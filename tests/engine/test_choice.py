@@ -1,0 +1,60 @@
+"""Which engine is chosen (`omnizarr.engine.native`), and what is said if it is not there."""
+
+import warnings
+
+import pytest
+
+import omnizarr
+from omnizarr.engine import native
+from omnizarr.errors import OmnizarrError, SettingError
+
+
+@pytest.fixture
+def importing(monkeypatch):
+    """Return what makes the import of the extension module raise an error."""
+
+    def raising(error):
+        def fail(name):
+            raise error
+
+        monkeypatch.setattr(native, "import_module", fail)
+
+    native.module.cache_clear()
+    yield raising
+    native.module.cache_clear()
+
+
+def test_module_that_was_not_built_is_none(importing):
+    importing(ModuleNotFoundError("No module named 'omnizarr._native'", name="omnizarr._native"))
+    assert native.module() is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ImportError("libc.so.6: version `GLIBC_2.99' not found", name="omnizarr._native"),
+        ModuleNotFoundError("No module named 'other'", name="other"),
+    ],
+)
+def test_module_that_cannot_be_loaded_is_warned_of_once(importing, error):
+    importing(error)
+    with pytest.warns(RuntimeWarning, match="cannot be loaded") as caught:
+        assert native.module() is None
+    assert str(error) in str(caught[0].message)
+    with warnings.catch_warnings(action="error"):
+        assert native.module() is None
+
+
+def test_engine_that_there_is_not_is_refused_by_name():
+    array = omnizarr.create_array({}, shape=3, dtype="i4")
+    with omnizarr.config.set({"engine": "fast"}), pytest.raises(ValueError, match="fast") as caught:
+        array[:]
+    assert isinstance(caught.value, SettingError)
+    assert isinstance(caught.value, OmnizarrError)
+    assert "native" in str(caught.value)
+    assert "reference" in str(caught.value)
+
+
+def test_name_of_the_engine_is_that_of_the_one_chosen():
+    with omnizarr.config.set({"engine": "reference"}):
+        assert native.name() == "reference"
