@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from omnizarr.errors import MetadataError
+from omnizarr.late import Late
 from omnizarr.model import JSON, Named
+
+if TYPE_CHECKING:
+    import base64
+else:
+    base64 = Late("base64")
 
 AnyDType: TypeAlias = np.dtype[Any]
 ByteOrder: TypeAlias = Literal["<", ">"]
@@ -193,7 +197,7 @@ def bytes_from_base64(value: str, at: str) -> bytes:
     """Return the bytes behind base64 text (standard alphabet)."""
     try:
         return base64.b64decode(value.encode("ascii"), validate=True)
-    except (binascii.Error, UnicodeEncodeError):
+    except ValueError:  # `binascii.Error` and `UnicodeEncodeError` are such
         raise reject("the fill value is not base64", at, value, "base64 in the standard alphabet") from None
 
 
