@@ -182,7 +182,7 @@ impl Chain {
         }
         let mut chunk = std::mem::take(&mut scratch.chunk);
         let result = self
-            .decode(data, resized(&mut chunk, self.layout.nbytes), scratch)
+            .decode(data, resized(&mut chunk, self.layout.nbytes)?, scratch)
             .and_then(|()| memory.scatter(&self.layout, &chunk[..self.layout.nbytes], 0, selection));
         scratch.chunk = chunk;
         result
@@ -205,7 +205,7 @@ impl Chain {
         }
         let mut chunk = std::mem::take(&mut scratch.chunk);
         let result = self
-            .decode(data, resized(&mut chunk, self.layout.nbytes), scratch)
+            .decode(data, resized(&mut chunk, self.layout.nbytes)?, scratch)
             .and_then(|()| memory.scatter(&self.layout, &chunk[..self.layout.nbytes], 0, &piece.selection));
         if result.is_ok() {
             keep.put(Arc::from(&chunk[..self.layout.nbytes]));
@@ -232,7 +232,7 @@ impl Chain {
             return Ok(false);
         }
         // What lies between the runs is whatever the scratch holds: nobody looks at it.
-        let chunk = resized(&mut scratch.chunk, self.layout.nbytes);
+        let chunk = resized(&mut scratch.chunk, self.layout.nbytes)?;
         for run in runs {
             let out = &mut chunk[run.clone()];
             if value.read_at(run.start as u64, out)? < out.len() {
@@ -277,14 +277,14 @@ impl Chain {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let size = self.filters[self.filters.len() - 1].encoded_size();
-        self.decompress_into(data, resized(filtered, size), scratch)?;
+        self.decompress_into(data, resized(filtered, size)?, scratch)?;
         elements.decode(&mut filtered[..size])?;
         let mut other = std::mem::take(&mut scratch.other);
         let result = (|| {
             for number in (1..self.filters.len()).rev() {
                 let before = self.filters[number - 1].encoded_size();
                 self.filters[number]
-                    .decode(&filtered[..self.filters[number].encoded_size()], resized(&mut other, before))?;
+                    .decode(&filtered[..self.filters[number].encoded_size()], resized(&mut other, before)?)?;
                 std::mem::swap(filtered, &mut other);
             }
             self.filters[0].decode(&filtered[..self.filters[0].encoded_size()], out)
@@ -309,7 +309,7 @@ impl Chain {
         if span.len() > self.layout.nbytes / 2 {
             return Ok(None);
         }
-        let out = resized(&mut scratch.chunk, span.len());
+        let out = resized(&mut scratch.chunk, span.len())?;
         match codec.decode_part(data, self.layout.nbytes, span.start, out) {
             None => Ok(None),
             Some(result) => {
@@ -416,7 +416,7 @@ impl Chain {
             return self.encode_bytes(chunk, scratch).map(Some);
         }
         let mut chunk = std::mem::take(&mut scratch.chunk);
-        let out = resized(&mut chunk, self.layout.nbytes);
+        let out = resized(&mut chunk, self.layout.nbytes)?;
         let result = values.gather(&self.layout, out, selection);
         scratch.chunk = chunk;
         result?;
@@ -446,7 +446,7 @@ impl Chain {
         let mut data = chunk;
         for filter in &self.filters {
             let mut target = std::mem::take(one);
-            filter.encode(data, resized(&mut target, filter.encoded_size()))?;
+            filter.encode(data, resized(&mut target, filter.encoded_size())?)?;
             target.truncate(filter.encoded_size());
             *one = std::mem::replace(other, target);
             data = other.as_slice();
@@ -509,7 +509,7 @@ impl Chain {
             return Ok(if is_stored? { Some(&scratch.stored) } else { None });
         }
         let mut chunk = std::mem::take(&mut scratch.chunk);
-        let out = resized(&mut chunk, self.layout.nbytes);
+        let out = resized(&mut chunk, self.layout.nbytes)?;
         let decoded = if let Some(data) = old {
             self.decode(data, out, scratch)
         } else {
@@ -528,7 +528,7 @@ impl Chain {
 fn decode_stage(codec: &dyn Codec, data: &[u8], size: (Option<usize>, usize), mut out: Vec<u8>) -> Result<Vec<u8>> {
     match size.0 {
         Some(exact) => {
-            resized(&mut out, exact);
+            resized(&mut out, exact)?;
             out.truncate(exact);
             codec.decode(data, &mut out)?;
         }
@@ -560,11 +560,15 @@ fn decode_on(threads: usize, codec: &dyn Codec, data: &[u8], out: &mut [u8]) -> 
 }
 
 /// The first `size` bytes of a buffer, which is made long enough; what they hold means nothing.
-pub fn resized(buffer: &mut Vec<u8>, size: usize) -> &mut [u8] {
+///
+/// # Errors
+/// If there is not so much memory.
+pub fn resized(buffer: &mut Vec<u8>, size: usize) -> Result<&mut [u8]> {
     if buffer.len() < size {
+        buffer.try_reserve_exact(size - buffer.len()).map_err(|_| Error::refused("so much memory"))?;
         buffer.resize(size, 0);
     }
-    &mut buffer[..size]
+    Ok(&mut buffer[..size])
 }
 
 /// Repeat an element.

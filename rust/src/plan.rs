@@ -220,6 +220,19 @@ fn as_len(number: i64) -> usize {
 }
 
 impl Run {
+    /// Whether it can be walked: nothing is negative or divided by 0, and no sum is too large.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let Self { first, size, visible, start, step, points, out, flip, .. } = *self;
+        let last = points.checked_mul(step).and_then(|length| length.checked_add(start)?.checked_add(size));
+        size > 0
+            && step > 0
+            && points > 0
+            && [first, visible, start, out, flip].iter().all(|&number| number >= 0)
+            && last.and_then(|last| last.checked_add(first)).is_some()
+            && out.checked_add(points).is_some()
+    }
+
     fn cut(&self, at: i64) -> Cut {
         let Self { size, step, start, .. } = *self;
         let chunk = if step <= size { start / size + at } else { (start + at * step) / size };
@@ -303,6 +316,19 @@ pub struct Points {
     pub places: Vec<List>,
     /// Places of the points in the buffer; None: one after the other.
     pub order: Option<List>,
+}
+
+impl Points {
+    /// Whether each piece has a chunk, and as many places on both sides.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let pieces = self.bounds.len().saturating_sub(1);
+        let points = self.bounds.last().copied().unwrap_or(0);
+        self.coords.len() == self.places.len()
+            && self.bounds.is_sorted()
+            && self.coords.iter().all(|column| column.as_slice().len() == pieces)
+            && self.places.iter().chain(&self.order).all(|column| column.as_slice().len() == points)
+    }
 }
 
 /// All chunks that a selection touches.

@@ -253,7 +253,8 @@ fn places(selector: &Bound<'_, PyAny>) -> PyResult<Places> {
 
 fn run(columns: &Bound<'_, PyAny>) -> PyResult<Run> {
     let (chunks, first, size, visible, start, step, points, out, flip) = columns.extract()?;
-    Ok(Run { chunks, first, size, visible, start, step, points, out, flip })
+    let run = Run { chunks, first, size, visible, start, step, points, out, flip };
+    if run.is_sound() { Ok(run) } else { Err(unknown("a run that cannot be")) }
 }
 
 /// One dimension of a plan: a `Run`, a `Chain` of them, or `Fixed` columns.
@@ -313,12 +314,13 @@ fn plan(pieces: &Bound<'_, PyAny>) -> PyResult<Option<Plan>> {
         pieces.getattr(name)?.try_iter()?.map(|item| list(&item?)).collect()
     };
     let order = pieces.getattr(names(py).order.bind(py))?;
-    Ok(Some(Plan::Points(Points {
+    let points = Points {
         coords: column(names(py).coords.bind(py))?,
         bounds: pieces.getattr(names(py).bounds.bind(py))?.extract()?,
         places: column(names(py).places.bind(py))?,
         order: if order.is_none() { None } else { Some(list(&order)?) },
-    })))
+    };
+    if points.is_sound() { Ok(Some(Plan::Points(points))) } else { Err(unknown("points that cannot be")) }
 }
 
 // -- stores ---------------------------------------------------------------------------

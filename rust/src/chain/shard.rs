@@ -40,10 +40,12 @@ type Encode<'a> = dyn Fn(usize, &mut Scratch, &mut Vec<u8>) -> Result<bool> + Sy
 
 /// A chunk that is to be placed.
 struct Wanted {
+    /// In the plan.
+    at: usize,
+    /// In the index.
     number: usize,
     offset: u64,
     size: usize,
-    piece: Piece,
 }
 
 impl Shard {
@@ -89,7 +91,7 @@ impl Shard {
             let start = usize::try_from(start).map_err(|_| Error::broken("a place outside the shard"))?;
             return self.entries(&bytes[start..start + self.index_size], size, scratch);
         }
-        let mut stored = vec![0; self.index_size];
+        let mut stored = filled(0, self.index_size)?;
         if value.read_at(start, &mut stored)? < self.index_size {
             return Err(Error::broken("the shard ends within its index"));
         }
@@ -101,7 +103,7 @@ impl Shard {
     /// # Errors
     /// If it is broken, or has entries that lie outside the shard.
     pub fn entries(&self, stored: &[u8], size: u64, scratch: &mut Scratch) -> Result<Vec<Entry>> {
-        let mut numbers = vec![0; self.count * 16];
+        let mut numbers = filled(0, self.count * 16)?;
         self.index.decode(stored, &mut numbers, scratch)?;
         numbers
             .chunks_exact(16)
@@ -153,7 +155,7 @@ impl Shard {
         keep: Option<&Keep<'_>>,
     ) -> Result<()> {
         let plan = Plan::within(selection, &self.inner.layout.shape)?;
-        let mut wanted = Vec::with_capacity(plan.len());
+        let mut wanted = Vec::new();
         for at in 0..plan.len() {
             let piece = plan.piece(at);
             let number = self.number_of(&piece)?;
@@ -167,20 +169,22 @@ impl Shard {
                     if self.inner.encoded_size().0.is_some_and(|exact| exact != size) {
                         return Err(Error::broken("a chunk of the wrong size"));
                     }
-                    wanted.push(Wanted { number, offset, size, piece });
+                    wanted.push(Wanted { at, number, offset, size });
                 }
             }
         }
         wanted.sort_by_key(|chunk| chunk.offset);
         let groups = grouped(&wanted);
         if scratch.threads <= 1 || groups.len() <= 1 {
-            return groups.into_iter().try_for_each(|group| self.read_group(value, group, memory, scratch, keep));
+            return groups
+                .into_iter()
+                .try_for_each(|group| self.read_group(value, &plan, group, memory, scratch, keep));
         }
         let next = AtomicUsize::new(0);
         let work = || {
             let mut scratch = Scratch::default();
             while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if let Err(error) = self.read_group(value, group, memory, &mut scratch, keep) {
+                if let Err(error) = self.read_group(value, &plan, group, memory, &mut scratch, keep) {
                     next.store(groups.len(), Ordering::Relaxed);
                     return Err(error);
                 }
@@ -194,6 +198,7 @@ impl Shard {
     fn read_group(
         &self,
         value: &dyn Value,
+        plan: &Plan,
         group: &[Wanted],
         memory: &Memory,
         scratch: &mut Scratch,
@@ -204,7 +209,7 @@ impl Shard {
                 let part = Part { value, start: chunk.offset, size: chunk.size };
                 let entries = shard.index_of(&part, scratch)?;
                 let keep = keep.map(|keep| keep.within(chunk.number));
-                shard.read(&part, &entries, &chunk.piece.selection, memory, scratch, keep.as_ref())?;
+                shard.read(&part, &entries, &plan.piece(chunk.at).selection, memory, scratch, keep.as_ref())?;
             }
             return Ok(());
         }
@@ -222,7 +227,7 @@ impl Shard {
             if let [only] = group
                 && keep.is_none()
                 && self.inner.is_raw()
-                && let Some(window) = memory.window(&self.inner.layout, &only.piece.selection)
+                && let Some(window) = memory.window(&self.inner.layout, &plan.piece(only.at).selection)
             {
                 return match value.read_at(start, window)? {
                     size if size == window.len() => Ok(()),
@@ -231,7 +236,7 @@ impl Shard {
             }
             fetched = std::mem::take(&mut scratch.fetched);
             let size = usize::try_from(end - start).map_err(too_large)?;
-            let out = resized(&mut fetched, size);
+            let out = resized(&mut fetched, size)?;
             match value.read_at(start, out) {
                 Ok(found) if found == size => {}
                 Ok(_) => return Err(Error::broken("the shard ends within a chunk")),
@@ -243,9 +248,9 @@ impl Shard {
             let at = usize::try_from(chunk.offset - start).map_err(too_large)?;
             let data = bytes.get(at..at + chunk.size).ok_or_else(|| Error::broken("a chunk lies outside the shard"))?;
             match keep {
-                None => self.inner.place(data, &chunk.piece, memory, scratch),
+                None => self.inner.place(data, &plan.piece(chunk.at), memory, scratch),
                 Some(keep) => {
-                    self.inner.place_and_keep(data, &chunk.piece, memory, scratch, &keep.within(chunk.number))
+                    self.inner.place_and_keep(data, &plan.piece(chunk.at), memory, scratch, &keep.within(chunk.number))
                 }
             }
         });
@@ -273,15 +278,15 @@ impl Shard {
         if plan.len() != self.count || axes.len() != self.grid.len() {
             return Err(Error::refused("another number of chunks"));
         }
-        let mut pieces: Vec<Option<Piece>> = vec![None; self.count];
-        for number in 0..plan.len() {
-            let piece = plan.piece(number);
-            let at = self.number_of(&piece)?;
-            pieces[at] = Some(piece);
+        let mut places = filled(usize::MAX, self.count)?;
+        for at in 0..plan.len() {
+            places[self.number_of(&plan.piece(at))?] = at;
         }
-        let pieces: Vec<Piece> = pieces.into_iter().collect::<Option<_>>().ok_or_else(|| Error::refused("a gap"))?;
+        if places.contains(&usize::MAX) {
+            return Err(Error::refused("a gap"));
+        }
         self.assemble(out, scratch, &|number, scratch, target| match self.inner.encode(
-            &pieces[number].selection,
+            &plan.piece(places[number]).selection,
             values,
             scratch,
         )? {
@@ -306,20 +311,20 @@ impl Shard {
         scratch: &mut Scratch,
     ) -> Result<bool> {
         let plan = Plan::within(selection, &self.inner.layout.shape)?;
-        let mut pieces: Vec<Option<Piece>> = vec![None; self.count];
+        let mut places = filled(usize::MAX, self.count)?;
         let mut is_covered = plan.len() == self.count;
-        for number in 0..plan.len() {
-            let piece = plan.piece(number);
-            let at = self.number_of(&piece)?;
+        for at in 0..plan.len() {
+            let piece = plan.piece(at);
+            places[self.number_of(&piece)?] = at;
             is_covered &= piece.whole;
-            pieces[at] = Some(piece);
         }
+        let piece_of = |number: usize| Some(places[number]).filter(|&at| at != usize::MAX).map(|at| plan.piece(at));
         let entries = match old {
             Some(data) if !is_covered => self.index_of(&Bytes(data), scratch)?,
-            _ => vec![None; self.count],
+            _ => filled(None, self.count)?,
         };
         let old = old.unwrap_or_default();
-        let is_kept = |at: &usize| pieces[*at].as_ref().is_none_or(|piece| !piece.whole);
+        let is_kept = |at: &usize| piece_of(*at).is_none_or(|piece| !piece.whole);
         let kept: usize = (0..self.count).filter(is_kept).filter_map(|at| entries[at]).map(|(_, size)| size).sum();
         if kept > old.len() {
             return Err(Error::broken("chunks overlap"));
@@ -330,7 +335,7 @@ impl Shard {
             range.map(Some).ok_or_else(|| Error::broken("a chunk lies outside the shard"))
         };
         self.assemble(out, scratch, &|number, scratch, target| {
-            let data = match &pieces[number] {
+            let data = match piece_of(number) {
                 None => bytes_of(number)?,
                 Some(piece) if piece.whole => self.inner.encode(&piece.selection, values, scratch)?,
                 Some(piece) => self.inner.update(bytes_of(number)?, &piece.selection, values, scratch)?,
@@ -471,4 +476,12 @@ impl Value for Part<'_> {
         let size = usize::try_from(rest).map_or(out.len(), |rest| rest.min(out.len()));
         self.value.read_at(self.start.saturating_add(start), &mut out[..size])
     }
+}
+
+/// So many times the same.
+fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(count).map_err(|_| Error::refused("so much memory"))?;
+    all.resize(count, value);
+    Ok(all)
 }
