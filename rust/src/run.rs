@@ -145,7 +145,13 @@ impl Job<'_> {
     /// The first thing that goes wrong.
     pub fn read(&self) -> Result<Vec<usize>, Failure> {
         let at_once = self.store.at_once(self.array.codecs.chain.layout.nbytes);
-        self.each(|piece, opened, scratch| self.read_piece(piece, opened, scratch), at_once)
+        let mut pieces = None;
+        if self.array.chunks.is_some() && at_once.is_none() && self.array.codecs.chain.as_shard().is_none() {
+            // What is kept is placed by one thread, sooner than another could come to help.
+            pieces = Some(self.each(None, 1, |piece, _, _| self.place_kept(piece), None)?);
+        }
+        let threads = self.threads(pieces.as_ref().map_or(self.plan.len(), Vec::len));
+        self.each(pieces.as_deref(), threads, |piece, opened, scratch| self.read_piece(piece, opened, scratch), at_once)
     }
 
     /// Store the elements of the caller's array; return the numbers of the pieces that were refused.
@@ -153,12 +159,12 @@ impl Job<'_> {
     /// # Errors
     /// The first thing that goes wrong.
     pub fn write(&self) -> Result<Vec<usize>, Failure> {
-        self.each(|piece, _, scratch| self.write_piece(piece, scratch), None)
+        let threads = self.threads(self.plan.len());
+        self.each(None, threads, |piece, _, scratch| self.write_piece(piece, scratch), None)
     }
 
-    /// How many threads take pieces, and how many of them work on one.
-    fn share(&self) -> (usize, usize) {
-        let pieces = self.plan.len();
+    /// How many threads have work to do on so many pieces.
+    fn threads(&self, pieces: usize) -> usize {
         let chain = &self.array.codecs.chain;
         let wanted = self.elements.saturating_mul(chain.layout.item);
         let touched = pieces.saturating_mul(chain.layout.nbytes);
@@ -167,22 +173,32 @@ impl Job<'_> {
             if chain.as_shard().is_some() || chain.as_elements().is_some() { wanted } else { touched.max(wanted) };
         let work = nbytes.saturating_add(pieces.saturating_mul(BYTES_PER_PIECE));
         let useful = (work / BYTES_PER_THREAD).max(1);
-        let threads = match self.threads {
+        match self.threads {
             Some(threads) => threads.clamp(1, useful),
             None if useful == 1 => 1,
             None => processors().min(useful),
-        };
-        let outer = threads.min(pieces).max(1);
+        }
+    }
+
+    /// How many of them take pieces, and how many work on one.
+    fn share(&self, threads: usize, pieces: usize) -> (usize, usize) {
+        // Much of a shard may be kept: help is called for the rest of it only.
+        let is_kept = self.array.chunks.is_some() && self.array.codecs.chain.as_shard().is_some();
+        let outer = if is_kept { 1 } else { threads.min(pieces).max(1) };
         (outer, threads / outer)
     }
 
+    /// Call `task` with the pieces of these numbers (None: all); return the numbers of those that were refused.
     fn each(
         &self,
+        chosen: Option<&[usize]>,
+        threads: usize,
         task: impl Fn(&Piece, Opened<'_>, &mut Scratch) -> Result<()> + Sync,
         at_once: Option<usize>,
     ) -> Result<Vec<usize>, Failure> {
-        let pieces = self.plan.len();
-        let (outer, inner) = self.share();
+        let pieces = chosen.map_or(self.plan.len(), <[usize]>::len);
+        let number_of = |at: usize| chosen.map_or(at, |chosen| chosen[at]);
+        let (outer, inner) = self.share(threads, pieces);
         let largest = (pieces / (4 * outer)).max(1);
         let batch = (BYTES_PER_BATCH / self.array.codecs.chain.layout.nbytes.max(1)).clamp(1, largest);
         let batch = at_once.map_or(batch, |at_once| at_once.min(largest));
@@ -206,7 +222,7 @@ impl Job<'_> {
                 if from >= pieces {
                     return Ok(());
                 }
-                let numbers = from..from.saturating_add(batch).min(pieces);
+                let numbers = (from..from.saturating_add(batch).min(pieces)).map(number_of);
                 let mut opened = at_once.map_or_else(Vec::new, |_| self.open(numbers.clone())).into_iter();
                 for number in numbers {
                     if stopped.load(Ordering::Relaxed) {
@@ -245,12 +261,23 @@ impl Job<'_> {
         Ok(refused)
     }
 
-    fn open(&self, numbers: std::ops::Range<usize>) -> Vec<Result<Option<Box<dyn Value + '_>>>> {
+    fn open(&self, numbers: impl Iterator<Item = usize>) -> Vec<Result<Option<Box<dyn Value + '_>>>> {
         let keys: Vec<String> = numbers.map(|number| self.array.keys.key(&self.plan.piece(number).coords)).collect();
         self.store.open_many(&keys)
     }
 
     // -- reading ------------------------------------------------------------------
+
+    /// Put a chunk that is kept where it belongs; refuse any other.
+    fn place_kept(&self, piece: &Piece) -> Result<()> {
+        let chain = self.array.codecs.chain_of(&piece.coords)?;
+        let missing = || Error::refused("not kept");
+        let chunks = self.array.chunks.as_ref().ok_or_else(missing)?;
+        // Without a look at the store nobody knows whether it is still true.
+        let value = self.store.open(&self.array.keys.key(&piece.coords))?.ok_or_else(missing)?;
+        let keep = chunks.keep(&piece.coords, value.stamp()?.ok_or_else(missing)?, value.hold());
+        self.memory.scatter(&chain.layout, &keep.get().ok_or_else(missing)?, 0, &piece.selection)
+    }
 
     fn read_piece(&self, piece: &Piece, opened: Opened<'_>, scratch: &mut Scratch) -> Result<()> {
         let chain = self.array.codecs.chain_of(&piece.coords)?;

@@ -14,6 +14,8 @@ use crate::threads::{joined, on_threads};
 const GAP: u64 = 16 * 1024;
 /// Chunks are fetched together until they have as many bytes: what fits into a processor's cache.
 const LARGEST: u64 = 1024 * 1024;
+/// The least that a group may be bounded to.
+const SMALLEST: u64 = 32 * 1024;
 /// A writer may align chunks, and leave bytes between them that nobody reads.
 const ALIGNMENT: usize = 4096;
 const MISSING: u64 = u64::MAX;
@@ -174,7 +176,10 @@ impl Shard {
             }
         }
         wanted.sort_by_key(|chunk| chunk.offset);
-        let groups = grouped(&wanted);
+        let total: usize = wanted.iter().map(|chunk| chunk.size).sum();
+        // Several threads need as many groups, and some more for the one that is done first.
+        let largest = (total / (4 * scratch.threads.max(1))) as u64;
+        let groups = grouped(&wanted, if scratch.threads > 1 { largest.clamp(SMALLEST, LARGEST) } else { LARGEST });
         if scratch.threads <= 1 || groups.len() <= 1 {
             return groups
                 .into_iter()
@@ -416,14 +421,14 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// Divide chunks, sorted by offset, into groups that are fetched together.
-fn grouped(wanted: &[Wanted]) -> Vec<&[Wanted]> {
+fn grouped(wanted: &[Wanted], largest: u64) -> Vec<&[Wanted]> {
     let mut groups = Vec::new();
     let mut rest = wanted;
     while let Some(first) = rest.first() {
         let mut end = first.offset + first.size as u64;
         let together = rest[1..].iter().take_while(|chunk| {
             let here = chunk.offset + chunk.size as u64;
-            let is_near = chunk.offset <= end.saturating_add(GAP) && here.max(end) - first.offset <= LARGEST;
+            let is_near = chunk.offset <= end.saturating_add(GAP) && here.max(end) - first.offset <= largest;
             end = end.max(here);
             is_near
         });
