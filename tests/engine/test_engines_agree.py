@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -105,3 +107,21 @@ def test_both_engines_refuse_the_same_missing_chunks(layout, seed, data):
             plan = data.draw(plans(layout.shape, first._grid))
             assert outcome(lambda plan=plan: plan.read(second)) == outcome(lambda plan=plan: plan.read(first))
         assert stored(store) == before
+
+
+@settings(max_examples=EXAMPLES)
+@given(layouts(small_shapes(), stores=("memory",), is_tame=True), st.integers(0, 2**32 - 1))
+def test_filters_that_lose_something_lose_the_same_with_both_engines(layout, seed):
+    with new_stores("memory", 2) as stores:
+        found = []
+        for store, engine in zip(stores, ENGINES, strict=True):
+            create(layout, store)
+            array = opened(store, engine)
+            values = some_values(seed, layout.shape, array.dtype)
+            written = outcome(lambda array=array, values=values: array.set_basic_selection(..., values))
+            said = written and (written[0], re.sub(r"MemoryStore\(<.*?>\)", "", written[1]))
+            readers = [opened(store, each, mode="r") for each in ENGINES]
+            read = [outcome(lambda reader=reader: reader[...]) for reader in readers]
+            found.append((said, sorted(store.list()), read))
+        assert found[0] == found[1]
+        assert found[0][2][0] == found[0][2][1]

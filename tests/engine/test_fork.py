@@ -22,6 +22,7 @@ import multiprocessing, os, signal, sys, threading, time, warnings
 import numpy as np
 import omnizarr
 
+omnizarr.config.set({"engine": "native"})
 warnings.simplefilter("ignore", DeprecationWarning)  # of Python, to fork with threads: that is what is tested
 path, runs = sys.argv[1], int(sys.argv[2])
 signal.alarm(90)  # ends whatever hangs

@@ -22,6 +22,7 @@ import signal, sys, time
 import numpy as np
 import omnizarr
 
+omnizarr.config.set({"engine": "native"})
 signal.alarm(100)
 array = omnizarr.open_array(sys.argv[1], mode="r+")
 assert array.engine == "native"
@@ -38,7 +39,7 @@ def some_numbers():
     return np.random.default_rng(0).integers(1, 1000, SHAPE).astype("i4")
 
 
-def interrupted(script, path, pause=0.6):
+def interrupted(script, path, pause=0.4):
     """Run a script, interrupt what it does after it has said that it begins; return its last line."""
     script = dedent(script)
     child = subprocess.Popen(
