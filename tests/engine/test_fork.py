@@ -157,13 +157,16 @@ def test_a_fork_at_the_very_first_use_does_no_harm(path):
             wanted = expected(array.shape)
             go = threading.Event()
 
-            def work():
+            def wait_and_work():
                 go.wait()
+                work()
+
+            def work():  # a child cannot wait as well: Python's own lock of an event may be held
                 assert (array[3:9, ::-1] == wanted[3:9, ::-1]).all()
                 assert (array.vindex[[1, 100], [3, 4]] == wanted[[1, 100], [3, 4]]).all()
                 array[3:9, 1:4] = wanted[3:9, 1:4]
 
-            threads = [threading.Thread(target=work) for _ in range(8)]
+            threads = [threading.Thread(target=wait_and_work) for _ in range(8)]
             for thread in threads:
                 thread.start()
             sys.setswitchinterval(1e-5)
