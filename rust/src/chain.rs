@@ -565,8 +565,11 @@ fn decode_on(threads: usize, codec: &dyn Codec, data: &[u8], out: &mut [u8]) -> 
 /// If there is not so much memory.
 pub fn resized(buffer: &mut Vec<u8>, size: usize) -> Result<&mut [u8]> {
     if buffer.len() < size {
-        buffer.try_reserve_exact(size - buffer.len()).map_err(|_| Error::refused("so much memory"))?;
-        buffer.resize(size, 0);
+        // Whether there is so much memory is asked first, as nobody can ask for zeros and be told that there are none. Zeros
+        // of the system take no room until they are touched: a chunk that is only said to be large costs nothing.
+        Vec::<u8>::new().try_reserve_exact(size).map_err(|_| Error::refused("so much memory"))?;
+        *buffer = Vec::new();
+        *buffer = vec![0; size];
     }
     Ok(&mut buffer[..size])
 }

@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
@@ -588,7 +589,7 @@ impl Engine {
         out: &Bound<'py, PyAny>,
         concurrency: Option<usize>,
     ) -> PyResult<Option<Rest<'py>>> {
-        self.run(pieces, out, concurrency, Verb::Read)
+        self.guarded(pieces, out, concurrency, Verb::Read)
     }
 
     /// Store `values` in the elements of a plan.
@@ -598,7 +599,7 @@ impl Engine {
         values: &Bound<'py, PyAny>,
         concurrency: Option<usize>,
     ) -> PyResult<Option<Rest<'py>>> {
-        self.run(pieces, values, concurrency, Verb::Write)
+        self.guarded(pieces, values, concurrency, Verb::Write)
     }
 }
 
@@ -610,6 +611,18 @@ enum Verb {
 }
 
 impl Engine {
+    /// Run a plan; if this engine fails where it must not, the one in Python does all of it.
+    fn guarded<'py>(
+        &self,
+        pieces: &Bound<'py, PyAny>,
+        array: &Bound<'py, PyAny>,
+        threads: Option<usize>,
+        verb: Verb,
+    ) -> PyResult<Option<Rest<'py>>> {
+        catch_unwind(AssertUnwindSafe(|| self.run(pieces, array, threads, verb)))
+            .unwrap_or_else(|_| Err(unknown("the engine failed")))
+    }
+
     fn run<'py>(
         &self,
         pieces: &Bound<'py, PyAny>,
