@@ -329,6 +329,7 @@ def test_looking_creates_nothing(run, tmp_path):
 def test_version_says_which_engine_serves_and_why(run, monkeypatch, built, wanted, said):
     module = None if built is None else SimpleNamespace(__version__=built)
     monkeypatch.setattr(native, "module", lambda: module)
+    monkeypatch.setattr(native, "_FROM_ENVIRONMENT", None)
     monkeypatch.setitem(sys.modules, "omnizarr._native", None)  # as if there were no such file
     with omnizarr.config.set({"engine": wanted}):
         code, out, _ = run("--version")
