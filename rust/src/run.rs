@@ -167,10 +167,14 @@ impl Job<'_> {
     fn threads(&self, pieces: usize) -> usize {
         let chain = &self.array.codecs.chain;
         let wanted = self.elements.saturating_mul(chain.layout.item);
-        let touched = pieces.saturating_mul(chain.layout.nbytes);
-        // Of a shard, and of a chunk that is not compressed, only what is wanted need be looked at.
-        let nbytes =
-            if chain.as_shard().is_some() || chain.as_elements().is_some() { wanted } else { touched.max(wanted) };
+        // What is decoded, which may be much more than what is wanted of it.
+        let nbytes = if chain.as_elements().is_some() {
+            wanted
+        } else if let Some(shard) = chain.as_shard() {
+            self.touched(shard).saturating_mul(pieces).max(wanted)
+        } else {
+            pieces.saturating_mul(chain.layout.nbytes).max(wanted)
+        };
         let work = nbytes.saturating_add(pieces.saturating_mul(BYTES_PER_PIECE));
         let useful = (work / BYTES_PER_THREAD).max(1);
         match self.threads {
@@ -178,6 +182,16 @@ impl Job<'_> {
             None if useful == 1 => 1,
             None => processors().min(useful),
         }
+    }
+
+    /// How many bytes of chunks within a shard a piece touches: one from the middle of the plan stands for all.
+    fn touched(&self, shard: &Shard) -> usize {
+        if shard.inner.as_elements().is_some() || self.plan.is_empty() {
+            return 0;
+        }
+        let piece = self.plan.piece(self.plan.len() / 2);
+        let chunks = Plan::within(&piece.selection, &shard.inner.layout.shape).map_or(0, |plan| plan.len());
+        chunks.saturating_mul(shard.inner.layout.nbytes)
     }
 
     /// How many of them take pieces, and how many work on one.
