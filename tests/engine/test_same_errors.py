@@ -336,7 +336,7 @@ def test_what_stands_in_place_of_a_file_is_the_same_with_both(change, codecs, tm
 @needs_posix
 def test_a_full_disk_is_the_same_error_with_both(tmp_path):
     # A limit on the size of files stands in for it: the system says so with an error of its own.
-    resource = pytest.importorskip("resource")
+    import resource
     import signal
 
     create(tmp_path, CHAINS["raw"])
