@@ -30,6 +30,7 @@ FLOORS = {
     "stores": 4,
     "engine": 5,
     **{room: 6 + place / 100 for place, room in enumerate(NODES)},
+    "netcdf": 6.9,
     "tools": 7,
     "cli": 8,
     "html": 8,

@@ -1,0 +1,163 @@
+"""Headers: what a netCDF dataset is, without its data.
+
+The one form in which the modules of this room hand datasets to each other. The layouts of NCZarr, files of netCDF-3
+and netCDF-4, and CDL all become a header, and are made from one.
+
+Spec: NCZarr, "The NCZarr Data Model".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.model import Note
+from omnizarr.netcdf import types
+from omnizarr.netcdf.types import AnyType, NcType
+
+Selection: TypeAlias = tuple[slice, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribute:
+    """The value of an attribute, with its type.
+
+    Attributes
+    ----------
+    type : NcType
+    value : str or numpy.ndarray
+        Of a char attribute its text; of others a vector, of `type.dtype` (of str objects for string). Bytes of text
+        that are no UTF-8 are kept by ``surrogateescape``.
+    """
+
+    type: NcType
+    value: str | NDArray[Any]
+
+    @classmethod
+    def of(cls, value: Any) -> Attribute:
+        """Return what a Python or NumPy value becomes: text is char, lists of str are string.
+
+        As in netCDF4-python: a str or bytes becomes char, a Python int int64, a float double, lists and arrays
+        vectors of their NumPy type. Raises UnknownDataTypeError for what netCDF has no type for.
+        """
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, str | bytes):
+            return cls(types.CHAR, value if isinstance(value, str) else value.decode("utf-8", "surrogateescape"))
+        array = np.asarray(value)
+        if array.dtype.kind == "b":
+            array = array.astype("i1")
+        if array.dtype.kind in "SUT" or array.dtype == object:
+            items = [
+                each.decode("utf-8", "surrogateescape") if isinstance(each, bytes) else each for each in array.ravel()
+            ]
+            if array.ndim == 0 or array.dtype == "S1":
+                return cls(types.CHAR, "".join(map(str, items)))
+            if not all(isinstance(each, str) for each in items):
+                types.of_dtype(np.dtype("V1"))  # raises
+            strings = np.empty(len(items), object)
+            strings[:] = [str(each) for each in items]
+            return cls(types.STRING, strings)
+        nc_type = types.of_dtype(array.dtype)
+        return cls(nc_type, np.array(array, nc_type.dtype).ravel())
+
+    @property
+    def python(self) -> Any:
+        """The value as netCDF4-python gives it: text, a scalar if it is one, a list of str, or a vector."""
+        if isinstance(self.value, str):
+            return self.value
+        if self.type is types.STRING:
+            return self.value[0] if len(self.value) == 1 else list(self.value)
+        return self.value[0] if len(self.value) == 1 else self.value.copy()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Attribute) or self.type != other.type:
+            return False
+        if isinstance(self.value, str) or isinstance(other.value, str):
+            return bool(np.array_equal(self.value, other.value))
+        if self.type is types.STRING:
+            return list(self.value) == list(other.value)
+        return self.value.tobytes() == other.value.tobytes()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionHeader:
+    """A named length that variables share; of an unlimited one, its length now."""
+
+    name: str
+    size: int
+    unlimited: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariableHeader:
+    """What a variable is.
+
+    Attributes
+    ----------
+    name : str
+    type : NcType or UserType
+    dimensions : tuple of str
+        Full names: ``("/time", "/model/level")``; empty for a scalar.
+    attributes : mapping of str to Attribute
+        What `ncdump` shows; ``_FillValue`` among them where somebody set it.
+    special : mapping of str to Attribute
+        The attributes that stand for how values are stored, which ``ncdump -s`` shows: ``_Storage``, ``_ChunkSizes``,
+        ``_Shuffle``, ``_DeflateLevel``, ``_Fletcher32``, ``_Filter``, ``_Codecs``, ``_Endianness``, ``_NoFill``,
+        ``_QuantizeBitGroomNumberOfSignificantDigits``, ... In this order.
+    notes : tuple of Note
+        What was put right on reading.
+    """
+
+    name: str
+    type: AnyType
+    dimensions: tuple[str, ...] = ()
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    special: Mapping[str, Attribute] = field(default_factory=dict)
+    notes: tuple[Note, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupHeader:
+    """What a group is, with all below it, in the order of definition.
+
+    The root is called "" and holds the global attributes; its `special` may be ``_NCProperties``, ``_Format``, ...
+    """
+
+    name: str = ""
+    dimensions: Mapping[str, DimensionHeader] = field(default_factory=dict)
+    types: Mapping[str, AnyType] = field(default_factory=dict)
+    variables: Mapping[str, VariableHeader] = field(default_factory=dict)
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    special: Mapping[str, Attribute] = field(default_factory=dict)
+    groups: Mapping[str, GroupHeader] = field(default_factory=dict)
+    notes: tuple[Note, ...] = field(default=(), compare=False)
+
+    def walk(self, path: str = "") -> Iterator[tuple[str, GroupHeader]]:
+        """Yield this group and all below, with their full names without a trailing slash ("" for the root)."""
+        yield path, self
+        for name, group in self.groups.items():
+            yield from group.walk(f"{path}/{name}")
+
+    def sizes(self) -> dict[str, DimensionHeader]:
+        """Return all dimensions by full name."""
+        return {f"{path}/{name}": each for path, group in self.walk() for name, each in group.dimensions.items()}
+
+
+class Source(NamedTuple):
+    """A dataset to be read: what it is, and how to get at its data.
+
+    `read` takes the full name of a variable (``"/model/temp"``) and one slice with explicit bounds and step 1 per
+    dimension, and returns what is stored there, neither masked nor scaled, of the type's `dtype` in the order of the
+    machine: ``S1`` for char, objects of str for string. Where less is stored than an unlimited dimension has, the rest
+    is fill values.
+    """
+
+    root: GroupHeader
+    read: Callable[[str, Selection], NDArray[Any]]

@@ -1,0 +1,1 @@
+"""The layouts of NCZarr: documents in, headers out, and back."""

@@ -1,0 +1,104 @@
+"""What a layout is: a way in which NCZarr puts what netCDF knows, and Zarr does not, beside the documents of Zarr.
+
+Spec: NCZarr, "NCZarr versus Pure Zarr", Appendix C, Appendix E.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from omnizarr.model import JSON, ArrayMetadata, Note
+from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
+from omnizarr.places import StorePath
+
+
+class Marks(NamedTuple):
+    """Everything that a layout writes for one node, beside the shape, types and codecs of Zarr.
+
+    Attributes
+    ----------
+    attributes : mapping
+        All attributes of the node, the user's and NCZarr's, in order.
+    members : mapping
+        Members of its own document (``.zgroup``, ``.zarray``) that Zarr does not know: ``_nczarr_array``, ...
+    objects : mapping
+        Documents of their own beside those of Zarr, by name: ``.nczgroup``, ... (layout A).
+    """
+
+    attributes: Mapping[str, JSON]
+    members: Mapping[str, JSON] = {}
+    objects: Mapping[str, JSON] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A layout: a value of functions, without I/O.
+
+    Attributes
+    ----------
+    name : {"A", "B", "C", "D", "pure", "v3", "pure-v3"}
+    zarr_format : {2, 3}
+    group : callable
+        What a group's documents say; ``is_root`` adds the superblock and ``_NCProperties``.
+    variable : callable
+        What an array's documents say: ``variable(header, group_path, dimensions by full name, xarray)``.
+    array : callable
+        Metadata of the array that a new variable becomes, marks included:
+        ``array(header, group_path, dimensions by full name, xarray)``.
+    has_unlimited : bool
+        Whether unlimited dimensions survive (layouts before D lose them).
+    """
+
+    name: str
+    zarr_format: Literal[2, 3]
+    group: Callable[[GroupHeader, bool], Marks]
+    variable: Callable[[VariableHeader, str, Mapping[str, DimensionHeader], bool], Marks]
+    array: Callable[[VariableHeader, str, Mapping[str, DimensionHeader], bool], ArrayMetadata]
+    has_unlimited: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Where a variable is, and how its array is to be understood.
+
+    Attributes
+    ----------
+    where : StorePath
+    metadata : ArrayMetadata
+        As its writer meant it, not as its document says: byte order, data type (one byte for char) and fill value put
+        right. A scalar that is stored with shape ``[1]`` still has that shape here.
+    is_scalar : bool
+        A netCDF scalar, whatever the shape.
+    """
+
+    where: StorePath
+    metadata: ArrayMetadata
+    is_scalar: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A dataset as it was found.
+
+    Attributes
+    ----------
+    root : GroupHeader
+        Complete, with notes of what was put right.
+    layout : Layout
+        In which it is written on.
+    variables : mapping of str to Stored
+        By full name.
+    groups : mapping of str to StorePath
+        By full name, "" for the root.
+    version : str or None
+        Of the netCDF-C that wrote it, from ``_NCProperties``: "4.9.0".
+    """
+
+    root: GroupHeader
+    layout: Layout
+    variables: Mapping[str, Stored] = field(default_factory=dict)
+    groups: Mapping[str, StorePath] = field(default_factory=dict)
+    version: str | None = None
+    notes: tuple[Note, ...] = ()

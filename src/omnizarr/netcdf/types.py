@@ -1,0 +1,156 @@
+"""The types of netCDF: of values, of attributes and of variables.
+
+Spec: NCZarr, "The NCZarr Data Model"; their default fill values are those of netcdf.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from omnizarr.errors import UnknownDataTypeError
+
+
+@dataclass(frozen=True, slots=True)
+class NcType:
+    """An atomic type.
+
+    Attributes
+    ----------
+    name : str
+        As CDL has it: ``byte``, ``char``, ..., ``string``.
+    code : int
+        Its number in netcdf.h, which NCZarr of netCDF-C 4.8.0 writes.
+    dtype : numpy.dtype
+        Of values in memory: ``S1`` for char, ``object`` (of str) for string, else in the order of the machine.
+    default_fill : scalar
+        What elements that nobody wrote hold: of `dtype`.
+    suffix : str
+        What CDL puts behind a number of this type.
+    """
+
+    name: str
+    code: int
+    dtype: np.dtype[Any]
+    default_fill: Any = field(compare=False)
+    suffix: str = ""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is char or string."""
+        return self.dtype.kind in "SO"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class UserType:
+    """A type that a program defined, or that netCDF shows as if one had.
+
+    NCZarr has none, but Zarr has types that netCDF knows only so: booleans are an enum, structs and complex numbers
+    compounds, raw bits opaque. They are read, and never made.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"enum", "compound", "opaque", "vlen"}
+    dtype : numpy.dtype
+        Of values in memory: the numbers of an enum, structured for a compound, ``V<n>`` for opaque, object for vlen.
+    members : mapping of str to int
+        Of an enum.
+    base : NcType, optional
+        Of an enum, and of the items of a vlen.
+    """
+
+    name: str
+    kind: Literal["enum", "compound", "opaque", "vlen"]
+    dtype: np.dtype[Any]
+    members: Mapping[str, int] = field(default_factory=dict)
+    base: NcType | None = None
+
+    is_text = False
+
+
+AnyType = NcType | UserType
+
+BYTE: Final = NcType("byte", 1, np.dtype("i1"), np.int8(-127), "b")
+CHAR: Final = NcType("char", 2, np.dtype("S1"), np.bytes_(b"\0"))
+SHORT: Final = NcType("short", 3, np.dtype("i2"), np.int16(-32767), "s")
+INT: Final = NcType("int", 4, np.dtype("i4"), np.int32(-2147483647))
+FLOAT: Final = NcType("float", 5, np.dtype("f4"), np.float32(9.9692099683868690e36), "f")
+DOUBLE: Final = NcType("double", 6, np.dtype("f8"), np.float64(9.9692099683868690e36))
+UBYTE: Final = NcType("ubyte", 7, np.dtype("u1"), np.uint8(255), "UB")
+USHORT: Final = NcType("ushort", 8, np.dtype("u2"), np.uint16(65535), "US")
+UINT: Final = NcType("uint", 9, np.dtype("u4"), np.uint32(4294967295), "U")
+INT64: Final = NcType("int64", 10, np.dtype("i8"), np.int64(-9223372036854775806), "LL")
+UINT64: Final = NcType("uint64", 11, np.dtype("u8"), np.uint64(18446744073709551614), "ULL")
+STRING: Final = NcType("string", 12, np.dtype(object), "")
+
+TYPES: Final[Mapping[str, NcType]] = {
+    each.name: each for each in (BYTE, CHAR, SHORT, INT, FLOAT, DOUBLE, UBYTE, USHORT, UINT, INT64, UINT64, STRING)
+}
+BY_CODE: Final[Mapping[int, NcType]] = {each.code: each for each in TYPES.values()}
+
+_OTHER_NAMES: Final[Mapping[str, NcType]] = {
+    # netCDF4-python's one-letter codes, of netCDF-3 times
+    "c": CHAR, "b": BYTE, "B": BYTE, "s": SHORT, "h": SHORT, "i": INT, "l": INT, "f": FLOAT, "d": DOUBLE,
+    "str": STRING, "S1": CHAR, "|S1": CHAR, ">S1": CHAR,
+}
+
+default_fillvals: Final[Mapping[str, Any]] = {
+    "S1": "\x00",
+    **{
+        f"{each.dtype.kind}{each.dtype.itemsize}": each.default_fill.item()
+        for each in TYPES.values()
+        if not each.is_text
+    },
+}
+"""Default fill values by the codes of netCDF4-python: ``default_fillvals["f8"]``."""
+
+
+def of_dtype(dtype: np.dtype[Any]) -> NcType:
+    """Return the atomic type of a NumPy type, in whichever byte order; ``S1`` is char, longer text string.
+
+    Raises UnknownDataTypeError if there is none.
+
+    >>> of_dtype(np.dtype(">i2")), of_dtype(np.dtype("S1")), of_dtype(np.dtype("U7"))
+    (short, char, string)
+    """
+    if dtype == np.dtype("S1"):
+        return CHAR
+    if dtype.kind in "SUOT":
+        return STRING
+    for each in TYPES.values():
+        if not each.is_text and each.dtype == dtype.newbyteorder("="):
+            return each
+    raise UnknownDataTypeError(
+        "netCDF has no such type",
+        found=str(dtype),
+        expected=", ".join(TYPES),
+        remedy="user-defined types (enum, opaque, vlen, compound) do not exist in NCZarr" if dtype.names else None,
+    )
+
+
+def parse(given: Any) -> NcType:
+    """Return the type that a user means: ``"f4"``, ``np.int16``, ``str``, ``"S1"``, ``"double"``, ``int``, ...
+
+    Raises UnknownDataTypeError.
+
+    >>> parse("f4"), parse(str), parse("c"), parse(">i8"), parse(int)
+    (float, string, char, int64, int64)
+    """
+    if isinstance(given, NcType):
+        return given
+    if isinstance(given, str) and (given in TYPES or given in _OTHER_NAMES):
+        return TYPES.get(given) or _OTHER_NAMES[given]
+    if given is str:
+        return STRING
+    try:
+        dtype = np.dtype(given)
+    except TypeError:
+        raise UnknownDataTypeError("netCDF has no such type", found=repr(given), expected=", ".join(TYPES)) from None
+    return of_dtype(dtype)
