@@ -1,0 +1,275 @@
+r"""Paths and URLs of datasets: ``file:///data/x.zarr#mode=nczarr,file``, ``s3://bucket/x#mode=zarr,s3``, ``x.zarr``.
+
+What stands behind ``#`` tells the program, not a server, how to read and write: ``key=value`` pairs with ``&`` between
+them, of which ``mode`` holds words with commas between them.
+
+- A word stands also without ``mode=``: ``#zarr``. Upper and lower case are one.
+- ``zarr`` takes precedence over ``nczarr``, and ``xarray`` means it; ``noxarray`` takes precedence over ``xarray``, and
+  says nothing else: netCDF-C leaves NCZarr's own attributes out too, against the text.
+- Words that contradict each other are an error, where netCDF-C takes the last one; so are words that nobody knows.
+- What is not said is inferred from what is there; what is created becomes NCZarr in a directory, or in an archive if
+  the name ends with ``.zip``. netCDF-C creates nothing without a mode.
+- ``%20`` is a space, as everywhere in URLs but in netCDF-C's.
+- In a path ``#`` is a character like others, unless ``mode=`` follows.
+
+Spec: NCZarr, "URL Format", "Client Parameters", "Addressing Style".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+from omnizarr.errors import SettingError, StoreError
+from omnizarr.late import Late
+from omnizarr.stores import LocalStore, Store, resolve
+
+if TYPE_CHECKING:
+    from urllib import parse as urllib_parse
+
+    from omnizarr.stores import zip as archives
+else:
+    urllib_parse = Late("urllib.parse")
+    archives = Late("omnizarr.stores.zip")
+
+Mode: TypeAlias = Literal["nczarr", "zarr"]
+Storage: TypeAlias = Literal["file", "zip", "s3"]
+ZarrFormat: TypeAlias = Literal[2, 3]
+
+_FORMATS: Final[Mapping[str, ZarrFormat]] = {"v2": 2, "v3": 3}
+_WORDS: Final = {*get_args(Mode), *get_args(Storage), *_FORMATS, "xarray", "noxarray", "consolidated", "gs3"}
+# Other things that netCDF-C reads.
+_OTHER: Final = {"bytes", "dap2", "dap4", "netcdf-3", "classic", "netcdf-4", "enhanced"}
+_SPEC: Final = 'NCZarr, "Client Parameters"'
+
+_GOOGLE: Final = "storage.googleapis.com"
+_OPTIONS: Final = {"awsprofile": "profile", "aws.profile": "profile", "aws.region": "region"}
+
+_scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://").match  # of two letters or more: C:\ is a drive
+_file = re.compile(r"file:", re.IGNORECASE).match
+_fragment_of_path = re.compile(r"\\?#(?=mode=)", re.IGNORECASE).split
+# bucket.s3.us-west-1.amazonaws.com, s3.us-west-1.amazonaws.com, both without region; the text has s2 for s3 once.
+_amazon = re.compile(
+    r"(?:(?P<bucket>.+)\.)?s[23](?:[.-](?P<region>[a-z0-9-]+))?(?P<domain>\.amazonaws\.com(?:\.cn)?)", re.IGNORECASE
+).fullmatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """Where a dataset is, and what was said about it.
+
+    Attributes
+    ----------
+    place : str
+        A path, or a URL without fragment: what `omnizarr.open` takes. Of S3, in the path style.
+    mode : {"nczarr", "zarr"}, optional
+        Whether NCZarr's own metadata is wanted, or Zarr alone; None: as it is found, "nczarr" for what is new.
+    zarr_format : {2, 3}, optional
+    storage : {"file", "zip", "s3"}, optional
+    xarray : bool
+        Whether dimensions are named in the way of Xarray too.
+    consolidated : bool
+        Whether consolidated metadata is wanted.
+    options : mapping of str to str
+        Of S3 ``bucket``, ``key``, ``endpoint``, ``region`` and ``profile``, as far as they are known; ``user`` and
+        ``password``; and every pair of the fragment that means nothing here, as it stands.
+    """
+
+    place: str
+    mode: Mode | None = None
+    zarr_format: ZarrFormat | None = None
+    storage: Storage | None = None
+    xarray: bool = True
+    consolidated: bool = False
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # they may hold secrets
+
+    @property
+    def is_local(self) -> bool:
+        """Whether `place` is a path."""
+        return _scheme(self.place) is None
+
+    @property
+    def name(self) -> str:
+        """What CDL calls the dataset: the last part of the place, without its extension.
+
+        >>> parse("file:///data/ref.v1.zarr#mode=zarr").name
+        'ref.v1'
+        """
+        path = self.place if self.is_local else urllib_parse.unquote(urllib_parse.urlsplit(self.place).path)
+        last = re.split(r"[/\\]" if os.name == "nt" else "/", path.rstrip("/"))[-1]
+        return last.rpartition(".")[0] or last
+
+    def open_store(self, mode: str = "r") -> tuple[Store, str]:
+        """Return the store, and the path in it where the dataset begins, as `omnizarr.stores.resolve` does.
+
+        The storage that was named decides what is created; what is there already is opened as what it is.
+
+        Raises
+        ------
+        StoreError
+            The URL means a kind of store that is not there; and other errors of `omnizarr.stores.resolve`.
+        """
+        if self.is_local and mode not in ("r", "r+") and not os.path.lexists(self.place):
+            if self.storage == "zip":
+                return archives.ZipStore(self.place, mode=mode), ""
+            if self.storage == "file":
+                return LocalStore(self.place), ""
+        return resolve(self.place, mode)
+
+
+def parse(text: str | os.PathLike[str]) -> Location:
+    r"""Return what a path or URL says.
+
+    Parameters
+    ----------
+    text : str or path
+        A path (``~`` is the home directory); a URL, with ``#mode=...`` or without; ``\#`` is ``#``, as shells need it.
+        Behind ``file:`` there can be one, two or three slashes, or none; with none or two, the path is relative.
+
+    Raises
+    ------
+    SettingError
+        What is said contradicts itself or means nothing.
+    StoreError
+        It says that the data is no Zarr (``mode=bytes``, ``mode=dap4``).
+
+    Examples
+    --------
+    >>> parse("file://x.zarr#mode=nczarr,zip")
+    Location(place='x.zarr', mode='nczarr', zarr_format=None, storage='zip', xarray=True, consolidated=False)
+    >>> parse("https://era.s3.eu-central-1.amazonaws.com/x.zarr#mode=zarr").place
+    'https://s3.eu-central-1.amazonaws.com/era/x.zarr'
+    """
+    if not isinstance(text, str):
+        return Location(place=os.fsdecode(text))
+    if _file(text) or _scheme(text):
+        place, _, fragment = text.replace("\\#", "#").partition("#")
+    else:
+        place, fragment = [*_fragment_of_path(text, 1), ""][:2]
+    words, options = _read(fragment)
+    scheme = _scheme(place)
+    if _file(place) or scheme is None:
+        place = os.path.expanduser(_path(place) if _file(place) else place)  # noqa: PTH111 - a Path refuses "~nobody"
+    elif scheme[1].lower() != "memory":
+        place = _web(place, words, options)
+    return _location(place, words, options)
+
+
+def _read(fragment: str) -> tuple[list[str], dict[str, str]]:
+    """Return the words of the mode, and all other pairs: of several with one key, the first."""
+    words: list[str] = []
+    options: dict[str, str] = {}
+    for key, sign, value in _pairs(fragment):
+        if key.lower() == "mode":
+            words += _split(value)
+        elif not sign and set(_split(key)) <= _WORDS | _OTHER:
+            words += _split(key)
+        else:
+            options.setdefault(_OPTIONS.get(key.lower(), key), value)
+    return words, options
+
+
+def _pairs(fragment: str) -> Iterator[tuple[str, str, str]]:
+    for pair in filter(None, fragment.split("&")):
+        key, sign, value = pair.partition("=")
+        yield urllib_parse.unquote(key).strip(), sign, urllib_parse.unquote(value).strip()
+
+
+def _split(words: str) -> list[str]:
+    return [word for each in words.split(",") if (word := each.strip().lower())]
+
+
+def _path(url: str) -> str:
+    """Return the path that a URL of a file means; relative paths are netCDF-C's invention."""
+    rest, query, _ = url[len("file:") :].partition("?")
+    if query:
+        raise SettingError(
+            "a query means nothing to a file", found=url, remedy="write %3F for a question mark in a name"
+        )
+    path = urllib_parse.unquote(rest.removeprefix("//"))
+    if path.startswith("localhost/"):
+        path = path.removeprefix("localhost")
+    if not path:
+        raise SettingError("the URL of a file has no path", found=url, expected="file:///path")
+    # file:///C:/data: the drive is no directory of the root
+    return path[1:] if os.name == "nt" and re.match(r"/[A-Za-z]:", path) else path
+
+
+def _web(url: str, words: list[str], options: dict[str, str]) -> str:
+    """Return a URL without credentials, in the path style if it is one of S3; what it says goes into the options."""
+    parts = urllib_parse.urlsplit(url)
+    for name, value in (("user", parts.username), ("password", parts.password)):
+        if value is not None:
+            options[name] = urllib_parse.unquote(value)
+    parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
+    if not parts.netloc:
+        raise SettingError("the URL has no host", found=url, expected=f"{parts.scheme}://host/path")
+    known = _amazon(parts.netloc)
+    is_s3 = known is not None or parts.netloc.lower() == _GOOGLE or parts.scheme in ("s3", "gs3")
+    if not is_s3 and not {"s3", "gs3"} & set(words):
+        return parts.geturl()
+    words.append("s3")
+    path = parts.path.lstrip("/")
+    region = options.get("region")
+    if known is not None:  # as https://s3.region.amazonaws.com/bucket/key
+        region = known["region"] or region
+        host = f"s3{'.' + region if region else ''}{known['domain']}".lower()
+        bucket = known["bucket"]
+    elif parts.scheme in ("s3", "gs3") and not {".", ":"} & set(parts.netloc):  # as s3://bucket/key
+        host = _GOOGLE if parts.scheme == "gs3" else f"s3{'.' + region if region else ''}.amazonaws.com"
+        bucket = parts.netloc
+    else:  # a server of somebody else: https://host/bucket/key
+        host, bucket = parts.netloc, None
+    key = path
+    if bucket is None:
+        bucket, _, key = path.partition("/")
+    if not bucket:
+        raise SettingError("the URL names no bucket", found=parts.geturl(), expected=f"https://{host}/bucket/key")
+    scheme = "http" if parts.scheme == "http" else "https"
+    options |= {"endpoint": f"{scheme}://{host}", "bucket": bucket, "key": urllib_parse.unquote(key)}
+    if region:
+        options["region"] = region
+    return parts._replace(scheme=scheme, netloc=host, path=f"/{bucket}/{key}".rstrip("/")).geturl()
+
+
+def _location(place: str, words: list[str], options: Mapping[str, str]) -> Location:
+    said = ["s3" if word == "gs3" else word for word in dict.fromkeys(words)]
+    if no_zarr := _OTHER & set(said):
+        raise StoreError(
+            "the URL says that the data is no Zarr",
+            found=f"mode={','.join(sorted(no_zarr))}",
+            remedy="copy the file to a local directory, and open it there",
+        )
+    if unknown := set(said) - _WORDS:
+        raise SettingError(
+            "the mode has a word that means nothing",
+            found=", ".join(sorted(unknown)),
+            expected=", ".join(sorted(_WORDS)),
+            spec=_SPEC,
+        )
+    storage = _only(said, get_args(Storage))
+    if storage == "s3" and _scheme(place) is None:
+        raise SettingError("the mode says S3, but there is a path", found=place, expected="s3://bucket/key")
+    zarr_format = _only(said, tuple(_FORMATS))
+    return Location(
+        place=place,
+        mode="zarr" if {"zarr", "xarray"} & set(said) else "nczarr" if "nczarr" in said else None,
+        zarr_format=None if zarr_format is None else _FORMATS[zarr_format],
+        storage=storage,  # type: ignore[arg-type]
+        xarray="noxarray" not in said,
+        consolidated="consolidated" in said,
+        options=options,
+    )
+
+
+def _only(said: list[str], words: tuple[str, ...]) -> str | None:
+    """Return the one of `words` that was said."""
+    found = [word for word in said if word in words]
+    if len(set(found)) > 1:
+        raise SettingError(
+            "the mode contradicts itself", found=",".join(found), expected=f"one of {', '.join(words)}", spec=_SPEC
+        )
+    return found[0] if found else None
