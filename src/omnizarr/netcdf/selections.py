@@ -1,0 +1,330 @@
+"""What stands in ``variable[...]``: the meaning that netCDF4-python gives it.
+
+Lists, arrays and masks select along their own dimension, as in ``Array.oindex``; an integer drops its dimension;
+writing past the end of an unlimited dimension makes it longer. Whatever netCDF4-python takes means the same here, but
+for this: data is given a new shape only where lengths of 1 are all that differs (netCDF4-python puts 2 x 3 values
+into 3 x 2 places), and what selects no or several values of a scalar is refused. Beyond it, empty lists and arrays of
+unsigned integers select, data is broadcast along one dimension too, and open slices with steps or from the end make
+an unlimited dimension as long as their data needs.
+
+Spec: netCDF4-python 1.7.5, ``Variable.__getitem__`` and ``Variable.__setitem__``.
+"""
+
+from __future__ import annotations
+
+import operator
+from types import EllipsisType
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.errors import BoundsCheckError, SelectionError, ShapeError
+
+Indices: TypeAlias = NDArray[np.intp]
+Selector: TypeAlias = "slice | Indices"
+_Item: TypeAlias = "int | slice | range | NDArray[Any]"
+
+_BASIC: Final = frozenset({int, slice, EllipsisType})
+_ALL: Final = slice(None)
+_LAST: Final = np.iinfo(np.intp).max - 1
+
+
+class Picked(NamedTuple):
+    """A selection with nothing left to find out.
+
+    Attributes
+    ----------
+    selection : tuple
+        One slice or array of indices per dimension, for ``Array.oindex``. Slices have integers in them (a stop of None
+        where a negative step reaches the first element), and arrays count from the start.
+    lengths : tuple of int
+        How many elements are selected along each dimension: the shape of ``array.oindex[selection]``.
+    shape : tuple of int
+        Of what the user gets, `lengths` without the dimensions that an integer dropped.
+    grown : tuple of int
+        The shape that the variable must have: its own, or more along unlimited dimensions that are written to.
+    """
+
+    selection: tuple[Selector, ...]
+    lengths: tuple[int, ...]
+    shape: tuple[int, ...]
+    grown: tuple[int, ...]
+
+    def fit(self, data: NDArray[Any]) -> NDArray[Any]:
+        """Return data with the shape `lengths`: reshaped where only lengths of 1 differ, else broadcast.
+
+        Raises ShapeError if it cannot be.
+
+        Examples
+        --------
+        >>> picked = for_reading((0, slice(2), slice(3)), (4, 2, 3))
+        >>> picked.fit(np.zeros((2, 3))).shape, picked.fit(np.zeros(3)).shape
+        ((1, 2, 3), (1, 2, 3))
+        """
+        if data.shape == self.lengths:
+            return data
+        if [n for n in data.shape if n != 1] == [n for n in self.lengths if n != 1]:
+            return data.reshape(self.lengths)
+        for shape in (self.lengths, self.shape):
+            try:
+                return np.broadcast_to(data, shape, subok=True).reshape(self.lengths)
+            except ValueError:
+                continue
+        raise ShapeError(
+            "the data does not fit what it is assigned to", found=f"shape {data.shape}", expected=f"shape {self.shape}"
+        )
+
+
+def is_basic(elem: Any) -> bool:
+    """Whether a selection holds integers, slices and an Ellipsis only, which mean the same to ``Array[...]``.
+
+    Not so for scalars, of which netCDF allows ``[:]`` and ``[0]``.
+
+    >>> is_basic(3), is_basic((3, slice(2))), is_basic([3]), is_basic((..., True))
+    (True, True, False, False)
+    """
+    if type(elem) is not tuple:
+        return type(elem) in _BASIC
+    return all([type(item) in _BASIC for item in elem])  # noqa: C419  (a list is twice as fast as a generator here)
+
+
+def for_reading(elem: Any, shape: tuple[int, ...]) -> Picked:
+    """Return what ``variable[elem]`` reads, from a variable of a shape.
+
+    Parameters
+    ----------
+    elem : object
+        Integers (also as float or text), slices, Ellipsis, lists, arrays and masks of one dimension; what is missing
+        at the end is all.
+    shape : tuple of int
+
+    Raises
+    ------
+    SelectionError
+        If it makes no sense.
+    BoundsCheckError
+        If an index lies outside the variable.
+
+    Examples
+    --------
+    >>> picked = for_reading((-1, slice(1, 9), [True, False, True]), (4, 5, 3))
+    >>> picked.shape, picked.selection
+    ((4, 2), (slice(3, 4, 1), slice(1, 5, 1), array([0, 2])))
+    """
+    return _picked(elem, shape, (), ())
+
+
+def for_writing(
+    elem: Any, shape: tuple[int, ...], unlimited: tuple[bool, ...], data_shape: tuple[int, ...] = ()
+) -> Picked:
+    """Return what ``variable[elem] = data`` writes to, and how long unlimited dimensions become.
+
+    Along an unlimited dimension integers, masks and the stops of slices may lie past the end, and a slice without a
+    stop ends where the data does: ``variable[:] = data`` writes as many elements as `data` has, from the start.
+
+    Parameters
+    ----------
+    elem : object
+        As for `for_reading`.
+    shape : tuple of int
+        Of the variable, before.
+    unlimited : tuple of bool
+        One per dimension.
+    data_shape : tuple of int
+        Of the data; ``()`` for a scalar.
+
+    Raises
+    ------
+    SelectionError, BoundsCheckError
+
+    Examples
+    --------
+    >>> for_writing(slice(None), (0, 3), (True, False), (4, 3)).grown
+    (4, 3)
+    >>> for_writing((7, ...), (2, 3), (True, False), (3,)).grown
+    (8, 3)
+    """
+    return _picked(elem, shape, unlimited, data_shape)
+
+
+def _expanded(elem: Any, ndim: int) -> tuple[Any, ...]:
+    """Return one item per dimension."""
+    items = elem if isinstance(elem, tuple) else (elem,)
+    dots = [number for number, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise SelectionError("an ellipsis can stand only once in a selection", found=elem)
+    if len(items) - len(dots) > ndim:
+        raise SelectionError(
+            "a selection has more items than the variable has dimensions",
+            found=len(items) - len(dots),
+            expected=f"at most {ndim}",
+        )
+    at = dots[0] if dots else len(items)
+    return items[:at] + (_ALL,) * (ndim - len(items) + len(dots)) + items[at + 1 :]
+
+
+def _item(item: Any, number: int) -> _Item:
+    """Return an item as an integer, a slice, or an array of integers or booleans with one dimension."""
+    if type(item) is int or isinstance(item, slice):
+        return item
+    if isinstance(item, np.ma.MaskedArray):
+        item = _unmasked(item, number)
+    try:
+        if isinstance(item, str | bytes):
+            return int(item)
+        array = np.asarray(item)
+        if array.ndim == 0:
+            return _integer(array[()] if array.dtype != object else item)
+    except (ValueError, TypeError, OverflowError):  # also of ragged lists
+        raise _no_index(item, number) from None
+    if array.ndim > 1:
+        raise SelectionError(
+            f"an index has more than one dimension, dimension {number}",
+            found=f"shape {array.shape}",
+            remedy="select along each dimension by itself, or read first and apply the mask to the result",
+        )
+    if not array.size and not isinstance(item, np.ndarray):
+        return np.zeros(0, np.intp)  # NumPy makes floats of an empty list
+    if array.dtype.kind not in "iub":
+        raise _no_index(item, number)
+    return array
+
+
+def _integer(value: Any) -> int:
+    """Return the integer that a number is; netCDF4-python takes floats too, if nothing is lost."""
+    if isinstance(value, float | np.floating):
+        if not value.is_integer():
+            raise ValueError(value)
+        return int(value)
+    return int(value) if isinstance(value, np.bool_) else operator.index(value)
+
+
+def _no_index(item: Any, number: int) -> SelectionError:
+    return SelectionError(
+        f"no index, dimension {number}",
+        found=item,
+        expected="integers, slices (`:`), an ellipsis (`...`), lists and masks of one dimension",
+    )
+
+
+def _unmasked(array: np.ma.MaskedArray[Any, Any], number: int) -> NDArray[Any]:
+    """Return an index that is a masked array: what is masked in a mask is not selected."""
+    if array.dtype == np.bool_:
+        return array.filled(fill_value=False)
+    if np.ma.is_masked(array):
+        raise SelectionError(f"an index is masked, dimension {number}", found=array)
+    return np.asarray(array)
+
+
+def _picked(elem: Any, shape: tuple[int, ...], unlimited: tuple[bool, ...], data_shape: tuple[int, ...]) -> Picked:
+    """Return what a selection picks; dimensions grow if `unlimited` says so (empty: none does)."""
+    sizes = shape or (1,)  # netCDF4-python treats a scalar as a vector of one
+    items = [_item(item, number) for number, item in enumerate(_expanded(elem, len(sizes)))]
+    if any(unlimited):
+        items = _closed(items, sizes, unlimited, data_shape)
+    selection: list[Selector] = []
+    lengths: list[int] = []
+    grown: list[int] = []
+    for number, (item, size) in enumerate(zip(items, sizes, strict=True)):
+        selector, length, end = _along(item, size, number, grows=bool(unlimited) and unlimited[number])
+        selection.append(selector)
+        lengths.append(length)
+        grown.append(max(end, size))
+    if not shape:
+        if lengths != [1]:
+            raise SelectionError("a scalar has one value", found=elem, remedy="select it with [...]")
+        return Picked((), (), (), ())
+    kept = tuple([length for length, item in zip(lengths, items, strict=True) if not isinstance(item, int)])
+    return Picked(tuple(selection), tuple(lengths), kept, tuple(grown) if all(lengths) else shape)
+
+
+def _closed(
+    items: list[_Item], sizes: tuple[int, ...], unlimited: tuple[bool, ...], data_shape: tuple[int, ...]
+) -> list[_Item]:
+    """Return items with slices along unlimited dimensions made ranges, which end where the data does.
+
+    Data says so with one length for each dimension that no integer drops, or for each at all. Data with fewer
+    dimensions is taken to begin with the first one, as netCDF4-python does, although it is broadcast later.
+    """
+    wanted = list(data_shape)
+    if len(wanted) < len(items) and len(wanted) == sum(not isinstance(item, int) for item in items):
+        rest = iter(data_shape)
+        wanted = [0 if isinstance(item, int) else next(rest) for item in items]
+    closed = list(items)
+    for number, (item, size) in enumerate(zip(items, sizes, strict=True)):
+        if not unlimited[number] or not isinstance(item, slice):
+            continue
+        start, stop, step = _integers_of(item, number)
+        if stop is not None:
+            closed[number] = range(*slice(start, stop, step).indices(max(stop, size)))
+        elif not data_shape:  # a scalar into nothing yet is one element
+            closed[number] = range(*slice(start, None, step).indices(size if sizes[-1] else 1))
+        elif number < len(wanted):
+            count = wanted[number]
+            reach = (count - 1) * abs(step) + 1 if count and len(wanted) == len(items) else count
+            if start is not None:
+                start = max(start + size, 0) if start < 0 else start
+                reach = start + (reach if step > 0 else 1)
+            closed[number] = range(*slice(start, None, step).indices(reach))
+        else:
+            raise SelectionError(
+                f"the data does not say how far to write along dimension {number}",
+                found=f"data of shape {data_shape}",
+                expected=f"{len(items)} dimensions",
+                remedy="give the slice an end",
+            )
+    return closed
+
+
+def _along(item: _Item, size: int, number: int, *, grows: bool) -> tuple[Selector, int, int]:
+    """Return what is selected along one dimension, how many elements these are, and behind which the last one lies."""
+    if isinstance(item, int):
+        place = item + size if item < 0 else item
+        if place < 0 or (place >= size and not grows):
+            raise _outside(item, size, number)
+        return slice(place, place + 1, 1), 1, place + 1
+    if isinstance(item, slice):
+        start, stop, step = _integers_of(item, number)
+        item = range(*slice(start, stop, step).indices(size))
+    if isinstance(item, range):
+        if not item:
+            return slice(0, 0, 1), 0, 0
+        stop = item.stop if item.stop >= 0 else None
+        return slice(item.start, stop, item.step), len(item), max(item[0], item[-1]) + 1
+    if item.dtype == np.bool_:
+        if item.size != size and not grows:
+            raise SelectionError(
+                f"the mask does not fit dimension {number}", found=f"length {item.size}", expected=f"length {size}"
+            )
+        item = np.flatnonzero(item)
+    return _listed(item, size, number, grows=grows)
+
+
+def _listed(array: NDArray[Any], size: int, number: int, *, grows: bool) -> tuple[Selector, int, int]:
+    """Return what integers select along one dimension, as `_along`."""
+    if not array.size:
+        return slice(0, 0, 1), 0, 0
+    low, high = int(array.min()), int(array.max())
+    if low < -size or high > (_LAST if grows else size - 1):
+        raise _outside(low if low < -size else high, size, number)
+    indices = array.astype(np.intp, copy=False)
+    if low < 0:
+        indices = np.where(indices < 0, indices + size, indices)
+    return indices, indices.size, int(indices.max()) + 1
+
+
+def _integers_of(item: slice, number: int) -> tuple[int | None, int | None, int]:
+    """Return start, stop and step of a slice as integers; raises SelectionError."""
+    try:
+        start, stop = (None if end is None else operator.index(end) for end in (item.start, item.stop))
+        step = 1 if item.step is None else operator.index(item.step)
+    except TypeError:
+        raise SelectionError(f"a slice is made of integers, dimension {number}", found=item) from None
+    if not step:
+        raise SelectionError(f"the step of a slice cannot be zero, dimension {number}", found=item)
+    return start, stop, step
+
+
+def _outside(index: int, size: int, number: int) -> BoundsCheckError:
+    return BoundsCheckError(f"an index lies outside dimension {number}", found=index, expected=f"{-size} to {size - 1}")
