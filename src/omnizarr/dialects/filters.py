@@ -81,7 +81,7 @@ def read_step(reader: Reader, value: JSON, pointer: str) -> Step | None:
     for key, parameter in value.items():
         if key == "id":
             continue
-        number = _number(parameter) if key in _NUMBERS else None
+        number = _number(parameter) if key in _NUMBERS or name == "szip" else None
         if name == "blosc" and key == "shuffle" and isinstance(parameter, str):
             number = _GDAL_SHUFFLES.get(parameter, number)
         if number is not None:
@@ -114,13 +114,13 @@ def load_chain(reader: Reader, steps: Sequence[Step], order: str, ndim: int, dty
             item_size = dtype.itemsize
             continue
         if step.id in (OBJECT_CODECS | _SERIALIZERS) and not is_bytes:
-            codecs.append(_load_codec(reader, step, item_size))
+            codecs.append(load_codec(step.id, step.parameters, item_size))
         elif step.id in _ARRAY_FILTERS | OBJECT_CODECS | _SERIALIZERS:
             codecs.append(Named(BYTES_FILTER, {"id": step.id, **step.parameters}))
         else:
             if not is_bytes:
                 codecs.append(bytes_codec(dtype))
-            codecs.append(_load_codec(reader, step, item_size))
+            codecs.append(_load_codec(reader, step, item_size, 1 if dtype.hasobject else dtype.itemsize))
         is_bytes = True
         item_size = 1
     if not is_bytes:
@@ -167,15 +167,25 @@ def _filtered(reader: Reader, step: Step, dtype: np.dtype[Any]) -> np.dtype[Any]
     return result  # type: ignore[no-any-return]
 
 
-def _load_codec(reader: Reader, step: Step, item_size: int) -> Named:
-    """Return one codec, under its name in v3 if there it has one and the same bytes."""
+def _load_codec(reader: Reader, step: Step, item_size: int, element_size: int) -> Named:
+    """Return one codec of bytes, with what netcdf-c writes in its own way put right."""
     if step.id == "shuffle" and step.parameters.get("elementsize") == 0:
-        # netcdf-c means the size of the array's elements
-        reader.note(join(step.pointer, "elementsize"), f"0, taken as the item size {item_size}", SPEC)
-        return Named("numcodecs.shuffle", {**step.parameters, "elementsize": item_size})
-    translate = _TO_V3.get(step.id)
-    named = translate(step.parameters, item_size) if translate is not None else None
-    return named if named is not None else Named(f"numcodecs.{step.id}", step.parameters)
+        # netcdf-c means the size of the array's elements, wherever the filter stands
+        reader.note(join(step.pointer, "elementsize"), f"0, taken as the item size {element_size}", SPEC)
+        return load_codec(step.id, {**step.parameters, "elementsize": element_size}, item_size)
+    level = step.parameters.get("level")
+    if step.id == "zstd" and is_integer(level) and 2**31 <= level < 2**32:
+        # netcdf-c writes negative levels as the unsigned numbers that HDF5's filters take
+        reader.note(join(step.pointer, "level"), f"{level}, taken as {level - 2**32}", SPEC)
+        return load_codec(step.id, {**step.parameters, "level": level - 2**32}, item_size)
+    return load_codec(step.id, step.parameters, item_size)
+
+
+def load_codec(name: str, parameters: Mapping[str, JSON], item_size: int) -> Named:
+    """Return one codec of numcodecs, under its name in v3 if there it has one and the same bytes."""
+    translate = _TO_V3.get(name)
+    named = translate(parameters, item_size) if translate is not None else None
+    return named if named is not None else Named(f"numcodecs.{name}", parameters)
 
 
 def _gzip(parameters: Mapping[str, JSON], _item_size: int) -> Named | None:
@@ -273,14 +283,18 @@ def dump_chain(codecs: Sequence[Named], ndim: int, label: str = "Zarr v2") -> St
                 _check_last_filter(filters, endian, label)
                 endian = None
         else:
-            filters.append(_dump_codec(codec, label))
+            filters.append(dump_codec(codec, label))
     compressor = None
     if filters and filters[-1]["id"] in _COMPRESSORS | _SERIALIZERS:
         compressor = filters.pop()
     return Stack(order, filters, compressor, endian)
 
 
-def _dump_codec(codec: Named, label: str) -> dict[str, JSON]:
+def dump_codec(codec: Named, label: str = "Zarr v2") -> dict[str, JSON]:
+    """Return the object that stands for one codec, other than ``bytes`` and ``transpose``.
+
+    Raises NotRepresentableError if the format called `label` has none.
+    """
     configuration = codec.configuration
     if codec.name == BYTES_FILTER:
         return dict(configuration)

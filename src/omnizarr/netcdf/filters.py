@@ -1,0 +1,641 @@
+"""How values are stored: special attributes, filters of HDF5, codecs of Zarr, options of ``createVariable``.
+
+netCDF names filters as HDF5 does, by numbers with unsigned parameters, and has attributes of their own for the oldest
+three. NCZarr stores each as a codec of numcodecs.
+
+Spec: NCZarr, "Codec Specifications"; the names and meanings of special attributes are those of ncgen and ncdump.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from omnizarr.dialects.filters import dump_codec, load_codec
+from omnizarr.errors import CodecError, NotRepresentableError, SettingError, UnknownCodecError
+from omnizarr.model import JSON, Named
+from omnizarr.netcdf import quantize, types
+from omnizarr.netcdf.header import Attribute, DimensionHeader
+from omnizarr.netcdf.types import AnyType
+
+SPEC: Final = 'NCZarr, "Codec Specifications"'
+
+DEFLATE: Final = 1
+SHUFFLE: Final = 2
+FLETCHER32: Final = 3
+SZIP: Final = 4
+BZIP2: Final = 307
+BLOSC: Final = 32001
+ZSTD: Final = 32015
+
+_BLOSC_NAMES = ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd")
+_BLOSC_OPTIONS = ("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_snappy", "blosc_zlib", "blosc_zstd")
+_SZIP_CODINGS: Mapping[str, int] = {"ec": 4, "nn": 32}
+_SZIP_MAX_PIXELS = 32
+_UINT32 = 2**32
+_OWN_ATTRIBUTES: Mapping[str, int] = {"_Fletcher32": FLETCHER32, "_Shuffle": SHUFFLE, "_DeflateLevel": DEFLATE}
+
+
+class Filter(NamedTuple):
+    """A filter of HDF5 as a variable has it."""
+
+    id: int
+    parameters: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return ",".join(map(str, (self.id, *self.parameters)))
+
+
+class Kind(NamedTuple):
+    """A filter of HDF5 that is a codec.
+
+    Attributes
+    ----------
+    codec : str
+        Its id in numcodecs, which NCZarr writes.
+    length : int
+        How many parameters a user gives.
+    load : callable
+        Configuration of the codec from the parameters, and the item size.
+    dump : callable
+        Parameters from the configuration.
+    """
+
+    codec: str
+    length: int
+    load: Callable[[Sequence[int], int], dict[str, JSON]]
+    dump: Callable[[Mapping[str, JSON]], tuple[int, ...]]
+
+
+def _level(codec: str, low: int, high: int) -> Kind:
+    """Return a kind with one parameter, a level, negative ones as HDF5's unsigned numbers."""
+
+    def load(parameters: Sequence[int], _item_size: int) -> dict[str, JSON]:
+        level = parameters[0] - _UINT32 if parameters[0] >= _UINT32 // 2 else parameters[0]
+        return {"level": _between(f"the level of {codec}", level, low, high)}
+
+    return Kind(codec, 1, load, lambda given: (_integer(given, "level", 1) % _UINT32,))
+
+
+def _load_szip(parameters: Sequence[int], _item_size: int) -> dict[str, JSON]:
+    mask, pixels = parameters
+    if pixels % 2:
+        raise CodecError("szip takes even numbers of pixels per block", codec="szip", found=pixels, spec=SPEC)
+    return {"mask": mask, "pixels-per-block": _between("pixels per block of szip", pixels, 2, _SZIP_MAX_PIXELS)}
+
+
+def _dump_szip(given: Mapping[str, JSON]) -> tuple[int, ...]:
+    return (_integer(given, "mask", _SZIP_CODINGS["nn"]), _integer(given, "pixels-per-block", 8))
+
+
+def _load_blosc(parameters: Sequence[int], _item_size: int) -> dict[str, JSON]:
+    # revision, format and type size are what the filter finds out itself; ncdump shows zeros
+    block_size, level, shuffle, compressor = parameters[3:]
+    return {
+        "cname": _BLOSC_NAMES[_between("the compressor of blosc", compressor, 0, len(_BLOSC_NAMES) - 1)],
+        "clevel": _between("the level of blosc", level, 0, 9),
+        "shuffle": _between("the shuffle of blosc", shuffle, 0, 2),
+        "blocksize": block_size,
+    }
+
+
+def _dump_blosc(given: Mapping[str, JSON]) -> tuple[int, ...]:
+    name = given.get("cname", "lz4")
+    compressor = _BLOSC_NAMES.index(name) if isinstance(name, str) and name in _BLOSC_NAMES else 1
+    numbers = (_integer(given, "blocksize", 0), _integer(given, "clevel", 5), max(_integer(given, "shuffle", 1), 0))
+    return (0, 0, 0, *numbers, compressor)
+
+
+BY_ID: Final[Mapping[int, Kind]] = {
+    DEFLATE: _level("zlib", 0, 9),
+    SHUFFLE: Kind("shuffle", 0, lambda _parameters, item_size: {"elementsize": item_size}, lambda _given: ()),
+    FLETCHER32: Kind("fletcher32", 0, lambda _parameters, _item_size: {}, lambda _given: ()),
+    SZIP: Kind("szip", 2, _load_szip, _dump_szip),
+    BZIP2: _level("bz2", 1, 9),
+    BLOSC: Kind("blosc", 7, _load_blosc, _dump_blosc),
+    ZSTD: _level("zstd", -131072, 22),
+}
+"""Filters that netCDF-C knows codecs of, by their id in HDF5.
+
+The parameters: of zlib, bz2 and zstd the level; of szip the mask and the pixels per block; of blosc three that the
+filter fills in (revision, format, type size), the block size, the level, the shuffle (0, 1 or 2 for bits) and the
+number of the compressor. Shuffle and fletcher32 have none.
+"""
+
+_IDS: Mapping[str, int] = {kind.codec: number for number, kind in BY_ID.items()}
+
+
+# From special attributes to codecs
+
+
+def chain(special: Mapping[str, Attribute], nc_type: AnyType) -> tuple[Named, ...]:
+    """Return the codecs, bytes to bytes, that special attributes ask for.
+
+    ``_Codecs`` says all by itself, and the rest is passed over. Otherwise filters stand in the order of the attributes,
+    shuffle always right before deflate. ncdump prints ``_Fletcher32``, ``_Shuffle``, ``_DeflateLevel``, ``_Filter``, in
+    which order ncgen applies them; netCDF4-python's createVariable has the checksum last, as `of_options` gives it.
+
+    Parameters
+    ----------
+    special : mapping of str to Attribute
+    nc_type : NcType or UserType
+        Of the variable.
+
+    Raises
+    ------
+    CodecError
+        If an attribute makes no sense.
+    UnknownCodecError
+        If there is no codec for a filter.
+
+    Examples
+    --------
+    >>> from omnizarr.netcdf.types import FLOAT
+    >>> special = {"_Shuffle": Attribute.of("true"), "_DeflateLevel": Attribute.of(4)}
+    >>> [(each.name, dict(each.configuration)) for each in chain(special, FLOAT)]
+    [('numcodecs.shuffle', {'elementsize': 4}), ('numcodecs.zlib', {'level': 4})]
+    """
+    item_size = 1 if nc_type.dtype.hasobject else nc_type.dtype.itemsize
+    if "_Codecs" in special:
+        return tuple(_codec_of_json(each, item_size) for each in _codec_list(special["_Codecs"]))
+    return tuple(_codec(each, item_size) for each in _filters(special))
+
+
+def parse(text: str) -> tuple[Filter, ...]:
+    """Return the filters that the text of a ``_Filter`` attribute lists.
+
+    Filters are separated by ``|``, their parameters by commas. A parameter is an unsigned number of 32 bits; a letter
+    behind it makes it ``b``, ``s`` (8 or 16 bits), ``f`` (the bits of a float), ``d`` or ``l`` (two numbers, the lower
+    half of 64 bits first). A prefix in brackets, the number of the format, is passed over as netCDF-C does.
+
+    Examples
+    --------
+    >>> parse("307,9|32015,-1")
+    (Filter(id=307, parameters=(9,)), Filter(id=32015, parameters=(4294967295,)))
+    >>> parse("40000,1.5f,1L,-1b,0.5d")[0].parameters
+    (1069547520, 1, 0, 255, 0, 1071644672)
+    """
+    body = _PREFIX.sub("", text, count=1)
+    specs = body.removesuffix("|").split("|")
+    return tuple(_parse_one(spec, text) for spec in specs) if body else ()
+
+
+_PREFIX = re.compile(r"^\[\s*[-+]?[0-9]+[^]]*\]")
+_ID = re.compile(r"\s*([0-9]{1,10})\s*")
+_PARAMETER = re.compile(r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)([uU]?)([bBsSlLfFdD]?)\s*")
+
+
+def _parse_one(spec: str, text: str) -> Filter:
+    first, *rest = spec.split(",")
+    match = _ID.fullmatch(first)
+    if match is None or int(match[1]) >= _UINT32:
+        raise _bad_filter(text, first)
+    return Filter(int(match[1]), tuple(number for each in rest for number in _parse_parameter(each, text)))
+
+
+def _parse_parameter(parameter: str, text: str) -> tuple[int, ...]:
+    match = _PARAMETER.fullmatch(parameter)
+    if match is None:
+        raise _bad_filter(text, parameter)
+    number, letter = match[1], match[3].lower()
+    try:
+        if letter == "d":
+            return struct.unpack("<2I", struct.pack("<d", float(number)))
+        if letter == "f" or (not letter and number.endswith(".")):
+            return struct.unpack("<I", struct.pack("<f", float(number)))
+        value = int(number)
+    except (ValueError, OverflowError):
+        raise _bad_filter(text, parameter) from None
+    bits = 64 if letter == "l" else 32
+    if not -(2 ** (bits - 1)) <= value < 2**bits:
+        raise _bad_filter(text, parameter)
+    if letter == "l":
+        return (value % _UINT32, value % 2**64 // _UINT32)
+    return (value % {"b": 2**8, "s": 2**16}.get(letter, _UINT32),)
+
+
+def _bad_filter(text: str, part: str) -> CodecError:
+    return CodecError(
+        f"the attribute _Filter has a part that says nothing: {part!r}",
+        found=text,
+        expected="ids and parameters of filters of HDF5, as in '32015,3|307,9'",
+        spec=SPEC,
+    )
+
+
+def _filters(special: Mapping[str, Attribute]) -> Iterator[Filter]:
+    """Yield the filters that attributes other than ``_Codecs`` ask for, in order."""
+    found: dict[int, Filter] = {}
+    for name, attribute in special.items():
+        if name in ("_Shuffle", "_DeflateLevel"):
+            # shuffled bytes are what deflate is to see, whichever is said first
+            for each in ("_Shuffle", "_DeflateLevel"):
+                if each in special:
+                    found.update(_own_filter(each, special[each]))
+        elif name in _OWN_ATTRIBUTES:
+            found.update(_own_filter(name, attribute))
+        elif name == "_Filter":
+            # a filter that is given again has its parameters replaced, as in netCDF-C
+            found.update((each.id, each) for each in parse(_text(name, attribute)))
+    yield from found.values()
+
+
+def _own_filter(name: str, attribute: Attribute) -> dict[int, Filter]:
+    number = _OWN_ATTRIBUTES[name]
+    if name == "_DeflateLevel":
+        return {number: Filter(number, (_number(name, attribute, 0, 9),))}
+    return {number: Filter(number)} if _truth(name, attribute) else {}
+
+
+def _codec(given: Filter, item_size: int) -> Named:
+    kind = BY_ID.get(given.id)
+    if kind is None:
+        raise UnknownCodecError(
+            f"the filter {given.id} of HDF5 has no codec",
+            found=str(given),
+            expected="one of " + ", ".join(f"{number} ({each.codec})" for number, each in BY_ID.items()),
+            remedy="name another filter, or a codec of Zarr by the attribute _Codecs",
+            spec=SPEC,
+        )
+    if len(given.parameters) < kind.length:
+        raise CodecError(
+            f"the filter {given.id} of HDF5 lacks parameters",
+            codec=kind.codec,
+            found=str(given),
+            expected=f"{kind.length} of them",
+            spec=SPEC,
+        )
+    # shuffle and checksum are found with what HDF5 filled in, which is passed over
+    return load_codec(kind.codec, kind.load(given.parameters[: kind.length], item_size), item_size)
+
+
+def _codec_list(attribute: Attribute) -> list[Mapping[str, JSON]]:
+    text = _text("_Codecs", attribute)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if isinstance(found, Mapping):
+        found = [found]
+    if not isinstance(found, list) or not all(_is_codec(each) for each in found):
+        raise CodecError(
+            "the attribute _Codecs lists no codecs",
+            found=text,
+            expected='JSON such as [{"id": "zlib", "level": 4}]',
+            spec=SPEC,
+        )
+    return found
+
+
+def _is_codec(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    return isinstance(value.get("id"), str) or (
+        isinstance(value.get("name"), str) and isinstance(value.get("configuration", {}), Mapping)
+    )
+
+
+def _codec_of_json(given: Mapping[str, Any], item_size: int) -> Named:
+    if "id" not in given:
+        return Named(given["name"], given.get("configuration", {}))
+    parameters = {key: value for key, value in given.items() if key != "id"}
+    if given["id"] == "shuffle" and parameters.get("elementsize", 0) == 0:
+        parameters["elementsize"] = item_size
+    if given["id"] == "zstd":
+        parameters = _ZSTD.load((_integer(parameters, "level", 1) % _UINT32,), item_size)
+    return load_codec(given["id"], parameters, item_size)
+
+
+_ZSTD = BY_ID[ZSTD]
+
+
+# From codecs to special attributes
+
+
+def special(codecs: Sequence[Named], item_size: int = 0) -> dict[str, Attribute]:
+    """Return the special attributes that show `codecs`, as ``ncdump -s`` does.
+
+    Those for the filters of HDF5, then ``_Codecs`` with all of them. What is no codec of bytes is passed over.
+
+    Parameters
+    ----------
+    codecs : sequence of Named
+        A whole chain, or its codecs of bytes.
+    item_size : int, optional
+        Bytes in an element: a shuffle of as many is written as netCDF-C writes it, with 0.
+
+    Examples
+    --------
+    >>> for name, attribute in special([Named("numcodecs.fletcher32"), Named("zstd", {"level": 3})], 4).items():
+    ...     print(name, attribute.value)
+    _Fletcher32 true
+    _Filter 32015,3
+    _Codecs [{"id": "fletcher32"}, {"id": "zstd", "level": 3}]
+    """
+    steps = [_json_of_codec(codec, item_size) for codec in codecs if codec.name not in _NO_FILTERS]
+    if not steps:
+        return {}
+    found = _attributes(_known_filters(steps))
+    found["_Codecs"] = Attribute(types.CHAR, json.dumps(steps))
+    return found
+
+
+_NO_FILTERS = frozenset({"bytes", "endian", "transpose"})
+
+
+def _json_of_codec(codec: Named, item_size: int) -> dict[str, JSON]:
+    try:
+        step = dump_codec(codec)
+    except NotRepresentableError:
+        return {"name": codec.name, "configuration": dict(codec.configuration)}
+    if step["id"] == "shuffle" and step.get("elementsize") == item_size:
+        step["elementsize"] = 0
+    return step
+
+
+def _known_filters(steps: Sequence[Mapping[str, JSON]]) -> list[Filter]:
+    return [
+        Filter(number, BY_ID[number].dump(step))
+        for step in steps
+        if (number := _IDS.get(str(step.get("id")))) is not None
+    ]
+
+
+def _attributes(filters: Sequence[Filter]) -> dict[str, Attribute]:
+    """Return the attributes for filters of HDF5, in ncdump's order."""
+    by_id = {each.id: each for each in filters}
+    found: dict[str, Attribute] = {}
+    for name, number in _OWN_ATTRIBUTES.items():
+        if number in by_id:
+            value = by_id[number].parameters[0] if number == DEFLATE else "true"
+            found[name] = _int(value) if isinstance(value, int) else Attribute(types.CHAR, value)
+    rest = [str(each) for each in filters if each.id not in _OWN_ATTRIBUTES.values()]
+    if rest:
+        found["_Filter"] = Attribute(types.CHAR, "|".join(rest))
+    return found
+
+
+# From options to special attributes, and back
+
+
+def of_options(
+    nc_type: AnyType,
+    dimensions: Sequence[DimensionHeader] = (),
+    *,
+    compression: str | None = None,
+    zlib: bool = False,
+    complevel: int | None = 4,
+    shuffle: bool = True,
+    szip_coding: str = "nn",
+    szip_pixels_per_block: int = 8,
+    blosc_shuffle: int = 1,
+    fletcher32: bool = False,
+    contiguous: bool = False,
+    chunksizes: Sequence[int] | None = None,
+    endian: str = "native",
+    significant_digits: int | None = None,
+    quantize_mode: str = "BitGroom",
+    fill_value: Any = None,
+) -> dict[str, Attribute]:
+    """Return the special attributes that options of netCDF4-python's ``createVariable`` stand for.
+
+    The options mean what they mean there. Filters and chunks of scalars are passed over, as they are there.
+    ``least_significant_digit`` is no special attribute: it goes among the others.
+
+    Parameters
+    ----------
+    nc_type : NcType or UserType
+        Of the variable.
+    dimensions : sequence of DimensionHeader
+        Of the variable.
+    compression : str, optional
+        ``zlib``, ``szip``, ``zstd``, ``bzip2``, ``blosc_lz``, ``blosc_lz4``, ``blosc_lz4hc``, ``blosc_zlib`` or
+        ``blosc_zstd``.
+    zlib : bool, optional
+        The older way to say ``compression="zlib"``; does nothing beside another.
+    complevel : int, optional
+        How hard to compress; 0 turns any compression off.
+    shuffle : bool, optional
+        Whether bytes are shuffled before zlib; does nothing beside others.
+    szip_coding : {"nn", "ec"}, optional
+    szip_pixels_per_block : int, optional
+    blosc_shuffle : {0, 1, 2}, optional
+        Not at all, bytes, or bits.
+    fletcher32 : bool, optional
+    contiguous : bool, optional
+        One chunk.
+    chunksizes : sequence of int, optional
+        One per dimension; 0 leaves all to the default.
+    endian : {"native", "little", "big"}, optional
+    significant_digits : int, optional
+        Digits to keep; bits of mode BitRound.
+    quantize_mode : {"BitGroom", "GranularBitRound", "BitRound"}, optional
+    fill_value : scalar, optional
+        False for none, which is ``_NoFill``; any other goes among the other attributes, as ``_FillValue``.
+
+    Returns
+    -------
+    dict of str to Attribute
+
+    Raises
+    ------
+    SettingError
+        If an option has a value that means nothing. It is a ValueError.
+
+    Examples
+    --------
+    >>> time = DimensionHeader("time", 100)
+    >>> special = of_options(types.FLOAT, [time], compression="zstd", complevel=3, fletcher32=True)
+    >>> {name: attribute.python for name, attribute in special.items()}
+    {'_Filter': '32015,3', '_Fletcher32': 'true'}
+    """
+    if endian not in ("native", "little", "big"):
+        raise SettingError("the byte order means nothing", found=endian, expected="'native', 'little' or 'big'")
+    name = compression or ("zlib" if zlib else None)
+    given = _compression(
+        name if complevel else None, complevel or 0, szip_coding, szip_pixels_per_block, blosc_shuffle, shuffle=shuffle
+    )
+    found: dict[str, Attribute] = {}
+    if dimensions:
+        found.update(_storage(dimensions, chunksizes, contiguous=contiguous))
+        # in the order in which netCDF4-python has them applied
+        found.update(given)
+        if fletcher32:
+            found["_Fletcher32"] = Attribute(types.CHAR, "true")
+    if endian != "native":
+        found["_Endianness"] = Attribute(types.CHAR, endian)
+    if fill_value is False:
+        found["_NoFill"] = Attribute(types.CHAR, "true")
+    if significant_digits is not None:
+        quantize.check(quantize_mode, significant_digits, nc_type.dtype)
+        found[quantize.ATTRIBUTES[quantize_mode]] = _int(significant_digits)
+    return found
+
+
+def _compression(
+    name: str | None, level: int, coding: str, pixels: int, blosc_shuffle: int, *, shuffle: bool
+) -> dict[str, Attribute]:
+    if name is None:
+        return {}
+    if name not in COMPRESSIONS:
+        raise SettingError("no such compression", found=name, expected=f"one of {', '.join(COMPRESSIONS)}, or None")
+    if name == "szip" and coding not in _SZIP_CODINGS:
+        raise SettingError("no such coding of szip", found=coding, expected="'nn' or 'ec'")
+    match name:
+        case "zlib":
+            filters = [Filter(SHUFFLE)] if shuffle else []
+            filters.append(Filter(DEFLATE, (level,)))
+        case "szip":
+            filters = [Filter(SZIP, (_SZIP_CODINGS[coding], pixels))]
+        case "zstd":
+            filters = [Filter(ZSTD, (level % _UINT32,))]
+        case "bzip2":
+            filters = [Filter(BZIP2, (level,))]
+        case _:
+            filters = [Filter(BLOSC, (0, 0, 0, 0, level, blosc_shuffle, _BLOSC_OPTIONS.index(name)))]
+    try:
+        for each in filters:
+            _codec(each, 1)
+    except CodecError as error:
+        raise SettingError(error.message, found=error.found, expected=error.expected) from None
+    return _attributes(filters)
+
+
+COMPRESSIONS: Final = (
+    *("zlib", "szip", "zstd", "bzip2"),
+    *("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_zlib", "blosc_zstd"),
+)
+"""What netCDF4-python takes as `compression`."""
+
+
+def _storage(
+    dimensions: Sequence[DimensionHeader], chunksizes: Sequence[int] | None, *, contiguous: bool
+) -> dict[str, Attribute]:
+    if contiguous:
+        if chunksizes is not None:
+            raise SettingError("a contiguous variable has no chunks", found=list(chunksizes), expected="no chunksizes")
+        if any(each.unlimited for each in dimensions):
+            raise SettingError(
+                "a variable cannot be contiguous along an unlimited dimension",
+                found=[each.name for each in dimensions if each.unlimited],
+            )
+        return {"_Storage": Attribute(types.CHAR, "contiguous")}
+    if chunksizes is None:
+        return {}
+    if len(chunksizes) != len(dimensions):
+        raise SettingError("a chunk has another rank", found=list(chunksizes), expected=f"{len(dimensions)} sizes")
+    for size, each in zip(chunksizes, dimensions, strict=True):
+        if size < 0 or (size > each.size and not each.unlimited):
+            raise SettingError(
+                f"a chunk does not fit dimension {each.name!r}", found=size, expected=f"0 to {each.size}"
+            )
+    if 0 in chunksizes:
+        return {}
+    nc_type = types.INT if max(chunksizes) < 2**31 else types.INT64
+    sizes = Attribute(nc_type, np.array(chunksizes, nc_type.dtype))
+    return {"_Storage": Attribute(types.CHAR, "chunked"), "_ChunkSizes": sizes}
+
+
+def filters_dict(special: Mapping[str, Attribute]) -> dict[str, Any]:
+    """Return what netCDF4-python's ``Variable.filters()`` returns.
+
+    Examples
+    --------
+    >>> filters_dict({"_Filter": Attribute.of("4,32,8")})["szip"]
+    {'coding': 'nn', 'pixels_per_block': 8}
+    """
+    found: dict[str, Any] = dict.fromkeys(("zlib", "szip", "zstd", "bzip2", "blosc", "shuffle"), False)
+    found |= {"complevel": 0, "fletcher32": False}
+    filters = _known_filters(_codec_list(special["_Codecs"])) if "_Codecs" in special else list(_filters(special))
+    for number, parameters in filters:
+        kind = BY_ID.get(number)
+        if kind is None or len(parameters) < kind.length:
+            continue
+        match number:
+            case 1 | 307 | 32015:
+                found[_OPTIONS[number]] = True
+                found["complevel"] = parameters[0] - (_UINT32 if parameters[0] >= _UINT32 // 2 else 0)
+            case 4:
+                coding = "nn" if parameters[0] & _SZIP_CODINGS["nn"] else "ec"
+                found["szip"] = {"coding": coding, "pixels_per_block": parameters[1]}
+            case 32001:
+                found["complevel"] = parameters[4]
+                if parameters[6] < len(_BLOSC_OPTIONS):
+                    found["blosc"] = {"compressor": _BLOSC_OPTIONS[parameters[6]], "shuffle": parameters[5]}
+            case _:
+                found[_OPTIONS[number]] = True
+    return found
+
+
+_OPTIONS: Mapping[int, str] = {
+    DEFLATE: "zlib",
+    SHUFFLE: "shuffle",
+    FLETCHER32: "fletcher32",
+    BZIP2: "bzip2",
+    ZSTD: "zstd",
+}
+
+
+def quantization(special: Mapping[str, Attribute]) -> tuple[int, str] | None:
+    """Return how many digits are kept, and the mode, as netCDF4-python's ``Variable.quantization()`` does.
+
+    Examples
+    --------
+    >>> quantization({"_QuantizeBitRoundNumberOfSignificantBits": Attribute.of(9)})
+    (9, 'BitRound')
+    """
+    for mode, name in quantize.ATTRIBUTES.items():
+        value = special[name].python if name in special else None
+        if isinstance(value, int | np.integer | float | np.floating) and value > 0:
+            return int(value), mode
+    return None
+
+
+# Reading attributes
+
+
+def _text(name: str, attribute: Attribute) -> str:
+    value = attribute.python
+    if not isinstance(value, str):
+        raise CodecError(f"the attribute {name} is no text", found=value)
+    return value.rstrip("\0")
+
+
+def _number(name: str, attribute: Attribute, low: int, high: int) -> int:
+    value = attribute.python
+    if isinstance(value, str):
+        value = int(value) if re.fullmatch(r"\s*[-+]?[0-9]{1,10}\s*", value) else None
+    if not isinstance(value, int | np.integer):
+        raise CodecError(f"the attribute {name} is no integer", found=attribute.python)
+    return _between(f"the attribute {name}", int(value), low, high)
+
+
+def _truth(name: str, attribute: Attribute) -> bool:
+    value = attribute.python
+    found = {"true": True, "1": True, "false": False, "0": False}.get(str(value).strip().lower())
+    if found is None:
+        raise CodecError(f"the attribute {name} is neither true nor false", found=value, expected="'true' or 'false'")
+    return found
+
+
+def _between(what: str, value: int, low: int, high: int) -> int:
+    if not low <= value <= high:
+        raise CodecError(f"{what} is out of range", found=value, expected=f"{low} to {high}")
+    return value
+
+
+def _integer(given: Mapping[str, JSON], key: str, default: int) -> int:
+    value = given.get(key, default)
+    try:
+        return int(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return default
+
+
+def _int(value: int) -> Attribute:
+    return Attribute(types.INT, np.array([value], types.INT.dtype))
