@@ -148,6 +148,22 @@ def for_writing(
     return _picked(elem, shape, unlimited, data_shape)
 
 
+def takes_last_whole(elem: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a selection that is allowed takes all of the last dimension: only then do characters make whole strings.
+
+    >>> takes_last_whole(0, (3, 8)), takes_last_whole((..., slice(4)), (3, 8)), takes_last_whole((0, 0), (3, 1))
+    (True, False, False)
+    """
+    if not shape:
+        return False
+    size, number = shape[-1], len(shape) - 1
+    item = _item(_expanded(elem, len(shape))[-1], number)
+    if isinstance(item, int):
+        return False
+    selector, length, _ = _along(item, size, number, grows=False)
+    return length == size and (isinstance(selector, slice) or bool(np.array_equal(selector, np.arange(size))))
+
+
 def _expanded(elem: Any, ndim: int) -> tuple[Any, ...]:
     """Return one item per dimension."""
     items = elem if isinstance(elem, tuple) else (elem,)

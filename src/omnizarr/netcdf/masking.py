@@ -1,0 +1,391 @@
+"""Masks and scales: what the attributes of a variable say about its values.
+
+`Packing.of` reads the attributes once; `unpack` then turns what is stored into what the user sees (masked where
+values are missing or not valid, scaled, unsigned), and `pack` turns it back.
+
+As in netCDF4-python, but for this: values that do not fit an integer type are refused instead of wrapped around; what
+is masked is filled even if scaling is off; a ``missing_value`` of several values fills with the first, and one that
+the type cannot hold does not fill.
+
+Spec: netCDF4-python 1.7.5, ``Variable.set_auto_maskandscale``; NetCDF Users Guide, "Attribute Conventions".
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.errors import ValueTypeError
+from omnizarr.netcdf.header import Attribute
+from omnizarr.netcdf.types import AnyType, UserType, of_dtype
+
+_SPEAK_OF_VALUES: Final = ("missing_value", "_FillValue", "valid_range", "valid_min", "valid_max")
+_UNUSED: Final = "WARNING: {} not used since it\ncannot be safely cast to variable data type"  # netCDF4-python's words
+_NO_SCALE: Final = "invalid scale_factor or add_offset attribute, no unpacking done..."
+
+
+class _Marks(NamedTuple):
+    """Values that are not data, as scalars of the type that the data has."""
+
+    missing: tuple[Any, ...]
+    fill: Any  # None where no value is taken for a fill value
+    low: Any
+    high: Any
+    filler: Any  # `fill_value` of a masked array if nothing else says it
+
+    def seen_as(self, dtype: np.dtype[Any]) -> _Marks:
+        """Return these values with their bits read as another type."""
+        missing, *others = self
+        return _Marks(
+            tuple(value.view(dtype) for value in missing),
+            *(None if value is None else value.view(dtype) for value in others),
+        )
+
+    def find(self, data: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, Any]:
+        """Return where data is masked (None: nowhere), and what fills it there."""
+        found, filler = None, self.filler
+        if self.fill is not None:
+            hits = _equal(data, self.fill)
+            if np.count_nonzero(hits):
+                found, filler = hits, self.fill
+        for value in self.missing:
+            hits = _equal(data, value)
+            if np.count_nonzero(hits):
+                found, filler = hits if found is None else found | hits, self.missing[0]
+        for bound, lies_outside in ((self.low, np.less), (self.high, np.greater)):
+            if bound is not None:
+                hits = lies_outside(data, bound)
+                if np.count_nonzero(hits):
+                    found = hits if found is None else found | hits
+        return found, filler
+
+
+def _equal(data: NDArray[Any], value: Any) -> Any:
+    return np.isnan(data) if value != value else data == value  # noqa: PLR0124  (NaN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packing:
+    """What the attributes of a variable say about its values.
+
+    Make one with `Packing.of`, once for a variable; it must be made anew when attributes change.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        Of what is stored.
+    unsigned : bool
+        Whether ``_Unsigned`` says that signed integers mean unsigned ones.
+    scale_factor, add_offset : scalar or None
+    """
+
+    dtype: np.dtype[Any]
+    unsigned: bool = False
+    scale_factor: Any = None
+    add_offset: Any = None
+    _marks: _Marks | None = None
+    _unsigned_marks: _Marks | None = None
+    _problems: tuple[str, ...] = ()
+    _bad_scale: bool = False
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Attribute], nc_type: AnyType, *, no_fill: bool = False) -> Self:
+        """Read attributes.
+
+        Parameters
+        ----------
+        attributes : mapping of str to Attribute
+            Of the variable, ``_FillValue`` among them if it was set.
+        nc_type : NcType or UserType
+            Of the variable. Strings, compounds, opaque and vlen values are neither masked nor scaled.
+        no_fill : bool
+            Whether filling is switched off: then the default fill value of bytes is a value as any other.
+
+        Examples
+        --------
+        >>> from omnizarr.netcdf import types
+        >>> attributes = {"scale_factor": Attribute.of(0.5), "_FillValue": Attribute.of(np.int16(-1))}
+        >>> packing = Packing.of(attributes, types.SHORT)
+        >>> print(packing.unpack(np.array([4, -1, 5], "i2")))
+        [2.0 -- 2.5]
+        >>> packing.pack(np.ma.masked_greater([1.0, 2.6, 9.0], 8))
+        array([ 2,  5, -1], dtype=int16)
+        """
+        dtype = nc_type.dtype
+        if dtype.kind not in "iufS" or (isinstance(nc_type, UserType) and nc_type.kind != "enum"):
+            return cls(dtype=dtype)
+        safe: dict[str, NDArray[Any]] = {}
+        problems = []
+        for name in _SPEAK_OF_VALUES:
+            if name in attributes:
+                cast = _cast(attributes[name].python, dtype, is_fill=name == "_FillValue")
+                if cast is None:
+                    problems.append(_UNUSED.format(name))
+                else:
+                    safe[name] = cast
+        unsigned = dtype.kind == "i" and "_Unsigned" in attributes and _says_true(attributes["_Unsigned"].python)
+        marks = _marks_of(safe, dtype, no_fill=no_fill)
+        scales = {}
+        if dtype.kind != "S" and not isinstance(nc_type, UserType):
+            scales = {n: attributes[n].python for n in ("scale_factor", "add_offset") if n in attributes}
+        bad_scale = not all(isinstance(value, np.number) for value in scales.values())
+        if bad_scale:
+            scales = {}
+        return cls(
+            dtype=dtype,
+            unsigned=unsigned,
+            **scales,
+            _marks=marks,
+            _unsigned_marks=marks.seen_as(_unsigned(dtype)) if unsigned else None,
+            _problems=tuple(problems),
+            _bad_scale=bad_scale,
+        )
+
+    def unpack(
+        self, data: NDArray[Any], *, mask: bool = True, scale: bool = True, always_mask: bool = True
+    ) -> NDArray[Any]:
+        """Return what is stored as the user sees it.
+
+        Parameters
+        ----------
+        data : ndarray
+            What is stored, in whichever byte order.
+        mask : bool
+            Whether to mask what ``missing_value``, ``_FillValue`` (or its default) and ``valid_range`` exclude.
+        scale : bool
+            Whether to apply ``scale_factor``, ``add_offset`` and ``_Unsigned``.
+        always_mask : bool
+            Whether the result is a masked array even if nothing is masked.
+
+        Returns
+        -------
+        ndarray or MaskedArray
+            ``numpy.ma.masked`` for a single value that is masked.
+        """
+        marks = self._marks
+        if scale and self.unsigned and data.dtype.kind == "i":
+            data = data.view(_unsigned(data.dtype))
+            marks = self._unsigned_marks
+        if mask and marks is not None:
+            for problem in self._problems:
+                warnings.warn(problem, stacklevel=3)
+            data = _masked(data, marks, always_mask=always_mask)
+        return self._scaled(data) if scale else data
+
+    def _scaled(self, data: Any) -> Any:
+        """Return values with scale and offset applied; the result's type is NumPy's affair, as in netCDF4-python."""
+        factor, offset = self.scale_factor, self.add_offset
+        if self._bad_scale:
+            warnings.warn(_NO_SCALE, stacklevel=3)
+        if factor is not None and offset is not None:
+            return data * factor + offset if factor != 1 or offset != 0 else data.astype(factor.dtype)
+        if factor is not None and factor != 1:
+            return data * factor
+        if offset is not None and offset != 0:
+            return data + offset
+        return data
+
+    def pack(self, data: Any, *, scale: bool = True) -> NDArray[Any]:
+        """Return values as they are stored: the reverse of `unpack`, rounded for integers, what is masked filled.
+
+        What fills is ``missing_value``, else ``_FillValue``, else the default; values behind the mask that are a
+        ``missing_value``, all of them, stay.
+
+        Parameters
+        ----------
+        data : array_like
+        scale : bool
+            Whether to apply ``scale_factor`` and ``add_offset``.
+
+        Raises
+        ------
+        ValueTypeError
+            If values do not fit the type.
+        """
+        if data is np.ma.masked:
+            return np.array(self._filler, self.dtype)
+        try:
+            array = self._array(data, scale=scale)
+            if scale:
+                array = self._divided(array)
+            if isinstance(array, np.ma.MaskedArray):
+                return self._filled(array)
+            return self._fitted(array)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueTypeError(
+                f"the data does not fit the type of the variable: {error}",
+                found=f"data of type {getattr(data, 'dtype', type(data).__name__)}",
+                expected=str(self.dtype),
+            ) from error
+
+    def _array(self, data: Any, *, scale: bool) -> NDArray[Any]:
+        """Return what a user assigns as an array; what is none yet gets the variable's type if that changes nothing."""
+        if isinstance(data, np.ma.MaskedArray):
+            return data
+        if isinstance(data, np.ndarray | np.generic) or self.unsigned or self.dtype.kind not in "iuf":
+            return np.asarray(data, object if self.dtype.kind == "O" else None)
+        if scale and (self.add_offset is not None or (self.scale_factor is not None and self.dtype.kind in "iu")):
+            return np.asarray(data, np.float64)
+        array = np.asarray(data)  # may be an array of another library
+        return array if array.dtype.kind in "fc" else np.array(data, self.dtype)
+
+    def _divided(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return values before scale and offset were applied."""
+        factor, offset = self.scale_factor, self.add_offset
+        if factor is None and offset is None:
+            return array
+        if offset is not None:
+            array = array - offset
+        if factor is not None:
+            array = array / factor
+        rounded: NDArray[Any] = np.around(array) if self.dtype.kind in "iu" else array
+        return rounded
+
+    @property
+    def _filler(self) -> Any:
+        """What fills masked values."""
+        if self._marks is None:
+            return "" if self.dtype.kind == "O" else np.zeros((), self.dtype)[()]
+        return self._marks.missing[0] if self._marks.missing else self._marks.filler
+
+    def _filled(self, array: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
+        """Return values of a masked array in the variable's type, with what is masked filled."""
+        mask = np.ma.getmaskarray(array)
+        filler = "" if array.dtype == object else np.zeros((), array.dtype)[()]
+        values = self._fitted(np.where(mask, filler, array.data)).copy()
+        missing = self._marks.missing if self._marks is not None else ()
+        if missing:
+            with np.errstate(all="ignore"):
+                hidden = array.data[mask].astype(self.dtype)
+            values[mask] = hidden if np.isin(hidden, missing).all() else missing[0]
+        else:
+            values[mask] = self._filler
+        return values
+
+    def _fitted(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return values in the variable's type; raises ValueError, TypeError and OverflowError if that loses some."""
+        if array.dtype == self.dtype and array.dtype.kind != "O":
+            return array
+        if self.dtype.kind == "O":
+            return _texts(array)
+        if self.dtype.kind == "S":
+            return _characters(array)
+        if array.dtype.kind == "c":
+            raise TypeError("complex numbers have two parts")
+        if self.dtype.kind not in "iu" or array.dtype.kind not in "iuf" or not array.size:
+            return np.array(array, self.dtype)
+        return self._whole(array)
+
+    def _whole(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return numbers as integers of the variable's type; fractions are cut off."""
+        if array.dtype.kind == "f":
+            array = np.trunc(array.astype(np.float64) if array.dtype.itemsize < 8 else array)
+        low, high = array.min(), array.max()
+        if np.isnan(low):
+            raise ValueError("NaN is no integer")
+        dtype = _unsigned(self.dtype) if self.unsigned and low >= 0 else self.dtype
+        limits = np.iinfo(dtype)
+        # Infinity compares, and the numbers behind the limits are exact as floats.
+        if low < limits.min or not high < limits.max + 1:
+            raise OverflowError(f"it reaches from {low} to {high}")
+        return array.astype(dtype).view(self.dtype)
+
+
+def masked(
+    data: NDArray[Any],
+    attributes: Mapping[str, Attribute],
+    nc_type: AnyType,
+    *,
+    always_mask: bool = True,
+    mask: bool = True,
+) -> NDArray[Any]:
+    """Return stored values masked as attributes say, not scaled: `Packing.unpack` for once.
+
+    Examples
+    --------
+    >>> from omnizarr.netcdf import types
+    >>> masked(np.array([1, -32767, 3], "i2"), {}, types.SHORT)
+    masked_array(data=[1, --, 3], mask=[False, True, False], fill_value=-32767, dtype=int16)
+    """
+    return Packing.of(attributes, nc_type).unpack(data, mask=mask, scale=False, always_mask=always_mask)
+
+
+def _masked(data: NDArray[Any], marks: _Marks, *, always_mask: bool) -> NDArray[Any]:
+    found, filler = marks.find(data)
+    if found is None:
+        if not always_mask:
+            return np.asarray(data)
+        # A view takes less time than making one.
+        return data.view(np.ma.MaskedArray) if type(data) is np.ndarray else np.ma.masked_array(data)
+    result = np.ma.masked_array(data, mask=found, fill_value=filler)
+    return result if result.ndim else np.ma.masked
+
+
+def _unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the unsigned type of the same size and byte order."""
+    return np.dtype(f"{dtype.byteorder}u{dtype.itemsize}")
+
+
+def _says_true(value: Any) -> bool:
+    return isinstance(value, str) and value in {"true", "True"}
+
+
+def _cast(value: Any, dtype: np.dtype[Any], *, is_fill: bool) -> NDArray[Any] | None:
+    """Return the value of an attribute in the type of its variable; None if that changes it."""
+    if isinstance(value, str | list):  # text; netCDF4-python takes it for a character only as the fill value
+        if not is_fill or dtype.kind != "S" or isinstance(value, list):
+            return None
+        return np.array([value.encode("utf-8", "surrogateescape")], dtype)
+    given = np.atleast_1d(value)
+    if dtype.kind == "S":
+        return None
+    with np.errstate(all="ignore"):
+        cast = given.astype(dtype)
+    same = (given == cast) | (np.isnan(given) & np.isnan(cast))
+    return cast if same.all() else None
+
+
+def _marks_of(safe: Mapping[str, NDArray[Any]], dtype: np.dtype[Any], *, no_fill: bool) -> _Marks:
+    """Return what values of attributes, already in the type of the variable, say."""
+    default = of_dtype(dtype).default_fill
+    fill = _single(safe.get("_FillValue"))
+    filler = default if fill is None else fill
+    # So few values do bytes have that none of them is taken for a fill value, unless one is written to new chunks.
+    if fill is None and not (no_fill and dtype.kind in "iu" and dtype.itemsize == 1):
+        fill = default
+    low, high = _single(safe.get("valid_min")), _single(safe.get("valid_max"))
+    if "valid_range" in safe and safe["valid_range"].size == 2:
+        low, high = safe["valid_range"]
+    if dtype.kind == "S":
+        low = high = None
+    return _Marks(tuple(safe.get("missing_value", ())), fill, low, high, filler)
+
+
+def _single(values: NDArray[Any] | None) -> Any:
+    return values[0] if values is not None and values.size == 1 else None
+
+
+def _texts(array: NDArray[Any]) -> NDArray[Any]:
+    """Return objects that are str; bytes are UTF-8."""
+    texts = np.empty(array.shape, object)
+    for place, item in np.ndenumerate(array):
+        text = item.decode() if isinstance(item, bytes) else item
+        if not isinstance(text, str):
+            raise TypeError(f"{text!r:.50} is no text")
+        texts[place] = str(text)
+    return texts
+
+
+def _characters(array: NDArray[Any]) -> NDArray[Any]:
+    """Return single bytes; raises ValueError for longer text, and for what is not ASCII."""
+    if array.dtype.kind not in "SU":
+        raise TypeError("it is no text")
+    characters = array.astype("S")
+    if array.size and int(np.strings.str_len(characters).max()) > 1:
+        raise ValueError("it has more than one byte; stringtochar makes single ones of text")
+    return characters.astype("S1")
