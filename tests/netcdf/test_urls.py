@@ -188,6 +188,16 @@ GLOBAL = {**KNOWN, "endpoint": "https://s3.amazonaws.com"}
             "https://s3.amazonaws.com/bucket/a/key",
             {**GLOBAL, "profile": "unidata"},
         ),
+        (  # the document's examples
+            "s3://s3.us-west-1.amazonaws.com/datasetbucket",
+            "https://s3.us-west-1.amazonaws.com/datasetbucket",
+            {**WEST, "bucket": "datasetbucket", "key": ""},
+        ),
+        (
+            r"s3://datasetbucket/rootkey\#mode=nczarr&awsprofile=unidata",
+            "https://s3.amazonaws.com/datasetbucket/rootkey",
+            {**GLOBAL, "bucket": "datasetbucket", "key": "rootkey", "profile": "unidata"},
+        ),
         (
             "https://s3.amazonaws.com/bucket/a/key#mode=zarr,s3&aws.profile=no",
             "https://s3.amazonaws.com/bucket/a/key",
