@@ -100,8 +100,7 @@ def stringtochar(a: NDArray[Any], encoding: str | None = None, n_strlen: int | N
     [[b'\xc3', b'\xa9'], [b'b', b'']]
     """
     _check_text(a)
-    if isinstance(a, np.ma.MaskedArray):
-        a = a.filled(b"" if a.dtype.kind == "S" else "")
+    a = _plain(a)
     length = a.dtype.itemsize if n_strlen is None else n_strlen
     texts = a.ravel().tolist()
     if encoding is None or encoding in _RAW:
@@ -150,41 +149,94 @@ def stringtoarr(string: str | bytes, NUMCHARS: int, dtype: Literal["S", "U"] = "
     return np.array([text], f"{dtype}{NUMCHARS}").view(f"{dtype}1")
 
 
-def encoded(data: Any, encoding: str, length: int) -> Any:
-    r"""Return what is assigned to a variable of characters with the attribute ``_Encoding``: text as characters.
+def for_writing(data: Any, encoding: str | None, length: int) -> NDArray[Any]:
+    r"""Return what is assigned to a variable of characters as single bytes.
 
     Parameters
     ----------
-    data : object
-        A str, bytes, or anything that NumPy makes an array of.
-    encoding : str
-        The attribute.
+    data : array_like
+        Text: with an encoding it becomes characters along one more dimension, unless it is of type ``S1``; without one
+        it has to be single characters.
+    encoding : str or None
+        The attribute ``_Encoding``.
     length : int
         Of the variable's last dimension.
-
-    Returns
-    -------
-    object
-        Characters with one more dimension; `data` itself if it holds single bytes, or no text.
 
     Raises
     ------
     ValueTypeError
-        If the text does not fit, or has no form in the encoding.
+        If it is no text, does not fit, or has no form in the encoding.
 
     Examples
     --------
-    >>> encoded("é", "utf-8", 3).tolist()
-    [b'\xc3', b'\xa9', b'']
+    >>> for_writing("é", "utf-8", 3).tolist(), for_writing(["a", ""], None, 3).tolist()
+    ([b'\xc3', b'\xa9', b''], [b'a', b''])
     """
     if isinstance(data, bytes):
-        return stringtochar(np.array(data, f"S{len(data) or 1}"), encoding, length)
+        data = np.array(data, f"S{len(data) or 1}")
     array = data if isinstance(data, np.ndarray) else np.asarray(data)
-    if array.dtype == object and array.size and all(isinstance(each, str) for each in array.flat):
+    if array.dtype == object and all(isinstance(each, str) for each in array.flat):
         array = array.astype(str)
-    if array.dtype.kind not in "SU" or array.dtype.itemsize == 1:
-        return data
-    return stringtochar(array, encoding, length)
+    if encoding is not None and array.dtype.kind in "SU" and array.dtype.itemsize > 1:
+        return stringtochar(array, encoding, length)
+    return as_characters(array)
+
+
+def as_characters(data: Any) -> NDArray[Any]:
+    """Return single characters as bytes, ``S1``; what is masked is NUL.
+
+    Raises ValueTypeError for what is no text, longer or not ASCII.
+
+    >>> as_characters(["a", ""]).tolist()
+    [b'a', b'']
+    """
+    array = _plain(data)
+    if array.dtype == np.dtype("S1"):
+        return array
+    _check_text(array)
+    try:
+        characters = array.astype("S")
+    except UnicodeEncodeError as error:
+        raise ValueTypeError(
+            f"a character is one byte: {error}", remedy="set _Encoding, or use stringtochar"
+        ) from error
+    if array.size and int(np.strings.str_len(characters).max()) > 1:
+        raise ValueTypeError(
+            "a character is one byte", found=str(characters.dtype), remedy="set _Encoding, or use stringtochar"
+        )
+    return characters.astype("S1")
+
+
+def as_objects(data: Any) -> NDArray[Any]:
+    """Return strings as objects of type str; bytes are UTF-8, what is masked is empty.
+
+    Raises ValueTypeError for what is no text.
+
+    >>> as_objects([["é", b"b"]])
+    array([['é', 'b']], dtype=object)
+    """
+    array = _plain(data, object)
+    texts = np.empty(array.shape, object)
+    for place, item in np.ndenumerate(array):
+        try:
+            text = item.decode() if isinstance(item, bytes) else item
+        except UnicodeDecodeError as error:
+            raise ValueTypeError(f"the bytes are no text: {error}", found=item, expected="UTF-8") from error
+        if not isinstance(text, str):
+            raise ValueTypeError("this is no text", found=text, expected="str")
+        texts[place] = str(text)
+    return texts
+
+
+def _plain(data: Any, dtype: Any = None) -> NDArray[Any]:
+    """Return an array that is not masked: NUL or nothing stands where it was."""
+    if not isinstance(data, np.ma.MaskedArray):
+        return np.asarray(data, dtype)
+    if data is np.ma.masked:
+        return np.array("" if dtype is object else b"", dtype)
+    if data.dtype != object:
+        _check_text(data)
+    return np.asarray(data.filled(b"" if data.dtype.kind == "S" else ""), dtype)
 
 
 def _check_text(array: NDArray[Any]) -> None:

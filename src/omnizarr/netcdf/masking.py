@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import ValueTypeError
+from omnizarr.netcdf.chars import as_characters, as_objects
 from omnizarr.netcdf.header import Attribute
 from omnizarr.netcdf.types import AnyType, UserType, of_dtype
 
@@ -216,6 +217,8 @@ class Packing:
             if isinstance(array, np.ma.MaskedArray):
                 return self._filled(array)
             return self._fitted(array)
+        except ValueTypeError:
+            raise
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueTypeError(
                 f"the data does not fit the type of the variable: {error}",
@@ -272,9 +275,9 @@ class Packing:
         if array.dtype == self.dtype and array.dtype.kind != "O":
             return array
         if self.dtype.kind == "O":
-            return _texts(array)
+            return as_objects(array)
         if self.dtype.kind == "S":
-            return _characters(array)
+            return as_characters(array)
         if array.dtype.kind == "c":
             raise TypeError("complex numbers have two parts")
         if self.dtype.kind not in "iu" or array.dtype.kind not in "iuf" or not array.size:
@@ -368,24 +371,3 @@ def _marks_of(safe: Mapping[str, NDArray[Any]], dtype: np.dtype[Any], *, no_fill
 
 def _single(values: NDArray[Any] | None) -> Any:
     return values[0] if values is not None and values.size == 1 else None
-
-
-def _texts(array: NDArray[Any]) -> NDArray[Any]:
-    """Return objects that are str; bytes are UTF-8."""
-    texts = np.empty(array.shape, object)
-    for place, item in np.ndenumerate(array):
-        text = item.decode() if isinstance(item, bytes) else item
-        if not isinstance(text, str):
-            raise TypeError(f"{text!r:.50} is no text")
-        texts[place] = str(text)
-    return texts
-
-
-def _characters(array: NDArray[Any]) -> NDArray[Any]:
-    """Return single bytes; raises ValueError for longer text, and for what is not ASCII."""
-    if array.dtype.kind not in "SU":
-        raise TypeError("it is no text")
-    characters = array.astype("S")
-    if array.size and int(np.strings.str_len(characters).max()) > 1:
-        raise ValueError("it has more than one byte; stringtochar makes single ones of text")
-    return characters.astype("S1")
