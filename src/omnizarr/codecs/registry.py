@@ -81,6 +81,7 @@ _TABLE: Final[dict[str, tuple[Kind, str]]] = {
     "numcodecs.pickle": (_A2B, "pickle:bind"),
     "numcodecs.quantize": (_A2A, "quantize:bind"),
     "numcodecs.shuffle": (_B2B, "shuffle:bind"),
+    "numcodecs.szip": (_B2B, "szip:bind"),
     "numcodecs.vlen-array": (_A2B, "vlen:bind_array"),
     "numcodecs.vlen-bytes": (_A2B, "vlen:bind_bytes"),
     "numcodecs.vlen-utf8": (_A2B, "vlen:bind_utf8"),
@@ -102,7 +103,7 @@ _TABLE: Final[dict[str, tuple[Kind, str]]] = {
     "omnizarr.bytes_filter": (_B2B, "bytes_filter:bind"),
 }
 
-_EXTRAS: Final = {"msgpack": "msgpack", "pcodec": "pcodec", "zfpy": "zfp", "ml_dtypes": "ml"}
+_EXTRAS: Final = {"msgpack": "msgpack", "pcodec": "pcodec", "zfpy": "zfp", "ml_dtypes": "ml", "imagecodecs": "szip"}
 
 
 class Entry(NamedTuple):

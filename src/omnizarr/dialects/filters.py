@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,7 +26,7 @@ _SERIALIZERS = frozenset({"pcodec", "zfpy"})
 OBJECT_CODECS: Final = frozenset(
     {"json", "json2", "msgpack", "msgpack2", "pickle", "vlen-array", "vlen-bytes", "vlen-utf8"}
 )
-_COMPRESSORS = frozenset({"blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"})
+_COMPRESSORS = frozenset({"blosc", "bz2", "gzip", "lz4", "lzma", "szip", "zlib", "zstd"})
 
 _NUMBERS = frozenset(
     {
@@ -126,6 +128,51 @@ def load_chain(reader: Reader, steps: Sequence[Step], order: str, ndim: int, dty
     if not is_bytes:
         codecs.append(bytes_codec(dtype))
     return tuple(codecs)
+
+
+_SZIP = "numcodecs.szip"
+_SZIP_FITTED = frozenset({"bits-per-pixel", "endian", "pixels-per-scanline"})
+_SZIP_BLOCKS_PER_SCANLINE = 128
+_SZIP_PIXELS_PER_SCANLINE = 4096
+
+
+def fit_szip(
+    codecs: Sequence[Named], shape: Sequence[int], chunks: Sequence[int], dtype: np.dtype[Any]
+) -> tuple[Named, ...]:
+    """Return `codecs` with what netCDF-C leaves out of the configuration of szip and finds out by itself.
+
+    Scanlines are as long as the last dimension (of the array, not of a chunk), if that is no less than a block and no
+    more than 128 blocks; the rule is that of HDF5.
+
+    Parameters
+    ----------
+    codecs : sequence of Named
+    shape, chunks : sequence of int
+        Of the array.
+    dtype : numpy.dtype
+        Of the stored elements, in their byte order.
+    """
+    return tuple(_fitted(codec, shape, chunks, dtype) if codec.name == _SZIP else codec for codec in codecs)
+
+
+def _fitted(codec: Named, shape: Sequence[int], chunks: Sequence[int], dtype: np.dtype[Any]) -> Named:
+    block = codec.configuration.get("pixels-per-block")
+    if not shape or not is_integer(block) or block < 1 or _SZIP_FITTED & codec.configuration.keys():
+        return codec
+    most, length, points = block * _SZIP_BLOCKS_PER_SCANLINE, shape[-1], prod(chunks)
+    if points < block:
+        return codec
+    if length < block:
+        length = points
+    elif length > _SZIP_PIXELS_PER_SCANLINE:
+        length = most
+    bits = 8 * dtype.itemsize
+    fitted: dict[str, JSON] = {
+        "bits-per-pixel": bits if bits <= 24 else 32 if bits <= 32 else 64,
+        "pixels-per-scanline": min(most, length),
+        "endian": "big" if byte_order_of(dtype) == ">" else "little",
+    }
+    return replace(codec, configuration={**codec.configuration, **fitted})
 
 
 def bytes_codec(dtype: np.dtype[Any]) -> Named:
@@ -298,6 +345,8 @@ def dump_codec(codec: Named, label: str = "Zarr v2") -> dict[str, JSON]:
     configuration = codec.configuration
     if codec.name == BYTES_FILTER:
         return dict(configuration)
+    if codec.name == _SZIP:
+        return {"id": "szip", **{key: value for key, value in configuration.items() if key not in _SZIP_FITTED}}
     if codec.name.startswith("numcodecs."):
         return {"id": codec.name.removeprefix("numcodecs."), **configuration}
     match codec.name:

@@ -21,7 +21,7 @@ from omnizarr.datatypes.structs import named_to_json
 from omnizarr.dialects import consolidated, paths
 from omnizarr.dialects.contract import Consolidated, Dialect, Documents, NewArrays
 from omnizarr.dialects.documents import name_of_nonfinite
-from omnizarr.dialects.filters import OBJECT_CODECS, Step, dump_chain, load_chain, read_step
+from omnizarr.dialects.filters import OBJECT_CODECS, Step, dump_chain, fit_szip, load_chain, read_step
 from omnizarr.dialects.keyspaces import Flat
 from omnizarr.dialects.reading import Reader, join, problem_of, read_chunk_lengths, read_lengths, read_list
 from omnizarr.dialects.spelling import Aspect, in_order_of, read_aspects, recall, remember, write_aspects
@@ -151,6 +151,15 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     return documents
 
 
+def spelled(metadata: ArrayMetadata, member: str, value: JSON) -> ArrayMetadata:
+    """Return an array whose ``.zarray`` has this `value` of a member for as long as the meaning is the same.
+
+    For writers whose readers have words of their own for some things, as netCDF-C has for text.
+    """
+    memo = remember(NAME, {member: (_ASPECTS[member].meaning(metadata), {member: value})})
+    return replace(metadata, spellings={**metadata.spellings, **memo})
+
+
 # Reading
 
 
@@ -205,7 +214,9 @@ def _load_array(
         chunk_grid=Named("regular", {"chunk_shape": list(chunks)}),
         chunk_key_encoding=_read_separator(reader, document),
         fill_value=_read_fill_value(reader, document, elements),
-        codecs=load_chain(reader, steps, str(order), len(shape), elements.stored),
+        codecs=fit_szip(
+            load_chain(reader, steps, str(order), len(shape), elements.stored), shape, chunks, elements.stored
+        ),
         attributes=attributes,
         unknown={name: value for name, value in document.items() if name not in _MEMBERS},
         notes=tuple(reader.notes),
@@ -299,8 +310,23 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], elements: _El
     try:
         return typestr.fill_from_v2(value, elements.bound)
     except MetadataError as error:
+        text = _plain_text(value, elements)
+        if text is not None:
+            reader.note("/fill_value", "not base64, taken as plain text, as netCDF-C writes it", spec)
+            return elements.bound.fill_to_json(text)
         reader.report(problem_of(error, "/fill_value", spec))
         return UNDEFINED
+
+
+def _plain_text(value: JSON, elements: _Elements) -> np.bytes_ | None:
+    """Return the text that netCDF-C wrote where Zarr has base64; None if it is none."""
+    if elements.data_type.name != "null_terminated_bytes" or not isinstance(value, str):
+        return None
+    try:
+        text = value.encode()
+    except UnicodeEncodeError:
+        return None
+    return np.bytes_(text) if len(text) <= elements.stored.itemsize else None
 
 
 def other_keys(metadata: ArrayMetadata) -> tuple[Named, ...]:

@@ -1,0 +1,100 @@
+"""szip: extended Rice coding as HDF5's filter 4 has it, behind the size of the data in four bytes, little-endian.
+
+Names: v2 ``szip``, as netCDF-C writes it; v3 ``numcodecs.szip``.
+Configuration: ``mask`` (4 for entropy coding, 32 for nearest neighbours; other bits are passed over),
+``pixels-per-block`` (even, 2 to 32), and what HDF5 finds out itself and netCDF-C writes nowhere: ``bits-per-pixel``
+(that of the elements if missing), ``endian`` ("little", default, or "big"), ``pixels-per-scanline``. Documents of v2 do
+not have the last three: reading one fills them in from shape, chunks and data type (`omnizarr.dialects.filters`).
+Agrees with HDF5 and netCDF-C. Needs the package imagecodecs.
+
+Spec: HDF5, "Szip Compression in HDF Products"; CCSDS 121.0-B.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from imagecodecs import SZIP, szip_decode, szip_encode
+
+from omnizarr.codecs.configuration import Fields
+from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
+from omnizarr.codecs.streams import SLACK, check_size, compressed
+from omnizarr.errors import ChunkError, CodecError
+
+_HEADER: Final = 4
+_MAX_SIZE: Final = 2**32 - 1
+_MAX_PIXELS_PER_BLOCK: Final = 32
+_MAX_BLOCKS_PER_SCANLINE: Final = 128
+_ALWAYS: Final = SZIP.OPTION_MASK.ALLOW_K13 | SZIP.OPTION_MASK.RAW
+_CODINGS: Final = SZIP.OPTION_MASK.EC | SZIP.OPTION_MASK.NN
+_ORDERS: Final = {"little": SZIP.OPTION_MASK.LSB, "big": SZIP.OPTION_MASK.MSB}
+
+
+@dataclass(frozen=True, slots=True)
+class Szip:
+    """Rice coding of pixels in blocks in scanlines.
+
+    Attributes
+    ----------
+    parameters : tuple of int
+        Mask, pixels per block, bits per pixel, pixels per scanline.
+    decoded : BytesSpec
+    """
+
+    parameters: tuple[int, int, int, int]
+    decoded: BytesSpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Bytes of any size."""
+        return compressed(self.decoded)
+
+    def encode(self, data: Buffer) -> Buffer:
+        """Return the size and the coded pixels."""
+        size = len(data)
+        if size > _MAX_SIZE:
+            raise CodecError("szip takes less than 4 GiB at once", found=size)
+        try:
+            coded = szip_encode(bytes(data), *self.parameters, out=2 * size + SLACK) if size else b""
+        except (ValueError, RuntimeError) as error:
+            raise CodecError(f"cannot encode: {error}") from error
+        return size.to_bytes(_HEADER, "little") + bytes(coded)
+
+    def decode(self, data: Buffer) -> Buffer:
+        """Return the pixels."""
+        if len(data) < _HEADER:
+            raise ChunkError("no szip stream", found=f"{len(data)} bytes", expected=f"at least {_HEADER}")
+        size = int.from_bytes(data[:_HEADER], "little")
+        check_size(size, self.decoded)
+        try:
+            pixels = szip_decode(bytes(data[_HEADER:]), *self.parameters, out=size) if size else b""
+        except (ValueError, RuntimeError) as error:
+            raise ChunkError(f"the szip stream is broken: {error}") from error
+        if len(pixels) != size:
+            raise ChunkError("the szip stream is cut off", found=f"{len(pixels)} bytes", expected=f"{size} bytes")
+        return pixels
+
+
+def bind(configuration: Configuration, decoded: BytesSpec) -> Szip:
+    """Return the codec."""
+    fields = Fields(
+        configuration, ("mask", "pixels-per-block", "bits-per-pixel", "pixels-per-scanline", "endian"), "HDF5, szip"
+    )
+    pixels = fields.integer("pixels-per-block", low=2, high=_MAX_PIXELS_PER_BLOCK)
+    if pixels % 2:
+        raise fields.reject("pixels-per-block", "'pixels-per-block' is odd", pixels, "an even number")
+    bits = fields.integer("bits-per-pixel", 8 * decoded.item_size, 1, 64)
+    if 24 < bits < 64 and bits != 32:
+        raise fields.reject("bits-per-pixel", "szip has no such pixels", bits, "1 to 24, 32 or 64")
+    if not fields.has("pixels-per-scanline"):
+        raise CodecError(
+            "szip needs the length of a scanline",
+            found=dict(configuration),
+            expected="pixels-per-scanline",
+            remedy="netCDF takes the last dimension's, and at least one block must fit into a chunk",
+        )
+    scanline = fields.integer("pixels-per-scanline", low=1, high=_MAX_BLOCKS_PER_SCANLINE * pixels)
+    mask = fields.integer("mask", low=0, high=_MAX_SIZE) & _CODINGS
+    order = fields.choice("endian", _ORDERS, "little")
+    return Szip((int(mask | order | _ALWAYS), pixels, bits, scanline), decoded)
