@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from json.encoder import encode_basestring_ascii
+from collections.abc import Callable, Mapping, Sequence
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
 import numpy as np
@@ -117,24 +117,33 @@ def render(document: object) -> bytes:
     """
     plain = to_json(document)
     try:
-        text = json.dumps(plain, allow_nan=False)
-        # Python indents slowly, and nobody reads documents of this size
-        return (text if len(text) > MAX_INDENTED else _indented(plain, "\n")).encode()
+        return _encoded(plain, ensure_ascii=False)
+    except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 does not have, but an escape can say
+        return _encoded(plain, ensure_ascii=True)
     except ValueError as error:  # Python converts no integer of more than 4300 digits
         raise MetadataError(f"document holds a number that cannot be written: {error}") from None
 
 
-def _indented(plain: JSON, margin: str) -> str:
+def _encoded(plain: JSON, *, ensure_ascii: bool) -> bytes:
+    """Return JSON as text; what is not ASCII as it is, since netCDF-C knows no escapes for it."""
+    text = json.dumps(plain, allow_nan=False, ensure_ascii=ensure_ascii)
+    # Python indents slowly, and nobody reads documents of this size
+    if len(text) <= MAX_INDENTED:
+        text = _indented(plain, "\n", encode_basestring_ascii if ensure_ascii else encode_basestring)
+    return text.encode()
+
+
+def _indented(plain: JSON, margin: str, quoted: Callable[[str], str]) -> str:
     """Return what ``json.dumps(plain, indent=2)`` does, in a third of the time; `margin` begins each further line."""
     inner = margin + "  "
     if isinstance(plain, dict):
-        members = [f"{encode_basestring_ascii(name)}: {_indented(member, inner)}" for name, member in plain.items()]
+        members = [f"{quoted(name)}: {_indented(member, inner, quoted)}" for name, member in plain.items()]
         return f"{{{inner}{f',{inner}'.join(members)}{margin}}}" if members else "{}"
     if isinstance(plain, list):
-        items = [_indented(item, inner) for item in plain]
+        items = [_indented(item, inner, quoted) for item in plain]
         return f"[{inner}{f',{inner}'.join(items)}{margin}]" if items else "[]"
     if isinstance(plain, str):
-        return encode_basestring_ascii(plain)
+        return quoted(plain)
     if plain is None:
         return "null"
     return repr(plain).lower() if isinstance(plain, bool) else repr(plain)

@@ -1,1 +1,21 @@
-"""The layouts of NCZarr: documents in, headers out, and back."""
+"""The layouts of NCZarr: how netCDF is stored in Zarr, read and written.
+
+Spec: NCZarr, "NCZarr versus Pure Zarr", "Appendix C", "Appendix D", "Appendix E".
+"""
+
+from omnizarr.netcdf.layouts.contract import Layout, Loaded, Marks, Stored
+from omnizarr.netcdf.layouts.reading import load, read_group, read_stored, read_variable
+from omnizarr.netcdf.layouts.writing import LAYOUTS, new_special
+
+__all__ = [
+    "LAYOUTS",
+    "Layout",
+    "Loaded",
+    "Marks",
+    "Stored",
+    "load",
+    "new_special",
+    "read_group",
+    "read_stored",
+    "read_variable",
+]

@@ -1,0 +1,288 @@
+"""Attributes as JSON and a recorded type, and back.
+
+Spec: NCZarr, "Appendix C. JSON Attribute Convention", "Appendix D", "Appendix E". Where netCDF-C and the document
+differ, what is written is read right by netCDF-C 4.10, and no text is lost: text that JSON would not give back as it
+was is stored as a string, and JSON has the type ``>S1``, as netCDF-C refuses the document's ``|J0``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from omnizarr.dialects.documents import name_of_nonfinite
+from omnizarr.dialects.reading import is_integer, is_list, is_object
+from omnizarr.errors import NotRepresentableError
+from omnizarr.model import JSON
+from omnizarr.netcdf import types
+from omnizarr.netcdf.header import Attribute
+from omnizarr.netcdf.types import CHAR, DOUBLE, INT, INT64, STRING, UBYTE, UINT, UINT64, NcType
+
+Style: TypeAlias = Literal["codes", "U1", "S1", "v3", "none"]
+"""How types are recorded: numbers of netcdf.h (A), typestrs with ``<U1`` (B) or ``>S1`` (C, D) for char, names, not."""
+
+DEFAULT_MAXSTRLEN: Final = 128
+_SPEC: Final = 'NCZarr, "Appendix C"'
+_EXACT: Final = 2**53
+"""Up to here every reader of JSON gets integers right."""
+
+_TYPESTR = re.compile(r"([<>|]?)([iufSU])([0-9]{1,9})")
+_NAMES: Final[Mapping[str, NcType]] = {
+    **{each.dtype.name: each for each in types.TYPES.values() if not each.is_text},
+    "bool": UBYTE,
+    "char": CHAR,
+    "json": CHAR,
+    "|J0": CHAR,
+    "string": STRING,
+}
+_NONFINITE: Final[Mapping[str, float]] = {
+    f"{sign}{name}{suffix}": -value if sign else value
+    for sign in ("", "-")
+    for name, value in {"nan": math.nan, "infinity": math.inf, "inf": math.inf}.items()
+    for suffix in ("", "f")
+}
+
+
+# -- types ---------------------------------------------------------------------------
+
+
+def type_of(recorded: object) -> NcType | None:
+    """Return the type that one layout or another recorded so; None if it is none.
+
+    >>> type_of("<i2"), type_of(">S1"), type_of("<U1"), type_of("|S1"), type_of("6"), type_of("float32")
+    (short, char, char, string, double, float)
+    """
+    if is_integer(recorded):
+        return types.BY_CODE.get(recorded)
+    if not isinstance(recorded, str):
+        return None
+    if recorded.isdecimal() and recorded.isascii():
+        return types.BY_CODE.get(int(recorded)) if len(recorded) < 3 else None
+    if recorded in _NAMES:
+        return _NAMES[recorded]
+    match = _TYPESTR.fullmatch(recorded)
+    if match is None:
+        return None
+    order, kind, size = match.groups()
+    if kind == "U":
+        return CHAR if size == "1" else STRING
+    if kind == "S":
+        return CHAR if (order, size) == (">", "1") else STRING
+    return next((each for each in types.TYPES.values() if each.dtype.str[1:] == kind + size), None)
+
+
+def recorded_type(attribute: Attribute, style: Style, maxstrlen: int = DEFAULT_MAXSTRLEN) -> str:
+    """Return what a layout records as the type of an attribute.
+
+    Raises NotRepresentableError for string where netCDF-C had none yet.
+    """
+    nc_type = attribute.type
+    if style == "v3":
+        return nc_type.name if nc_type.is_text else nc_type.dtype.name
+    if nc_type is STRING and style in {"codes", "U1"}:
+        raise NotRepresentableError(
+            "netCDF-C before 4.9.1 cannot read NCZarr attributes of type string",
+            expected="char, or a number",
+            remedy="make it text, or write layout C or D",
+            spec='NCZarr, "Appendix D"',
+        )
+    if style == "codes":
+        return str(nc_type.code)
+    if nc_type is CHAR:
+        return "<U1" if style == "U1" else ">S1"
+    if nc_type is STRING:
+        longest = max((len(each.encode("utf-8", "surrogatepass")) for each in attribute.value), default=0)
+        return f"|S{max(longest, maxstrlen, 1)}"
+    return f"<{nc_type.dtype.kind}{nc_type.dtype.itemsize}"
+
+
+# -- reading -----------------------------------------------------------------------------
+
+
+def read(value: JSON, recorded: object = None, expected: NcType | None = None) -> Attribute:
+    """Return what an attribute is: by its recorded type, else by the type `expected`, else by its value.
+
+    What does not fit the type is read by its value; what netCDF has no vector for, as the text of its JSON.
+
+    >>> read([1, 2], "<i2").value, read({"a": [1, 2.5]}).value, read(["a", "b"]).type, read([1, 2.5]).type
+    (array([1, 2], dtype=int16), '{"a": [1,2.5]}', string, double)
+    """
+    for nc_type in (type_of(recorded), expected):
+        if nc_type is not None:
+            found = _of_type(value, nc_type)
+            if found is not None:
+                return found
+    return _of_type(value, _inferred(value)) or _text(value)
+
+
+def fits(value: JSON, recorded: object) -> bool:
+    """Tell whether an attribute's value can be of its recorded type, JSON for its text aside."""
+    nc_type = type_of(recorded)
+    return nc_type is not None and (_of_type(value, nc_type) is not None or _is_complex(value))
+
+
+def _text(value: JSON) -> Attribute:
+    return Attribute(CHAR, value if isinstance(value, str) else unparse(value))
+
+
+def _of_type(value: JSON, nc_type: NcType) -> Attribute | None:
+    """Return a value as one of a type; None if it is none."""
+    if nc_type is CHAR:
+        return _text(value)
+    if _is_complex(value):
+        return None
+    items: Sequence[Any] = value if is_list(value) else [value]
+    if nc_type is STRING:
+        strings = np.empty(len(items), object)
+        strings[:] = [each if isinstance(each, str) else unparse(each) for each in items]
+        return Attribute(STRING, strings)
+    numbers = [_number(each, nc_type) for each in items]
+    if any(each is None for each in numbers):
+        return None
+    return Attribute(nc_type, np.array(numbers, nc_type.dtype))
+
+
+def _number(item: JSON, nc_type: NcType) -> Any:
+    """Return a number of a type in NumPy; None if JSON has none there that fits."""
+    if nc_type.dtype.kind == "f":
+        return _float(item, nc_type.dtype)
+    if isinstance(item, float) and item.is_integer():
+        item = int(item)
+    limits = np.iinfo(nc_type.dtype)
+    if isinstance(item, int) and limits.min <= item <= limits.max:
+        return nc_type.dtype.type(item)
+    return None
+
+
+def _float(item: JSON, dtype: np.dtype[Any]) -> Any:
+    if isinstance(item, str):
+        item = _NONFINITE.get(item.lower(), item)
+        if isinstance(item, str):
+            return None
+    if not isinstance(item, int | float):
+        return None
+    try:
+        with np.errstate(over="ignore"):
+            number = dtype.type(item)
+    except OverflowError:
+        return None
+    return number if np.isfinite(number) or not math.isfinite(item) else None
+
+
+def _is_complex(value: JSON) -> bool:
+    """Tell whether netCDF has no vector for a value: it is no atom, and no list of atoms."""
+    if is_list(value):
+        return any(each is None or is_list(each) or is_object(each) for each in value)
+    return value is None or is_object(value)
+
+
+def _inferred(value: JSON) -> NcType:
+    """Return the type of a value that has none recorded: that of the first item, or a wider one that all fit.
+
+    Spec: NCZarr, "Appendix C", "Reading an attribute"; the choice among integers is netCDF-C's.
+    """
+    if isinstance(value, str) or _is_complex(value) or (is_list(value) and not value):
+        return CHAR
+    items: Sequence[Any] = value if is_list(value) else [value]
+    if all(isinstance(each, str) for each in items):
+        return STRING
+    if any(isinstance(each, str | float) for each in items):
+        return DOUBLE if all(_float(each, DOUBLE.dtype) is not None for each in items) else CHAR
+    if all(isinstance(each, bool) for each in items):
+        return UBYTE
+    low, high = min(items), max(items)
+    for nc_type in (INT, UINT, INT64, UINT64):
+        limits = np.iinfo(nc_type.dtype)
+        # netCDF-C takes the largest int64 for a uint64
+        if limits.min <= low and high <= limits.max - (nc_type is INT64):
+            return nc_type
+    return DOUBLE
+
+
+# -- writing -------------------------------------------------------------------------------
+
+
+def write(attribute: Attribute, style: Style, maxstrlen: int = DEFAULT_MAXSTRLEN) -> tuple[JSON, str | None]:
+    """Return the JSON of an attribute, and what is recorded as its type (None if the layout records none).
+
+    Raises NotRepresentableError.
+
+    >>> write(Attribute.of(np.int16([1, 2])), "S1"), write(Attribute.of("42"), "S1")
+    (([1, 2], '<i2'), ('42', '>S1'))
+    >>> write(Attribute.of('{"a": 1}'), "S1"), write(Attribute.of('{"a": 1}'), "v3")
+    (({'a': 1}, '>S1'), ({'a': 1}, 'json'))
+    """
+    recorded = None if style == "none" else recorded_type(attribute, style, maxstrlen)
+    if isinstance(attribute.value, str):
+        # netCDF-C 4.8 reads no JSON there
+        value = attribute.value if style in {"codes", "U1"} else _json_of(attribute.value, style)
+        return value, "json" if style == "v3" and not isinstance(value, str) else recorded
+    if attribute.type is STRING:
+        items: list[Any] = [str(each) for each in attribute.value]
+    elif attribute.type.dtype.kind == "f":
+        items = [_float_to_json(each) for each in attribute.value]
+    else:
+        items = attribute.value.tolist()
+    return items[0] if len(items) == 1 else items, recorded
+
+
+def _float_to_json(number: Any) -> JSON:
+    # str: the fewest digits that mean this number in its own precision
+    return float(str(number)) if np.isfinite(number) else name_of_nonfinite(float(number))
+
+
+def _json_of(text: str, style: Style) -> JSON:
+    """Return the JSON object or list that a text is, if it comes back the same but for spaces; else the text."""
+    stripped = text.strip(" \t\r\n")
+    if not (stripped[:1] == "{" and stripped[-1:] == "}") and not (stripped[:1] == "[" and stripped[-1:] == "]"):
+        return text
+    try:
+        value: JSON = json.loads(text)
+        same = unparse(value, ",") == _without_spaces(text) and _is_exact(value)
+    except (ValueError, RecursionError):
+        return text
+    if not same or (style == "none" and read(value).type is not CHAR):
+        return text
+    return value
+
+
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[^" \t\r\n]+')
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(_TOKENS.findall(text))
+
+
+def _is_exact(value: JSON) -> bool:
+    """Tell whether there is no number in JSON that readers may get wrong."""
+    if is_object(value):
+        return all(map(_is_exact, value.values()))
+    if is_list(value):
+        return all(map(_is_exact, value))
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or abs(value) <= _EXACT
+
+
+_encode: Final[Callable[[str], str]] = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def unparse(value: JSON, comma: str = ", ") -> str:
+    """Return JSON as text, spaced as netCDF-C does; with the comma ``,`` without spaces.
+
+    >>> unparse({"a": [1, 2.0], "b": None})
+    '{"a": [1,2.0], "b": null}'
+    """
+    if is_object(value):
+        colon = ":" if comma == "," else ": "
+        return f"{{{comma.join(f'{_encode(str(name))}{colon}{unparse(each, comma)}' for name, each in value.items())}}}"
+    if is_list(value):
+        return f"[{','.join(unparse(each, comma) for each in value)}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return name_of_nonfinite(value)
+    return _encode(value)  # type: ignore[arg-type]

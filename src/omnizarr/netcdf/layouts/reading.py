@@ -1,0 +1,481 @@
+"""Datasets of every layout of NCZarr, and Zarr without it, as netCDF.
+
+Spec: NCZarr, "NCZarr versus Pure Zarr", "Translation", "XArray", "Appendix E".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+import numpy as np
+
+from omnizarr import datatypes, grids
+from omnizarr.array import Array
+from omnizarr.dialects import documents
+from omnizarr.dialects.reading import join
+from omnizarr.errors import OmnizarrError, UnknownDataTypeError
+from omnizarr.group import Group, UnreadableNode
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, GroupMetadata, Metadata, Named, Note
+from omnizarr.netcdf import filters, types
+from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
+from omnizarr.netcdf.layouts import attributes, elements, marks, meant
+from omnizarr.netcdf.layouts.contract import Layout, Loaded, Stored
+from omnizarr.netcdf.layouts.marks import NOTHING, SPEC, NodeMarks
+from omnizarr.netcdf.layouts.meant import Version, Writer
+from omnizarr.netcdf.layouts.scopes import Claim, Scopes
+from omnizarr.netcdf.layouts.writing import LAYOUTS, QUANTIZED
+from omnizarr.netcdf.types import AnyType, UserType
+from omnizarr.places import StorePath
+
+_VERSION: Final = re.compile(r"netcdf=([0-9]+(?:\.[0-9]+){1,3})")
+_XARRAY: Final = "_ARRAY_DIMENSIONS"
+_SCALAR: Final = "_scalar_"
+_SERIALIZERS: Final = frozenset({"bytes", "vlen-utf8", "vlen-bytes"})
+
+
+@dataclass(slots=True)
+class _Node:
+    """A node on its way to a header."""
+
+    path: str
+    where: StorePath
+    metadata: Metadata
+    marks: NodeMarks = NOTHING
+    members: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+
+def load(root: Group, *, mode: Literal["nczarr", "zarr"] | None = None, xarray: bool = True) -> Loaded:
+    """Return a dataset as it was found: the group `root` and all below it.
+
+    Parameters
+    ----------
+    root : Group
+    mode : {"nczarr", "zarr"}, optional
+        "zarr": what NCZarr says is left out of account. Otherwise it is used where there is any.
+    xarray : bool
+        Whether ``_ARRAY_DIMENSIONS`` names dimensions.
+
+    Notes
+    -----
+    Broken marks, and nodes that cannot be read, become notes; nothing in them raises. Errors of the store do.
+    """
+    nodes = _nodes(root)
+    if mode != "zarr":
+        _find_marks(root, nodes)
+    top = nodes[""].metadata
+    version = _version(top)
+    layout = _layout(top, nodes.values())
+    has_marks = layout.name not in {"pure", "pure-v3"}
+    writer = Writer(has_marks, version, layout.name if has_marks else None)
+    variables = _variables(nodes, writer, xarray=xarray)
+    dimensions = _dimensions(nodes, variables)
+    headers, stored = _headers(variables)
+    root_header = _tree(nodes, dimensions, headers, variables)
+    return Loaded(
+        root=root_header,
+        layout=layout,
+        variables=stored,
+        groups={path: node.where for path, node in nodes.items() if isinstance(node.metadata, GroupMetadata)},
+        version=None if version is None else ".".join(map(str, version)),
+        notes=nodes[""].marks.notes,
+    )
+
+
+# -- nodes and marks -----------------------------------------------------------------------
+
+
+def _nodes(root: Group) -> dict[str, _Node]:
+    """Return all nodes by full name, parents first; what cannot be read as a note of its parent."""
+    found = {"": _Node("", root.store_path, root._metadata)}  # noqa: SLF001 - the model, as it is shared
+    for relative, node in root.members(max_depth=None):
+        path = f"/{relative}"
+        parent = _parent(found, root.store_path, path)
+        if isinstance(node, UnreadableNode):
+            parent.notes.append(Note("", f"{node.basename!r} cannot be read: {node.error.message}"))
+        elif isinstance(node, Array | Group):
+            found.setdefault(path, _Node(path, node.store_path, node._metadata))  # noqa: SLF001 - as above
+            parent.members.append(path)
+    return found
+
+
+def _parent(nodes: dict[str, _Node], root: StorePath, path: str) -> _Node:
+    """Return the group that a node lies in, made up if nothing spoke of it."""
+    above = path.rpartition("/")[0]
+    if above not in nodes:
+        outer = _parent(nodes, root, above)
+        where = root.at(f"{root.prefix}{above[1:]}")
+        nodes[above] = _Node(above, where, GroupMetadata(dialect=nodes[""].metadata.dialect, implicit=True))
+        outer.members.append(above)
+    return nodes[above]
+
+
+def _find_marks(root: Group, nodes: Mapping[str, _Node]) -> None:
+    """Find the marks of all nodes; only where there are none else, or a superblock says so, those of layout A."""
+    for node in nodes.values():
+        node.marks = marks.find(node.metadata)
+    if root._metadata.dialect != "v2" or any(node.marks.layout for node in nodes.values()):  # noqa: SLF001 - as above
+        return
+    if not root.store.exists(f"{root.store_path.prefix}{marks.SUPERBLOCK}"):
+        return
+    for node in nodes.values():
+        node.marks = marks.find(node.metadata, objects_at(node.where, node.metadata))
+
+
+def objects_at(where: StorePath, metadata: Metadata) -> dict[str, JSON]:
+    """Return the documents of layout A that lie beside those of a node, by name; broken ones are passed over."""
+    kinds: tuple[marks.Kind, ...] = (
+        ("superblock", "group", "attr") if metadata.node_type == "group" else ("array", "attr")
+    )
+    names = [name for kind in kinds for name in marks.OBJECTS[kind]]
+    found: dict[str, JSON] = {}
+    for position, data in where.store.get_many((where.prefix + name, None) for name in names):
+        if data is not None:
+            try:
+                found[names[position]] = documents.parse(data)
+            except OmnizarrError:
+                found[names[position]] = None  # which is no object, and noted as such
+    return found
+
+
+def _version(root: Metadata) -> Version | None:
+    """Return the version of netCDF-C that wrote a dataset; None if another program did."""
+    properties = root.attributes.get("_NCProperties")
+    match = _VERSION.search(properties) if isinstance(properties, str) else None
+    return tuple(map(int, match[1].split("."))) if match else None
+
+
+def _layout(root: Metadata, nodes: Iterable[_Node]) -> Layout:
+    """Return the layout that the root has, or else most of the nodes."""
+    found = [node.marks.layout for node in nodes if node.marks.layout is not None]
+    if root.dialect != "v2":
+        return LAYOUTS["v3" if found else "pure-v3"]
+    return LAYOUTS[found[0] if found else "pure"]
+
+
+# -- variables -------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Variable:
+    """A variable on its way to a header."""
+
+    node: _Node
+    type: AnyType
+    claim: Claim
+    stored: Stored
+    attributes: dict[str, Attribute]
+    special: dict[str, Attribute]
+    notes: list[Note]
+    dimensions: tuple[str, ...] = ()
+
+
+def _variables(nodes: Mapping[str, _Node], writer: Writer, *, xarray: bool) -> dict[str, _Variable]:
+    """Return what the arrays are as variables; those that netCDF cannot know become notes of their groups."""
+    found: dict[str, _Variable] = {}
+    for path, node in nodes.items():
+        if isinstance(node.metadata, ArrayMetadata):
+            group = path.rpartition("/")[0]
+            variable = _variable(node, group, writer, xarray=xarray)
+            if variable is None:
+                name = node.metadata.data_type.name
+                message = f"{node.where.name!r} is left out: netCDF has no type for {name}"
+                nodes[group].notes.append(Note("", message, SPEC))
+            else:
+                found[path] = variable
+    return found
+
+
+def _variable(node: _Node, group: str, writer: Writer, *, xarray: bool) -> _Variable | None:
+    metadata = node.metadata
+    if not isinstance(metadata, ArrayMetadata):
+        return None
+    name = node.where.name
+    right, notes = meant.as_meant(metadata, writer, node.marks.alias)
+    is_char = right.data_type is not metadata.data_type or metadata.dialect != "v2" or _is_char(metadata)
+    known = elements.of(right, name, is_char=is_char and node.marks.alias != "string")
+    if known is None:
+        return None
+    typed, odd = _attributes(metadata.attributes, node.marks.types, known.type)
+    quantized = {each: typed.pop(each) for each in QUANTIZED if each in typed}
+    right, fill_notes = meant.with_fill(right, known.type, typed.get("_FillValue"), writer)
+    claim = Claim(group, name, metadata.shape, node.marks.references, _names(metadata, xarray=xarray))
+    is_scalar = _is_scalar(metadata, node.marks)
+    more = [*node.marks.notes, *notes, *known.notes, *fill_notes, *odd]
+    if is_scalar:
+        claim = replace(claim, shape=(), references=(), names=())
+        if writer.loses_scalars:
+            more.append(Note("", "netCDF-C 4.8 stored the fill value in place of a scalar's data", SPEC))
+    elif node.marks.is_scalar:
+        more.append(Note("", f"called a scalar, but of shape {list(metadata.shape)}: taken as an array", SPEC))
+    special = {**_storage(right, metadata, known.type, is_scalar=is_scalar), **quantized}
+    if writer.is_netcdf and right.fill_value is UNDEFINED:
+        special["_NoFill"] = Attribute(types.CHAR, "true")
+    return _Variable(node, known.type, claim, Stored(node.where, right, is_scalar), typed, special, more)
+
+
+def _is_char(metadata: ArrayMetadata) -> bool:
+    """Tell whether ``S1`` is a char: where it is called ``>S1``. Spec: NCZarr, "Appendix D"."""
+    spelling = metadata.spellings.get("v2:dtype")
+    return spelling is not None and spelling.document.get("dtype") == ">S1"
+
+
+def _is_scalar(metadata: ArrayMetadata, found: NodeMarks) -> bool:
+    if not metadata.shape:
+        return True
+    if metadata.shape != (1,):
+        return False
+    names = metadata.attributes.get(_XARRAY)
+    return found.is_scalar or found.references == () or names in ([], [_SCALAR])
+
+
+def _names(metadata: ArrayMetadata, *, xarray: bool) -> list[str | None] | None:
+    """Return the names that xarray or Zarr v3 give to dimensions."""
+    if metadata.dimension_names is not None:
+        return list(metadata.dimension_names)
+    names = metadata.attributes.get(_XARRAY)
+    if not xarray or not isinstance(names, list | tuple):
+        return None
+    return [each if isinstance(each, str) else None for each in names]
+
+
+def _attributes(
+    given: Mapping[str, JSON], recorded: Mapping[str, JSON], nc_type: AnyType | None = None
+) -> tuple[dict[str, Attribute], list[Note]]:
+    """Return the attributes of a node with their types, and notes of those that do not fit the type recorded."""
+    found: dict[str, Attribute] = {}
+    notes = []
+    for name, value in given.items():
+        if name in marks.HIDDEN:
+            continue
+        of_type = recorded.get(name)
+        expected = nc_type if name == "_FillValue" and isinstance(nc_type, types.NcType) else None
+        found[name] = attributes.read(value, of_type, expected)
+        if of_type is not None and not attributes.fits(value, of_type):
+            message = f"the value of {name!r} is no {of_type!r}: read by its looks"
+            notes.append(Note(join("", name), message, SPEC))
+    return found, notes
+
+
+def _storage(
+    metadata: ArrayMetadata, labelled: ArrayMetadata, nc_type: AnyType, *, is_scalar: bool
+) -> dict[str, Attribute]:
+    """Return the special attributes of how an array is stored, in the order of ``ncdump -s``."""
+    found = {"_Storage": Attribute(types.CHAR, "chunked")}
+    if not is_scalar:
+        try:
+            chunks = grids.bind(metadata.chunk_grid, metadata.shape).chunk_shape
+        except OmnizarrError:
+            chunks = None
+        if chunks is not None:
+            fits = all(length < 2**31 for length in chunks)
+            found["_ChunkSizes"] = Attribute(
+                *((types.INT, np.array(chunks, "i4")) if fits else (types.INT64, np.array(chunks, "i8")))
+            )
+    try:
+        item_size = datatypes.bind(metadata.data_type).dtype.itemsize
+        found |= filters.special(_after_bytes(metadata.codecs), item_size)
+    except OmnizarrError:
+        pass
+    if isinstance(nc_type, types.NcType) and not nc_type.is_text and nc_type.dtype.itemsize > 1:
+        endian = next((codec.configuration.get("endian") for codec in labelled.codecs if codec.name == "bytes"), None)
+        found["_Endianness"] = Attribute(types.CHAR, "big" if endian == "big" else "little")
+    return found
+
+
+def _after_bytes(codecs: tuple[Named, ...]) -> tuple[Named, ...]:
+    """Return the codecs of bytes, which are filters to netCDF; none if they stand within shards."""
+    places = [place for place, codec in enumerate(codecs) if codec.name in _SERIALIZERS]
+    return codecs[places[0] + 1 :] if places else ()
+
+
+# -- dimensions ---------------------------------------------------------------------------------
+
+
+def _dimensions(nodes: Mapping[str, _Node], variables: Mapping[str, _Variable]) -> Scopes:
+    """Find the dimensions of all variables, and of all groups."""
+    groups = {path: node.marks.dimensions for path, node in nodes.items() if isinstance(node.metadata, GroupMetadata)}
+    scopes = Scopes(groups)
+    scopes.correct([each.claim for each in variables.values()])
+    rest: list[_Variable] = []
+    for variable in variables.values():
+        found = scopes.by_reference(variable.claim)
+        if found is None:
+            rest.append(variable)
+        else:
+            variable.dimensions = found
+    at_root = nodes[""].metadata.dialect != "v2"
+    found_by_name = scopes.by_name([each.claim for each in rest], at_root=at_root)
+    for variable, dimensions in zip(rest, found_by_name, strict=True):
+        variable.dimensions = dimensions
+    return scopes
+
+
+# -- headers ------------------------------------------------------------------------------------------
+
+
+def _headers(variables: Mapping[str, _Variable]) -> tuple[dict[str, VariableHeader], dict[str, Stored]]:
+    headers = {path: _header(each) for path, each in variables.items()}
+    return headers, {path: each.stored for path, each in variables.items()}
+
+
+def _header(variable: _Variable) -> VariableHeader:
+    return VariableHeader(
+        name=variable.claim.name,
+        type=variable.type,
+        dimensions=variable.dimensions,
+        attributes=variable.attributes,
+        special=variable.special,
+        notes=(*variable.notes, *variable.claim.notes),
+    )
+
+
+def _tree(
+    nodes: Mapping[str, _Node],
+    scopes: Scopes,
+    headers: Mapping[str, VariableHeader],
+    variables: Mapping[str, _Variable],
+) -> GroupHeader:
+    """Return the header of the root, with all below; the innermost groups are made first."""
+    made: dict[str, GroupHeader] = {}
+    groups = [path for path, node in nodes.items() if isinstance(node.metadata, GroupMetadata)]
+    for path in sorted(groups, key=lambda each: each.count("/") if each else -1, reverse=True):
+        node = nodes[path]
+        inner = {each.rpartition("/")[2]: each for each in node.members}
+        order = _in_order(node, inner, headers, made)
+        own = {name: headers[inner[name]] for name in order if inner[name] in headers}
+        typed, odd = _attributes(node.metadata.attributes, node.marks.types)
+        special: dict[str, Attribute] = {}
+        properties = node.metadata.attributes.get("_NCProperties")
+        if not path and properties is not None:
+            special["_NCProperties"] = attributes.read(properties, ">S1")
+        made[path] = GroupHeader(
+            name=path.rpartition("/")[2],
+            dimensions=scopes.groups.get(path, {}),
+            types={each.type.name: each.type for each in own.values() if isinstance(each.type, UserType)},
+            variables=own,
+            attributes=typed,
+            special=special,
+            groups={name: made[inner[name]] for name in order if inner[name] in made},
+            notes=(*node.marks.notes, *node.notes, *scopes.notes.get(path, ()), *odd),
+        )
+    return made[""]
+
+
+def _in_order(
+    node: _Node, inner: Mapping[str, str], headers: Mapping[str, VariableHeader], made: Mapping[str, GroupHeader]
+) -> list[str]:
+    """Return the names of a group's members, as NCZarr lists them, then the others; notes where it differs."""
+    found: list[str] = []
+    for what, listed, there in (("array", node.marks.arrays, headers), ("group", node.marks.groups, made)):
+        own = [name for name, path in inner.items() if path in there]
+        known = [name for name in dict.fromkeys(listed or ()) if name in own]
+        for name in dict.fromkeys(listed or ()):
+            if name not in inner:
+                node.notes.append(Note("", f"NCZarr lists the {what} {name!r}, which is not there", SPEC))
+        for name in own:
+            if listed is not None and name not in listed:
+                node.notes.append(Note("", f"the {what} {name!r} is there, but NCZarr does not list it", SPEC))
+        found += [*known, *(name for name in own if name not in known)]
+    return found
+
+
+# -- one node ---------------------------------------------------------------------------------------------
+
+
+def _marks_at(where: StorePath, metadata: Metadata, layout: Layout) -> NodeMarks:
+    if layout.name.startswith("pure"):
+        return NOTHING
+    return marks.find(metadata, objects_at(where, metadata) if layout.name == "A" else None)
+
+
+def read_group(where: StorePath, metadata: GroupMetadata, layout: Layout) -> GroupHeader:
+    """Return what a group's own documents say: dimensions, attributes, and its members by name alone."""
+    found = _marks_at(where, metadata, layout)
+    typed, _ = _attributes(metadata.attributes, found.types)
+    properties = metadata.attributes.get("_NCProperties")
+    return GroupHeader(
+        name=where.name,
+        dimensions=found.dimensions,
+        variables={name: VariableHeader(name=name, type=types.INT) for name in found.arrays or ()},
+        groups={name: GroupHeader(name=name) for name in found.groups or ()},
+        attributes=typed,
+        special={} if properties is None else {"_NCProperties": attributes.read(properties, ">S1")},
+        notes=found.notes,
+    )
+
+
+def read_stored(
+    where: StorePath,
+    metadata: ArrayMetadata,
+    layout: Layout,
+    sizes: Mapping[str, DimensionHeader],
+    *,
+    group: str | None = None,
+    version: str | None = None,
+) -> tuple[VariableHeader, Stored]:
+    """Return what an array's own documents say of a variable, and how it is stored.
+
+    Parameters
+    ----------
+    where : StorePath
+    metadata : ArrayMetadata
+    layout : Layout
+    sizes : mapping of str to DimensionHeader
+        All dimensions of the dataset, by full name.
+    group : str, optional
+        Full name of the variable's group. Without it, it is guessed from `where`.
+    version : str, optional
+        Of the netCDF-C that wrote the dataset: `Loaded.version`.
+
+    Raises
+    ------
+    UnknownDataTypeError
+        If netCDF has no type for it.
+    """
+    has_marks = not layout.name.startswith("pure")
+    parsed = tuple(map(int, version.split("."))) if version else None
+    writer = Writer(has_marks, parsed, layout.name if has_marks else None)
+    group = _group_of(where, sizes) if group is None else group
+    node = _Node(where.path, where, metadata, _marks_at(where, metadata, layout))
+    variable = _variable(node, group, writer, xarray=True)
+    if variable is None:
+        raise UnknownDataTypeError(
+            "netCDF has no such type", store=str(where.store), path=where.path, found=metadata.data_type.name
+        )
+    scopes = Scopes(_by_group(sizes))
+    found = scopes.by_reference(variable.claim)
+    variable.dimensions = (
+        next(scopes.by_name([variable.claim], at_root=layout.zarr_format == 3)) if found is None else found
+    )
+    return _header(variable), variable.stored
+
+
+def read_variable(
+    where: StorePath,
+    metadata: ArrayMetadata,
+    layout: Layout,
+    sizes: Mapping[str, DimensionHeader],
+    *,
+    group: str | None = None,
+    version: str | None = None,
+) -> VariableHeader:
+    """Return what an array's own documents say of a variable; parameters as of `read_stored`."""
+    return read_stored(where, metadata, layout, sizes, group=group, version=version)[0]
+
+
+def _by_group(sizes: Mapping[str, DimensionHeader]) -> dict[str, dict[str, DimensionHeader]]:
+    found: dict[str, dict[str, DimensionHeader]] = {}
+    for path, dimension in sizes.items():
+        found.setdefault(path.rpartition("/")[0], {})[dimension.name] = dimension
+    return found
+
+
+def _group_of(where: StorePath, sizes: Mapping[str, DimensionHeader]) -> str:
+    """Return the innermost group with dimensions that can be the one a node lies in."""
+    above = f"/{where.parent.path}"
+    groups = {path.rpartition("/")[0] for path in sizes}
+    return max((group for group in groups if group and f"{above}/".endswith(f"{group}/")), key=len, default="")

@@ -1,0 +1,339 @@
+"""The layouts of NCZarr, as they are written.
+
+What they write is read by netCDF-C: A by 4.8.0, B by 4.8.1 and 4.9.0, C by 4.9.1 and 4.9.2, D and pure by 4.9.3 and
+later. No release reads v3. Layouts A to C are little-endian whatever ``_Endianness`` says, as the releases that read
+them take everything for little-endian; and they have no unlimited dimensions.
+
+Spec: NCZarr, "NCZarr versus Pure Zarr", "Appendix C", "Appendix D", "Appendix E".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any, Final, Literal
+
+from omnizarr import creation
+from omnizarr.creation import Coding
+from omnizarr.dialects import v2
+from omnizarr.errors import NotRepresentableError
+from omnizarr.model import JSON, ArrayMetadata, Named
+from omnizarr.netcdf import filters, types
+from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
+from omnizarr.netcdf.layouts import attributes
+from omnizarr.netcdf.layouts.attributes import DEFAULT_MAXSTRLEN, Style
+from omnizarr.netcdf.layouts.contract import Layout, Marks
+from omnizarr.netcdf.layouts.marks import HIDDEN
+from omnizarr.netcdf.layouts.scopes import is_anonymous
+from omnizarr.netcdf.types import NcType, UserType
+from omnizarr.places import dialect_named
+
+Name = Literal["A", "B", "C", "D", "pure", "v3", "pure-v3"]
+
+MAXSTRLEN: Final = "_nczarr_maxstrlen"
+QUANTIZED: Final[tuple[str, ...]] = (
+    "_QuantizeBitGroomNumberOfSignificantDigits",
+    "_QuantizeGranularBitRoundNumberOfSignificantDigits",
+    "_QuantizeBitRoundNumberOfSignificantBits",
+)
+"""Special attributes that are stored as attributes."""
+
+_SPEC: Final = "NCZarr"
+_FORMATS: Final[Mapping[Name, Literal[2, 3]]] = {"A": 2, "B": 2, "C": 2, "D": 2, "pure": 2, "v3": 3, "pure-v3": 3}
+_STYLES: Final[Mapping[Name, Style]] = {
+    "A": "codes",
+    "B": "U1",
+    "C": "S1",
+    "D": "S1",
+    "pure": "none",
+    "v3": "v3",
+    "pure-v3": "none",
+}
+_ONLY_UNLIMITED_BYTES: Final = 4096
+_MAX_CHUNK_BYTES: Final = 4 * 2**20
+
+
+@lru_cache
+def _version() -> str:
+    import importlib.metadata  # noqa: PLC0415 - it is slow
+
+    return importlib.metadata.version("omnizarr")
+
+
+def new_special(layout: Layout) -> dict[str, Attribute]:
+    """Return the special attributes of the root of a new dataset: which program wrote it."""
+    if layout.name.startswith("pure"):
+        return {}
+    nczarr = {"A": "1.0.0", "v3": "3.0.0"}.get(layout.name, "2.0.0")
+    return {"_NCProperties": Attribute(types.CHAR, f"version=2,omnizarr={_version()},nczarr={nczarr}")}
+
+
+# -- attributes ---------------------------------------------------------------------------
+
+
+def _user_attributes(
+    header: GroupHeader | VariableHeader, style: Style, special: Iterable[str]
+) -> tuple[dict[str, JSON], dict[str, JSON]]:
+    """Return the attributes of a node as JSON, and their recorded types; with some of the special ones."""
+    given = {**header.attributes, **{name: header.special[name] for name in special if name in header.special}}
+    values: dict[str, JSON] = {}
+    recorded: dict[str, JSON] = {}
+    maxstrlen = _maxstrlen(header) if isinstance(header, VariableHeader) else DEFAULT_MAXSTRLEN
+    for name, attribute in given.items():
+        if name in HIDDEN and name != "_NCProperties":
+            raise NotRepresentableError(
+                "an attribute of this name would be taken for one of NCZarr's own",
+                found=name,
+                remedy="rename the attribute",
+                spec=_SPEC,
+            )
+        value, of_type = attributes.write(attribute, style, maxstrlen)
+        values[name] = [value] if style == "codes" and not isinstance(value, str | list) else value
+        if of_type is not None and name not in QUANTIZED:
+            recorded[name] = of_type
+    return values, recorded
+
+
+def _maxstrlen(header: VariableHeader) -> int:
+    """Return the longest string that a variable can hold, in bytes."""
+    given = header.attributes.get(MAXSTRLEN, header.special.get(MAXSTRLEN))
+    if given is None or isinstance(given.value, str) or given.type.dtype.kind not in "iu" or len(given.value) != 1:
+        return DEFAULT_MAXSTRLEN
+    return max(int(given.value[0]), 1)
+
+
+def _listed(recorded: Mapping[str, JSON]) -> JSON:
+    return [{"name": name, "configuration": {"type": of_type}} for name, of_type in recorded.items()]
+
+
+def _with_types(name: Name, values: dict[str, JSON], recorded: dict[str, JSON], marks: Mapping[str, JSON]) -> Marks:
+    """Return attributes and marks of a node, with the types of all of them, where the layout puts each.
+
+    `marks` are by the names that they have in layout D.
+    """
+    if name == "v3":
+        every = {**recorded, **dict.fromkeys((*marks, "_nczarr_attrs"), "json")}
+        return Marks({**values, **marks, "_nczarr_attrs": {"attribute_types": _listed(every)}})
+    if name == "D":
+        every = {**recorded, **dict.fromkeys((*marks, "_nczarr_attr"), "|J0")}
+        return Marks({**values, **marks, "_nczarr_attr": {"types": every}})
+    if name == "C":
+        return Marks({**values, "_nczarr_attr": {"types": recorded}}, dict(marks))
+    if name == "B":
+        upper = {key.upper(): value for key, value in marks.items()}
+        return Marks({**values, "_NCZARR_ATTR": {"types": recorded}}, upper)
+    if name == "A":
+        objects = {_OBJECTS[key]: value for key, value in marks.items()}
+        return Marks(values, {}, {**objects, ".nczattr": {"types": recorded}})
+    return Marks(values)
+
+
+_OBJECTS: Final = {"_nczarr_superblock": ".nczarr", "_nczarr_group": ".nczgroup", "_nczarr_array": ".nczvar"}
+
+
+# -- groups ----------------------------------------------------------------------------------
+
+
+def _group(name: Name, header: GroupHeader, is_root: bool) -> Marks:  # noqa: FBT001 - the contract's
+    special = ("_NCProperties",) if is_root and not name.startswith("pure") else ()
+    values, recorded = _user_attributes(header, _STYLES[name], special)
+    content: dict[str, JSON] = {"dimensions": {each.name: _size(each) for each in header.dimensions.values()}}
+    content |= {"arrays": list(header.variables), "groups": list(header.groups)}
+    version: dict[str, JSON] = {"version": "2.0.0"}
+    if name == "v3":
+        content["dimensions"] = [
+            {"name": each.name, "size": each.size, "unlimited": int(each.unlimited)}
+            for each in header.dimensions.values()
+        ]
+        content["subgroups"] = content.pop("groups")
+        version = {"version": "3.0.0", "format": 3}
+    elif name in {"A", "B", "C"}:
+        dims: JSON = {each.name: each.size for each in header.dimensions.values()}
+        content = {"dims": dims, "vars": content["arrays"], "groups": content["groups"]}
+        version = {"zarr_format": 2, "nczarr_version": "1.0.0"} if name == "A" else version
+    superblock: dict[str, JSON] = {"_nczarr_superblock": version} if is_root else {}
+    return _with_types(name, values, recorded, {"_nczarr_group": content, **superblock})
+
+
+def _size(dimension: DimensionHeader) -> JSON:
+    return {"size": dimension.size, "unlimited": 1} if dimension.unlimited else dimension.size
+
+
+# -- variables ------------------------------------------------------------------------------------
+
+
+def _variable(
+    name: Name,
+    header: VariableHeader,
+    group_path: str,
+    dimensions: Mapping[str, DimensionHeader],
+    xarray: bool,  # noqa: FBT001 - the contract's
+) -> Marks:
+    values, recorded = _user_attributes(header, _STYLES[name], QUANTIZED)
+    references = list(header.dimensions)
+    if xarray and name in {"B", "C", "D", "pure"} and _are_for_xarray(name, header, group_path):
+        names: list[JSON] = [each.rpartition("/")[2] for each in references]
+        values["_ARRAY_DIMENSIONS"] = names if names or name in {"B", "pure"} else ["_scalar_"]
+    if name == "v3":
+        mark: dict[str, JSON] = {"dimension_references": references}
+        alias = _alias(header.type)
+        mark |= {"type_alias": alias} if alias else {}
+    elif name == "D":
+        scalar: dict[str, JSON] = {} if references else {"scalar": 1}
+        mark = {"dimension_references": references, **scalar, "storage": "chunked"}
+    else:
+        mark = {"dimrefs": references, "storage": "chunked" if references else "scalar"}
+    return _with_types(name, values, recorded, {"_nczarr_array": mark})
+
+
+def _are_for_xarray(name: Name, header: VariableHeader, group_path: str) -> bool:
+    """Tell whether ``_ARRAY_DIMENSIONS`` is written: not below the root, nor of dimensions that are not in the root.
+
+    Where nothing else keeps the names, they are written nevertheless, as netCDF-C does, unless they are no names.
+
+    Spec: NCZarr, "XArray".
+    """
+    if name == "pure":
+        return not header.dimensions or not all(is_anonymous(each.rpartition("/")[2]) for each in header.dimensions)
+    return not group_path and all(each.count("/") == 1 for each in header.dimensions)
+
+
+def _alias(nc_type: NcType | UserType) -> str | None:
+    return nc_type.name if nc_type in (types.CHAR, types.STRING) else None
+
+
+# -- arrays -------------------------------------------------------------------------------------------
+
+
+def _array(
+    name: Name,
+    header: VariableHeader,
+    group_path: str,
+    dimensions: Mapping[str, DimensionHeader],
+    xarray: bool,  # noqa: FBT001 - the contract's
+) -> ArrayMetadata:
+    nc_type = header.type
+    if isinstance(nc_type, UserType) or (nc_type is types.STRING and name in {"A", "B"}):
+        raise NotRepresentableError(
+            f"layout {name} of NCZarr has no such type",
+            path=f"{group_path}/{header.name}"[1:],
+            found=nc_type.name,
+            remedy="choose another type" if isinstance(nc_type, UserType) else "use char, or layout C or D",
+            spec='NCZarr, "The NCZarr Data Model"',
+        )
+    sizes = [dimensions[each] for each in header.dimensions]
+    has_scalars = name in {"pure", "v3", "pure-v3"}
+    shape = [each.size for each in sizes] if sizes or has_scalars else [1]
+    is_v3 = _FORMATS[name] == 3
+    dtype, item_size = _dtype(name, header, nc_type)
+    steps = filters.chain(header.special, nc_type)
+    order = "big" if _is_big(header) and name in {"D", "pure", "v3", "pure-v3"} else "little"
+    serializer: list[Named] = []
+    if is_v3:
+        is_text = dtype == "string"
+        serializer = [Named("vlen-utf8") if is_text else Named("bytes", {"endian": order} if item_size > 1 else {})]
+    metadata = creation.array_metadata(
+        dialect_named(f"v{_FORMATS[name]}"),
+        shape=shape,
+        dtype=dtype,
+        chunks=_chunks(header, sizes, item_size) or [1] * len(shape),
+        coding=Coding(codecs=[*serializer, *steps]),
+        fill_value=_fill(name, header, nc_type, item_size),
+        dimension_names=[each.name for each in sizes] if is_v3 and sizes else None,
+    )
+    marks = _variable(name, header, group_path, dimensions, xarray)
+    metadata = replace(metadata, attributes=marks.attributes, unknown=marks.members)
+    return metadata if is_v3 else _spelled(name, metadata, header, nc_type)
+
+
+def _dtype(name: Name, header: VariableHeader, nc_type: NcType) -> tuple[Any, int]:
+    """Return the data type of an array, and the bytes in an element."""
+    if nc_type is types.CHAR:
+        return ("uint8" if name == "v3" else "S1"), 1
+    if nc_type is types.STRING:
+        length = _maxstrlen(header)
+        if name == "pure-v3":
+            return "string", length
+        return (f"r{8 * length}" if name == "v3" else f"S{length}"), length
+    is_big = _is_big(header) and name in {"D", "pure"}
+    return nc_type.dtype.newbyteorder(">" if is_big else "<"), nc_type.dtype.itemsize
+
+
+def _is_big(header: VariableHeader) -> bool:
+    endianness = header.special.get("_Endianness")
+    return endianness is not None and endianness.value == "big"
+
+
+def _fill(name: Name, header: VariableHeader, nc_type: NcType, item_size: int) -> Any:
+    """Return the fill value as it is to be cast; None if missing chunks hold nothing in particular."""
+    attribute = header.attributes.get("_FillValue")
+    no_fill = header.special.get("_NoFill")
+    if attribute is None and no_fill is not None and no_fill.value == "true" and _FORMATS[name] == 2:
+        return None
+    if not nc_type.is_text:
+        is_given = attribute is not None and not isinstance(attribute.value, str) and len(attribute.value) > 0
+        return attribute.value[0] if is_given and attribute is not None else nc_type.default_fill
+    text = _fill_text(attribute, nc_type)
+    if name == "pure-v3" and nc_type is types.STRING:
+        return text.decode("utf-8", "replace")
+    if name == "v3":
+        return (text or b"\0")[0] if nc_type is types.CHAR else text[:item_size].ljust(item_size, b"\0")
+    return text[:item_size]
+
+
+def _fill_text(attribute: Attribute | None, nc_type: NcType) -> bytes:
+    if attribute is None or len(attribute.value) == 0 or not attribute.type.is_text:
+        return b""
+    value = attribute.value if isinstance(attribute.value, str) else str(attribute.value[0])
+    text = value.encode("utf-8", "surrogateescape")
+    return text[:1] if nc_type is types.CHAR else text
+
+
+def _spelled(name: Name, metadata: ArrayMetadata, header: VariableHeader, nc_type: NcType) -> ArrayMetadata:
+    """Return metadata of text whose document has the words that netCDF-C has for it."""
+    if nc_type is types.CHAR:
+        metadata = v2.spelled(metadata, "dtype", "<U1" if name in {"A", "B"} else ">S1")
+    attribute = header.attributes.get("_FillValue")
+    if nc_type.is_text and attribute is not None and name != "pure":
+        text = _fill_text(attribute, nc_type).decode("utf-8", "replace")
+        metadata = v2.spelled(metadata, "fill_value", text)
+    return metadata
+
+
+# -- chunks ----------------------------------------------------------------------------------------------
+
+
+def _chunks(header: VariableHeader, sizes: Sequence[DimensionHeader], item_size: int) -> list[int]:
+    """Return the chunk lengths that ``_ChunkSizes`` says, else some like netCDF's own."""
+    storage = header.special.get("_Storage")
+    is_whole = storage is not None and storage.value in {"contiguous", "compact"}
+    given = header.special.get("_ChunkSizes")
+    if not is_whole and given is not None and not isinstance(given.value, str) and len(given.value) == len(sizes):
+        return [max(int(length), 1) for length in given.value]
+    if is_whole and not any(each.unlimited for each in sizes):
+        return [max(each.size, 1) for each in sizes]
+    unlimited = sum(each.unlimited for each in sizes)
+    if unlimited == len(sizes) and sizes:
+        return [max(int((_ONLY_UNLIMITED_BYTES / item_size) ** (1 / unlimited)), 1)] * unlimited
+    lengths = [1 if each.unlimited else max(each.size, 1) for each in sizes]
+    if math.prod(lengths) * item_size > _MAX_CHUNK_BYTES:
+        return list(creation.guess_chunks(tuple(lengths), item_size, _MAX_CHUNK_BYTES))
+    return lengths
+
+
+def _made(name: Name) -> Layout:
+    group: Callable[[GroupHeader, bool], Marks] = partial(_group, name)
+    return Layout(
+        name=name,
+        zarr_format=_FORMATS[name],
+        group=group,
+        variable=partial(_variable, name),
+        array=partial(_array, name),
+        has_unlimited=name in {"D", "v3"},
+    )
+
+
+LAYOUTS: Final[Mapping[str, Layout]] = {name: _made(name) for name in _FORMATS}
+"""All layouts, by name."""
