@@ -1,0 +1,271 @@
+"""The data of variables, as lists of values in CDL.
+
+Facts from netCDF-C's ncgen (semantics.c, generate.c, genchar.c).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.netcdf import types
+from omnizarr.netcdf.cdl import literals
+from omnizarr.netcdf.cdl.literals import Literal, Text
+from omnizarr.netcdf.header import DimensionHeader, Selection
+from omnizarr.netcdf.types import NcType
+
+_BRACES = re.compile(f"{literals.STRING_PATTERN}|{literals.CHAR_PATTERN}|{literals.COMMENT_PATTERN}|[{{}}]")
+_MAXIMUM_DEPTH: Final = 64
+# Lists of nothing but decimal numbers and fill marks take the short way; an octal number or a blank inside of one
+# does not.
+_PLAIN = re.compile(r"[-+0-9.eE,\s_]*+", re.ASCII)
+_NOT_PLAIN = re.compile(r"(?:^|[,\s]|(?<![eE])[+-])0[0-9]|[0-9]_|_[0-9]", re.ASCII)
+
+
+class _Block(NamedTuple):
+    """What stands between two braces, or a whole list."""
+
+    start: int
+    end: int
+    blocks: list[_Block]
+
+
+class _Run(NamedTuple):
+    """Values that follow each other, and how many elements of each outer part of the dimensions precede them."""
+
+    outer: tuple[int, ...]
+    values: NDArray[Any]
+
+
+@dataclass(slots=True)
+class DataList:
+    """The data of one variable: parsed first, laid out once the lengths of all dimensions are known.
+
+    Attributes
+    ----------
+    type : NcType
+    dimensions : sequence of DimensionHeader
+        Unlimited ones of length 0.
+    fill : scalar
+        What elements without data hold.
+    sizes : dict of int to int
+        How long the unlimited dimensions are at least, by their position.
+    """
+
+    type: NcType
+    dimensions: Sequence[DimensionHeader]
+    fill: Any
+    sizes: dict[int, int] = field(default_factory=dict)
+    _runs: list[_Run] = field(default_factory=list)
+
+    def parse(self, text: Text, start: int, end: int) -> None:
+        """Take the list of values at `start` up to `end`."""
+        starts = [0, *(n for n, each in enumerate(self.dimensions) if n and each.unlimited), len(self.dimensions)]
+        self._take(text, _blocks(text, start, end), list(pairwise(starts)), ())
+
+    def _take(self, text: Text, block: _Block, parts: Sequence[tuple[int, int]], index: tuple[int, ...]) -> None:
+        """Take a block: of other blocks, one for each element of the first part, or of values in the last."""
+        (first, last), inner = parts[0], parts[1:]
+        if inner:
+            _check_separators(text, block)
+            count = len(block.blocks)
+            for number, each in enumerate(block.blocks):
+                self._take(text, each, inner, (*index, number))
+        else:
+            if block.blocks:
+                raise text.error(
+                    "values in braces where none belong",
+                    block.blocks[0].start - 1,
+                    expected="values",
+                    remedy="braces enclose what belongs to an unlimited dimension that is not the first of a variable",
+                )
+            values = self._values(text, block, first, last)
+            count = len(values)
+            if count:
+                self._runs.append(_Run(index, values))
+        self._check_count(text, block, first, last, count)
+
+    def _check_count(self, text: Text, block: _Block, first: int, last: int, count: int) -> None:
+        is_open = first < last and self.dimensions[first].unlimited
+        rest = math.prod(each.size for each in self.dimensions[first + is_open : last])
+        if is_open and rest:
+            self.sizes[first] = max(self.sizes.get(first, 0), -(-count // rest))
+        elif count > rest:
+            raise text.error(
+                "more values than the variable has elements",
+                block.start,
+                found=f"{count} values",
+                expected=f"at most {rest}",
+                remedy="make the dimension longer or unlimited, or correct the list",
+            )
+
+    def _values(self, text: Text, block: _Block, first: int, last: int) -> NDArray[Any]:
+        if self.type is types.CHAR:
+            row = self.dimensions[last - 1].size if last - first > 1 else 1
+            found = literals.literals(text, block.start, block.end)
+            return np.frombuffer(_rows(text, found, row, self.fill), "S1")
+        plain = None if self.type is types.STRING else _plain(text.text[block.start : block.end], self.type, self.fill)
+        if plain is not None:
+            return plain
+        return literals.values(text, literals.literals(text, block.start, block.end), self.type, self.fill)
+
+    def laid_out(self, shape: Sequence[int]) -> Values:
+        """Return the values of the variable, whose dimensions now have these lengths."""
+        starts = [0, *(n for n, each in enumerate(self.dimensions) if n and each.unlimited)]
+        strides = [math.prod(shape[each:]) for each in starts[1:]]
+        return Values(
+            tuple(shape),
+            np.array(self.fill, self.type.dtype),
+            np.array([sum(map(math.prod, zip(each.outer, strides, strict=True))) for each in self._runs], "i8"),
+            np.array([0, *np.cumsum([len(each.values) for each in self._runs])], "i8"),
+            np.concatenate([each.values for each in self._runs]) if self._runs else np.empty(0, self.type.dtype),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Values:
+    """The elements of a variable that have values, in runs along the elements in C order; all others are filled.
+
+    So a variable of a billion elements, of which ten are listed, takes the memory of ten.
+    """
+
+    shape: tuple[int, ...]
+    fill: NDArray[Any]
+    starts: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    values: NDArray[Any]
+
+    def read(self, selection: Selection) -> NDArray[Any]:
+        """Return the elements of a selection."""
+        if len(self.starts) == 1 and len(self.values) == math.prod(self.shape):
+            return np.array(self.values.reshape(self.shape)[selection], self.values.dtype)
+        shape = tuple(max(0, each.stop - each.start) for each in selection)
+        result = np.full(shape, self.fill)
+        if not len(self.starts) or not result.size:
+            return result
+        flat = np.zeros(shape, "i8")
+        for axis, each in enumerate(selection):
+            steps = np.arange(each.start, each.stop) * math.prod(self.shape[axis + 1 :])
+            flat += steps.reshape((-1,) + (1,) * (len(shape) - axis - 1))
+        run = np.maximum(np.searchsorted(self.starts, flat, "right") - 1, 0)
+        inside = flat - self.starts[run]
+        is_set = (inside >= 0) & (inside < np.diff(self.offsets)[run])
+        result[is_set] = self.values[(self.offsets[run] + inside)[is_set]]
+        return result
+
+
+def _blocks(text: Text, start: int, end: int) -> _Block:
+    """Return the braces of a list as a tree."""
+    whole = _Block(start, end, [])
+    if "{" not in text.text[start:end]:
+        return whole
+    path = [(start, whole.blocks)]
+    for match in _BRACES.finditer(text.text, start, end):
+        if match[0] == "{":
+            if len(path) > _MAXIMUM_DEPTH:
+                raise text.error("braces too deep", match.start(), expected=f"at most {_MAXIMUM_DEPTH} levels")
+            path.append((match.end(), []))
+        elif match[0] == "}":
+            opened, inside = path.pop()
+            path[-1][1].append(_Block(opened, match.start(), inside))
+    return whole
+
+
+def unbalanced(listed: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
+    """Return the brace of a list of values that has no partner, if there is one.
+
+    >>> unbalanced("1, '}' }")
+    <re.Match object; span=(7, 8), match='}'>
+    """
+    if "{" not in listed and "}" not in listed:
+        return None
+    opened: list[re.Match[str]] = []
+    for match in _BRACES.finditer(listed, start, len(listed) if end is None else end):
+        if match[0] == "{":
+            opened.append(match)
+        elif match[0] == "}":
+            if not opened:
+                return match
+            opened.pop()
+    return opened[-1] if opened else None
+
+
+def _check_separators(text: Text, block: _Block) -> None:
+    """Raise MetadataError unless a block holds other blocks, with commas between them."""
+    at = block.start
+    for number, each in enumerate((*block.blocks, None)):
+        stop = block.end if each is None else each.start - 1
+        between = literals.without_comments(text.text[at:stop])
+        if between.strip() != ("," if number and each is not None else ""):
+            skipped = len(between) - len(between.lstrip())
+            raise text.error(
+                "not a list of values in braces",
+                at + skipped,
+                expected="{...}, {...}, ...",
+                remedy="an unlimited dimension that is not the first of a variable needs its values in braces",
+            )
+        at = stop if each is None else each.end + 1
+
+
+def _plain(listed: str, nc_type: NcType, fill: Any) -> NDArray[Any] | None:
+    """Return the values of a list of decimal numbers and fill marks; None if it is another, or anything is wrong."""
+    listed = literals.without_comments(listed)
+    if not _PLAIN.fullmatch(listed) or _NOT_PLAIN.search(listed):
+        return None
+    if not listed.strip():
+        return np.empty(0, nc_type.dtype)
+    convert = float if nc_type.dtype.kind == "f" else int
+    items = listed.split(",")
+    try:
+        if "_" in listed:
+            numbers = [fill.item() if (word := each.strip()) == "_" else convert(word) for each in items]
+        else:
+            numbers = list(map(convert, items))
+        wide = np.array(numbers, "f8" if convert is float else "u8" if nc_type is types.UINT64 else "i8")
+    except (ValueError, OverflowError):
+        return None
+    if convert is float:
+        with np.errstate(over="ignore"):
+            narrow = wide.astype(nc_type.dtype)
+        return None if np.isinf(narrow).any() else narrow
+    if nc_type.dtype.itemsize < 8:
+        low, high = literals.limits(nc_type)
+        if wide.min() < low or wide.max() > high:
+            return None
+    return wide.astype(nc_type.dtype)
+
+
+def _rows(text: Text, found: Sequence[Literal], row: int, fill: bytes) -> bytes:
+    """Return the characters of a list: each string fills up whole rows, single characters in sequence make a string.
+
+    Of an empty row nothing is made. A fill mark is a character among characters, otherwise a row.
+    """
+    parts = []
+    for each in _strings(text, found, fill):
+        parts.append(each)
+        if row > 1:
+            parts.append(fill * (row if not each else -len(each) % row))
+    return b"".join(parts)
+
+
+def _strings(text: Text, found: Sequence[Literal], fill: bytes) -> Iterator[bytes]:
+    has_characters = any(each.type not in {None, types.STRING} for each in found)
+    characters: list[bytes] = []
+    for each in found:
+        part = literals.characters(text, each, fill)
+        if each.type is types.STRING or not has_characters:
+            if characters:
+                yield b"".join(characters)
+                characters.clear()
+            yield part
+        else:
+            characters.append(part)
+    if characters:
+        yield b"".join(characters)
