@@ -66,7 +66,7 @@ def chartostring(b: NDArray[Any], encoding: str | None = None) -> NDArray[Any]:
         return np.array(pieces, f"S{length}").reshape(shape)
     try:
         return np.array([each.decode(encoding or "ascii") for each in pieces], f"U{length}").reshape(shape)
-    except UnicodeDecodeError as error:
+    except (ValueError, LookupError) as error:
         raise ValueTypeError(
             f"the characters are no text: {error}", remedy="set _Encoding, or read them as they are"
         ) from error
@@ -107,7 +107,7 @@ def stringtochar(a: NDArray[Any], encoding: str | None = None, n_strlen: int | N
         encoding = "utf-8"
     try:
         pieces = [each if isinstance(each, bytes) else each.encode(encoding) for each in texts]
-    except UnicodeEncodeError as error:
+    except (ValueError, LookupError) as error:
         raise ValueTypeError(f"the text has no form in the encoding: {error}", expected=encoding) from error
     longest = max(map(len, pieces), default=0)
     if longest > length:

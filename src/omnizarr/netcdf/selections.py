@@ -39,7 +39,8 @@ class Picked(NamedTuple):
         One slice or array of indices per dimension, for ``Array.oindex``. Slices have integers in them (a stop of None
         where a negative step reaches the first element), and arrays count from the start.
     lengths : tuple of int
-        How many elements are selected along each dimension: the shape of ``array.oindex[selection]``.
+        How many elements are selected along each dimension: the shape of ``array.oindex[selection]``. If there is a
+        zero among them, nothing is to be written, nothing grows, and other selectors may lie outside.
     shape : tuple of int
         Of what the user gets, `lengths` without the dimensions that an integer dropped.
     grown : tuple of int
@@ -54,7 +55,7 @@ class Picked(NamedTuple):
     def fit(self, data: NDArray[Any]) -> NDArray[Any]:
         """Return data with the shape `lengths`: reshaped where only lengths of 1 differ, else broadcast.
 
-        Raises ShapeError if it cannot be.
+        Raises ShapeError if it cannot be. Masked values have to be filled before.
 
         Examples
         --------
@@ -68,7 +69,7 @@ class Picked(NamedTuple):
             return data.reshape(self.lengths)
         for shape in (self.lengths, self.shape):
             try:
-                return np.broadcast_to(data, shape, subok=True).reshape(self.lengths)
+                return np.broadcast_to(data, shape).reshape(self.lengths)
             except ValueError:
                 continue
         raise ShapeError(
