@@ -41,6 +41,7 @@ _NUMERAL = re.compile(r"[-+]?[0-9]{1,19}(\.[0-9]{0,19})?([eE][-+]?[0-9]{1,3})?")
 _SHUFFLES = ("noshuffle", "shuffle", "bitshuffle")
 _GDAL_SHUFFLES: Mapping[str, int] = {"NONE": 0, "BYTE": 1, "BIT": 2}  # the option as it was typed
 _BLOSC_MAX_TYPESIZE = 255
+_POINTER_SIZE = 8
 
 
 class Step(NamedTuple):
@@ -122,7 +123,7 @@ def load_chain(reader: Reader, steps: Sequence[Step], order: str, ndim: int, dty
         else:
             if not is_bytes:
                 codecs.append(bytes_codec(dtype))
-            codecs.append(_load_codec(reader, step, item_size, 1 if dtype.hasobject else dtype.itemsize))
+            codecs.append(load_step(reader, step, item_size, _netcdf_size(dtype)))
         is_bytes = True
         item_size = 1
     if not is_bytes:
@@ -214,8 +215,18 @@ def _filtered(reader: Reader, step: Step, dtype: np.dtype[Any]) -> np.dtype[Any]
     return result  # type: ignore[no-any-return]
 
 
-def _load_codec(reader: Reader, step: Step, item_size: int, element_size: int) -> Named:
-    """Return one codec of bytes, with what netcdf-c writes in its own way put right."""
+def _netcdf_size(dtype: np.dtype[Any]) -> int:
+    """Return what netcdf-c takes for the size of an element: of strings, it is that of a pointer."""
+    if dtype.hasobject:
+        return 1
+    return _POINTER_SIZE if dtype.kind == "S" and dtype.itemsize > 1 else dtype.itemsize
+
+
+def load_step(reader: Reader, step: Step, item_size: int, element_size: int) -> Named:
+    """Return one codec of bytes, with what netcdf-c writes in its own way put right.
+
+    `item_size` is that of what stands before the codec, `element_size` that of netCDF's type.
+    """
     if step.id == "shuffle" and step.parameters.get("elementsize") == 0:
         # netcdf-c means the size of the array's elements, wherever the filter stands
         reader.note(join(step.pointer, "elementsize"), f"0, taken as the item size {element_size}", SPEC)

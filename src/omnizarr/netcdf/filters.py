@@ -9,16 +9,19 @@ Spec: NCZarr, "Codec Specifications"; the names and meanings of special attribut
 from __future__ import annotations
 
 import json
+import operator
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from omnizarr.dialects.filters import dump_codec, load_codec
-from omnizarr.errors import CodecError, NotRepresentableError, SettingError, UnknownCodecError
-from omnizarr.model import JSON, Named
+from omnizarr.codecs import registry
+from omnizarr.dialects.filters import Step, dump_codec, load_codec, load_step, read_step
+from omnizarr.dialects.reading import Reader, is_integer
+from omnizarr.errors import CodecError, MissingDependencyError, NotRepresentableError, SettingError, UnknownCodecError
+from omnizarr.model import JSON, Named, strict, thawed
 from omnizarr.netcdf import quantize, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader
 from omnizarr.netcdf.types import AnyType
@@ -38,6 +41,7 @@ _BLOSC_OPTIONS = ("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_snappy", "blosc
 _SZIP_CODINGS: Mapping[str, int] = {"ec": 4, "nn": 32}
 _SZIP_MAX_PIXELS = 32
 _UINT32 = 2**32
+_POINTER_SIZE = 8
 _OWN_ATTRIBUTES: Mapping[str, int] = {"_Fletcher32": FLETCHER32, "_Shuffle": SHUFFLE, "_DeflateLevel": DEFLATE}
 
 
@@ -160,10 +164,42 @@ def chain(special: Mapping[str, Attribute], nc_type: AnyType) -> tuple[Named, ..
     >>> [(each.name, dict(each.configuration)) for each in chain(special, FLOAT)]
     [('numcodecs.shuffle', {'elementsize': 4}), ('numcodecs.zlib', {'level': 4})]
     """
-    item_size = 1 if nc_type.dtype.hasobject else nc_type.dtype.itemsize
+    element_size = _element_size(nc_type)
     if "_Codecs" in special:
-        return tuple(_codec_of_json(each, item_size) for each in _codec_list(special["_Codecs"]))
-    return tuple(_codec(each, item_size) for each in _filters(special))
+        return tuple(_of_list(_codec_list(special["_Codecs"]), element_size))
+    found: list[Named] = []
+    for each in _filters(special):
+        found.append(_codec(each, 1 if found else element_size, element_size))
+    return tuple(found)
+
+
+def _element_size(nc_type: AnyType) -> int:
+    """Return what filters take for the size of an element: to netCDF-C a string is a pointer."""
+    if nc_type is types.STRING:
+        return _POINTER_SIZE
+    return 1 if nc_type.dtype.hasobject else nc_type.dtype.itemsize
+
+
+def _of_list(listed: Sequence[Mapping[str, JSON]], element_size: int) -> Iterator[Named]:
+    """Yield the codecs of bytes among those listed in JSON, as v2 writes them or as v3 does."""
+    item_size = element_size
+    reader = Reader(strict)
+    for position, each in enumerate(listed):
+        if "id" in each:
+            step = cast("Step", read_step(reader, each, f"/{position}"))
+            named = load_step(reader, step, item_size, element_size)
+        else:
+            named = Named(str(each["name"]), cast("Mapping[str, JSON]", each.get("configuration", {})))
+        if _takes_bytes(named.name):
+            yield named
+            item_size = 1
+
+
+def _takes_bytes(name: str) -> bool:
+    try:
+        return "bytes to bytes" in registry.find(name).kind
+    except (UnknownCodecError, MissingDependencyError):
+        return True  # to be told by whoever runs it
 
 
 def parse(text: str) -> tuple[Filter, ...]:
@@ -252,7 +288,7 @@ def _own_filter(name: str, attribute: Attribute) -> dict[int, Filter]:
     return {number: Filter(number)} if _truth(name, attribute) else {}
 
 
-def _codec(given: Filter, item_size: int) -> Named:
+def _codec(given: Filter, item_size: int, element_size: int) -> Named:
     kind = BY_ID.get(given.id)
     if kind is None:
         raise UnknownCodecError(
@@ -271,7 +307,7 @@ def _codec(given: Filter, item_size: int) -> Named:
             spec=SPEC,
         )
     # shuffle and checksum are found with what HDF5 filled in, which is passed over
-    return load_codec(kind.codec, kind.load(given.parameters[: kind.length], item_size), item_size)
+    return load_codec(kind.codec, kind.load(given.parameters[: kind.length], element_size), item_size)
 
 
 def _codec_list(attribute: Attribute) -> list[Mapping[str, JSON]]:
@@ -300,34 +336,20 @@ def _is_codec(value: Any) -> bool:
     )
 
 
-def _codec_of_json(given: Mapping[str, Any], item_size: int) -> Named:
-    if "id" not in given:
-        return Named(given["name"], given.get("configuration", {}))
-    parameters = {key: value for key, value in given.items() if key != "id"}
-    if given["id"] == "shuffle" and parameters.get("elementsize", 0) == 0:
-        parameters["elementsize"] = item_size
-    if given["id"] == "zstd":
-        parameters = _ZSTD.load((_integer(parameters, "level", 1) % _UINT32,), item_size)
-    return load_codec(given["id"], parameters, item_size)
-
-
-_ZSTD = BY_ID[ZSTD]
-
-
 # From codecs to special attributes
 
 
 def special(codecs: Sequence[Named], item_size: int = 0) -> dict[str, Attribute]:
     """Return the special attributes that show `codecs`, as ``ncdump -s`` does.
 
-    Those for the filters of HDF5, then ``_Codecs`` with all of them. What is no codec of bytes is passed over.
+    Those for the filters of HDF5, then ``_Codecs`` with all of them, as netCDF-C spells them.
 
     Parameters
     ----------
     codecs : sequence of Named
         A whole chain, or its codecs of bytes.
     item_size : int, optional
-        Bytes in an element: a shuffle of as many is written as netCDF-C writes it, with 0.
+        Bytes in an element: a shuffle of as many has ``elementsize`` 0, which is how netCDF-C writes it.
 
     Examples
     --------
@@ -335,27 +357,38 @@ def special(codecs: Sequence[Named], item_size: int = 0) -> dict[str, Attribute]
     ...     print(name, attribute.value)
     _Fletcher32 true
     _Filter 32015,3
-    _Codecs [{"id": "fletcher32"}, {"id": "zstd", "level": 3}]
+    _Codecs [{"id": "fletcher32"},{"id": "zstd", "level": 3}]
     """
     steps = [_json_of_codec(codec, item_size) for codec in codecs if codec.name not in _NO_FILTERS]
     if not steps:
         return {}
     found = _attributes(_known_filters(steps))
-    found["_Codecs"] = Attribute(types.CHAR, json.dumps(steps))
+    found["_Codecs"] = Attribute(types.CHAR, f"[{','.join(map(json.dumps, steps))}]")
     return found
 
 
 _NO_FILTERS = frozenset({"bytes", "endian", "transpose"})
+_BLOSC_ORDER = ("id", "clevel", "blocksize", "cname", "shuffle")
 
 
 def _json_of_codec(codec: Named, item_size: int) -> dict[str, JSON]:
+    """Return what stands for a codec in ``_Codecs``, its members in netCDF-C's order."""
     try:
         step = dump_codec(codec)
     except NotRepresentableError:
-        return {"name": codec.name, "configuration": dict(codec.configuration)}
-    if step["id"] == "shuffle" and step.get("elementsize") == item_size:
-        step["elementsize"] = 0
+        return {"name": codec.name, "configuration": thawed(codec.configuration)}
+    step = thawed(step)
+    match step["id"]:
+        case "shuffle" if step.get("elementsize") in (item_size, item_size if item_size in _SIZES else _POINTER_SIZE):
+            step["elementsize"] = 0
+        case "zstd" if is_integer(step.get("level")):
+            step["level"] %= _UINT32
+        case "blosc" if step.keys() == set(_BLOSC_ORDER):
+            step = {key: step[key] for key in _BLOSC_ORDER}
     return step
+
+
+_SIZES = (1, 2, 4, 8)
 
 
 def _known_filters(steps: Sequence[Mapping[str, JSON]]) -> list[Filter]:
@@ -458,7 +491,12 @@ def of_options(
         raise SettingError("the byte order means nothing", found=endian, expected="'native', 'little' or 'big'")
     name = compression or ("zlib" if zlib else None)
     given = _compression(
-        name if complevel else None, complevel or 0, szip_coding, szip_pixels_per_block, blosc_shuffle, shuffle=shuffle
+        name if complevel else None,
+        _index("complevel", complevel or 0),
+        szip_coding,
+        _index("szip_pixels_per_block", szip_pixels_per_block),
+        _index("blosc_shuffle", blosc_shuffle),
+        shuffle=shuffle,
     )
     found: dict[str, Attribute] = {}
     if dimensions:
@@ -472,9 +510,17 @@ def of_options(
     if fill_value is False:
         found["_NoFill"] = Attribute(types.CHAR, "true")
     if significant_digits is not None:
-        quantize.check(quantize_mode, significant_digits, nc_type.dtype)
-        found[quantize.ATTRIBUTES[quantize_mode]] = _int(significant_digits)
+        digits = _index("significant_digits", significant_digits)
+        quantize.check(quantize_mode, digits, nc_type.dtype)
+        found[quantize.ATTRIBUTES[quantize_mode]] = _int(digits)
     return found
+
+
+def _index(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise SettingError(f"{name} is no integer", found=repr(value), expected="an integer") from None
 
 
 def _compression(
@@ -500,7 +546,7 @@ def _compression(
             filters = [Filter(BLOSC, (0, 0, 0, 0, level, blosc_shuffle, _BLOSC_OPTIONS.index(name)))]
     try:
         for each in filters:
-            _codec(each, 1)
+            _codec(each, 1, 1)
     except CodecError as error:
         raise SettingError(error.message, found=error.found, expected=error.expected) from None
     return _attributes(filters)
@@ -529,16 +575,17 @@ def _storage(
         return {}
     if len(chunksizes) != len(dimensions):
         raise SettingError("a chunk has another rank", found=list(chunksizes), expected=f"{len(dimensions)} sizes")
-    for size, each in zip(chunksizes, dimensions, strict=True):
+    sizes = [_index("a chunk size", size) for size in chunksizes]
+    for size, each in zip(sizes, dimensions, strict=True):
         if size < 0 or (size > each.size and not each.unlimited):
             raise SettingError(
                 f"a chunk does not fit dimension {each.name!r}", found=size, expected=f"0 to {each.size}"
             )
-    if 0 in chunksizes:
+    if 0 in sizes:
         return {}
-    nc_type = types.INT if max(chunksizes) < 2**31 else types.INT64
-    sizes = Attribute(nc_type, np.array(chunksizes, nc_type.dtype))
-    return {"_Storage": Attribute(types.CHAR, "chunked"), "_ChunkSizes": sizes}
+    nc_type = types.INT if max(sizes) < 2**31 else types.INT64
+    lengths = Attribute(nc_type, np.array(sizes, nc_type.dtype))
+    return {"_Storage": Attribute(types.CHAR, "chunked"), "_ChunkSizes": lengths}
 
 
 def filters_dict(special: Mapping[str, Attribute]) -> dict[str, Any]:
