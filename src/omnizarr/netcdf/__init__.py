@@ -1,4 +1,52 @@
-"""The netCDF-4 data model on Zarr, with the names that netCDF4-python has for it.
+"""The netCDF-4 data model on Zarr, with the names that netCDF4-python has for it; no part of netCDF-C is needed.
+
+>>> from omnizarr import netcdf
+>>> with netcdf.Dataset("ocean.zarr", "w") as ds:
+...     time, lat = ds.createDimension("time", None), ds.createDimension("lat", 2)
+...     sst = ds.createVariable("sst", "f4", ("time", "lat"), fill_value=-999)
+...     sst.units = "K"
+...     sst[0] = [280.5, -999]
+>>> netcdf.Dataset("ocean.zarr")["sst"][0]
+masked_array(data=[280.5, --],
+             mask=[False,  True],
+       fill_value=-999.0,
+            dtype=float32)
 
 Spec: NCZarr.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from omnizarr.netcdf.chars import chartostring, stringtoarr, stringtochar
+from omnizarr.netcdf.dataset import Dataset
+from omnizarr.netcdf.dimension import Dimension
+from omnizarr.netcdf.group import Group
+from omnizarr.netcdf.header import Attribute
+from omnizarr.netcdf.types import NcType, UserType, default_fillvals
+from omnizarr.netcdf.variable import Variable
+
+__all__ = [
+    "Attribute",
+    "Dataset",
+    "Dimension",
+    "Group",
+    "NcType",
+    "UserType",
+    "Variable",
+    "chartostring",
+    "date2index",
+    "date2num",
+    "default_fillvals",
+    "num2date",
+    "stringtoarr",
+    "stringtochar",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("num2date", "date2num", "date2index"):  # of cftime, which not everybody needs
+        return getattr(import_module("cftime"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -97,8 +97,19 @@ BY_CODE: Final[Mapping[int, NcType]] = {each.code: each for each in TYPES.values
 
 _OTHER_NAMES: Final[Mapping[str, NcType]] = {
     # netCDF4-python's one-letter codes, of netCDF-3 times
-    "c": CHAR, "b": BYTE, "B": BYTE, "s": SHORT, "h": SHORT, "i": INT, "l": INT, "f": FLOAT, "d": DOUBLE,
-    "str": STRING, "S1": CHAR, "|S1": CHAR, ">S1": CHAR,
+    "c": CHAR,
+    "b": BYTE,
+    "B": BYTE,
+    "s": SHORT,
+    "h": SHORT,
+    "i": INT,
+    "l": INT,
+    "f": FLOAT,
+    "d": DOUBLE,
+    "str": STRING,
+    "S1": CHAR,
+    "|S1": CHAR,
+    ">S1": CHAR,
 }
 
 default_fillvals: Final[Mapping[str, Any]] = {

@@ -1,0 +1,181 @@
+"""What groups and variables have in common: typed attributes, which are Python attributes as well.
+
+Spec: NCZarr, Appendix C ("JSON Attribute Convention"); the names are those of netCDF4-python.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from omnizarr.errors import MetadataError, NodeNameError
+from omnizarr.netcdf import types
+from omnizarr.netcdf.header import Attribute
+
+if TYPE_CHECKING:
+    from omnizarr.netcdf.session import Session
+
+Attributes: TypeAlias = dict[str, Attribute]
+
+# netCDF-C keeps them to itself: they say how data is stored, and are not set like this.
+RESERVED = frozenset(
+    {"_NCProperties", "_IsNetcdf4", "_SuperblockVersion", "_ARRAY_DIMENSIONS", "_nczarr_superblock", "_nczarr_group"}
+    | {"_nczarr_array", "_nczarr_attr", "_nczarr_attrs", "_Codecs", "_Storage", "_ChunkSizes", "_Endianness", "_Filter"}
+    | {"_DeflateLevel", "_Shuffle", "_Fletcher32", "_NoFill"}
+)
+
+
+class Attributed(ABC):
+    """A group or a variable: something with attributes.
+
+    ``node.units = "K"`` is ``node.setncattr("units", "K")``, for all names that Python knows nothing of.
+    """
+
+    __slots__ = ("_attributes", "_session")
+
+    _session: Session
+    _attributes: Attributes
+
+    @property
+    @abstractmethod
+    def full_name(self) -> str:
+        """Its path from the root; "" for the root itself."""
+
+    @abstractmethod
+    def _change_attributes(self, change: Callable[[Attributes], Attributes]) -> None:
+        """Store what `change` makes of the attributes that are stored now."""
+
+    def ncattrs(self) -> list[str]:
+        """Return the names of its attributes."""
+        self._session.check_open()
+        return list(self._attributes)
+
+    def getncattr(self, name: str, encoding: str = "utf-8") -> Any:
+        """Return the value of an attribute: text, a NumPy scalar, or a vector.
+
+        Parameters
+        ----------
+        name : str
+        encoding : str
+            Of text.
+
+        Raises
+        ------
+        AttributeError
+            If there is none.
+        """
+        self._session.check_open()
+        found = self._attributes.get(name)
+        if found is None:
+            raise AttributeError(f"{self._label}: no attribute {name!r}")
+        value = found.python
+        if isinstance(value, str) and encoding not in ("utf-8", "UTF-8", "utf8"):
+            return value.encode("utf-8", "surrogateescape").decode(encoding)
+        return value
+
+    def getncattr_type(self, name: str) -> str:
+        """Return the netCDF type of an attribute, as CDL has it: ``"short"``, ``"char"``, ``"string"``.
+
+        netCDF4-python does not tell char from string.
+        """
+        self.getncattr(name)
+        return self._attributes[name].type.name
+
+    def setncattr(self, name: str, value: Any) -> None:
+        """Set an attribute: text becomes char, lists of text string, numbers their NumPy type.
+
+        Parameters
+        ----------
+        name : str
+        value : str, bytes, number, array_like or Attribute
+            A NumPy scalar or array gives its type; an int becomes int64, a float double.
+
+        Raises
+        ------
+        NodeNameError
+            If the name is none, or one that netCDF keeps to itself.
+        UnknownDataTypeError
+            If netCDF has no type for the value.
+        ReadOnlyError
+        """
+        self.setncatts({name: value})
+
+    def setncattr_string(self, name: str, value: Any) -> None:
+        """Set an attribute of type string, also if it is a single text."""
+        items = [value] if isinstance(value, str) else list(value)
+        strings = np.empty(len(items), object)
+        strings[:] = items
+        self.setncattr(name, Attribute(types.STRING, strings))
+
+    def setncatts(self, attributes: Mapping[str, Any]) -> None:
+        """Set several attributes in one change; raises as `setncattr`."""
+        new = {name: self._checked(name, value) for name, value in attributes.items()}
+        self._change_attributes(lambda old: {**old, **new})
+
+    def delncattr(self, name: str) -> None:
+        """Remove an attribute. Raises AttributeError if there is none."""
+        self.getncattr(name)
+        self._change_attributes(lambda old: {each: value for each, value in old.items() if each != name})
+
+    def renameAttribute(self, oldname: str, newname: str) -> None:  # noqa: N802 - netCDF4-python's name
+        """Give an attribute another name; it stays where it is in the order."""
+        self.getncattr(oldname)
+        check_name(newname)
+        if newname in self._attributes:
+            raise MetadataError("there is such an attribute already", path=self.full_name[1:], found=newname)
+        self._change_attributes(
+            lambda old: {newname if each == oldname else each: value for each, value in old.items()}
+        )
+
+    def _checked(self, name: str, value: Any) -> Attribute:
+        check_name(name)
+        if name in RESERVED:
+            raise NodeNameError(
+                "netCDF keeps this attribute to itself",
+                path=self.full_name[1:],
+                found=name,
+                remedy="it follows from the arguments of createVariable and Dataset",
+            )
+        return Attribute.of(value)
+
+    @property
+    def _label(self) -> str:
+        return self.full_name or "/"
+
+    def __getattr__(self, name: str) -> Any:
+        # Only asked for what is no Python attribute; slots that are not filled yet must not ask themselves.
+        if name in ("_attributes", "_session") or name.startswith("__"):
+            if name == "__dict__":
+                return {each: self.getncattr(each) for each in self.ncattrs()}
+            raise AttributeError(name)
+        return self.getncattr(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(type(self), name):
+            object.__setattr__(self, name, value)
+        else:
+            self.setncattr(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self.delncattr(name)
+
+
+def check_name(name: Any) -> None:
+    """Raise NodeNameError for what netCDF does not allow as the name of anything.
+
+    Source: netCDF user's guide, "NetCDF Names".
+    """
+    if not isinstance(name, str) or not name:
+        problem = "a name must be text that is not empty"
+    elif "/" in name:
+        problem = "a name cannot contain a slash"
+    elif any(each < " " or each == "\x7f" for each in name):
+        problem = "a name cannot contain control characters"
+    elif name.endswith(" ") or not (name[0].isalnum() or name[0] == "_" or name[0] > "\x7f"):
+        problem = "a name begins with a letter, a digit or an underscore, and does not end with a space"
+    else:
+        return
+    raise NodeNameError(problem, found=repr(name), spec='netCDF, "Names"')

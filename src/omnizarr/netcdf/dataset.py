@@ -1,0 +1,341 @@
+"""Datasets: netCDF's name for a hierarchy, opened by a path or a URL.
+
+Spec: NCZarr, "Accessing Data Using the NCZarr Protocol"; the names are those of netCDF4-python.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from numpy.typing import NDArray
+
+from omnizarr import detection, opening
+from omnizarr.behaviour import ArrayConfig
+from omnizarr.errors import NotRepresentableError, StoreError
+from omnizarr.late import Late
+from omnizarr.model import Note
+from omnizarr.netcdf import layouts, urls
+from omnizarr.netcdf.group import Group
+from omnizarr.netcdf.header import GroupHeader, Selection, Source
+from omnizarr.netcdf.layouts.contract import Layout, Loaded
+from omnizarr.netcdf.session import Session
+from omnizarr.places import StorePath, normalize
+from omnizarr.stores import Store
+
+if TYPE_CHECKING:
+    from omnizarr.netcdf import copying, files
+    from omnizarr.netcdf.cdl import reading, writing
+else:
+    copying = Late("omnizarr.netcdf.copying")
+    files = Late("omnizarr.netcdf.files")
+    reading = Late("omnizarr.netcdf.cdl.reading")
+    writing = Late("omnizarr.netcdf.cdl.writing")
+
+_FORMATS: Final = ("NETCDF4", "NCZARR", "DEFAULT")
+_MODES: Final = {"r": "r", "r+": "a", "a": "a", "w": "w", "x": "w-", "w-": "w-"}
+
+
+class Dataset(Group):
+    """A netCDF dataset in Zarr: NCZarr as netCDF-C writes it, or any other hierarchy.
+
+    Parameters
+    ----------
+    filename : path, URL, Store, omnizarr.Group or mutable mapping
+        ``x.zarr``, ``file:///data/x.zarr#mode=nczarr,zip``, ...; see `omnizarr.netcdf.urls`.
+    mode : {"r", "r+", "a", "w", "x"}
+        Read; change, and create what is not there (both "r+" and "a"); replace; create what must not be there.
+    clobber : bool
+        With "w": replace what is there.
+    format : str
+        ``"NETCDF4"``: there is no other data model here.
+    layout : {"D", "C", "B", "A", "pure"}, optional
+        Of a new dataset, how netCDF's own metadata is stored: as netCDF-C 4.9.3 and later do ("D"), as 4.9.1 to 4.9.2,
+        as 4.8.1 to 4.9.0, as 4.8.0 did, or not at all.
+    zarr_format : {2, 3}, optional
+        Of a new dataset; default 2, the only one that netCDF-C reads.
+    xarray : bool, optional
+        Whether to read and write the attribute ``_ARRAY_DIMENSIONS``; default True.
+    config : ArrayConfig or mapping, optional
+        How its arrays behave.
+    storage_options : mapping, optional
+        For stores that take them.
+    **ignored
+        Keywords of netCDF4-python that mean nothing here: ``diskless``, ``persist``, ``keepweakref``, ``memory``,
+        ``encoding``, ``parallel``, ``comm``, ``info``, ``auto_complex``; refused if they ask for something.
+
+    Raises
+    ------
+    GroupNotFoundError
+        If there is nothing (a FileNotFoundError).
+    NodeExistsError
+        If there is something, and the mode is "x".
+    StoreError
+        If it is a file that is no Zarr.
+    SettingError
+        If the URL says what means nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from omnizarr import netcdf
+    >>> with netcdf.Dataset("sst.zarr", "w") as ds:
+    ...     ds.title = "sea surface temperature"
+    ...     _ = ds.createDimension("time", None), ds.createDimension("lat", 3)
+    ...     sst = ds.createVariable("sst", "f4", ("time", "lat"), zlib=True)
+    ...     sst.units = "K"
+    ...     sst[0] = [280.5, 281.0, 282.5]
+    >>> netcdf.Dataset("sst.zarr")["sst"][:].max()
+    np.float32(282.5)
+    """
+
+    __slots__ = ("_filename", "_layout_notes", "_owned")
+
+    def __init__(
+        self,
+        filename: Any,
+        mode: str = "r",
+        clobber: bool = True,  # noqa: FBT001, FBT002 - netCDF4-python's signature
+        format: str = "NETCDF4",  # noqa: A002 - netCDF4-python's name
+        *,
+        layout: str | None = None,
+        zarr_format: int | None = None,
+        xarray: bool | None = None,
+        config: ArrayConfig | Mapping[str, Any] | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        **ignored: Any,
+    ) -> None:
+        _check_keywords(format, ignored)
+        wanted = _MODES.get(mode.removesuffix("s") or mode)
+        if wanted is None:
+            raise ValueError(f"mode={mode!r}: expected 'r', 'r+', 'a', 'w' or 'x'")
+        if wanted == "w" and not clobber:
+            wanted = "w-"
+        self._owned: Store | None = None
+        where, location = self._locate(filename, wanted, storage_options)
+        self._filename = str(filename) if isinstance(filename, str | os.PathLike) else str(where)
+        xarray = (location is None or location.xarray) if xarray is None else xarray
+        behaviour = ArrayConfig.of(config)
+        if wanted in ("w", "w-") or (wanted == "a" and detection.find(where) is None):
+            chosen = _layout(layout, zarr_format, location)
+            session = Session(where, chosen, behaviour, xarray)
+            new = GroupHeader(special=layouts.new_special(chosen))
+            place = session.create_group(where, new, overwrite=wanted == "w")
+            loaded = Loaded(new, chosen, groups={"": place})
+        else:
+            loaded, session = self._open(where, location, behaviour, xarray=xarray)
+        self._layout_notes = loaded.notes
+        super().__init__(session, None, loaded.root, loaded)
+        dims = {each.path: each for group in self.walk() for each in group._dimensions.values()}
+        self._bind_variables(loaded.root, loaded, dims)
+
+    def _locate(
+        self, filename: Any, mode: str, storage_options: Mapping[str, Any] | None
+    ) -> tuple[StorePath, urls.Location | None]:
+        if not isinstance(filename, str | os.PathLike):
+            place, _ = opening.locate(filename, None, mode, storage_options)  # type: ignore[arg-type]
+            return place, None
+        location = urls.parse(filename)
+        _refuse_files(location)
+        store, path = location.open_store("a" if mode in ("w", "w-") else mode)
+        self._owned = store
+        where = StorePath(store, normalize(path))
+        return detection.entered_above_the_store(where) or where, location
+
+    def _open(
+        self, where: StorePath, location: urls.Location | None, config: ArrayConfig, *, xarray: bool
+    ) -> tuple[Loaded, Session]:
+        zarr_format = None if location is None else location.zarr_format
+        found = detection.open_group(where, zarr_format)
+        if found.metadata.dialect not in ("v2", "v3"):
+            raise NotRepresentableError(
+                "netCDF stands on Zarr v2 and v3",
+                store=str(where),
+                found=found.metadata.dialect,
+                remedy="convert it first: omnizarr.convert(old, new)",
+            )
+        root = opening._opened_group(found, config, {})
+        loaded = layouts.load(root, mode=None if location is None else location.mode, xarray=xarray)
+        session = Session(found.where, loaded.layout, config, xarray, root._snapshot, loaded.version)
+        return loaded, session
+
+    # -- the dataset itself ----------------------------------------------------------
+
+    @property
+    def layout(self) -> str:
+        """How netCDF's own metadata is stored: "A", "B", "C", "D", "pure", "v3" or "pure-v3"."""
+        return self._session.layout.name
+
+    def filepath(self, encoding: str | None = None) -> str:
+        """Return the path or URL that it was opened by."""
+        return self._filename
+
+    def isopen(self) -> bool:
+        """Tell whether it is open."""
+        return self._session.is_open
+
+    def sync(self) -> None:
+        """Look how long unlimited dimensions are now; all that was written is stored already."""
+        self._session.check_open()
+        with self._session.lock:
+            for group in self.walk():
+                unlimited = [each for each in group._dimensions.values() if each.isunlimited()]
+                if unlimited:
+                    stored = self._session.read_group(group._where).dimensions
+                    for each in unlimited:
+                        each._size = max(each._size, stored[each.name].size if each.name in stored else 0)
+
+    def close(self) -> None:
+        """Let go of files; twice does no harm. All that was written is stored already, but for archives."""
+        self._session.is_open = False
+        if self._owned is not None:
+            self._owned.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def all_notes(self) -> dict[str, tuple[Note, ...]]:
+        """Return what writers got wrong, and how it is read, by full name of a group ("/" for the root) or variable."""
+        found: dict[str, tuple[Note, ...]] = {"/": self._layout_notes}
+        for group in self.walk():
+            found[group.path] = (*found.get(group.path, ()), *group.notes)
+            found.update({each.full_name: each.notes for each in group._variables.values()})
+        return {name: notes for name, notes in found.items() if notes}
+
+    def set_fill_on(self) -> None:
+        """Do nothing: elements that nobody wrote hold the fill value."""
+
+    def set_fill_off(self) -> None:
+        """Do nothing: filling costs nothing here, as chunks that nobody wrote are not stored."""
+
+    def source(self) -> Source:
+        """Return what it is, and a way to read it: for copies, conversions and CDL."""
+        variables = {each.full_name: each for group in self.walk() for each in group._variables.values()}
+
+        def read(name: str, selection: Selection) -> NDArray[Any]:
+            self._session.check_open()
+            return variables[name].read_raw(selection)
+
+        return Source(self.header, read)
+
+    def tocdl(self, coordvars: bool = False, data: bool = False, outfile: Any = None) -> str | None:  # noqa: FBT001, FBT002
+        """Return the dataset as CDL, as ``ncdump`` prints it, or write it to a file.
+
+        Parameters
+        ----------
+        coordvars : bool
+            Include the data of coordinate variables.
+        data : bool
+            Include all data.
+        outfile : path, optional
+            Where to write.
+
+        Examples
+        --------
+        >>> from omnizarr import netcdf
+        >>> ds = netcdf.Dataset({}, "w")
+        >>> _ = ds.createDimension("x", 2)
+        >>> print(ds.tocdl())
+        netcdf memory {
+        dimensions:
+                x = 2 ;
+        }
+        <BLANKLINE>
+        """
+        parts = writing.dump(
+            self.source(),
+            name=self._cdl_name(),
+            header_only=not (data or coordvars),
+            coordinates_only=coordvars and not data,
+            special=True,
+        )
+        if outfile is None:
+            return "".join(parts)
+        with Path(outfile).open("w", encoding="utf-8") as file:
+            file.writelines(parts)
+        return None
+
+    def _cdl_name(self) -> str:
+        return urls.parse(self._filename).name if self._owned is not None else "memory"
+
+    @staticmethod
+    def fromcdl(
+        cdlfilename: Any,
+        ncfilename: Any = None,
+        mode: str = "a",
+        format: str = "NETCDF4",  # noqa: A002 - netCDF4-python's name
+        **options: Any,
+    ) -> Dataset:
+        """Create a dataset from a file of CDL, and return it, opened in `mode`.
+
+        Parameters
+        ----------
+        cdlfilename : path
+        ncfilename : path or URL, optional
+            What is created; default: the name of the CDL file, with ``.zarr``.
+        mode, format, **options
+            As for `Dataset`.
+        """
+        target = Path(cdlfilename).with_suffix(".zarr") if ncfilename is None else ncfilename
+        parsed = reading.load(cdlfilename)
+        made = Dataset(target, "w", format=format, **options)
+        copying.write(made, parsed.source)
+        if mode.removesuffix("s") in ("a", "r+"):
+            return made
+        made.close()
+        return Dataset(target, mode)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dataset, (self._session.root, "r" if self._session.root.store.read_only else "r+")
+
+
+def _check_keywords(format: str, ignored: Mapping[str, Any]) -> None:  # noqa: A002 - the keyword's name
+    if format not in _FORMATS:
+        raise ValueError(f"format={format!r}: expected 'NETCDF4'; for files of netCDF-3, see omnizarr.convert")
+    known = {"diskless", "persist", "keepweakref", "memory", "encoding", "parallel", "comm", "info", "auto_complex"}
+    for name, value in ignored.items():
+        if name not in known:
+            raise TypeError(f"unexpected keyword {name!r}")
+        if value not in (None, False) and name != "encoding":
+            raise ValueError(f"{name}={value!r} has no meaning for a dataset in Zarr")
+
+
+def _layout(name: str | None, zarr_format: int | None, location: urls.Location | None) -> Layout:
+    """Return the layout that was asked for, by name, or by format and mode."""
+    said = None if location is None else location.zarr_format
+    if zarr_format is not None and said is not None and zarr_format != said:
+        raise ValueError(f"zarr_format={zarr_format}, but the URL says v{said}")
+    zarr_format = zarr_format or said
+    if name is None:
+        pure = location is not None and location.mode == "zarr"
+        name = {(2, False): "D", (2, True): "pure", (3, False): "v3", (3, True): "pure-v3"}.get(
+            (zarr_format or 2, pure), ""
+        )
+    elif name in ("pure", "D") and zarr_format == 3:
+        name = {"pure": "pure-v3", "D": "v3"}[name]
+    if name not in layouts.LAYOUTS:
+        raise ValueError(f"layout={name!r}: expected one of {', '.join(layouts.LAYOUTS)}")
+    chosen = layouts.LAYOUTS[name]
+    if zarr_format is not None and chosen.zarr_format != zarr_format:
+        raise ValueError(f"layout {name!r} is one of Zarr v{chosen.zarr_format}, not v{zarr_format}")
+    return chosen
+
+
+def _refuse_files(location: urls.Location) -> None:
+    """Raise StoreError for a netCDF file, with the way to read it."""
+    if not location.is_local or not os.path.isfile(location.place):  # noqa: PTH113 - a text
+        return
+    if files.is_netcdf(location.place):
+        raise StoreError(
+            "this is a netCDF file, not a Zarr hierarchy",
+            store=location.place,
+            remedy="convert it: omnizarr.convert(file, 'x.zarr'), or open it with netCDF4 or h5netcdf",
+        )

@@ -1,0 +1,73 @@
+"""Dimensions: named lengths that variables share.
+
+Spec: NCZarr, "The NCZarr Data Model".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omnizarr.netcdf.header import DimensionHeader
+
+if TYPE_CHECKING:
+    from omnizarr.netcdf.group import Group
+
+
+class Dimension:
+    """A named length; made by `Group.createDimension`.
+
+    Examples
+    --------
+    >>> from omnizarr import netcdf
+    >>> with netcdf.Dataset({}, "w") as ds:
+    ...     time = ds.createDimension("time", None)
+    ...     time.isunlimited(), len(time)
+    (True, 0)
+    """
+
+    __slots__ = ("_group", "_name", "_size", "_unlimited")
+
+    def __init__(self, group: Group, header: DimensionHeader) -> None:
+        self._group = group
+        self._name = header.name
+        self._size = header.size
+        self._unlimited = header.unlimited
+
+    @property
+    def name(self) -> str:
+        """Its name within its group; assigning renames it."""
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._group.renameDimension(self._name, name)
+
+    @property
+    def size(self) -> int:
+        """Its length; of an unlimited dimension, that which it has now."""
+        return self._size
+
+    @property
+    def path(self) -> str:
+        """Its full name: ``/model/level``."""
+        return f"{self._group.full_name}/{self._name}"
+
+    @property
+    def header(self) -> DimensionHeader:
+        """What it is, as a value."""
+        return DimensionHeader(self._name, self._size, self._unlimited)
+
+    def group(self) -> Group:
+        """Return the group that it is defined in."""
+        return self._group
+
+    def isunlimited(self) -> bool:
+        """Tell whether variables grow along it."""
+        return self._unlimited
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __repr__(self) -> str:
+        kind = " (unlimited)" if self._unlimited else ""
+        return f"<class 'omnizarr.netcdf.Dimension'>{kind}: name = {self._name!r}, size = {self._size}"

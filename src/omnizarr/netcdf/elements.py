@@ -1,0 +1,137 @@
+"""Elements: between what an array holds and what a netCDF variable shows.
+
+Spec: NCZarr, Appendix D ("Support for string types"), Appendix E, "Supported Types".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.errors import ValueTypeError
+from omnizarr.netcdf import types
+from omnizarr.netcdf.types import AnyType, UserType
+
+AnyArray: TypeAlias = NDArray[Any]
+Conversion: TypeAlias = Callable[[AnyArray], AnyArray]
+
+
+def decoder(dtype: np.dtype[Any], nc_type: AnyType) -> Conversion | None:
+    """Return what makes netCDF's values of an array's, of the type's dtype; None where they are the same.
+
+    >>> text = decoder(np.dtype("S4"), types.STRING)
+    >>> text(np.array([b"ab", b""], "S4"))
+    array(['ab', ''], dtype=object)
+    """
+    if isinstance(nc_type, UserType):
+        return _user_decoder(dtype, nc_type)
+    if nc_type is types.STRING:
+        return None if dtype == types.STRING.dtype else _texts
+    if nc_type is types.CHAR:
+        return None if dtype == types.CHAR.dtype else _chars
+    if dtype.kind in "mM":
+        return lambda values: values.astype(dtype.newbyteorder("=")).view("i8").astype(nc_type.dtype)
+    return None if dtype == nc_type.dtype else lambda values: values.astype(nc_type.dtype)
+
+
+def encoder(dtype: np.dtype[Any], nc_type: AnyType, *, truncate: bool = False) -> Conversion | None:
+    """Return what makes an array's values of netCDF's; None where they are the same.
+
+    Raises
+    ------
+    ValueTypeError
+        By what is returned: text that is longer than the elements of the array, unless `truncate`.
+    """
+    if isinstance(nc_type, UserType):
+        return lambda values: values.astype(dtype) if values.dtype.names is None else values.view(dtype)
+    if nc_type is types.STRING:
+        return _text_encoder(dtype, truncate=truncate)
+    if nc_type is types.CHAR:
+        return None if dtype == types.CHAR.dtype else lambda values: _from_chars(values, dtype)
+    if dtype.kind in "mM":
+        return lambda values: values.astype("i8").view(dtype.newbyteorder("=")).astype(dtype)
+    return None if dtype == nc_type.dtype else lambda values: values.astype(dtype)
+
+
+def _user_decoder(dtype: np.dtype[Any], user: UserType) -> Conversion | None:
+    if dtype == user.dtype:
+        return None
+    if dtype.kind == "c":
+        return lambda values: (
+            np.ascontiguousarray(values, dtype.newbyteorder("=")).view(user.dtype).reshape(values.shape)
+        )
+    return lambda values: values.astype(user.dtype)
+
+
+def _texts(values: AnyArray) -> AnyArray:
+    """Return text of whichever form as objects of str."""
+    if values.dtype.kind == "V":
+        values = values.view(f"S{values.dtype.itemsize}")
+    out = np.empty(values.shape, object)
+    if values.dtype.kind == "S":
+        out.ravel()[:] = [each.decode("utf-8", "surrogateescape") for each in values.ravel().tolist()]
+    else:
+        out.ravel()[:] = [each if type(each) is str else _text(each) for each in values.ravel().tolist()]
+    return out
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return "" if value is None else str(value)
+
+
+def _chars(values: AnyArray) -> AnyArray:
+    if values.dtype.kind == "U":
+        return np.char.encode(values, "latin-1").astype("S1")
+    return np.ascontiguousarray(values).view("S1").reshape(values.shape)
+
+
+def _from_chars(values: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
+    if dtype.kind == "U":
+        return np.char.decode(values, "latin-1").astype(dtype)
+    return np.ascontiguousarray(values, "S1").view(dtype).reshape(values.shape)
+
+
+def _text_encoder(dtype: np.dtype[Any], *, truncate: bool) -> Conversion | None:
+    if dtype.kind in "SV":
+        width = dtype.itemsize
+
+        def encode(values: AnyArray) -> AnyArray:
+            data = [_bytes(each) for each in values.ravel().tolist()]
+            if not truncate:
+                _refuse_long(data, width)
+            return np.array(data, f"S{width}").reshape(values.shape).view(dtype)
+
+        return encode
+    if dtype.kind == "U":
+        width = dtype.itemsize // 4
+
+        def check(values: AnyArray) -> AnyArray:
+            data = [_text(each) for each in values.ravel().tolist()]
+            if not truncate:
+                _refuse_long(data, width)
+            return np.array(data, dtype).reshape(values.shape)
+
+        return check
+    return None
+
+
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else _text(value).encode("utf-8", "surrogateescape")
+
+
+def _refuse_long(items: list[Any], width: int) -> None:
+    """Raise ValueTypeError for the first item that does not fit: netCDF-C would cut it without a word."""
+    for item in items:
+        if len(item) > width:
+            unit = "bytes" if isinstance(item, bytes) else "characters"
+            raise ValueTypeError(
+                "a string is longer than the variable stores",
+                found=f"{len(item)} {unit}: {item[:40]!r}{'...' if len(item) > 40 else ''}",
+                expected=f"at most {width}",
+                remedy="create the variable with maxstrlen=, or allow it to be cut with set_auto_truncate(True)",
+            )

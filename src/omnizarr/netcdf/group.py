@@ -1,0 +1,758 @@
+"""Groups: dimensions, variables, attributes, and groups below, with the names of netCDF4-python.
+
+Spec: NCZarr, "The NCZarr Data Model".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+
+import numpy as np
+
+from omnizarr import hierarchy
+from omnizarr.errors import (
+    MetadataError,
+    NodeExistsError,
+    NodeNotFoundError,
+    NotRepresentableError,
+    OmnizarrError,
+    UnknownDataTypeError,
+)
+from omnizarr.late import Late
+from omnizarr.model import Note
+from omnizarr.netcdf import filters, types
+from omnizarr.netcdf.attributed import Attributed, Attributes, check_name
+from omnizarr.netcdf.dimension import Dimension
+from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
+from omnizarr.netcdf.layouts.contract import Layout, Loaded
+from omnizarr.netcdf.types import AnyType, UserType
+from omnizarr.netcdf.variable import MAXSTRLEN, Variable
+from omnizarr.places import StorePath
+from omnizarr.suggestions import question
+
+if TYPE_CHECKING:
+    import difflib
+
+    from omnizarr.netcdf.session import Session
+else:
+    difflib = Late("difflib")
+
+_NO_USER_TYPES: Final = "store its fields, or its numbers, in variables of atomic types"
+
+
+class Group(Attributed):
+    """A group; made by `Group.createGroup`. The `omnizarr.netcdf.Dataset` is one itself: the root.
+
+    Examples
+    --------
+    >>> from omnizarr import netcdf
+    >>> ds = netcdf.Dataset({}, "w")
+    >>> forecast = ds.createGroup("model/forecast")
+    >>> forecast.path, forecast.parent.path
+    ('/model/forecast', '/model')
+    """
+
+    __slots__ = (
+        *("_dimensions", "_groups", "_name", "_notes", "_parent", "_special", "_types", "_variables", "_where"),
+    )
+
+    def __init__(self, session: Session, parent: Group | None, header: GroupHeader, loaded: Loaded) -> None:
+        self._session = session
+        self._parent = parent
+        self._name = header.name
+        self._where: StorePath = loaded.groups[self.full_name]
+        self._attributes = dict(header.attributes)
+        self._special: Attributes = dict(header.special)
+        self._types: dict[str, AnyType] = dict(header.types)
+        self._notes = header.notes
+        self._dimensions = {name: Dimension(self, each) for name, each in header.dimensions.items()}
+        self._variables: dict[str, Variable] = {}
+        # Those below may refer to dimensions here, and one here to those below.
+        self._groups = {name: Group(session, self, each, loaded) for name, each in header.groups.items()}
+
+    def _bind_variables(self, header: GroupHeader, loaded: Loaded, dims: Mapping[str, Dimension]) -> None:
+        """Make the variables, once all dimensions of the dataset are there."""
+        for name, each in header.variables.items():
+            found = tuple([dims[path] for path in each.dimensions])
+            self._variables[name] = Variable(self, each, found, loaded.variables[f"{self.full_name}/{name}"])
+        for name, group in self._groups.items():
+            group._bind_variables(header.groups[name], loaded, dims)
+
+    # -- what it is ---------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Its name; "/" for the root. Assigning renames it."""
+        return self._name or "/"
+
+    @name.setter
+    def name(self, name: str) -> None:
+        if self._parent is None:
+            raise NotRepresentableError("the root group has no name", found=name)
+        self._parent.renameGroup(self._name, name)
+
+    @property
+    def path(self) -> str:
+        """Its path from the root: ``/model/forecast``; "/" for the root."""
+        return self.full_name or "/"
+
+    @property
+    def full_name(self) -> str:
+        """Its path from the root, as names of variables and dimensions begin with it; "" for the root."""
+        return "" if self._parent is None else f"{self._parent.full_name}/{self._name}"
+
+    @property
+    def parent(self) -> Group | None:
+        """The group that it is in; None for the root."""
+        return self._parent
+
+    @property
+    def dimensions(self) -> Mapping[str, Dimension]:
+        """The dimensions defined here, by name."""
+        return MappingProxyType(self._dimensions)
+
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        """The variables here, by name."""
+        return MappingProxyType(self._variables)
+
+    @property
+    def groups(self) -> Mapping[str, Group]:
+        """The groups right below, by name."""
+        return MappingProxyType(self._groups)
+
+    @property
+    def cmptypes(self) -> Mapping[str, UserType]:
+        """Compound types: the structs that were found, as netCDF shows them."""
+        return self._types_of("compound")
+
+    @property
+    def enumtypes(self) -> Mapping[str, UserType]:
+        """Enum types: ``_bool_t``, where there are booleans."""
+        return self._types_of("enum")
+
+    @property
+    def vltypes(self) -> Mapping[str, UserType]:
+        """Types of variable length."""
+        return self._types_of("vlen")
+
+    def _types_of(self, kind: str) -> Mapping[str, UserType]:
+        return {name: each for name, each in self._types.items() if isinstance(each, UserType) and each.kind == kind}
+
+    @property
+    def data_model(self) -> Literal["NETCDF4"]:
+        """The data model, by netCDF4-python's name."""
+        return "NETCDF4"
+
+    @property
+    def file_format(self) -> Literal["NETCDF4"]:
+        """The same as `data_model`."""
+        return "NETCDF4"
+
+    @property
+    def disk_format(self) -> Literal["NCZARR"]:
+        """What it is stored as."""
+        return "NCZARR"
+
+    @property
+    def header(self) -> GroupHeader:
+        """What it is, with all below, as a value."""
+        return GroupHeader(
+            name=self._name,
+            dimensions={name: each.header for name, each in self._dimensions.items()},
+            types=dict(self._types),
+            variables={name: each.header for name, each in self._variables.items()},
+            attributes=dict(self._attributes),
+            special=dict(self._special),
+            groups={name: each.header for name, each in self._groups.items()},
+            notes=self._notes,
+        )
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What its writer got wrong, and how it is read."""
+        return self._notes
+
+    def sizes(self) -> dict[str, DimensionHeader]:
+        """Return all dimensions of the dataset, by full name."""
+        return {each.path: each.header for group in self._root().walk() for each in group._dimensions.values()}
+
+    def walk(self) -> Iterator[Group]:
+        """Yield this group and all below."""
+        yield self
+        for group in list(self._groups.values()):
+            yield from group.walk()
+
+    def _root(self) -> Group:
+        group = self
+        while group._parent is not None:
+            group = group._parent
+        return group
+
+    def __getitem__(self, path: str) -> Any:
+        """Return the variable or group at a path: ``ds["model/temp"]``, from the root if it begins with a slash.
+
+        Raises
+        ------
+        NodeNotFoundError
+            If there is none (a KeyError).
+        """
+        self._session.check_open()
+        group: Group = self._root() if path.startswith("/") else self
+        parts = [part for part in path.split("/") if part]
+        for at, part in enumerate(parts):
+            if at == len(parts) - 1 and part in group._variables:
+                return group._variables[part]
+            if part not in group._groups:
+                near = [*group._variables, *group._groups] if at == len(parts) - 1 else [*group._groups]
+                raise NodeNotFoundError(
+                    "there is no such variable or group", path=path.strip("/"), remedy=_near(part, near)
+                )
+            group = group._groups[part]
+        return group
+
+    def get_variables_by_attributes(self, **kwargs: Any) -> list[Variable]:
+        """Return the variables here whose attributes have the values given, or pass the functions given.
+
+        A function gets None where there is no such attribute.
+
+        >>> from omnizarr import netcdf
+        >>> ds = netcdf.Dataset({}, "w")
+        >>> ds.createVariable("lat", "f4").units = "degrees_north"
+        >>> [each.name for each in ds.get_variables_by_attributes(units=lambda u: u is not None)]
+        ['lat']
+        """
+        self._session.check_open()
+        return [each for each in self._variables.values() if all(map(_test(each), kwargs.items()))]
+
+    # -- definitions ------------------------------------------------------------------
+
+    def createDimension(self, dimname: str, size: int | None = None) -> Dimension:  # noqa: N802 - netCDF4-python's name
+        """Define a dimension.
+
+        Parameters
+        ----------
+        dimname : str
+        size : int, optional
+            Its length; None or 0: unlimited.
+
+        Raises
+        ------
+        NodeExistsError
+            If there is one of this name here.
+        NodeNameError, ReadOnlyError
+        NotRepresentableError
+            If it is unlimited, and the layout cannot say so.
+        """
+        session = self._session
+        session.check_writable()
+        check_name(dimname)
+        length = 0 if size is None else int(size)
+        if length < 0 or length >= 2**63:
+            raise MetadataError("the length of a dimension", path=dimname, found=size, expected="0 to 2^63-1")
+        new = DimensionHeader(dimname, length, not length)
+        with session.lock:
+            self._refuse(dimname, self._dimensions, "dimension")
+            self._adopt(GroupHeader(dimensions={dimname: new}))
+        return self._dimensions[dimname]
+
+    def _adopt(self, header: GroupHeader) -> None:
+        """Take over the dimensions and attributes of a header, in one change."""
+        new = {name: each for name, each in header.dimensions.items() if name not in self._dimensions}
+        _refuse_unlimited(self._session.layout, new.values())
+        changed = self._change(
+            lambda old: replace(
+                old,
+                dimensions={**old.dimensions, **new},
+                attributes={**old.attributes, **header.attributes},
+            )
+        )
+        self._dimensions.update({name: Dimension(self, each) for name, each in new.items()})
+        self._attributes = dict(changed.attributes)
+
+    def createGroup(self, groupname: str) -> Group:  # noqa: N802 - netCDF4-python's name
+        """Define a group, and those on the way to it, and return it; one that is there already is returned as it is."""
+        session = self._session
+        session.check_writable()
+        group = self
+        for part in [part for part in groupname.split("/") if part]:
+            check_name(part)
+            with session.lock:
+                if part not in group._groups:
+                    group._refuse(part, group._variables, "variable")
+                    group._add_group(GroupHeader(name=part))
+                group = group._groups[part]
+        return group
+
+    def _add_group(self, header: GroupHeader) -> Group:
+        where = self._session.create_group(self._where / header.name, header)
+        self._change(lambda old: replace(old, groups={**old.groups, header.name: GroupHeader(name=header.name)}))
+        alone = Loaded(header, self._session.layout, groups={f"{self.full_name}/{header.name}": where})
+        self._groups[header.name] = group = Group(self._session, self, replace(header, groups={}), alone)
+        return group
+
+    def createVariable(  # noqa: N802 - netCDF4-python's name
+        self,
+        varname: str,
+        datatype: Any,
+        dimensions: str | Dimension | Sequence[str | Dimension] = (),
+        compression: str | None = None,
+        zlib: bool = False,  # noqa: FBT001, FBT002 - netCDF4-python's signature
+        complevel: int | None = 4,
+        shuffle: bool = True,  # noqa: FBT001, FBT002
+        szip_coding: str = "nn",
+        szip_pixels_per_block: int = 8,
+        blosc_shuffle: int = 1,
+        fletcher32: bool = False,  # noqa: FBT001, FBT002
+        contiguous: bool = False,  # noqa: FBT001, FBT002
+        chunksizes: Sequence[int] | None = None,
+        endian: str = "native",
+        least_significant_digit: int | None = None,
+        significant_digits: int | None = None,
+        quantize_mode: str = "BitGroom",
+        fill_value: Any = None,
+        chunk_cache: int | None = None,
+        *,
+        maxstrlen: int | None = None,
+    ) -> Variable:
+        """Define a variable.
+
+        Parameters
+        ----------
+        varname : str
+            Its name, or a path: groups on the way are made.
+        datatype : str, type, or numpy.dtype
+            ``"f4"``, ``np.int16``, ``"S1"`` (char), ``str`` (string), ``"double"``; a byte order in it is kept.
+        dimensions : sequence of str or Dimension
+            Of this group or of those above; () for a scalar.
+        compression : str, optional
+            "zlib", "zstd", "bzip2", "szip", "blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_zlib" or "blosc_zstd".
+        zlib : bool
+            The same as ``compression="zlib"``.
+        complevel : int
+        shuffle : bool
+            With zlib: store bytes of equal significance together.
+        szip_coding, szip_pixels_per_block, blosc_shuffle
+            Of these codecs.
+        fletcher32 : bool
+            Store a checksum with each chunk.
+        contiguous : bool
+            Store it in one chunk.
+        chunksizes : sequence of int, optional
+            Lengths of chunks along each dimension.
+        endian : {"native", "little", "big"}
+        least_significant_digit, significant_digits : int, optional
+            Keep so many decimal digits behind the point, or altogether, which compresses better.
+        quantize_mode : {"BitGroom", "GranularBitRound", "BitRound"}
+            How `significant_digits` are kept; they are bits for BitRound.
+        fill_value : scalar or False, optional
+            What elements that nobody wrote hold; default: that of netCDF; False: nothing in particular.
+        chunk_cache : int, optional
+            Bytes of decoded chunks to keep.
+        maxstrlen : int, optional
+            Bytes that a string can have; default: the attribute ``_nczarr_default_maxstrlen`` of the root, or 128.
+
+        Raises
+        ------
+        NodeExistsError
+            If there is one of this name.
+        NodeNotFoundError
+            If there is no such dimension.
+        UnknownDataTypeError
+            If netCDF has no such type, or a program defined it, which NCZarr cannot store.
+        NodeNameError, ReadOnlyError, MetadataError, ValueError
+        """
+        session = self._session
+        session.check_writable()
+        group, _, name = varname.rpartition("/")
+        if group:
+            options = {key: value for key, value in locals().items() if key in _OPTIONS}
+            return self.createGroup(group).createVariable(name, datatype, dimensions, **options)
+        check_name(name)
+        nc_type = _parsed_type(datatype)
+        dims = self._found_dimensions(dimensions)
+        special = filters.of_options(
+            nc_type,
+            tuple(each.header for each in dims),
+            compression=compression,
+            zlib=zlib,
+            complevel=complevel,
+            shuffle=shuffle,
+            szip_coding=szip_coding,
+            szip_pixels_per_block=szip_pixels_per_block,
+            blosc_shuffle=blosc_shuffle,
+            fletcher32=fletcher32,
+            contiguous=contiguous,
+            chunksizes=chunksizes,
+            endian=_endian(endian, datatype),
+            significant_digits=significant_digits,
+            quantize_mode=quantize_mode,
+            fill_value=fill_value,
+        )
+        attributes: Attributes = {}
+        if fill_value is not None and fill_value is not False:
+            attributes["_FillValue"] = _fill_attribute(fill_value, nc_type, name)
+        if least_significant_digit is not None:
+            attributes["least_significant_digit"] = Attribute.of(np.int64(least_significant_digit))
+        if maxstrlen is not None:
+            attributes[MAXSTRLEN] = Attribute.of(np.int32(maxstrlen))
+        header = VariableHeader(
+            name=name,
+            type=nc_type,
+            dimensions=tuple(each.path for each in dims),
+            attributes=attributes,
+            special=special,
+        )
+        with session.lock:
+            variable = self._add_variable(header, dims)
+        if chunk_cache is not None:
+            variable.set_var_chunk_cache(chunk_cache)
+        return variable
+
+    def _add_variable(self, header: VariableHeader, dims: tuple[Dimension, ...]) -> Variable:
+        self._refuse(header.name, self._variables, "variable")
+        self._refuse(header.name, self._groups, "group")
+        if isinstance(header.type, UserType):
+            raise _no_user_type(header.name, header.type.name)
+        session = self._session
+        default = self._root()._attributes.get("_nczarr_default_maxstrlen")
+        if header.type is types.STRING and MAXSTRLEN not in header.attributes and default is not None:
+            header = replace(header, special={**header.special, MAXSTRLEN: default})
+        sizes = self.sizes()
+        where = self._where / header.name
+        session.create_array(where, header, self.full_name, sizes)
+        self._change(lambda old: replace(old, variables={**old.variables, header.name: header}))
+        stored = session.read_variable(where, self.full_name, sizes)
+        self._variables[header.name] = variable = Variable(self, stored[0], dims, stored[1])
+        return variable
+
+    def _found_dimensions(self, given: str | Dimension | Sequence[str | Dimension]) -> tuple[Dimension, ...]:
+        """Return dimensions by their names, as they are seen from here."""
+        listed = [given] if isinstance(given, str | Dimension) else list(given)
+        return tuple(each if isinstance(each, Dimension) else self._dimension(each) for each in listed)
+
+    def _dimension(self, name: str) -> Dimension:
+        group: Group | None = self
+        seen: list[str] = []
+        if "/" in name:
+            at, _, name = name.rpartition("/")
+            found = self._root()[at] if at else self._root()
+            group = found if isinstance(found, Group) else None
+        while group is not None:
+            if name in group._dimensions:
+                return group._dimensions[name]
+            seen += group._dimensions
+            group = group._parent
+        raise NodeNotFoundError(
+            "there is no such dimension in this group or those above",
+            path=self.full_name[1:],
+            found=name,
+            remedy=_near(name, seen) or "create it with createDimension",
+        )
+
+    def _refuse(self, name: str, members: Mapping[str, object], kind: str) -> None:
+        if name in members:
+            raise NodeExistsError(
+                f"there is a {kind} of this name already",
+                store=str(self._where.store),
+                path=f"{self.full_name}/{name}"[1:],
+            )
+
+    def createCompoundType(self, datatype: Any, datatype_name: str) -> NoReturn:  # noqa: N802
+        """Raise UnknownDataTypeError: NCZarr has no types that a program defines."""
+        raise _no_user_type(datatype_name, "compound")
+
+    def createVLType(self, datatype: Any, datatype_name: str) -> NoReturn:  # noqa: N802
+        """Raise UnknownDataTypeError: NCZarr has no types that a program defines."""
+        raise _no_user_type(datatype_name, "vlen")
+
+    def createEnumType(self, datatype: Any, datatype_name: str, enum_dict: Any) -> NoReturn:  # noqa: N802
+        """Raise UnknownDataTypeError: NCZarr has no types that a program defines."""
+        raise _no_user_type(datatype_name, "enum")
+
+    # -- renaming ---------------------------------------------------------------------
+
+    def renameDimension(self, oldname: str, newname: str) -> None:  # noqa: N802
+        """Give a dimension another name."""
+        with self._renaming(oldname, newname, self._dimensions, "dimension"):
+            dim = self._dimensions[oldname]
+            self._change(lambda old: replace(old, dimensions=_renamed(old.dimensions, oldname, newname)))
+            dim._name = newname
+            self._dimensions = _renamed(self._dimensions, oldname, newname)
+            self._restate(self._users(dim))
+
+    def renameVariable(self, oldname: str, newname: str) -> None:  # noqa: N802
+        """Give a variable another name; its data moves with it."""
+        with self._renaming(oldname, newname, self._variables, "variable"):
+            variable = self._variables[oldname]
+            where = self._where / newname
+            hierarchy.move(variable._stored.where, where)
+            self._change(lambda old: replace(old, variables=_renamed(old.variables, oldname, newname)))
+            self._session.note_change(self._where / oldname, where)
+            variable._move(newname, where)
+            self._variables = _renamed(self._variables, oldname, newname)
+
+    def renameGroup(self, oldname: str, newname: str) -> None:  # noqa: N802
+        """Give a group another name; all in it moves with it."""
+        with self._renaming(oldname, newname, self._groups, "group"):
+            group = self._groups[oldname]
+            hierarchy.move(group._where, self._where / newname)
+            self._change(lambda old: replace(old, groups=_renamed(old.groups, oldname, newname)))
+            group._name = newname
+            self._groups = _renamed(self._groups, oldname, newname)
+            group._move(self._where / newname)
+            self._session.note_change(self._where / oldname, *(each._where for each in group.walk()))
+            users = {
+                each.full_name: each
+                for below in group.walk()
+                for dim in below._dimensions.values()
+                for each in self._users(dim)
+            }
+            self._restate(list(users.values()))
+
+    def _renaming(self, oldname: str, newname: str, members: Mapping[str, object], kind: str) -> Any:
+        self._session.check_writable()
+        check_name(newname)
+        if oldname not in members:
+            raise NodeNotFoundError(
+                f"there is no such {kind}", path=f"{self.full_name}/{oldname}"[1:], remedy=_near(oldname, list(members))
+            )
+        self._refuse(newname, members, kind)
+        return self._session.lock
+
+    def _move(self, where: StorePath) -> None:
+        self._where = where
+        for name, variable in self._variables.items():
+            variable._move(name, where / name)
+        for name, group in self._groups.items():
+            group._move(where / name)
+
+    def _restate(self, variables: Sequence[Variable]) -> None:
+        """Write the names of their dimensions anew."""
+        sizes = self.sizes()
+        for each in variables:
+            dimensions = each.header.dimensions
+            self._session.change_variable(
+                each._stored.where,
+                each._group.full_name,
+                sizes,
+                lambda header, dimensions=dimensions: replace(header, dimensions=dimensions),  # type: ignore[misc]
+            )
+
+    def _users(self, *dims: Dimension) -> list[Variable]:
+        """Return the variables that have one of the dimensions, which can only be here or below."""
+        return [
+            each
+            for group in self._root().walk()
+            for each in list(group._variables.values())
+            if any(dim in dims for dim in each._dims)
+        ]
+
+    # -- growing ----------------------------------------------------------------------
+
+    def grow(self, wanted: Mapping[Dimension, int]) -> None:
+        """Make unlimited dimensions at least so long: first the arrays that have them, then the record of the group.
+
+        Whoever reads the record finds all arrays long enough, and the data that made them grow.
+        """
+        session = self._session
+        with session.lock:
+            for variable in self._users(*wanted):
+                lengths = {axis: wanted[dim] for axis, dim in enumerate(variable._dims) if dim in wanted}
+                session.lengthen(variable._stored.where, lengths)
+            for dim, length in wanted.items():
+                dim._group._record(dim, length)
+
+    def _record(self, dim: Dimension, length: int) -> None:
+        name = dim.name
+
+        def longer(header: GroupHeader) -> GroupHeader:
+            known = header.dimensions.get(name, dim.header)
+            grown = replace(known, size=max(known.size, length), unlimited=True)
+            return replace(header, dimensions={**header.dimensions, name: grown})
+
+        changed = self._change(longer)
+        dim._size = max(dim._size, changed.dimensions[name].size)
+
+    # -- attributes -------------------------------------------------------------------
+
+    def _change_attributes(self, change: Callable[[Attributes], Attributes]) -> None:
+        with self._session.lock:
+            changed = self._change(lambda old: replace(old, attributes=change(dict(old.attributes))))
+            self._attributes = dict(changed.attributes)
+
+    def _change(self, change: Callable[[GroupHeader], GroupHeader]) -> GroupHeader:
+        """Apply `change` to what is stored of this group."""
+        return self._session.change_group(self._where, change)
+
+    def relength(self, variable: Variable) -> None:
+        """Give strings the width that the attribute ``_nczarr_maxstrlen`` asks for, as long as none are stored."""
+        if variable.nctype is not types.STRING:
+            return
+        if variable.array.nchunks_initialized:
+            raise NotRepresentableError(
+                "strings are stored already, with the width that they had",
+                path=variable.full_name[1:],
+                found=MAXSTRLEN,
+                remedy="pass maxstrlen= to createVariable",
+            )
+        with self._session.lock:
+            where = variable._stored.where
+            header = variable.header
+            hierarchy.delete(where)
+            sizes = self.sizes()
+            self._session.create_array(where, header, self.full_name, sizes)
+            _, stored = self._session.read_variable(where, self.full_name, sizes)
+            variable._restore(stored)
+
+    # -- how all variables are read -------------------------------------------------------
+
+    def set_auto_mask(self, value: bool) -> None:  # noqa: FBT001 - netCDF4-python's signature
+        """Call `Variable.set_auto_mask` of all variables here and below."""
+        self._for_all(lambda each: each.set_auto_mask(value))
+
+    def set_auto_scale(self, value: bool) -> None:  # noqa: FBT001
+        """Call `Variable.set_auto_scale` of all variables here and below."""
+        self._for_all(lambda each: each.set_auto_scale(value))
+
+    def set_auto_maskandscale(self, value: bool) -> None:  # noqa: FBT001
+        """Call `Variable.set_auto_maskandscale` of all variables here and below."""
+        self._for_all(lambda each: each.set_auto_maskandscale(value))
+
+    def set_always_mask(self, value: bool) -> None:  # noqa: FBT001
+        """Call `Variable.set_always_mask` of all variables here and below."""
+        self._for_all(lambda each: each.set_always_mask(value))
+
+    def set_auto_chartostring(self, value: bool) -> None:  # noqa: FBT001
+        """Call `Variable.set_auto_chartostring` of all variables here and below."""
+        self._for_all(lambda each: each.set_auto_chartostring(value))
+
+    def set_ncstring_attrs(self, value: bool) -> None:  # noqa: FBT001
+        """Call `Variable.set_ncstring_attrs` of all variables here and below."""
+        self._for_all(lambda each: each.set_ncstring_attrs(value))
+
+    def set_collective(self, value: bool) -> None:  # noqa: FBT001
+        """Do nothing: reading and writing never wait for others."""
+
+    def _for_all(self, do: Callable[[Variable], None]) -> None:
+        for group in self.walk():
+            for each in group._variables.values():
+                do(each)
+
+    # -- Python's ways ------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        lines = [f"<class 'omnizarr.netcdf.{type(self).__name__}'>"]
+        if self._parent is None:
+            lines.append(f"root group ({self.data_model} data model, file format {self.disk_format}):")
+        else:
+            lines.append(f"group {self.path}:")
+        if not self._session.is_open:
+            lines[-1] = "closed"
+            return "\n".join(lines)
+        lines += [f"    {name}: {value.python}" for name, value in self._attributes.items()]
+        sizes = ", ".join(f"{each.name}({each.size})" for each in self._dimensions.values())
+        shown = ", ".join(
+            f"{each.nctype.name} {each.name}({', '.join(each.dimensions)})" for each in self._variables.values()
+        )
+        lines.append(f"    dimensions(sizes): {sizes}")
+        lines.append(f"    variables(dimensions): {shown}")
+        lines.append(f"    groups: {', '.join(self._groups)}")
+        return "\n".join(line.rstrip() for line in lines)
+
+
+_OPTIONS: Final = frozenset(
+    {"compression", "zlib", "complevel", "shuffle", "szip_coding", "szip_pixels_per_block", "blosc_shuffle"}
+    | {"fletcher32", "contiguous", "chunksizes", "endian", "least_significant_digit", "significant_digits"}
+    | {"quantize_mode", "fill_value", "chunk_cache", "maxstrlen"}
+)
+
+
+def _refuse_unlimited(layout: Layout, dims: Iterable[DimensionHeader]) -> None:
+    for each in dims:
+        if each.unlimited and not layout.has_unlimited and "pure" not in layout.name:
+            raise NotRepresentableError(
+                f"layout {layout.name} of NCZarr has no unlimited dimensions",
+                path=each.name,
+                remedy='use layout "D", or give the dimension a length',
+            )
+
+
+def _near(name: str, names: Sequence[str]) -> str | None:
+    return question(difflib.get_close_matches(name, list(names)))
+
+
+def _renamed(members: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    renamed = {}
+    for name, each in members.items():
+        named = (
+            replace(each, name=new)
+            if name == old and isinstance(each, DimensionHeader | VariableHeader | GroupHeader)
+            else each
+        )
+        renamed[new if name == old else name] = named
+    return renamed
+
+
+def _test(variable: Variable) -> Callable[[tuple[str, Any]], bool]:
+    def passes(wanted: tuple[str, Any]) -> bool:
+        name, value = wanted
+        found = variable._attributes.get(name)
+        have = None if found is None else found.python
+        if callable(value):
+            return bool(value(have))
+        return have is not None and bool(np.all(have == value))
+
+    return passes
+
+
+def _parsed_type(given: Any) -> types.NcType:
+    if isinstance(given, UserType):
+        raise _no_user_type(given.name, given.kind)
+    return types.parse(given)
+
+
+def _no_user_type(name: str, kind: str) -> UnknownDataTypeError:
+    return UnknownDataTypeError(
+        "NCZarr has no types that a program defines (compound, enum, opaque, vlen)",
+        path=name,
+        found=kind,
+        expected=", ".join(types.TYPES),
+        remedy=_NO_USER_TYPES,
+        spec='NCZarr, "The NCZarr Data Model"',
+    )
+
+
+def _endian(endian: str, datatype: Any) -> str:
+    """Return the byte order asked for: in so many words, or by the type."""
+    if endian not in ("native", "little", "big"):
+        raise ValueError(f"endian={endian!r}: expected 'native', 'little' or 'big'")
+    if endian == "native":
+        try:
+            order = np.dtype(datatype).byteorder
+        except TypeError:
+            order = "="
+        return {"<": "little", ">": "big"}.get(order, endian)
+    return endian
+
+
+def _fill_attribute(value: Any, nc_type: types.NcType, name: str) -> Attribute:
+    """Return a fill value as an attribute of the variable's type. Raises MetadataError if it is none."""
+    try:
+        if nc_type is types.CHAR:
+            text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
+            if len(text) <= 1:
+                return Attribute(types.CHAR, text or "\0")
+            value = ()  # a char holds one byte: refused below
+        if nc_type is types.STRING:
+            return Attribute(types.STRING, np.array([str(value)], object))
+        return Attribute(nc_type, np.array([value]).astype(nc_type.dtype).reshape(1))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise MetadataError(
+            f"no fill value for this type: {error}", path=name, found=repr(value), expected=nc_type.name
+        ) from None
+    except OmnizarrError as error:
+        raise error.add(path=name)

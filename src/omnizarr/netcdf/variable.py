@@ -1,0 +1,465 @@
+"""Variables: arrays with shared dimensions and typed attributes, read and written as netCDF4-python does.
+
+Spec: NCZarr, "The NCZarr Data Model"; the names and their meaning are those of netCDF4-python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from omnizarr import resizing
+from omnizarr.array import Array
+from omnizarr.errors import NotRepresentableError
+from omnizarr.model import Note
+from omnizarr.netcdf import chars, elements, filters, masking, quantize, selections, types
+from omnizarr.netcdf.attributed import Attributed, Attributes
+from omnizarr.netcdf.dimension import Dimension
+from omnizarr.netcdf.header import Attribute, Selection, VariableHeader
+from omnizarr.netcdf.layouts.contract import Stored
+from omnizarr.netcdf.types import AnyType, UserType
+from omnizarr.places import StorePath
+
+if TYPE_CHECKING:
+    from omnizarr.netcdf.group import Group
+
+MAXSTRLEN: Final = "_nczarr_maxstrlen"
+_LABELS: Final = {"<": "little", ">": "big"}
+
+
+class Variable(Attributed):
+    """A variable; made by `Group.createVariable`.
+
+    Selections are those of netCDF4-python: several lists or masks select orthogonally, and what is written beyond the
+    end of an unlimited dimension makes it longer, for all variables that have it. Values that mean "nothing here" are
+    masked, and ``scale_factor`` and ``add_offset`` are applied, unless `set_auto_maskandscale` says otherwise.
+
+    Variables may be used by many threads at once. Readers see an unlimited dimension grow only after the data that made
+    it grow is stored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from omnizarr import netcdf
+    >>> ds = netcdf.Dataset({}, "w")
+    >>> _ = ds.createDimension("time"), ds.createDimension("x", 3)
+    >>> temp = ds.createVariable("temp", "i2", ("time", "x"), fill_value=-1)
+    >>> temp.scale_factor = np.float32(0.5)
+    >>> temp[0:2] = [[1, 2, 3], [4, 5, 6]]
+    >>> temp.shape, temp[1, ::2].tolist()
+    ((2, 3), [4.0, 6.0])
+    """
+
+    __slots__ = (
+        *("_group", "_name", "_type", "_dims", "_special", "_notes", "_stored", "_array", "_array_shape"),
+        *("_decode", "_encode", "_packing", "_fill", "mask", "scale", "always_mask", "chartostring", "_truncate"),
+        *("_ncstring", "_quantize"),
+    )
+
+    mask: bool
+    """Whether missing values are masked; see `set_auto_mask`."""
+    scale: bool
+    """Whether values are scaled; see `set_auto_scale`."""
+    always_mask: bool
+    """Whether a masked array is returned also where nothing is masked; see `set_always_mask`."""
+    chartostring: bool
+    """Whether chars with an attribute ``_Encoding`` become strings; see `set_auto_chartostring`."""
+
+    _array: Array
+    _array_shape: tuple[int, ...]
+
+    def __init__(self, group: Group, header: VariableHeader, dims: tuple[Dimension, ...], stored: Stored) -> None:
+        self._session = group._session
+        self._group = group
+        self._name = header.name
+        self._type = header.type
+        self._dims = dims
+        self._attributes = dict(header.attributes)
+        self._special = dict(header.special)
+        self._notes = header.notes
+        self._truncate = False
+        self._ncstring = False
+        self.mask = self.scale = self.always_mask = self.chartostring = True
+        self._stored = stored
+        self._quantize = filters.quantization(self._special)
+        self._adopt_array(Array(stored.where, stored.metadata, self._session.config))
+        self._adopt_attributes(self._attributes)
+
+    # -- what it is ---------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Its name within its group; assigning renames it."""
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._group.renameVariable(self._name, name)
+
+    @property
+    def full_name(self) -> str:
+        """Its path from the root: ``/model/temp``."""
+        return f"{self._group.full_name}/{self._name}"
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """The names of its dimensions."""
+        return tuple([each.name for each in self._dims])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of its dimensions now."""
+        return tuple([each.size for each in self._dims])
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._dims)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=object))
+
+    @property
+    def dtype(self) -> Any:
+        """NumPy type of the values before they are scaled; ``str`` for strings."""
+        return str if self._type is types.STRING else self._type.dtype
+
+    @property
+    def datatype(self) -> Any:
+        """The same as `dtype`; of a type that a program defined, the `UserType`."""
+        return self._type if isinstance(self._type, UserType) else self.dtype
+
+    @property
+    def nctype(self) -> AnyType:
+        """The netCDF type: ``short``, ``char``, ``string``, ..."""
+        return self._type
+
+    @property
+    def header(self) -> VariableHeader:
+        """What it is, as a value."""
+        return VariableHeader(
+            name=self._name,
+            type=self._type,
+            dimensions=tuple([each.path for each in self._dims]),
+            attributes=dict(self._attributes),
+            special=dict(self._special),
+            notes=self._notes,
+        )
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What its writer got wrong, and how it is read."""
+        return self._notes
+
+    @property
+    def array(self) -> Array:
+        """The Zarr array that it is stored in."""
+        return self._array
+
+    def group(self) -> Group:
+        """Return the group that it is in."""
+        return self._group
+
+    def get_dims(self) -> tuple[Dimension, ...]:
+        """Return its dimensions."""
+        return self._dims
+
+    def chunking(self) -> str | list[int]:
+        """Return the lengths of its chunks; "contiguous" for a scalar."""
+        if not self._dims:
+            return "contiguous"
+        chunks = self._array.chunks
+        return [each if isinstance(each, int) else max(each) for each in chunks]
+
+    def filters(self) -> dict[str, Any]:
+        """Return which filters its chunks go through, as netCDF4-python tells it."""
+        return filters.filters_dict(self._special)
+
+    def endian(self) -> str:
+        """Return the byte order in which it is stored: "little", "big", or "native" where it has none."""
+        found = self._special.get("_Endianness")
+        return str(found.value) if found is not None else "native"
+
+    def quantization(self) -> tuple[int, str] | None:
+        """Return how many digits are kept, and by which algorithm; None if all are."""
+        return self._quantize
+
+    def get_fill_value(self) -> Any:
+        """Return what elements that nobody wrote hold; None if nothing in particular."""
+        found = self._attributes.get("_FillValue")
+        if found is not None:
+            return found.python
+        if "_NoFill" in self._special or isinstance(self._type, UserType):
+            return None
+        return self._type.default_fill
+
+    def __len__(self) -> int:
+        if not self._dims:
+            raise TypeError("a scalar has no length")
+        return self._dims[0].size
+
+    # -- how it is read and written --------------------------------------------------
+
+    def set_auto_mask(self, mask: bool) -> None:  # noqa: FBT001 - netCDF4-python's signature
+        """Mask missing values on reading, and fill masked ones on writing, or not."""
+        self.mask = bool(mask)
+
+    def set_auto_scale(self, scale: bool) -> None:  # noqa: FBT001
+        """Apply ``scale_factor``, ``add_offset`` and ``_Unsigned``, or not."""
+        self.scale = bool(scale)
+
+    def set_auto_maskandscale(self, maskandscale: bool) -> None:  # noqa: FBT001
+        """Do both, or neither."""
+        self.scale = self.mask = bool(maskandscale)
+
+    def set_always_mask(self, always_mask: bool) -> None:  # noqa: FBT001
+        """Return masked arrays always, or only where something is masked."""
+        self.always_mask = bool(always_mask)
+
+    def set_auto_chartostring(self, chartostring: bool) -> None:  # noqa: FBT001
+        """Turn chars with an attribute ``_Encoding`` into strings, and back, or not."""
+        self.chartostring = bool(chartostring)
+
+    def set_auto_truncate(self, truncate: bool) -> None:  # noqa: FBT001 - as the others
+        """Cut strings that are longer than the variable stores, instead of raising ValueTypeError."""
+        self._truncate = bool(truncate)
+        self._adopt_array(self._array)
+
+    def set_ncstring_attrs(self, ncstring_attrs: bool) -> None:  # noqa: FBT001
+        """Store text attributes as string, or as char."""
+        self._ncstring = bool(ncstring_attrs)
+
+    def set_var_chunk_cache(
+        self, size: int | None = None, nelems: int | None = None, preemption: float | None = None
+    ) -> None:
+        """Keep so many bytes of decoded chunks; `nelems` and `preemption` are without effect."""
+        if size is not None:
+            self._session.check_open()
+            self._adopt_array(self._array.with_config({"chunk_cache": size}))
+
+    def get_var_chunk_cache(self) -> tuple[int, int, float]:
+        """Return the size of the cache of decoded chunks in bytes, and two numbers that mean nothing here."""
+        cache = self._array.config.chunk_cache
+        return cache if isinstance(cache, int) else cache.nbytes, 0, 0.0
+
+    def set_collective(self, value: bool) -> None:  # noqa: FBT001
+        """Do nothing: reading and writing never wait for others."""
+
+    def use_nc_get_vars(self, use_nc_get_vars: bool) -> None:  # noqa: FBT001
+        """Do nothing: strided reads are what they are."""
+
+    # -- data -----------------------------------------------------------------------
+
+    def __getitem__(self, elem: Any) -> Any:
+        """Return the selected elements: a masked array, or plain values; as netCDF4-python does.
+
+        Raises
+        ------
+        BoundsCheckError, SelectionError
+            If the selection makes no sense (an IndexError).
+        ChunkError
+            If a stored chunk is broken.
+        """
+        self._session.check_open()
+        data = self._read(elem)
+        if self._type is types.CHAR and self.chartostring and "_Encoding" in self._attributes:
+            return self._as_strings(data)
+        if self.mask or self.scale:
+            return self._packing.unpack(data, mask=self.mask, scale=self.scale, always_mask=self.always_mask)
+        return data
+
+    def __setitem__(self, elem: Any, data: ArrayLike) -> None:
+        """Store elements; unlimited dimensions grow as needed.
+
+        Raises
+        ------
+        ReadOnlyError
+        BoundsCheckError, SelectionError, ShapeError
+            If `data` does not fit the selection.
+        ValueTypeError
+            If it cannot become the variable's type, or a string is longer than the variable stores.
+        """
+        self._session.check_writable()
+        values = self._packed(data)
+        shape = self.shape
+        unlimited = tuple([each.isunlimited() for each in self._dims])
+        picked = selections.for_writing(elem, shape, unlimited, values.shape)
+        values = picked.fit(values)
+        if self._quantize is not None:
+            digits, mode = self._quantize
+            values = quantize.apply(values, mode, digits, self._fill)
+        if self._encode is not None:
+            values = self._encode(values)
+        self._store(picked.selection, values, picked.grown)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001 - NumPy's
+        if copy is False:
+            raise ValueError("a variable is read from a store: the result is always a copy")
+        return np.asarray(self[...], dtype)
+
+    def getValue(self) -> Any:  # noqa: N802 - netCDF4-python's name
+        """Return the value of a scalar. Raises IndexError for others."""
+        if self._dims:
+            raise IndexError("to retrieve values from a non-scalar variable, use slicing")
+        return self[...]
+
+    def assignValue(self, val: Any) -> None:  # noqa: N802 - netCDF4-python's name
+        """Store the value of a scalar. Raises IndexError for others."""
+        if self._dims:
+            raise IndexError("to assign values to a non-scalar variable, use slicing")
+        self[...] = val
+
+    def read_raw(self, selection: Selection) -> NDArray[Any]:
+        """Return what is stored, neither masked nor scaled; see `omnizarr.netcdf.header.Source`."""
+        array = self._current()
+        data = array.get_basic_selection(0) if self._stored.is_scalar and array.ndim else array[selection]
+        values = np.asarray(data)
+        return values if self._decode is None else self._decode(values)
+
+    def write_raw(self, selection: Selection, values: NDArray[Any]) -> None:
+        """Store values of the type's dtype as they are, neither packed nor quantized; nothing grows."""
+        self._store(selection, values if self._encode is None else self._encode(values), self.shape)
+
+    def _read(self, elem: Any) -> Any:
+        array = self._current()
+        if self._dims and selections.is_basic(elem):
+            data = array[elem]
+        else:
+            picked = selections.for_reading(elem, self.shape)
+            if self._dims:
+                data = array.get_orthogonal_selection(picked.selection).reshape(picked.shape)
+            else:
+                data = array[0] if array.ndim else array[()]
+        return data if self._decode is None else self._decode(np.asarray(data))
+
+    def _current(self) -> Array:
+        """Return the array with the lengths that the dimensions have now, whatever its document says."""
+        shape = self.shape
+        if shape != self._array_shape and not self._stored.is_scalar:
+            array = self._array
+            metadata = resizing.with_shape(self._stored.metadata, shape)
+            self._array, self._array_shape = Array(array.store_path, metadata, array.config), shape
+        return self._array
+
+    def _store(self, selection: Any, values: NDArray[Any], grown: tuple[int, ...]) -> None:
+        """Write elements, and then, if dimensions have grown, tell everyone."""
+        array = self._current()
+        if self._stored.is_scalar:
+            array[...] = values
+            return
+        if grown != self._array_shape:
+            # Data first: nobody sees the new lengths before it is there.
+            longer = resizing.with_shape(self._stored.metadata, grown)
+            array = Array(array.store_path, longer, array.config)
+        array.set_orthogonal_selection(selection, values)
+        wanted = {dim: length for dim, length in zip(self._dims, grown, strict=True) if length > dim.size}
+        if wanted:
+            self._group.grow(wanted)
+
+    def _packed(self, data: ArrayLike) -> NDArray[Any]:
+        """Return values of the type's dtype: filled where masked, and scaled back."""
+        if self._type is types.CHAR:
+            encoding = self._attributes.get("_Encoding") if self.chartostring else None
+            return chars.for_writing(data, None if encoding is None else str(encoding.value), self._char_length())
+        if self._type is types.STRING:
+            return chars.as_objects(data)
+        least = self._attributes.get("least_significant_digit")
+        if least is not None and self._type.dtype.kind == "f" and not isinstance(least.value, str):
+            data = quantize.least_significant_digit(np.ma.asanyarray(data), int(least.python))
+        return self._packing.pack(data, scale=self.scale)
+
+    def _char_length(self) -> int:
+        return self._dims[-1].size if self._dims else 1
+
+    def _as_strings(self, data: Any) -> Any:
+        return chars.chartostring(data, encoding=str(self._attributes["_Encoding"].value))
+
+    # -- attributes -------------------------------------------------------------------
+
+    def setncatts(self, attributes: Mapping[str, Any]) -> None:
+        """Set several attributes in one change.
+
+        Raises NotRepresentableError for ``_FillValue``, which is an argument of `Group.createVariable`, and for
+        ``_nczarr_maxstrlen`` once strings are stored.
+        """
+        if "_FillValue" in attributes:
+            raise NotRepresentableError(
+                "_FillValue is set when the variable is created",
+                path=self.full_name[1:],
+                remedy="pass fill_value= to createVariable",
+            )
+        if self._ncstring:
+            attributes = {name: _as_ncstring(value) for name, value in attributes.items()}
+        super().setncatts(attributes)
+        if MAXSTRLEN in attributes:
+            self._group.relength(self)
+
+    def _change_attributes(self, change: Callable[[Attributes], Attributes]) -> None:
+        session = self._session
+        with session.lock:
+            header = session.change_variable(
+                self._stored.where,
+                self._group.full_name,
+                self._group.sizes(),
+                lambda header: replace(header, attributes=change(dict(header.attributes))),
+            )
+            self._adopt_attributes(dict(header.attributes))
+
+    def _adopt_attributes(self, attributes: Attributes) -> None:
+        self._attributes = attributes
+        self._fill = self.get_fill_value()
+        self._packing = masking.Packing.of(attributes, self._type, no_fill="_NoFill" in self._special)
+
+    def _adopt_array(self, array: Array) -> None:
+        self._array, self._array_shape = array, array.shape
+        self._decode = elements.decoder(array.dtype, self._type)
+        self._encode = elements.encoder(array.dtype, self._type, truncate=self._truncate)
+
+    def _move(self, name: str, where: StorePath) -> None:
+        """Go by another name, at another place."""
+        self._name = name
+        self._restore(replace(self._stored, where=where))
+
+    def _restore(self, stored: Stored) -> None:
+        """Be stored otherwise from now on."""
+        self._stored = stored
+        self._adopt_array(Array(stored.where, stored.metadata, self._array.config))
+
+    # -- Python's ways ------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        lines = [
+            "<class 'omnizarr.netcdf.Variable'>",
+            f"{self._type_name()} {self._name}({', '.join(self.dimensions)})",
+        ]
+        lines += [f"    {name}: {value.python}" for name, value in self._attributes.items()]
+        if self._group.parent is not None:
+            lines.append(f"path = {self._group.path}")
+        lines.append(
+            f"unlimited dimensions: {', '.join(each.name for each in self._dims if each.isunlimited())}".rstrip()
+        )
+        lines.append(f"current shape = {self.shape}")
+        fill = self.get_fill_value()
+        own = "_FillValue" in self._attributes
+        lines.append(
+            "filling off" if fill is None else f"filling on, {'' if own else 'default '}_FillValue of {fill!r} used"
+        )
+        return "\n".join(lines)
+
+    def _type_name(self) -> str:
+        return self._type.name
+
+
+def _as_ncstring(value: Any) -> Any:
+    return Attribute(types.STRING, np.array([value], object)) if isinstance(value, str) else value
+
+
+def names(dims: Sequence[Dimension]) -> str:
+    """Return dimensions as they are shown behind a variable's name."""
+    return ", ".join(each.name for each in dims)
