@@ -10,19 +10,25 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from json.encoder import encode_basestring, encode_basestring_ascii
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from omnizarr.dialects.reading import join
 from omnizarr.errors import MetadataError, NotJSONError
-from omnizarr.model import JSON, Problem, Report, strict
+from omnizarr.late import Late
+from omnizarr.model import JSON, Note, Problem, Report, strict
 
 MAX_DEPTH = 128
 """Objects and lists within each other; real documents stay below 20."""
 
 MAX_SIZE = 512 * 2**20
 """Bytes of one document. The consolidated metadata of 100,000 arrays takes about 100 MiB."""
+
+if TYPE_CHECKING:
+    from omnizarr.dialects import lenient
+else:
+    lenient = Late("omnizarr.dialects.lenient")
 
 _PLAIN = frozenset({str, int, bool, type(None)})
 _NESTED = frozenset({dict, list})
@@ -35,7 +41,8 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
     """Return the JSON value that `data` holds.
 
     The tokens ``NaN``, ``Infinity`` and ``-Infinity``, which old writers left bare, become floats, and a
-    byte order mark is passed over. Integers never go through floats.
+    byte order mark is passed over. Integers never go through floats. An object that is no JSON only in the ways of old
+    versions of netCDF-C becomes a `lenient.Mended`, which bears notes of them.
 
     Parameters
     ----------
@@ -67,6 +74,9 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
         odd = data[error.start : error.start + 8]
         report(Problem("", f"document is not UTF-8 (byte {error.start})", found=odd, spec="RFC 8259, section 8.1"))
     except json.JSONDecodeError as error:
+        mended = _mended(error.doc)
+        if mended is not None:
+            return mended
         report(_no_json(error))
     except RecursionError:
         report(_too_deep())
@@ -86,6 +96,11 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
     return None
 
 
+def notes_of(document: JSON) -> tuple[Note, ...]:
+    """Return notes of what was not valid JSON in a document that `parse` returned."""
+    return getattr(document, "notes", ()) if type(document) is not dict else ()
+
+
 def _decode(data: bytes, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:
     """Return the JSON value in `data`, and put objects with repeated members, and their names, into `repeated`."""
 
@@ -97,6 +112,22 @@ def _decode(data: bytes, repeated: list[tuple[dict[str, JSON], list[str]]]) -> J
         return built
 
     return json.loads(data.decode("utf-8-sig"), object_pairs_hook=build)  # type: ignore[no-any-return]
+
+
+def _mended(text: str) -> lenient.Mended | None:
+    """Return the object in a text that is almost JSON; None if it is not, or breaks another rule."""
+    strict_text, notes = lenient.mend(text)
+    if not notes:
+        return None
+    try:
+        document = parse(strict_text.encode())
+    except MetadataError:
+        return None
+    if not isinstance(document, dict):
+        return None
+    result = lenient.Mended(document)
+    result.notes = notes
+    return result
 
 
 def render(document: object) -> bytes:

@@ -20,7 +20,7 @@ from omnizarr.datatypes import typestr
 from omnizarr.datatypes.structs import named_to_json
 from omnizarr.dialects import consolidated, paths
 from omnizarr.dialects.contract import Consolidated, Dialect, Documents, NewArrays
-from omnizarr.dialects.documents import name_of_nonfinite
+from omnizarr.dialects.documents import name_of_nonfinite, notes_of
 from omnizarr.dialects.filters import OBJECT_CODECS, Step, dump_chain, fit_szip, load_chain, read_step
 from omnizarr.dialects.keyspaces import Flat
 from omnizarr.dialects.reading import Reader, join, problem_of, read_chunk_lengths, read_lengths, read_list
@@ -95,6 +95,10 @@ def _load_node(
         reader.problem("", f"{kind} is not an object", found=document, expected="an object", spec=_SPEC)
         return None
     _check_format(reader, document)
+    for name in (kind, ".zattrs"):
+        reader.notes.extend(
+            replace(note, message=f"{name} is {note.message}") for note in notes_of(documents.get(name))
+        )
     memos: dict[str, tuple[object, Mapping[str, JSON]]] = {
         "documents": (None, {name: stored[name] for name in stored}),
         ".zattrs": (attributes, {".zattrs": stored[".zattrs"]} if ".zattrs" in stored else {}),

@@ -17,7 +17,7 @@ from omnizarr import datatypes
 from omnizarr.dialects import consolidated, paths
 from omnizarr.dialects.chains import read_codecs
 from omnizarr.dialects.contract import Consolidated, Dialect, Documents, NewArrays
-from omnizarr.dialects.documents import name_of_nonfinite
+from omnizarr.dialects.documents import name_of_nonfinite, notes_of
 from omnizarr.dialects.extensions import SPEC as _EXTENSION
 from omnizarr.dialects.extensions import may_be_ignored, read_extension, read_understood, write_extension
 from omnizarr.dialects.keyspaces import Flat
@@ -87,6 +87,7 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
         reader.problem("", "not an object", found=document, expected="an object", spec='Zarr v3, "Metadata"')
         return None
     _check_format(reader, document)
+    reader.notes.extend(notes_of(document))
     match document.get("node_type"):
         case "array":
             return _load_array(reader, document)
