@@ -13,6 +13,7 @@ import operator
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -503,6 +504,11 @@ def of_options(
         found.update(_storage(dimensions, chunksizes, contiguous=contiguous))
         # in the order in which netCDF4-python has them applied
         found.update(given)
+        points = prod(each.size or 1 for each in dimensions)
+        if name == "szip" and szip_pixels_per_block > points:
+            raise SettingError(
+                "a block of szip has more pixels than the variable", found=szip_pixels_per_block, expected=f"{points}"
+            )
         if fletcher32:
             found["_Fletcher32"] = Attribute(types.CHAR, "true")
     if endian != "native":
