@@ -39,14 +39,6 @@ class _Marks(NamedTuple):
     high: Any
     filler: Any  # `fill_value` of a masked array if nothing else says it
 
-    def seen_as(self, dtype: np.dtype[Any]) -> _Marks:
-        """Return these values with their bits read as another type."""
-        missing, *others = self
-        return _Marks(
-            tuple(value.view(dtype) for value in missing),
-            *(None if value is None else value.view(dtype) for value in others),
-        )
-
     def find(self, data: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, Any]:
         """Return where data is masked (None: nowhere), and what fills it there."""
         found, filler = None, self.filler
@@ -142,7 +134,7 @@ class Packing:
             unsigned=unsigned,
             **scales,
             _marks=marks,
-            _unsigned_marks=marks.seen_as(_unsigned(dtype)) if unsigned else None,
+            _unsigned_marks=_as_unsigned(marks, is_default="_FillValue" not in safe) if unsigned else None,
             _problems=tuple(problems),
             _bad_scale=bad_scale,
         )
@@ -367,6 +359,14 @@ def _marks_of(safe: Mapping[str, NDArray[Any]], dtype: np.dtype[Any], *, no_fill
     if dtype.kind == "S":
         low = high = None
     return _Marks(tuple(safe.get("missing_value", ())), fill, low, high, filler)
+
+
+def _as_unsigned(marks: _Marks, *, is_default: bool) -> _Marks:
+    """Return marks with their bits read as unsigned integers; netCDF4-python knows no default fill value of these."""
+    dtype = _unsigned(marks.filler.dtype)
+    missing, *others = marks
+    fill, low, high, filler = (None if value is None else value.view(dtype) for value in others)
+    return _Marks(tuple(value.view(dtype) for value in missing), None if is_default else fill, low, high, filler)
 
 
 def _single(values: NDArray[Any] | None) -> Any:
