@@ -18,6 +18,8 @@ from omnizarr.array import Array
 from omnizarr.cli import listing, values
 from omnizarr.cli.check import check
 from omnizarr.cli.convert import convert
+from omnizarr.cli.dump import dump
+from omnizarr.cli.gen import gen
 from omnizarr.cli.locate import open_node
 from omnizarr.cli.progress import counting, moving
 from omnizarr.cli.repair import repair
@@ -334,4 +336,6 @@ def _title(path: str) -> str:
 
 omnizarr.add_command(check)
 omnizarr.add_command(convert)
+omnizarr.add_command(dump)
+omnizarr.add_command(gen)
 omnizarr.add_command(repair)

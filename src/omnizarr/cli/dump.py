@@ -1,0 +1,124 @@
+"""``omnizarr dump``: a dataset as CDL, as ``ncdump`` prints it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import click
+
+from omnizarr.cli.text import one_line, visible
+from omnizarr.late import Late
+
+if TYPE_CHECKING:
+    from omnizarr.netcdf import dataset as datasets
+    from omnizarr.netcdf import files, urls
+    from omnizarr.netcdf.cdl import writing
+    from omnizarr.netcdf.header import Source
+else:  # nobody who lists a directory waits for netCDF
+    datasets = Late("omnizarr.netcdf.dataset")
+    files = Late("omnizarr.netcdf.files")
+    urls = Late("omnizarr.netcdf.urls")
+    writing = Late("omnizarr.netcdf.cdl.writing")
+
+_SHORTEST: Final = 10  # lines, as in ncdump
+_MOST_DIGITS: Final = 20
+_LANGUAGE: Final = click.Choice(["c", "f"], case_sensitive=False)
+_SEPARATORS: Final[Mapping[str | None, bool | Literal["T"]]] = {None: False, "t": True, "i": "T"}
+_UNFIT: Final = re.compile(r"[^\n\t -~]+")  # for a terminal, unless it is printable
+
+
+def _names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
+    r"""Return names that are separated by commas; ``\,`` is a comma of a name."""
+    names = [re.sub(r"\\,", ",", name) for value in values for name in re.split(r"(?<!\\),", value)]
+    return tuple(filter(None, names)) or None
+
+
+def _precision(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int | None, int | None]:
+    """Return the digits for float and double: ``5`` or ``5,9``."""
+    if value is None:
+        return None, None
+    match = re.fullmatch(r"(\d{1,2})(?:,(\d{1,2}))?", value, re.ASCII)
+    digits = [int(number) for number in match.groups() if number is not None] if match is not None else []
+    if not digits or not all(1 <= number <= _MOST_DIGITS for number in digits):
+        raise click.BadParameter(f"{value!r}: digits are typed as 5, or as 5,9 for float and double")
+    return digits[0], digits[1] if len(digits) > 1 else None
+
+
+# -h is what it is for ncdump.
+@click.command(context_settings={"help_option_names": ["--help"]})
+@click.argument("path")
+@click.option("-h", "header_only", is_flag=True, help="Print no data.")
+@click.option("-c", "coordinates_only", is_flag=True, help="Print the data of coordinate variables only.")
+@click.option("-s", "special", is_flag=True, help="Print special attributes: how variables are stored.")
+@click.option("-t", "times", flag_value="t", help="Print times as dates, where units say what they are.")
+@click.option("-i", "times", flag_value="i", help="The same, with a T between date and time.")
+@click.option(
+    "-v", "variables", metavar="NAMES", multiple=True, callback=_names, help="Print the data of these variables only."
+)
+@click.option("-g", "groups", metavar="NAMES", multiple=True, callback=_names, help="Print these groups only.")
+@click.option("-n", "name", help="What the dataset is called; otherwise as PATH, without extension.")
+@click.option(
+    "-p", "precision", metavar="D[,D]", callback=_precision, help="Significant digits of float, and of double."
+)
+@click.option("-b", "brief", type=_LANGUAGE, help="Tell the indices of each row, as C or Fortran counts them.")
+@click.option("-f", "full", type=_LANGUAGE, help="Tell the indices of each value.")
+@click.option("-l", "width", type=click.IntRange(min=_SHORTEST), default=80, show_default=True, help="Length of lines.")
+@click.option("--notes", is_flag=True, help="Say on stderr what the writer got wrong, and how it is read.")
+def dump(
+    path: str,
+    name: str | None,
+    times: str | None,
+    brief: str | None,
+    full: str | None,
+    *,
+    notes: bool,
+    **options: Any,
+) -> None:
+    """Print a dataset as CDL, as ncdump does.
+
+    PATH is any hierarchy of Zarr v2 or v3, NCZarr or not; a URL as netCDF-C has them; or a netCDF file.
+
+    \b
+    Examples:
+      omnizarr dump -h era5.zarr
+      omnizarr dump -v time,lat "file:///data/era5.zip#mode=nczarr,zip"
+      omnizarr dump -s old.nc | omnizarr gen - -o new.zarr
+    """  # noqa: D301 - click's mark of lines to be kept
+    if brief and full:
+        raise click.UsageError("-b and -f exclude each other")
+    if brief or full:
+        options |= {"comments": "full" if full else "brief", "language": full or brief}
+    with opened(path, notes=notes) as source:
+        _print(writing.dump(source, name=name or urls.parse(path).name, times=_SEPARATORS[times], **options))
+
+
+@contextmanager
+def opened(path: str, *, notes: bool = False) -> Iterator[Source]:
+    """Open a dataset, or a netCDF file, to be read."""
+    location = urls.parse(path)
+    if location.is_local and files.is_netcdf(location.place):
+        with files.open_file(location.place) as source:
+            yield source
+        return
+    with datasets.Dataset(path) as dataset:
+        if notes:
+            for place, found in dataset.all_notes().items():
+                for note in found:
+                    click.echo(one_line(f"{place}: {note.pointer}: {note.message}"), err=True)
+        yield dataset.source()
+
+
+def _print(parts: Iterable[str]) -> None:
+    """Print CDL in UTF-8, whatever the terminal or pipe has; names and attributes may hold any bytes."""
+    if sys.stdout.isatty():
+        for part in parts:
+            click.echo(_UNFIT.sub(lambda found: visible(found[0]), part), nl=False)
+        return
+    sys.stdout.flush()
+    for part in parts:
+        sys.stdout.buffer.write(part.encode("utf-8", "surrogateescape"))
+    sys.stdout.buffer.flush()

@@ -1,0 +1,91 @@
+"""``omnizarr gen``: a dataset from CDL, as ``ncgen`` makes it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from omnizarr.cli.text import one_line
+from omnizarr.errors import NodeExistsError
+from omnizarr.late import Late
+
+if TYPE_CHECKING:
+    from omnizarr.netcdf import copying, files, urls
+    from omnizarr.netcdf import dataset as datasets
+    from omnizarr.netcdf.cdl import reading
+else:  # nobody who lists a directory waits for netCDF
+    copying = Late("omnizarr.netcdf.copying")
+    datasets = Late("omnizarr.netcdf.dataset")
+    files = Late("omnizarr.netcdf.files")
+    urls = Late("omnizarr.netcdf.urls")
+    reading = Late("omnizarr.netcdf.cdl.reading")
+
+_FILES: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
+
+
+def _language(_: click.Context, __: click.Parameter, value: str | None) -> None:
+    if value not in (None, "b", "binary"):
+        raise click.BadParameter(f"{value!r}: a dataset is made, no program that makes one")
+
+
+@click.command()
+@click.argument("cdl", metavar="FILE.cdl")
+@click.option("-o", "--output", metavar="URL", required=True, help="What is made: a path, a URL, or a file (x.nc).")
+@click.option(
+    "-k",
+    "--layout",
+    type=click.Choice(["A", "B", "C", "D", "pure"], case_sensitive=False),
+    help="How netCDF's own metadata is stored: as netCDF-C 4.8.0 (A) to 4.9.3 and later (D) did, or not at all.",
+)
+@click.option("--zarr-format", type=click.IntRange(2, 3), help="Zarr v2, which is what is made otherwise, or v3.")
+@click.option("--overwrite", is_flag=True, help="Replace what is there.")
+# As people type it for ncgen.
+@click.option("-4", "kind", is_flag=True, hidden=True, expose_value=False)
+@click.option("-b", "binary", is_flag=True, hidden=True, expose_value=False)
+@click.option("-l", "language", callback=_language, hidden=True, expose_value=False)
+def gen(cdl: str, output: str, layout: str | None, zarr_format: int | None, *, overwrite: bool) -> None:
+    """Make a dataset from CDL, as ncgen does.
+
+    FILE.cdl may be "-", for what comes through a pipe. The dataset is NCZarr on Zarr v2, unless a mode in the URL, or
+    an option, says otherwise; in an archive, if the name ends with .zip; and a netCDF-4 file, if it ends with .nc.
+
+    \b
+    Examples:
+      omnizarr gen tides.cdl -o tides.zarr
+      omnizarr gen tides.cdl -o "file:///data/tides.zip#mode=zarr,zip,v3"
+      ncdump tides.nc | omnizarr gen - -o tides.zarr --layout B
+    """  # noqa: D301 - click's mark of lines to be kept
+    location = urls.parse(output)
+    is_file = location.is_local and location.place.lower().endswith(_FILES) and not _has_mode(location)
+    if is_file and (layout or zarr_format):
+        raise click.UsageError("--layout and --zarr-format mean nothing to a netCDF file")
+    if layout in ("A", "B", "C") and (zarr_format or location.zarr_format) == 3:
+        raise click.UsageError(f"layout {layout} is one of Zarr v2")
+    if zarr_format and location.zarr_format and zarr_format != location.zarr_format:
+        raise click.UsageError(f"--zarr-format {zarr_format} contradicts the URL, which says v{location.zarr_format}")
+    source = reading.load(sys.stdin.buffer if cdl == "-" else cdl).source
+    with _telling_of_overwrite():
+        if is_file:
+            for loss in files.write_file(location.place, source, overwrite=overwrite):
+                click.echo(one_line(f"omnizarr: lost: /{loss.path}{loss.pointer}: {loss.what}: {loss.why}"), err=True)
+            return
+        with datasets.Dataset(output, "w" if overwrite else "x", layout=layout, zarr_format=zarr_format) as dataset:
+            copying.write(dataset, source)
+
+
+def _has_mode(location: urls.Location) -> bool:
+    return bool(location.mode or location.storage or location.zarr_format)
+
+
+@contextmanager
+def _telling_of_overwrite() -> Iterator[None]:
+    try:
+        yield
+    except NodeExistsError as error:
+        if error.remedy is not None:  # a directory in the way of a file is not replaced
+            error.remedy = "replace it with --overwrite"
+        raise

@@ -1,0 +1,224 @@
+"""`omnizarr gen`, run as a user runs it: what it makes is opened by `omnizarr`, and held against the CDL."""
+
+import io
+import json
+import sys
+import zipfile
+from types import SimpleNamespace
+
+import pytest
+
+import omnizarr
+from omnizarr import netcdf
+from omnizarr.cli import main
+
+CDL = """\
+netcdf tides {
+dimensions:
+	time = 2 ;
+	x = 2 ;
+variables:
+	short level(time, x) ;
+		level:units = "é" ;
+	float depth ;
+
+// global attributes:
+		:title = "tides" ;
+data:
+
+ level =
+  1, 2,
+  3, 4 ;
+
+ depth = 0.5 ;
+}
+"""
+LEVEL = [[1, 2], [3, 4]]
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "tides.cdl").write_text(CDL, encoding="utf-8")
+    return tmp_path / "tides.cdl"
+
+
+@pytest.fixture
+def run(capfd):
+    """Run in this process; give exit code, stdout, stderr."""
+
+    def run(*arguments):
+        code = main([str(argument) for argument in ("gen", *arguments)])
+        captured = capfd.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def check(path):
+    """Hold a dataset against the CDL."""
+    with netcdf.Dataset(path) as ds:
+        assert ds.title == "tides"
+        assert (ds["level"].nctype.name, ds["level"].dimensions, ds["level"].units) == ("short", ("time", "x"), "é")
+        assert ds["level"][:].tolist() == LEVEL
+        assert (ds["depth"].nctype.name, ds["depth"].shape, ds["depth"][...]) == ("float", (), 0.5)
+        return ds.layout
+
+
+def test_dataset_of_the_cdl_is_made(run, file, tmp_path):
+    assert run(file, "-o", tmp_path / "x.zarr") == (0, "", "")
+    assert check(tmp_path / "x.zarr") == "D"
+    assert omnizarr.open(tmp_path / "x.zarr").zarr_format == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "layout", "zarr_format"),
+    [
+        ("--layout A", "A", 2),
+        ("-k B", "B", 2),
+        ("-k C", "C", 2),
+        ("-k d", "D", 2),
+        ("-k pure", "pure", 2),
+        ("--zarr-format 2", "D", 2),
+        ("--zarr-format 3", "v3", 3),
+        ("-k pure --zarr-format 3", "pure-v3", 3),
+    ],
+)
+def test_layout_is_the_one_asked_for(run, file, tmp_path, options, layout, zarr_format):
+    assert run(file, "-o", tmp_path / "x.zarr", *options.split()) == (0, "", "")
+    assert check(tmp_path / "x.zarr") == layout
+    assert omnizarr.open(tmp_path / "x.zarr").zarr_format == zarr_format
+
+
+@pytest.mark.parametrize(
+    ("fragment", "layout"),
+    [
+        ("#mode=nczarr,file", "D"),
+        (r"\#mode=nczarr,file", "D"),
+        ("#mode=zarr,file", "pure"),
+        ("#mode=nczarr,v3", "v3"),
+        ("#mode=zarr,v3", "pure-v3"),
+    ],
+)
+def test_mode_of_the_url_says_what_is_made(run, file, tmp_path, fragment, layout):
+    assert run("-4", "-lb", "-o", f"file://{tmp_path.as_posix()}/x.file{fragment}", file) == (0, "", "")
+    assert check(tmp_path / "x.file") == layout
+
+
+@pytest.mark.parametrize(("name", "fragment"), [("x.zip", ""), ("x.anyext", "#mode=nczarr,zip")])
+def test_archive_is_made(run, file, tmp_path, name, fragment):
+    assert run(file, "-o", f"file://{tmp_path.as_posix()}/{name}{fragment}") == (0, "", "")
+    assert zipfile.is_zipfile(tmp_path / name)
+    assert check(tmp_path / name) == "D"
+
+
+def test_noxarray_writes_no_dimension_names(run, file, tmp_path):
+    for name, fragment in (("with", ""), ("without", ",noxarray")):
+        run(file, "-o", f"file://{tmp_path.as_posix()}/{name}#mode=nczarr,file{fragment}")
+        attributes = json.loads((tmp_path / name / "level" / ".zattrs").read_text())
+        assert attributes.get("_ARRAY_DIMENSIONS") == (["time", "x"] if name == "with" else None)
+
+
+def test_netcdf_file_is_made(run, file, tmp_path):
+    netcdf4 = pytest.importorskip("netCDF4")
+    assert run("-b", file, "-o", tmp_path / "x.nc") == (0, "", "")
+    with netcdf4.Dataset(tmp_path / "x.nc") as ds:
+        assert ds.title == "tides"
+        assert ds["level"].units == "é"
+        assert ds["level"][:].tolist() == LEVEL
+
+
+def test_directory_may_end_with_nc_if_the_mode_says_so(run, file, tmp_path):
+    assert run(file, "-o", f"file://{tmp_path.as_posix()}/x.nc#mode=nczarr,file") == (0, "", "")
+    assert check(tmp_path / "x.nc") == "D"
+
+
+def test_cdl_may_come_through_a_pipe(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(CDL.encode())))
+    assert run("-", "-o", tmp_path / "x.zarr") == (0, "", "")
+    check(tmp_path / "x.zarr")
+
+
+# -- what is there, and what goes wrong ----------------------------------------
+
+
+@pytest.mark.parametrize("name", ["x.zarr", "x.zip", "x.nc"])
+def test_what_is_there_is_replaced_only_if_asked_for(run, file, tmp_path, name):
+    assert run(file, "-o", tmp_path / name)[0] == 0
+    other = tmp_path / "other.cdl"
+    other.write_text("netcdf other { dimensions: y = 3 ; }")
+    code, out, err = run(other, "-o", tmp_path / name)
+    assert (code, out) == (1, "")
+    assert name in err
+    assert err.rstrip().endswith("replace it with --overwrite")
+    if name != "x.nc":
+        check(tmp_path / name)
+    assert run(other, "-o", tmp_path / name, "--overwrite") == (0, "", "")
+    if name != "x.nc":
+        with netcdf.Dataset(tmp_path / name) as ds:
+            assert (list(ds.dimensions), list(ds.variables)) == (["y"], [])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "-k E",
+        "-k A --zarr-format 3",
+        "--zarr-format 4",
+        "-o x.nc -k B",
+        "-o x.zarr#mode=v3 --zarr-format 2",
+        "-o x.zarr#mode=v3 -k C",
+        "-lc",
+    ],
+)
+def test_options_that_make_no_sense_are_an_error(run, file, tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(file, "-o", "x.zarr", *options.split())
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["tides.cdl"]
+
+
+def test_output_must_be_said(run, file):
+    code, _, err = run(file)
+    assert code == 2
+    assert "-o" in err
+
+
+@pytest.mark.parametrize("text", ["netcdf x { variables: int v(nope) ; }", "netcdf x {", "", "no CDL", "\x00"])
+def test_broken_cdl_makes_nothing(run, tmp_path, text):
+    (tmp_path / "broken.cdl").write_text(text)
+    code, out, err = run(tmp_path / "broken.cdl", "-o", tmp_path / "x.zarr")
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert "bug" not in err
+    assert not (tmp_path / "x.zarr").exists()
+
+
+def test_no_cdl_is_an_error(run, tmp_path):
+    code, _, err = run(tmp_path / "nothing.cdl", "-o", tmp_path / "x.zarr")
+    assert code == 1
+    assert "nothing.cdl" in err
+
+
+def test_a_store_that_does_not_exist_yet_is_said_so(run, file):
+    code, _, err = run(file, "-o", "s3://s3.us-west-1.amazonaws.com/datasetbucket")
+    assert code == 1
+    assert "not part of this release" in err
+
+
+# -- both ways -----------------------------------------------------------------
+
+
+def test_directory_in_the_way_of_a_file_is_not_replaced(run, file, tmp_path):
+    (tmp_path / "x.nc").mkdir()
+    code, out, err = run(file, "-o", tmp_path / "x.nc", "--overwrite")
+    assert (code, out) == (1, "")
+    assert "x.nc" in err
+    assert "--overwrite" not in err
+
+
+@pytest.mark.parametrize("layout", ["A", "B", "C", "D"])
+def test_what_is_printed_is_the_cdl_again(run, file, tmp_path, layout, capfd):
+    assert run(file, "-o", tmp_path / "tides.zarr", "-k", layout)[0] == 0
+    assert main(["dump", str(tmp_path / "tides.zarr")]) == 0
+    assert capfd.readouterr().out == CDL
