@@ -100,7 +100,8 @@ def selections(draw, shape, beyond=None):
         chosen = [draw(items(n, beyond=b)) for n, b in zip(shape[:dots], beyond, strict=False)]
         chosen.append(Ellipsis)
         chosen += [draw(items(n, beyond=b)) for n, b in zip(shape[dots + rest :], beyond[dots + rest :], strict=True)]
-    return chosen[0] if len(chosen) == 1 and draw(st.booleans()) else tuple(chosen)
+    alone = len(chosen) == 1 and not isinstance(chosen[0], tuple) and draw(st.booleans())
+    return chosen[0] if alone else tuple(chosen)
 
 
 @st.composite

@@ -219,15 +219,21 @@ class Packing:
             ) from error
 
     def _array(self, data: Any, *, scale: bool) -> NDArray[Any]:
-        """Return what a user assigns as an array; what is none yet gets the variable's type if that changes nothing."""
+        """Return what a user assigns as an array, with nothing lost."""
         if isinstance(data, np.ma.MaskedArray):
             return data
-        if isinstance(data, np.ndarray | np.generic) or self.unsigned or self.dtype.kind not in "iuf":
+        if isinstance(data, np.ndarray | np.generic) or self.dtype.kind not in "iuf":
             return np.asarray(data, object if self.dtype.kind == "O" else None)
         if scale and (self.add_offset is not None or (self.scale_factor is not None and self.dtype.kind in "iu")):
             return np.asarray(data, np.float64)
-        array = np.asarray(data)  # may be an array of another library
-        return array if array.dtype.kind in "fc" else np.array(data, self.dtype)
+        if self.dtype.kind == "f":
+            return np.asarray(data, self.dtype)
+        array = np.asarray(data)
+        if array.dtype.kind == "f":  # NumPy makes floats of integers, too, if some need 64 bits and some a sign
+            numbers = np.array(data, object)
+            if all(isinstance(each, int) for each in numbers.flat):
+                return numbers
+        return array
 
     def _divided(self, array: NDArray[Any]) -> NDArray[Any]:
         """Return values before scale and offset were applied."""
@@ -272,7 +278,7 @@ class Packing:
             return as_characters(array)
         if array.dtype.kind == "c":
             raise TypeError("complex numbers have two parts")
-        if self.dtype.kind not in "iu" or array.dtype.kind not in "iuf" or not array.size:
+        if self.dtype.kind not in "iu" or array.dtype.kind not in "iufO" or not array.size:
             return np.array(array, self.dtype)
         return self._whole(array)
 
@@ -281,7 +287,7 @@ class Packing:
         if array.dtype.kind == "f":
             array = np.trunc(array.astype(np.float64) if array.dtype.itemsize < 8 else array)
         low, high = array.min(), array.max()
-        if np.isnan(low):
+        if low != low:  # noqa: PLR0124
             raise ValueError("NaN is no integer")
         dtype = _unsigned(self.dtype) if self.unsigned and low >= 0 else self.dtype
         limits = np.iinfo(dtype)
