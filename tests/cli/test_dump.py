@@ -201,6 +201,15 @@ def test_no_dataset_is_an_error(run, tmp_path):
     assert "nothing.zarr" in err
 
 
+def test_missing_package_is_named_with_its_extra(run, tmp_path, monkeypatch):
+    (tmp_path / "x.nc").write_bytes(b"CDF\x01" + bytes(28))
+    monkeypatch.setitem(sys.modules, "netCDF4", None)
+    code, out, err = run(tmp_path / "x.nc")
+    assert (code, out) == (1, "")
+    assert "netCDF4" in err
+    assert "omnizarr[netcdf]" in err
+
+
 def test_a_store_that_does_not_exist_yet_is_said_so(run):
     code, out, err = run("s3://bucket/x.zarr#mode=nczarr,s3")
     assert (code, out) == (1, "")

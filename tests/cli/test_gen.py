@@ -167,6 +167,8 @@ def test_what_is_there_is_replaced_only_if_asked_for(run, file, tmp_path, name):
         "-o x.nc -k B",
         "-o x.zarr#mode=v3 --zarr-format 2",
         "-o x.zarr#mode=v3 -k C",
+        "-o x.zarr#mode=zarr -k D",
+        "-o x.zarr#mode=nczarr,v3 -k pure",
         "-lc",
     ],
 )
@@ -192,6 +194,48 @@ def test_broken_cdl_makes_nothing(run, tmp_path, text):
     assert err.count("\n") == 1
     assert "bug" not in err
     assert not (tmp_path / "x.zarr").exists()
+
+
+LONG = 'netcdf x { dimensions: n = 1 ; variables: int a(n) ; string v(n) ;%s data: a = 1 ; v = "%s" ; }'
+
+
+@pytest.mark.parametrize("name", ["x.zarr", "x.zip"])
+def test_nothing_is_left_of_a_dataset_that_fails(run, tmp_path, name):
+    (tmp_path / "long.cdl").write_text(LONG % ("", "a" * 129))
+    code, out, err = run(tmp_path / "long.cdl", "-o", tmp_path / name)
+    assert (code, out) == (1, "")
+    assert "_nczarr_maxstrlen" in err
+    assert [each.name for each in tmp_path.iterdir()] == ["long.cdl"]
+
+
+def test_what_was_there_before_is_left_when_a_dataset_fails(run, tmp_path):
+    (tmp_path / "long.cdl").write_text(LONG % ("", "a" * 129))
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "notes.txt").write_text("mine")
+    assert run(tmp_path / "long.cdl", "-o", tmp_path / "x")[0] == 1
+    assert (tmp_path / "x" / "notes.txt").read_text() == "mine"
+
+
+def test_strings_may_be_as_long_as_the_cdl_says(run, tmp_path):
+    (tmp_path / "long.cdl").write_text(LONG % (" v:_nczarr_maxstrlen = 129 ;", "a" * 129))
+    assert run(tmp_path / "long.cdl", "-o", tmp_path / "x.zarr") == (0, "", "")
+    with netcdf.Dataset(tmp_path / "x.zarr") as ds:
+        assert ds["v"][0] == "a" * 129
+
+
+@pytest.mark.parametrize(("name", "package"), [("x.zarr", "lark"), ("x.nc", "netCDF4")])
+def test_missing_package_is_named_with_its_extra(run, file, tmp_path, monkeypatch, name, package):
+    from omnizarr.netcdf.cdl import reading
+
+    for function in vars(reading).values():
+        if hasattr(function, "cache_clear"):
+            function.cache_clear()
+    monkeypatch.setitem(sys.modules, package, None)
+    code, out, err = run(file, "-o", tmp_path / name)
+    assert (code, out) == (1, "")
+    assert package in err
+    assert "omnizarr[netcdf]" in err
+    assert not (tmp_path / name).exists()
 
 
 def test_no_cdl_is_an_error(run, tmp_path):

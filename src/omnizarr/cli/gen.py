@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from omnizarr.cli.text import one_line
-from omnizarr.errors import NodeExistsError
+from omnizarr.errors import NodeExistsError, ValueTypeError
 from omnizarr.late import Late
 
 if TYPE_CHECKING:
@@ -61,14 +64,9 @@ def gen(cdl: str, output: str, layout: str | None, zarr_format: int | None, *, o
     """  # noqa: D301 - click's mark of lines to be kept
     location = urls.parse(output)
     is_file = location.is_local and location.place.lower().endswith(_FILES) and not _has_mode(location)
-    if is_file and (layout or zarr_format):
-        raise click.UsageError("--layout and --zarr-format mean nothing to a netCDF file")
-    if layout in ("A", "B", "C") and (zarr_format or location.zarr_format) == 3:
-        raise click.UsageError(f"layout {layout} is one of Zarr v2")
-    if zarr_format and location.zarr_format and zarr_format != location.zarr_format:
-        raise click.UsageError(f"--zarr-format {zarr_format} contradicts the URL, which says v{location.zarr_format}")
+    _check(location, layout, zarr_format, is_file=is_file)
     source = reading.load(sys.stdin.buffer if cdl == "-" else cdl).source
-    with _telling_of_overwrite():
+    with _whole_or_not_at_all(location):
         if is_file:
             for loss in files.write_file(location.place, source, overwrite=overwrite):
                 click.echo(one_line(f"omnizarr: lost: /{loss.path}{loss.pointer}: {loss.what}: {loss.why}"), err=True)
@@ -81,11 +79,35 @@ def _has_mode(location: urls.Location) -> bool:
     return bool(location.mode or location.storage or location.zarr_format)
 
 
+def _check(location: urls.Location, layout: str | None, zarr_format: int | None, *, is_file: bool) -> None:
+    if is_file and (layout or zarr_format):
+        raise click.UsageError("--layout and --zarr-format mean nothing to a netCDF file")
+    if layout in ("A", "B", "C") and (zarr_format or location.zarr_format) == 3:
+        raise click.UsageError(f"layout {layout} is one of Zarr v2")
+    if zarr_format and location.zarr_format and zarr_format != location.zarr_format:
+        raise click.UsageError(f"--zarr-format {zarr_format} contradicts the URL, which says v{location.zarr_format}")
+    if layout and location.mode and (layout == "pure") != (location.mode == "zarr"):
+        raise click.UsageError(f"--layout {layout} contradicts the URL, which says {location.mode}")
+
+
 @contextmanager
-def _telling_of_overwrite() -> Iterator[None]:
+def _whole_or_not_at_all(location: urls.Location) -> Iterator[None]:
+    """Leave nothing behind that is half done, unless it is where something was before; and advise as a command does."""
+    was_there = location.is_local and os.path.lexists(location.place)
     try:
         yield
-    except NodeExistsError as error:
-        if error.remedy is not None:  # a directory in the way of a file is not replaced
+    except BaseException as error:
+        if location.is_local and not was_there:
+            _remove(Path(location.place))
+        if isinstance(error, ValueTypeError):
+            error.remedy = "give the variable an attribute _nczarr_maxstrlen, in the CDL"
+        elif isinstance(error, NodeExistsError) and error.remedy is not None:  # no directory is replaced by a file
             error.remedy = "replace it with --overwrite"
         raise
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir():
+        shutil.rmtree(place, ignore_errors=True)
+    else:
+        place.unlink(missing_ok=True)
