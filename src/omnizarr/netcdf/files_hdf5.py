@@ -29,6 +29,7 @@ NON_COORDINATE: Final = "_nc4_non_coord_"
 """Stands before the name of a variable that is called as a dimension, and is no coordinate of it."""
 
 _DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3
+_SZIP, _SZIP_CODINGS = 4, 4 | 32
 _SHOWN_BY_NAME = (_DEFLATE, _SHUFFLE, _FLETCHER32)
 
 
@@ -156,10 +157,17 @@ def storage(dataset: Any) -> dict[str, Attribute]:
         special["_Shuffle"] = "true"
     if _DEFLATE in by_id:
         special["_DeflateLevel"] = np.array(by_id[_DEFLATE], "i4")
-    others = [",".join(map(str, (each[0], *each[2]))) for each in filters if each[0] not in _SHOWN_BY_NAME]
+    others = [",".join(map(str, _parameters(*each[:3]))) for each in filters if each[0] not in _SHOWN_BY_NAME]
     if others:
         special["_Filter"] = "|".join(others)
     return {name: Attribute.of(value) for name, value in special.items()}
+
+
+def _parameters(number: int, _flags: int, parameters: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a filter's number and parameters, without those that HDF5 adds to szip's two on its own."""
+    if number == _SZIP and len(parameters) == 4:
+        return number, parameters[0] & _SZIP_CODINGS, parameters[1]
+    return number, *parameters
 
 
 def is_filled(dataset: Any) -> bool:
@@ -199,6 +207,11 @@ def has_hidden_dimension(dimensions: Iterable[str], path: str, sizes: Container[
     above = [path[:end] for end in range(len(path) + 1) if end == len(path) or path[end] == "/"]
     names = [each.rpartition("/")[2] for each in dimensions]
     return any(sum(f"{each}/{name}" in sizes for each in above) > 1 for name in names)
+
+
+def is_half(dataset: Any) -> bool:
+    """Return whether values are of 16 bits of floating point, which netCDF has as float, or not at all."""
+    return bool(dataset.dtype.kind == "f" and dataset.dtype.itemsize == 2)
 
 
 def plain_name(dataset: Any) -> str:

@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from omnizarr.errors import SettingError
-from omnizarr.netcdf import types
+from omnizarr.errors import NotRepresentableError, SettingError
+from omnizarr.netcdf import files_hdf5, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
 
@@ -68,7 +68,7 @@ class Plan(NamedTuple):
 def plan(root: GroupHeader, format: Format = "NETCDF4") -> Plan:  # noqa: A002 (netCDF4-python's name)
     """Return what a file of a format can hold of a dataset.
 
-    Raises SettingError if there is no such format.
+    Raises SettingError if there is no such format, NotRepresentableError if a group is called as a dimension beside it.
 
     >>> root = GroupHeader(variables={"n": VariableHeader(name="n", type=types.INT64)})
     >>> plan(root, "NETCDF3_CLASSIC").losses[0].why
@@ -145,6 +145,14 @@ class _Planner:
             made = self._variable(header, f"{path}/{name}")
             if made is not None:
                 variables[name] = made
+        clash = group.dimensions.keys() & group.groups.keys()
+        if clash and not self.is_classic:
+            raise NotRepresentableError(
+                "netCDF-C keeps dimensions and groups under one name in one place",
+                path=path.lstrip("/"),
+                found=sorted(clash),
+                expected="no group that is called as a dimension beside it",
+            )
         groups = {}
         for name, below in group.groups.items():
             if self.is_classic:
@@ -255,7 +263,9 @@ class _Planner:
             options["endian"] = order
         if header.dimensions:
             options |= self._chunks(header, special, full_name)
-            options |= self._filters(special, full_name)
+            path = full_name.rpartition("/")[0]
+            is_hidden = files_hdf5.has_hidden_dimension(header.dimensions, path, self.dimensions)
+            options |= self._filters(special, full_name, plugins=not is_hidden and isinstance(header.type, NcType))
             if options.get("contiguous") and len(options.keys() & {"compression", "fletcher32"}):
                 del options["contiguous"]
         return options
@@ -278,7 +288,8 @@ class _Planner:
             return {"contiguous": True}
         return {}
 
-    def _filters(self, special: Mapping[str, Any], full_name: str) -> dict[str, Any]:
+    def _filters(self, special: Mapping[str, Any], full_name: str, *, plugins: bool) -> dict[str, Any]:
+        """Return how filters are asked for; those that h5py has not (`plugins`) only where netCDF-C stores values."""
         options: dict[str, Any] = {}
         lost: list[str] = []
         shuffle = _is_true(special.get("_Shuffle"))
@@ -292,7 +303,7 @@ class _Planner:
                 lost.append("_DeflateLevel")
         for each in filter(None, str(special.get("_Filter", "")).split("|")):
             known = _filter_options(each)
-            if known is None or "compression" in options:
+            if known is None or "compression" in options or not plugins:
                 lost.append(f"_Filter {each}")
             else:
                 options |= known
@@ -318,7 +329,7 @@ def _filter_options(text: str) -> dict[str, Any] | None:
             return {"compression": "zstd", "complevel": level}
         case 32001, [_, _, _, _, level, shuffle, compressor] if level and compressor in _BLOSC:
             return {"compression": _BLOSC[compressor], "complevel": level, "blosc_shuffle": shuffle}
-        case 4, [mask, pixels, *_] if bool(mask & 4) != bool(mask & 32):
+        case 4, [mask, pixels] if bool(mask & 4) != bool(mask & 32):
             return {"compression": "szip", "szip_coding": "nn" if mask & 32 else "ec", "szip_pixels_per_block": pixels}
         case _:
             return None

@@ -195,7 +195,7 @@ class _File:
         told = getattr(getattr(variable, "datatype", None), "name", None)
         nc_type: AnyType | None = files_hdf5.user_type_of(dataset, self._named_types, told)
         if nc_type is None:
-            nc_type = types.STRING if variable.dtype is str else types.of_dtype(variable.dtype)
+            nc_type = self._atomic_type(variable, dataset)
         if variable is not None and isinstance(nc_type, NcType) and nc_type.dtype.itemsize > 1:
             order = variable.endian()
             if order != "native":
@@ -203,7 +203,7 @@ class _File:
         if not files_hdf5.is_filled(dataset):
             special["_NoFill"] = Attribute.of("true")
         shape = tuple(self._sizes[each] for each in dimensions)
-        is_simple = isinstance(nc_type, NcType) and nc_type is not types.STRING
+        is_simple = isinstance(nc_type, NcType) and nc_type is not types.STRING and not files_hdf5.is_half(dataset)
         if is_simple and dimensions == _dimension_names(variable):
             read = _numbers(variable, nc_type)
         else:
@@ -217,6 +217,12 @@ class _File:
             special=_in_order(special),
             notes=tuple(notes),
         )
+
+    @staticmethod
+    def _atomic_type(variable: Any, dataset: Any) -> NcType:
+        if files_hdf5.is_half(dataset):
+            return types.FLOAT  # netCDF4-python may say something else
+        return types.STRING if variable.dtype is str else types.of_dtype(variable.dtype)
 
 
 def _fill(nc_type: AnyType, attribute: Attribute | None) -> Any:

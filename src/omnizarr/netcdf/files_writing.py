@@ -7,6 +7,7 @@ written by h5py when netCDF-C is done.
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import uuid
@@ -40,7 +41,8 @@ def write(path: Path, source: Source, format: Format, progress: Callable[..., An
     planned = plan(source.root, format)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
-        losses = _Writer(partial, source, planned, format, progress).write()
+        named = None if progress is None else functools.partial(progress, desc=path.name, unit="B", unit_scale=True)
+        losses = _Writer(partial, source, planned, format, named).write()
         os.replace(partial, path)  # noqa: PTH105 (says that what is there is replaced)
     except OmnizarrError as error:
         raise error.add(store=str(path))
@@ -72,7 +74,7 @@ class _Writer:
         self.types: dict[str, Any] = {}
         self.variables: dict[str, tuple[Any, VariableHeader]] = {}
         self.losses: list[Loss] = []
-        self.bar = progress(total=self._nbytes(), desc=path.name, unit="B", unit_scale=True) if progress else None
+        self.bar = progress(total=self._nbytes()) if progress else None
 
     def _nbytes(self) -> int:
         headers = (each for _, group in self.planned.root.walk() for each in group.variables.values())
