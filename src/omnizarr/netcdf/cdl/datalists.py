@@ -23,10 +23,11 @@ from omnizarr.netcdf.types import NcType
 
 _BRACES = re.compile(f"{literals.STRING_PATTERN}|{literals.CHAR_PATTERN}|{literals.COMMENT_PATTERN}|[{{}}]")
 _MAXIMUM_DEPTH: Final = 64
-# Lists of nothing but decimal numbers and fill marks take the short way; an octal number or a blank inside of one
-# does not.
-_PLAIN = re.compile(r"[-+0-9.eE,\s_]*+", re.ASCII)
-_NOT_PLAIN = re.compile(r"(?:^|[,\s]|(?<![eE])[+-])0[0-9]|[0-9]_|_[0-9]", re.ASCII)
+# Lists of nothing but decimal numbers and fill marks take the short way; an octal number or a fill mark that touches
+# a number does not.
+_PLAIN = re.compile(r"(?:[-+0-9.eE,\s_]++|NaNf?|Infinityf?)*+", re.ASCII)
+_OCTAL = re.compile(r"0(?<![0-9.]0)(?<![eE]0)(?<![eE][+-]0)[0-9]", re.ASCII)
+_TOUCHING_MARK = re.compile(r"_(?:[^,\s]|(?<=[^,\s]_))", re.ASCII)
 
 
 class _Block(NamedTuple):
@@ -146,10 +147,16 @@ class Values:
         """Return the elements of a selection."""
         if len(self.starts) == 1 and len(self.values) == math.prod(self.shape):
             return np.array(self.values.reshape(self.shape)[selection], self.values.dtype)
-        shape = tuple(max(0, each.stop - each.start) for each in selection)
-        result = np.full(shape, self.fill)
+        result = np.full(tuple(max(0, each.stop - each.start) for each in selection), self.fill)
         if not len(self.starts) or not result.size:
             return result
+        shape, filled = result.shape, result
+        if selection:  # beyond the last value there is nothing to look up
+            row = math.prod(self.shape[1:])
+            end = int(self.starts[-1] + self.offsets[-1] - self.offsets[-2])
+            rows = slice(selection[0].start, min(selection[0].stop, -(-end // row)))
+            filled = result[: max(0, rows.stop - rows.start)]
+            selection, shape = (rows, *selection[1:]), filled.shape
         flat = np.zeros(shape, "i8")
         for axis, each in enumerate(selection):
             steps = np.arange(each.start, each.stop) * math.prod(self.shape[axis + 1 :])
@@ -157,7 +164,7 @@ class Values:
         run = np.maximum(np.searchsorted(self.starts, flat, "right") - 1, 0)
         inside = flat - self.starts[run]
         is_set = (inside >= 0) & (inside < np.diff(self.offsets)[run])
-        result[is_set] = self.values[(self.offsets[run] + inside)[is_set]]
+        filled[is_set] = self.values[(self.offsets[run] + inside)[is_set]]
         return result
 
 
@@ -217,24 +224,27 @@ def _check_separators(text: Text, block: _Block) -> None:
 def _plain(listed: str, nc_type: NcType, fill: Any) -> NDArray[Any] | None:
     """Return the values of a list of decimal numbers and fill marks; None if it is another, or anything is wrong."""
     listed = literals.without_comments(listed)
-    if not _PLAIN.fullmatch(listed) or _NOT_PLAIN.search(listed):
+    if not _PLAIN.fullmatch(listed) or _OCTAL.search(listed):
         return None
     if not listed.strip():
         return np.empty(0, nc_type.dtype)
     convert = float if nc_type.dtype.kind == "f" else int
-    items = listed.split(",")
+    if "N" in listed or "I" in listed:
+        listed = listed.replace("NaNf", "NaN").replace("Infinityf", "Infinity")
     try:
-        if "_" in listed:
-            numbers = [fill.item() if (word := each.strip()) == "_" else convert(word) for each in items]
+        if "_" not in listed:
+            numbers = list(map(convert, listed.split(",")))
+        elif _TOUCHING_MARK.search(listed):
+            return None
         else:
-            numbers = list(map(convert, items))
+            numbers = [fill.item() if "_" in each else convert(each) for each in listed.split(",")]
         wide = np.array(numbers, "f8" if convert is float else "u8" if nc_type is types.UINT64 else "i8")
     except (ValueError, OverflowError):
         return None
     if convert is float:
         with np.errstate(over="ignore"):
             narrow = wide.astype(nc_type.dtype)
-        return None if np.isinf(narrow).any() else narrow
+        return narrow if np.count_nonzero(np.isinf(narrow)) == listed.count("Infinity") else None
     if nc_type.dtype.itemsize < 8:
         low, high = literals.limits(nc_type)
         if wide.min() < low or wide.max() > high:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -25,15 +25,17 @@ STRING_PATTERN: Final = r'"(?:[^"\\]++|\\.)*+"'
 CHAR_PATTERN: Final = r"'(?:[^\\]|\\[0-7]{3}|\\[xX][0-9a-fA-F]{2}|\\.)'"
 COMMENT_PATTERN: Final = r"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/"
 
+_BLANK = re.compile(rf"(?:\s++|{COMMENT_PATTERN})*+", re.ASCII)
 _LITERAL = re.compile(
-    rf"""(?P<skip>\s++|{COMMENT_PATTERN})
-    |(?P<comma>,)
+    rf"""(?:\s++|{COMMENT_PATTERN})*+(?:
+    (?P<comma>,)
     |(?P<string>{STRING_PATTERN})
-    |(?P<char>{CHAR_PATTERN})
-    |(?P<word>[+-]?[A-Za-z_][\w.]*+)
     |(?P<hexadecimal>(?P<hexdigits>0[xX][0-9a-fA-F]++)(?P<hexsuffix>\w*+))
     |(?P<number>(?P<digits>[+-]?(?:[0-9]++(?P<point>\.[0-9]*+)?|(?P<fraction>\.[0-9]++))(?P<exponent>[eE][+-]?[0-9]++)?)
                 (?P<suffix>\w*+))
+    |(?P<char>{CHAR_PATTERN})
+    |(?P<word>[+-]?[A-Za-z_][\w.]*+)
+    |(?P<end>\Z))
     """,
     re.VERBOSE | re.ASCII,
 )
@@ -67,17 +69,6 @@ _INTEGER_SUFFIXES: Final = {
     "llu": types.UINT64,
     "f": types.FLOAT,
     "d": types.DOUBLE,
-}
-# Hexadecimal digits take "b", and a hexadecimal with a suffix is unsigned.
-_HEXADECIMAL_SUFFIXES: Final = {
-    "": None,
-    "s": types.USHORT,
-    "l": types.UINT,
-    "ll": types.UINT64,
-    "u": types.UINT,
-    "us": types.USHORT,
-    "ul": types.UINT,
-    "ull": types.UINT64,
 }
 _REAL_SUFFIXES: Final = {"": types.DOUBLE, "f": types.FLOAT, "d": types.DOUBLE, "l": types.DOUBLE}
 _CHARACTERS: Final = (types.CHAR, types.BYTE, types.UBYTE)
@@ -166,46 +157,48 @@ def literals(text: Text, start: int, end: int) -> list[Literal]:
     """
     found: list[Literal] = []
     wants_comma = False
-    comma = start
-    for match in _matches(text, start, end):
-        kind = match.lastgroup
-        if kind == "skip":
-            continue
+    comma = at = start
+    while True:
+        match = _LITERAL.match(text.text, at, end)
+        kind = match and match.lastgroup
+        if match is None or kind is None:
+            raise _no_value(text, at, end)
+        if kind == "end":
+            break
         if wants_comma != (kind == "comma"):
-            raise text.error(
-                "a comma or a semicolon is missing" if wants_comma else "a value is missing",
-                match.start(),
-                expected='"," or ";"' if wants_comma else "a number, a character, a string or _",
-                remedy="values are separated by commas, and a list ends with a semicolon",
-            )
-        wants_comma = not wants_comma
+            raise _misplaced(text, match.start(kind), is_comma=kind == "comma")
         if kind == "comma":
-            comma = match.start()
+            comma = match.start(kind)
         else:
-            found.append(_literal(text, match))
+            found.append(_literal(text, match, kind))
+        wants_comma = not wants_comma
+        at = match.end()
     if found and not wants_comma:
         raise text.error("a value is missing after the last comma", comma, comma + 1, expected="a value")
     return found
 
 
-def _matches(text: Text, start: int, end: int) -> Iterator[re.Match[str]]:
-    """Yield what `_LITERAL` finds; `lastgroup` is one of skip, comma, string, char, word, hexadecimal, number."""
-    at = start
-    while at < end:
-        match = _LITERAL.match(text.text, at, end)
-        if match is None:
-            raise text.error(
-                "not a value",
-                at,
-                expected="a number, a character, a string or _",
-                remedy="text stands between double quotes, and a list of values ends with a semicolon",
-            )
-        yield match
-        at = match.end()
+def _no_value(text: Text, at: int, end: int) -> OmnizarrError:
+    blank = _BLANK.match(text.text, at, end)
+    return text.error(
+        "not a value",
+        at if blank is None else blank.end(),
+        expected="a number, a character, a string or _",
+        remedy="text stands between double quotes, and a list of values ends with a semicolon",
+    )
 
 
-def _literal(text: Text, match: re.Match[str]) -> Literal:
-    kind, word, start, end = match.lastgroup, match[0], match.start(), match.end()
+def _misplaced(text: Text, at: int, *, is_comma: bool) -> OmnizarrError:
+    return text.error(
+        "a value is missing" if is_comma else "a comma or a semicolon is missing",
+        at,
+        expected="a number, a character, a string or _" if is_comma else '"," or ";"',
+        remedy="values are separated by commas, and a list ends with a semicolon",
+    )
+
+
+def _literal(text: Text, match: re.Match[str], kind: str) -> Literal:
+    word, start, end = match[kind], match.start(kind), match.end()
     if kind == "string":
         return Literal(types.STRING, string(text, start, end), start, end)
     if kind == "char":
@@ -227,7 +220,7 @@ def _literal(text: Text, match: re.Match[str]) -> Literal:
 
 
 def _number(text: Text, match: re.Match[str]) -> Literal:
-    start, end, digits, suffix = match.start(), match.end(), match["digits"], match["suffix"].lower()
+    start, end, digits, suffix = match.start("digits"), match.end(), match["digits"], match["suffix"].lower()
     is_real = bool(match["point"] or match["fraction"] or match["exponent"])
     suffixes = _REAL_SUFFIXES if is_real else _INTEGER_SUFFIXES
     nc_type = _suffix(text, match, "suffix", suffixes)
@@ -250,8 +243,8 @@ def _number(text: Text, match: re.Match[str]) -> Literal:
 
 
 def _hexadecimal(text: Text, match: re.Match[str]) -> Literal:
-    start, end = match.start(), match.end()
-    nc_type = _suffix(text, match, "hexsuffix", _HEXADECIMAL_SUFFIXES)
+    start, end = match.start("hexdigits"), match.end()
+    nc_type = _suffix(text, match, "hexsuffix", _INTEGER_SUFFIXES)
     return Literal(*_of_type(text, int(match["hexdigits"], 16), nc_type, start, end), start, end)
 
 
