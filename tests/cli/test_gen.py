@@ -127,6 +127,14 @@ def test_netcdf_file_is_made(run, file, tmp_path):
         assert ds["level"][:].tolist() == LEVEL
 
 
+def test_what_a_netcdf_file_cannot_hold_is_told(run, tmp_path):
+    (tmp_path / "x.cdl").write_text(r'netcdf x { dimensions: n = 1 ; variables: string v(n) ; data: v = "a\000b" ; }')
+    code, out, err = run(tmp_path / "x.cdl", "-o", tmp_path / "x.nc")
+    assert (code, out) == (0, "")
+    assert err.startswith("omnizarr: lost: /v: ")
+    assert err.count("\n") == 1
+
+
 def test_directory_may_end_with_nc_if_the_mode_says_so(run, file, tmp_path):
     assert run(file, "-o", f"file://{tmp_path.as_posix()}/x.nc#mode=nczarr,file") == (0, "", "")
     assert check(tmp_path / "x.nc") == "D"
