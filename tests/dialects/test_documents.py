@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+import re
 import sys
 
 import numpy as np
@@ -111,7 +112,13 @@ def test_render_indents_as_the_standard_library_does(value):
     expected = json.dumps(plain, indent=2, ensure_ascii=False)
     if any(0xD800 <= ord(character) < 0xE000 for character in expected):
         expected = json.dumps(plain, indent=2)
-    assert render(value).decode() == expected
+    assert render(value).decode() == _with_short_lists(expected)
+
+
+def _with_short_lists(text):
+    """Return indented JSON with lists of numbers, which no string can be taken for, on one line."""
+    numbers = r"\[\n\s*([-0-9][-+0-9.eE,\s]*?)\n\s*\]"
+    return re.sub(numbers, lambda found: "[" + re.sub(r",\s+", ", ", found[1]) + "]", text)
 
 
 def test_render_is_strict_json_in_utf8():

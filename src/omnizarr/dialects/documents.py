@@ -32,6 +32,7 @@ else:
 
 _PLAIN = frozenset({str, int, bool, type(None)})
 _NESTED = frozenset({dict, list})
+_NUMBERS = frozenset({int, float})
 
 MAX_INDENTED = 2**20
 """Characters of a document that is still written for people to read."""
@@ -165,11 +166,16 @@ def _encoded(plain: JSON, *, ensure_ascii: bool) -> bytes:
 
 
 def _indented(plain: JSON, margin: str, quoted: Callable[[str], str]) -> str:
-    """Return what ``json.dumps(plain, indent=2)`` does, in a third of the time; `margin` begins each further line."""
+    """Return what ``json.dumps(plain, indent=2)`` does, in a third of the time; `margin` begins each further line.
+
+    Lists of numbers stay on one line: netCDF-C 4.8.0 trips over a number before a line's end.
+    """
     inner = margin + "  "
     if isinstance(plain, dict):
         members = [f"{quoted(name)}: {_indented(member, inner, quoted)}" for name, member in plain.items()]
         return f"{{{inner}{f',{inner}'.join(members)}{margin}}}" if members else "{}"
+    if isinstance(plain, list) and set(map(type, plain)) <= _NUMBERS:
+        return json.dumps(plain)
     if isinstance(plain, list):
         items = [_indented(item, inner, quoted) for item in plain]
         return f"[{inner}{f',{inner}'.join(items)}{margin}]" if items else "[]"

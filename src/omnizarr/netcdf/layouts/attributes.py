@@ -217,6 +217,8 @@ def write(attribute: Attribute, style: Style, maxstrlen: int = DEFAULT_MAXSTRLEN
     >>> write(Attribute.of('{"a": 1}'), "S1"), write(Attribute.of('{"a": 1}'), "v3")
     (({'a': 1}, '>S1'), ({'a': 1}, 'json'))
     """
+    if style == "codes":
+        _refuse_of_old(attribute)
     recorded = None if style == "none" else recorded_type(attribute, style, maxstrlen)
     if isinstance(attribute.value, str):
         # netCDF-C 4.8 reads no JSON there
@@ -229,6 +231,22 @@ def write(attribute: Attribute, style: Style, maxstrlen: int = DEFAULT_MAXSTRLEN
     else:
         items = attribute.value.tolist()
     return items[0] if len(items) == 1 else items, recorded
+
+
+def _refuse_of_old(attribute: Attribute) -> None:
+    """Raise NotRepresentableError for what netCDF-C 4.8.0 reads wrong: quotes, and numbers that are not finite."""
+    if isinstance(attribute.value, str):
+        is_wrong = '"' in attribute.value
+    else:
+        is_wrong = attribute.type.dtype.kind == "f" and not np.isfinite(attribute.value).all()
+    if is_wrong:
+        raise NotRepresentableError(
+            "netCDF-C 4.8.0 cannot read the attribute",
+            found=attribute.value if isinstance(attribute.value, str) else attribute.value.tolist(),
+            expected="text without quotes, finite numbers",
+            remedy="write another layout",
+            spec=_SPEC,
+        )
 
 
 def _float_to_json(number: Any) -> JSON:

@@ -137,7 +137,7 @@ _OBJECTS: Final = {"_nczarr_superblock": ".nczarr", "_nczarr_group": ".nczgroup"
 
 
 def _group(name: Name, header: GroupHeader, is_root: bool) -> Marks:  # noqa: FBT001 - the contract's
-    special = ("_NCProperties",) if is_root and not name.startswith("pure") else ()
+    special = ("_NCProperties",) if is_root else ()
     values, recorded = _user_attributes(header, _STYLES[name], special)
     content: dict[str, JSON] = {"dimensions": {each.name: _size(each) for each in header.dimensions.values()}}
     content |= {"arrays": list(header.variables), "groups": list(header.groups)}
