@@ -16,9 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import omnizarr
-from omnizarr.dialects.filters import Step, load_chain, read_step
+from omnizarr.codecs import registry
+from omnizarr.codecs.contract import BytesSpec
+from omnizarr.dialects.filters import Step, dump_codec, load_chain, read_step
 from omnizarr.dialects.reading import Reader
-from omnizarr.errors import CodecError, SettingError, UnknownCodecError
+from omnizarr.errors import CodecError, MetadataError, SettingError, UnknownCodecError
 from omnizarr.model import Named, strict
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader
@@ -575,8 +577,22 @@ def test_shuffle_behind_another_filter_still_sees_elements():
     assert load_chain(Reader(strict), steps, "C", 1, np.dtype("<f8"))[-1].configuration == {"elementsize": 8}
 
 
-def test_level_that_is_an_unsigned_number_is_a_negative_one_with_a_note():
-    reader = Reader(strict)
-    found = load_chain(reader, [Step("zstd", {"level": 4294967293}, "/compressor")], "C", 1, np.dtype("<f8"))
-    assert found[-1] == Named("zstd", {"level": -3, "checksum": False})
-    assert [note.pointer for note in reader.notes] == ["/compressor/level"]
+def test_level_that_is_an_unsigned_number_stays_one_for_netcdf_c_to_read():
+    found = load_chain(Reader(strict), [Step("zstd", {"level": 4294967293}, "/compressor")], "C", 1, np.dtype("<f8"))
+    assert found[-1] == Named("numcodecs.zstd", {"level": 4294967293})
+    assert dump_codec(found[-1]) == {"id": "zstd", "level": 4294967293}
+    spec = BytesSpec(800, 8)
+    ours, negative = (registry.find(name)({"level": level}, spec)
+                      for name, level in (("numcodecs.zstd", 4294967293), ("zstd", -3)))  # fmt: skip
+    assert ours.encode(bytes(800)) == negative.encode(bytes(800))
+
+
+def test_negative_level_is_written_as_netcdf_c_does():
+    special = filters.of_options(types.INT, [DimensionHeader("x", 4)], compression="zstd", complevel=-3)
+    assert filters.chain(special, types.INT) == (Named("numcodecs.zstd", {"level": 4294967293}),)
+
+
+@pytest.mark.parametrize("level", [2**31, 2**32 - 131073, 2**32])
+def test_level_that_is_no_number_of_zstd_is_refused(level):
+    with pytest.raises(MetadataError, match="level"):
+        registry.find("numcodecs.zstd")({"level": level}, BytesSpec(800, 8))

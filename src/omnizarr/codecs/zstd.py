@@ -2,6 +2,7 @@
 
 Names: v2 ``zstd``; v3 ``zstd`` (zarr-extensions), ``numcodecs.zstd``.
 Configuration: ``level``, -131072 to 22 (0: the library's default), 0 if missing; ``checksum``, false if missing.
+netCDF-C writes negative levels, in v2, as unsigned numbers of 32 bits.
 Agrees with numcodecs and zarrs. Frames may follow each other, be skippable, and need not state the size
 of their content (as those of streaming writers); none is decoded before its size is known to be right.
 
@@ -238,5 +239,9 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> Zstd:
     return Zstd(fields.integer("level", 0, -131072, 22), fields.boolean("checksum", default=False), decoded)
 
 
-bind_numcodecs = bind
-"""The codec of numcodecs has the same configuration."""
+def bind_numcodecs(configuration: Configuration, decoded: BytesSpec) -> Zstd:
+    """Return the codec of numcodecs, whose level may be the unsigned number that netCDF-C writes for a negative one."""
+    level = configuration.get("level")
+    if isinstance(level, int) and 2**32 - 131072 <= level < 2**32:
+        configuration = {**configuration, "level": level - 2**32}
+    return bind(configuration, decoded)

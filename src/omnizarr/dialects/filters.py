@@ -231,11 +231,6 @@ def load_step(reader: Reader, step: Step, item_size: int, element_size: int) -> 
         # netcdf-c means the size of the array's elements, wherever the filter stands
         reader.note(join(step.pointer, "elementsize"), f"0, taken as the item size {element_size}", SPEC)
         return load_codec(step.id, {**step.parameters, "elementsize": element_size}, item_size)
-    level = step.parameters.get("level")
-    if step.id == "zstd" and is_integer(level) and 2**31 <= level < 2**32:
-        # netcdf-c writes negative levels as the unsigned numbers that HDF5's filters take
-        reader.note(join(step.pointer, "level"), f"{level}, taken as {level - 2**32}", SPEC)
-        return load_codec(step.id, {**step.parameters, "level": level - 2**32}, item_size)
     return load_codec(step.id, step.parameters, item_size)
 
 
@@ -255,7 +250,13 @@ def _gzip(parameters: Mapping[str, JSON], _item_size: int) -> Named | None:
 
 def _zstd(parameters: Mapping[str, JSON], _item_size: int) -> Named | None:
     level, checksum = parameters.get("level", 1), parameters.get("checksum", False)
-    if parameters.keys() <= {"level", "checksum"} and is_integer(level) and isinstance(checksum, bool):
+    # the unsigned number that stands for a negative level in netCDF-C can be said of numcodecs' codec only
+    if (
+        parameters.keys() <= {"level", "checksum"}
+        and is_integer(level)
+        and level < 2**31
+        and isinstance(checksum, bool)
+    ):
         return Named("zstd", {"level": level, "checksum": checksum})
     return None
 

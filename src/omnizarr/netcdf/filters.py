@@ -82,7 +82,8 @@ def _level(codec: str, low: int, high: int) -> Kind:
 
     def load(parameters: Sequence[int], _item_size: int) -> dict[str, JSON]:
         level = parameters[0] - _UINT32 if parameters[0] >= _UINT32 // 2 else parameters[0]
-        return {"level": _between(f"the level of {codec}", level, low, high)}
+        _between(f"the level of {codec}", level, low, high)
+        return {"level": parameters[0]}  # netCDF-C reads no negative number
 
     return Kind(codec, 1, load, lambda given: (_integer(given, "level", 1) % _UINT32,))
 
