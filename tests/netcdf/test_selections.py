@@ -270,6 +270,17 @@ def same_but_for_ones(shape, other):
     return [n for n in shape if n != 1] == [n for n in other if n != 1]
 
 
+def is_odd_and_open(elem):
+    """Whether a slice without a stop has a step, or starts from the end."""
+    items = elem if isinstance(elem, tuple) else (elem,)
+    return any(
+        isinstance(each, slice)
+        and each.stop is None
+        and (each.step not in {None, 1, -1} or (each.start is not None and each.start < 0))
+        for each in items
+    )
+
+
 def broadcasts(shape, other):
     try:
         return np.broadcast_shapes(shape, other) == tuple(other)
@@ -287,6 +298,8 @@ def test_writes_what_netcdf4_writes(data):
         likely[data.draw(st.integers(0, len(likely) - 1))] = data.draw(st.integers(0, 6))
     likely = likely[data.draw(st.integers(0, len(likely))) :] if data.draw(st.booleans()) else likely
     values = numbered(tuple(likely)) + 1000
+    # If the last dimension is empty, netCDF4-python writes a scalar to the first of several elements only.
+    assume(values.ndim or shape[-1] or len(shape) == 1)
     with netcdf_variable(shape, unlimited) as variable:
         try:
             variable[elem] = values
@@ -294,6 +307,8 @@ def test_writes_what_netcdf4_writes(data):
             assume(False)
         expected = elements(variable)
     picked = for_writing(elem, shape, unlimited, values.shape)
+    # Then netCDF4-python has fewer places than data, and fails, unless another shape or broadcasting to none saves it.
+    assume(not (is_odd_and_open(elem) and values.ndim in {len(picked.lengths), len(picked.shape)}))
     assume(same_but_for_ones(values.shape, picked.shape) or broadcasts(values.shape, picked.lengths))
     assert picked.grown == expected.shape
     assert np.array_equal(written(numbered(shape), picked, values), expected)

@@ -5,7 +5,8 @@ writing past the end of an unlimited dimension makes it longer. Whatever netCDF4
 for this: data is given a new shape only where lengths of 1 are all that differs (netCDF4-python puts 2 x 3 values
 into 3 x 2 places), and what selects no or several values of a scalar is refused. Beyond it, empty lists and arrays of
 unsigned integers select, data is broadcast along one dimension too, and open slices with steps or from the end make
-an unlimited dimension as long as their data needs.
+an unlimited dimension as long as their data needs (netCDF4-python fails, or writes nothing). A scalar goes to
+all elements that slices with a stop select. What is masked in a mask is not selected.
 
 Spec: netCDF4-python 1.7.5, ``Variable.__getitem__`` and ``Variable.__setitem__``.
 """
@@ -334,7 +335,8 @@ def _listed(array: NDArray[Any], size: int, number: int, *, grows: bool) -> tupl
 def _integers_of(item: slice, number: int) -> tuple[int | None, int | None, int]:
     """Return start, stop and step of a slice as integers; raises SelectionError."""
     try:
-        start, stop = (None if end is None else operator.index(end) for end in (item.start, item.stop))
+        start = None if item.start is None else operator.index(item.start)
+        stop = None if item.stop is None else operator.index(item.stop)
         step = 1 if item.step is None else operator.index(item.step)
     except TypeError:
         raise SelectionError(f"a slice is made of integers, dimension {number}", found=item) from None
