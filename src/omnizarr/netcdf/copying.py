@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from omnizarr import nodes
+from omnizarr.errors import OmnizarrError
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.group import Group
 from omnizarr.netcdf.header import GroupHeader, Source
 from omnizarr.netcdf.variable import Variable
 
 
-def write(dataset: Dataset, source: Source, *, progress: Callable[[int], Any] | None = None) -> None:
+def write(
+    dataset: Dataset, source: Source, *, truncate: bool = False, progress: Callable[[int], Any] | None = None
+) -> None:
     """Copy a dataset into another one, which is empty: definitions, attributes with their types, and data.
 
     Data is moved in blocks of whole chunks.
@@ -25,6 +28,8 @@ def write(dataset: Dataset, source: Source, *, progress: Callable[[int], Any] | 
     dataset : Dataset
         Open to be written.
     source : Source
+    truncate : bool
+        Cut strings that are longer than their variable stores.
     progress : callable, optional
         Called with the number of bytes that each block had.
 
@@ -39,7 +44,13 @@ def write(dataset: Dataset, source: Source, *, progress: Callable[[int], Any] | 
     for path, header in source.root.walk():
         group = dataset[path] if path else dataset
         for name in header.variables:
-            _copy(group.variables[name], source, f"{path}/{name}", progress)
+            variable = group.variables[name]
+            if truncate:
+                variable.set_auto_truncate(True)
+            try:
+                _copy(variable, source, f"{path}/{name}", progress)
+            except OmnizarrError as error:
+                raise error.add(path=variable.full_name[1:])
 
 
 def define(dataset: Dataset, root: GroupHeader) -> None:

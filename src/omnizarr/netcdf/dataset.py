@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from numpy.typing import NDArray
 
-from omnizarr import detection, opening
+from omnizarr import consolidated, detection, opening
 from omnizarr.behaviour import ArrayConfig
-from omnizarr.errors import NotRepresentableError, StoreError
+from omnizarr.engine.cache import ChunkCache
+from omnizarr.errors import NotRepresentableError, SettingError, StoreError
 from omnizarr.late import Late
 from omnizarr.model import Note
 from omnizarr.netcdf import layouts, urls
@@ -35,6 +36,8 @@ else:
     reading = Late("omnizarr.netcdf.cdl.reading")
     writing = Late("omnizarr.netcdf.cdl.writing")
 
+_V3: Final = 3
+_CACHE: Final = 64 * 2**20
 _FORMATS: Final = ("NETCDF4", "NCZARR", "DEFAULT")
 _MODES: Final = {"r": "r", "r+": "a", "a": "a", "w": "w", "x": "w-", "w-": "w-"}
 
@@ -60,7 +63,7 @@ class Dataset(Group):
     xarray : bool, optional
         Whether to read and write the attribute ``_ARRAY_DIMENSIONS``; default True.
     config : ArrayConfig or mapping, optional
-        How its arrays behave.
+        How its arrays behave; default: with a cache of 64 MiB of decoded chunks, which all of them share.
     storage_options : mapping, optional
         For stores that take them.
     **ignored
@@ -92,7 +95,7 @@ class Dataset(Group):
     np.float32(282.5)
     """
 
-    __slots__ = ("_filename", "_layout_notes", "_owned")
+    __slots__ = ("_consolidates", "_filename", "_layout_notes", "_owned")
 
     def __init__(
         self,
@@ -118,7 +121,8 @@ class Dataset(Group):
         where, location = self._locate(filename, wanted, storage_options)
         self._filename = str(filename) if isinstance(filename, str | os.PathLike) else str(where)
         xarray = (location is None or location.xarray) if xarray is None else xarray
-        behaviour = ArrayConfig.of(config)
+        # As netCDF-C has it: who walks through a variable in small steps meets each chunk many times.
+        behaviour = ArrayConfig.of(config or {"chunk_cache": ChunkCache(_CACHE)})
         if wanted in ("w", "w-") or (wanted == "a" and detection.find(where) is None):
             chosen = _layout(layout, zarr_format, location)
             session = Session(where, chosen, behaviour, xarray)
@@ -128,6 +132,7 @@ class Dataset(Group):
         else:
             loaded, session = self._open(where, location, behaviour, xarray=xarray)
         self._layout_notes = loaded.notes
+        self._consolidates = location is not None and location.consolidated and wanted != "r"
         super().__init__(session, None, loaded.root, loaded)
         dims = {each.path: each for group in self.walk() for each in group._dimensions.values()}
         self._bind_variables(loaded.root, loaded, dims)
@@ -190,6 +195,8 @@ class Dataset(Group):
 
     def close(self) -> None:
         """Let go of files; twice does no harm. All that was written is stored already, but for archives."""
+        if self._session.is_open and self._consolidates:
+            consolidated.consolidate(self._session.root)
         self._session.is_open = False
         if self._owned is not None:
             self._owned.close()
@@ -309,23 +316,22 @@ def _check_keywords(format: str, ignored: Mapping[str, Any]) -> None:  # noqa: A
 
 
 def _layout(name: str | None, zarr_format: int | None, location: urls.Location | None) -> Layout:
-    """Return the layout that was asked for, by name, or by format and mode."""
+    """Return the layout that was asked for, by name, or by format and mode. Raises SettingError."""
     said = None if location is None else location.zarr_format
     if zarr_format is not None and said is not None and zarr_format != said:
-        raise ValueError(f"zarr_format={zarr_format}, but the URL says v{said}")
+        raise SettingError("zarr_format and the URL contradict each other", found=f"{zarr_format} and v{said}")
     zarr_format = zarr_format or said
     if name is None:
-        pure = location is not None and location.mode == "zarr"
-        name = {(2, False): "D", (2, True): "pure", (3, False): "v3", (3, True): "pure-v3"}.get(
-            (zarr_format or 2, pure), ""
+        name = "pure" if location is not None and location.mode == "zarr" else "D"
+    if zarr_format == _V3:
+        name = {"pure": "pure-v3", "D": "v3"}.get(name, name)
+    chosen = layouts.LAYOUTS.get(name)
+    if chosen is None or zarr_format not in (None, chosen.zarr_format):
+        fitting = [each.name for each in layouts.LAYOUTS.values() if zarr_format in (None, each.zarr_format)]
+        of_format = "" if zarr_format is None else f" of Zarr v{zarr_format}"
+        raise SettingError(
+            f"there is no such layout{of_format}", found=name, expected=f"one of {', '.join(fitting) or 'none'}"
         )
-    elif name in ("pure", "D") and zarr_format == 3:
-        name = {"pure": "pure-v3", "D": "v3"}[name]
-    if name not in layouts.LAYOUTS:
-        raise ValueError(f"layout={name!r}: expected one of {', '.join(layouts.LAYOUTS)}")
-    chosen = layouts.LAYOUTS[name]
-    if zarr_format is not None and chosen.zarr_format != zarr_format:
-        raise ValueError(f"layout {name!r} is one of Zarr v{chosen.zarr_format}, not v{zarr_format}")
     return chosen
 
 
