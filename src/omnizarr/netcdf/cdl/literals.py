@@ -70,6 +70,11 @@ _INTEGER_SUFFIXES: Final = {
     "f": types.FLOAT,
     "d": types.DOUBLE,
 }
+_LIMITS: Final = {
+    each.name: (int(np.iinfo(each.dtype).min), int(np.iinfo(each.dtype).max))
+    for each in types.TYPES.values()
+    if each.dtype.kind in "iu"
+}
 _REAL_SUFFIXES: Final = {"": types.DOUBLE, "f": types.FLOAT, "d": types.DOUBLE, "l": types.DOUBLE}
 _CHARACTERS: Final = (types.CHAR, types.BYTE, types.UBYTE)
 _WORDS: Final = {
@@ -119,17 +124,14 @@ class Literal(NamedTuple):
 
 def limits(nc_type: NcType) -> tuple[int, int]:
     """Return the least and the greatest of an integer type."""
-    info = np.iinfo(nc_type.dtype)
-    return int(info.min), int(info.max)
+    return _LIMITS[nc_type.name]
 
 
 def without_comments(text: str) -> str:
     """Return the text with blanks in place of its comments, of the same length."""
     if "//" not in text and "/*" not in text:
         return text
-    return _COMMENTS_OUTSIDE_TEXT.sub(
-        lambda found: found[0] if found[0][0] != "/" else re.sub(r"[^\n]", " ", found[0]), text
-    )
+    return _COMMENTS_OUTSIDE_TEXT.sub(lambda found: found[0] if found[0][0] != "/" else " " * len(found[0]), text)
 
 
 def name(escaped: str, text: Text, start: int) -> str:
@@ -374,11 +376,11 @@ def values(text: Text, found: Sequence[Literal], nc_type: NcType, fill: Any) -> 
     >>> values(given, literals(given, 0, 11), types.SHORT, -1)
     array([ 1, -2, -1], dtype=int16)
     """
-    result = np.empty(len(found), nc_type.dtype)
     convert = _as_string if nc_type is types.STRING else _as_real if nc_type.dtype.kind == "f" else _as_integer
+    items = [fill if each.type is None else convert(text, each, nc_type) for each in found]
+    result = np.empty(len(found), nc_type.dtype)
     with np.errstate(over="ignore"):
-        for index, each in enumerate(found):
-            result[index] = fill if each.type is None else convert(text, each, nc_type)
+        result[:] = items if nc_type is types.STRING else np.array(items, nc_type.dtype)
     if nc_type is types.FLOAT:
         _check_finite(text, found, result)
     return result
