@@ -193,11 +193,14 @@ def _define_type(group: Any, user_type: AnyType) -> Any:
 
 
 def _set_attributes(owner: Any, attributes: Mapping[str, Attribute]) -> None:
-    """Give a group or variable of a netCDF-3 file its attributes."""
-    for name, each in attributes.items():
-        if name == "_FillValue":
-            continue  # createVariable has written it
-        owner.setncattr(name, files_hdf5.encode(each.value) if isinstance(each.value, str) else each.value)
+    """Give a group or variable of a netCDF-3 file its attributes, all at once: each change of the header moves data."""
+    owner.setncatts(
+        {
+            name: files_hdf5.encode(each.value) if isinstance(each.value, str) else each.value
+            for name, each in attributes.items()
+            if name != "_FillValue"  # createVariable has written it
+        }
+    )
 
 
 def _write_attributes(owner: Any, attributes: Mapping[str, Attribute]) -> None:
