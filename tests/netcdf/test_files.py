@@ -725,6 +725,15 @@ def test_a_variable_whose_dimension_cannot_be_is_told(tmp_path):
         assert list(made.variables) == ["m"]
 
 
+@pytest.mark.parametrize("unlimited", [False, True])
+def test_a_dimension_of_length_0_that_is_not_the_first_cannot_be_in_a_classic_file(tmp_path, unlimited):
+    source = dataset(number(dimensions=("/none", "/none")), dimensions=(DimensionHeader("none", 0, unlimited),))
+    lost = files.write_file(tmp_path / "n.nc", source, format="NETCDF3_CLASSIC")
+    assert {(each.path, each.pointer) for each in lost} == {("", "/dimensions/none"), ("n", "")}
+    with netCDF4.Dataset(tmp_path / "n.nc") as made:
+        assert not made.variables
+
+
 def test_the_length_of_an_unlimited_dimension_that_nothing_uses_is_told(tmp_path):
     lost = files.write_file(tmp_path / "n.nc", dataset(dimensions=(DimensionHeader("t", 4, unlimited=True),)))
     assert [(each.pointer, each.kept) for each in lost] == [("/dimensions/t", "length 0")]

@@ -118,7 +118,7 @@ class _Planner:
                 self.lose(path, f"/dimensions/{name}", f"unlimited dimension {name}", why, f"length {each.size}")
             if not unlimited and each.size == 0:
                 why = "to netCDF-C a length of 0 means unlimited"
-                if self.is_classic and growing:
+                if self.is_classic and (growing or not self._can_grow(name)):
                     self.lose(path, f"/dimensions/{name}", f"dimension {name} of length 0", why)
                     continue
                 growing = full_name if self.is_classic else None
@@ -131,11 +131,12 @@ class _Planner:
 
     def _one_unlimited(self) -> str:
         """Return the full name of the dimension that can be unlimited in a classic file; "" if none can."""
-        shapes = [each.dimensions for each in self.source.variables.values()]
-        for name, each in self.source.dimensions.items():
-            if each.unlimited and not any(f"/{name}" in shape[1:] for shape in shapes):
-                return f"/{name}"
-        return ""
+        names = [name for name, each in self.source.dimensions.items() if each.unlimited and self._can_grow(name)]
+        return f"/{names[0]}" if names else ""
+
+    def _can_grow(self, name: str) -> bool:
+        """Return whether a dimension of the root is the first of each variable that has it."""
+        return not any(f"/{name}" in each.dimensions[1:] for each in self.source.variables.values())
 
     # Groups
 
