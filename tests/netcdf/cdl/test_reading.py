@@ -246,6 +246,15 @@ def test_short_and_long_ways_through_a_list_agree(listed):
 
 
 @pytest.mark.parametrize(
+    "listed", ["_ _", "1+ _", "_ -1", "1 _", "1_0", "_1", "1 2", ",1", "1,,2", "1,", ".", "+", "1 f"]
+)
+@pytest.mark.parametrize("of_type", ["int", "double", "float", "uint64"])
+def test_what_is_no_list_of_numbers_is_none_on_the_short_way(of_type, listed):
+    with pytest.raises(MetadataError):
+        values(listed, of_type=of_type)
+
+
+@pytest.mark.parametrize(
     ("text", "place", "message"),
     [
         ("", "line 1, column 1", "not CDL"),
@@ -328,6 +337,7 @@ def test_short_and_long_ways_through_a_list_agree(listed):
         ("netcdf t { :" + "n" * 257 + " = 1 ; }", "line 1, column 13", "not a name"),
         ("netcdf t { :a\\  = 1 ; }", "line 1, column 13", "not a name"),
         ("netcdf t { :a\udcff = 1 ; }", "line 1, column 13", "not a name"),
+        ("netcdf t { :a\\1b = 1 ; }", "line 1, column 14", "not CDL"),
         ("netcdf t { /* ", "line 1, column 12", "not CDL"),
     ],
 )

@@ -237,7 +237,7 @@ def _plain(listed: str, nc_type: NcType, fill: Any) -> NDArray[Any] | None:
         elif _TOUCHING_MARK.search(listed):
             return None
         else:
-            numbers = [fill.item() if "_" in each else convert(each) for each in listed.split(",")]
+            numbers = [fill.item() if each.strip() == "_" else convert(each) for each in listed.split(",")]
         wide = np.array(numbers, "f8" if convert is float else "u8" if nc_type is types.UINT64 else "i8")
     except (ValueError, OverflowError):
         return None
