@@ -1,0 +1,402 @@
+"""Datasets of every layout, written by netCDF-C; what is expected is in the CDL that they were made from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import omnizarr
+from omnizarr.array import Array
+from omnizarr.errors import OmnizarrError
+from omnizarr.netcdf import types
+from omnizarr.netcdf.header import Attribute, DimensionHeader
+from omnizarr.netcdf.layouts import load, read_group, read_stored, read_variable
+
+DATA = Path(__file__).parent.parent / "data" / "layouts"
+WRITERS = ["A-4.8.0", "B-4.8.1", "B-4.9.0", "C-4.9.2", "D-4.9.3", "D-4.10.2"]
+PURE = ["pure-4.9.0", "pure-4.9.2", "pure-4.10.2"]
+
+
+def opened(name, path="", **options):
+    return load(omnizarr.open_group(str(DATA / f"{name}.zip"), mode="r", path=path), **options)
+
+
+def values(loaded, name):
+    stored = loaded.variables[name]
+    return Array(stored.where, stored.metadata)[...]
+
+
+def char(text):
+    return Attribute(types.CHAR, text)
+
+
+def of(nc_type, *items):
+    return Attribute(nc_type, np.array(items, nc_type.dtype))
+
+
+TYPED = {
+    "i8": of(types.BYTE, 1),
+    "v": of(types.SHORT, 1, 2),
+    "f": of(types.FLOAT, 1.5),
+    "nonfin": of(types.DOUBLE, np.nan, np.inf, -np.inf),
+    "u64": of(types.UINT64, 2**64 - 1),
+    "text": char("42"),
+    "q": char('it\'s "quoted"'),
+    "e": char(""),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+class TestWhatNetcdfCWrote:
+    def test_its_layout_and_version_are_known(self, name):
+        loaded = opened(name)
+        assert (loaded.layout.name, loaded.version) == tuple(name.split("-"))
+
+    def test_attributes_have_their_types(self, name):
+        found = opened(name).root.variables["d"].attributes
+        assert {each: found[each] for each in TYPED} == TYPED
+        assert json.loads(found["json"].value) == {"a": [1, 2.0]}
+        assert found["json"].type is types.CHAR
+
+    def test_strings_are_no_text(self, name):
+        found = opened(name).root.variables["d"].attributes
+        has_strings = name[0] in "CD"
+        assert ("s" in found) is has_strings
+        if has_strings:
+            assert found["s"] == of(types.STRING, "one")
+            assert found["ss"] == of(types.STRING, "one", "two")
+
+    def test_nothing_of_nczarr_is_an_attribute(self, name):
+        loaded = opened(name)
+        assert list(loaded.root.attributes) == ["title"]
+        assert list(loaded.root.special) == ["_NCProperties"]
+        assert list(loaded.root.variables["f"].attributes) == ["_FillValue"]
+
+    def test_dimensions_are_where_they_were_defined(self, name):
+        root = opened(name).root
+        t = DimensionHeader("t", 0, unlimited=True) if name[0] == "D" else DimensionHeader("t", 2)
+        assert root.sizes() == {"/t": t, "/x": DimensionHeader("x", 3), "/sub/y": DimensionHeader("y", 2)}
+        assert root.groups["sub"].variables["b"].dimensions == ("/sub/y", "/x")
+
+    def test_members_are_in_the_order_of_their_definition(self, name):
+        root = opened(name).root
+        assert list(root.variables) == ["scalar", "d", "c", "f", "g", "ub"]
+        assert list(root.groups) == ["sub"]
+
+    def test_types_are_those_of_netcdf(self, name):
+        root = opened(name).root
+        assert {each.name: each.type.name for each in root.variables.values()} == {
+            "scalar": "int", "d": "double", "c": "char", "f": "float", "g": "short", "ub": "int",
+        }  # fmt: skip
+
+    def test_data_are_read_right(self, name):
+        loaded = opened(name)
+        np.testing.assert_array_equal(values(loaded, "/d"), [1, 2, 3])
+        np.testing.assert_array_equal(values(loaded, "/c"), [b"a", b"b", b"c"])
+        np.testing.assert_array_equal(values(loaded, "/f"), [1, -99, 3])
+        np.testing.assert_array_equal(values(loaded, "/ub"), [-2147483647] * 3)
+        np.testing.assert_array_equal(values(loaded, "/sub/b"), [[1, 2, 3], [4, 5, 6]])
+
+    def test_a_scalar_has_no_dimensions(self, name):
+        loaded = opened(name)
+        assert loaded.root.variables["scalar"].dimensions == ()
+        assert loaded.variables["/scalar"].is_scalar
+        if loaded.version >= "4.9" or loaded.version.startswith("4.10"):
+            assert values(loaded, "/scalar").item() == 42
+        else:  # netCDF-C 4.8 lost it
+            notes = [note.message for note in loaded.root.variables["scalar"].notes]
+            assert "netCDF-C 4.8 stored the fill value in place of a scalar's data" in notes
+
+    def test_the_default_fill_value_has_all_its_digits(self, name):
+        stored = opened(name).variables["/d"].metadata
+        assert stored.fill_value == types.DOUBLE.default_fill
+
+    def test_storage_is_shown_as_ncdump_does(self, name):
+        found = opened(name).root.variables
+        assert {each: attribute.python for each, attribute in found["d"].special.items()} == pytest.approx(
+            {"_Storage": "chunked", "_ChunkSizes": 3, "_Endianness": "big"}
+        )
+        assert list(found["c"].special) == ["_Storage", "_ChunkSizes"]
+
+    def test_mode_zarr_sees_zarr_alone(self, name):
+        loaded = opened(name, mode="zarr")
+        assert loaded.layout.name == "pure"
+        assert "text" in loaded.root.variables["d"].attributes
+        assert "/t" not in loaded.root.sizes()
+        assert not any("nczarr" in each.lower() for each in loaded.root.attributes)
+
+
+@pytest.mark.parametrize("name", PURE)
+class TestPureZarrOfNetcdfC:
+    def test_it_is_seen_with_the_names_that_xarray_has(self, name):
+        loaded = opened(name)
+        assert (loaded.layout.name, loaded.root.variables["d"].dimensions) == ("pure", ("/x",))
+
+    def test_data_are_read_right(self, name):
+        loaded = opened(name)
+        np.testing.assert_array_equal(values(loaded, "/d"), [1, 2, 3])
+        np.testing.assert_array_equal(values(loaded, "/c"), [b"a", b"b", b"c"])
+        assert values(loaded, "/scalar").item() == 42
+
+    def test_without_xarray_dimensions_are_anonymous(self, name):
+        loaded = opened(name, xarray=False)
+        assert loaded.root.variables["d"].dimensions == ("/_Anonymous_Dimension_3",)
+        assert loaded.root.groups["sub"].variables["b"].dimensions == (
+            "/_Anonymous_Dimension_2", "/_Anonymous_Dimension_3",
+        )  # fmt: skip
+
+
+class TestReferenceDatasets:
+    def test_layout_a_with_the_names_of_development(self):
+        loaded = opened("ref_oldformat_1a45ee025")
+        root = loaded.root
+        assert loaded.layout.name == "A"
+        assert root.sizes() == {"/lat": DimensionHeader("lat", 8), "/g1/lon": DimensionHeader("lon", 10)}
+        assert root.groups["g1"].variables["pos"].dimensions == ("/lat", "/g1/lon")
+        assert root.groups["g1"].attributes == {"g1_attr": of(types.INT, 17)}
+        assert root.variables["lat"].attributes == {"_FillValue": of(types.INT, -1), "lat_attr": char("latitude")}
+        np.testing.assert_array_equal(values(loaded, "/lat"), range(1, 9))
+
+    def test_a_null_fill_value_beside_fillvalue(self):
+        loaded = opened("ref_oldkeys.file", "ref_oldkeys.file")
+        assert loaded.root.variables["v"].attributes == {"_FillValue": of(types.INT, -1)}
+        assert loaded.variables["/v"].metadata.fill_value == -1
+        assert "_NoFill" not in loaded.root.variables["v"].special
+        np.testing.assert_array_equal(values(loaded, "/v").ravel(), range(48))
+
+    def test_no_fill(self):
+        variable = opened("ref_byte_fill_value_null.zarr", "ref_byte_fill_value_null.zarr").root.variables["byt"]
+        assert (variable.type, variable.special["_NoFill"]) == (types.UBYTE, char("true"))
+        assert variable.dimensions == ("/_Anonymous_Dim_20",) * 2
+
+    def test_quotes(self):
+        root = opened("ref_quotes_orig", "ref_quotes").root
+        found = root.variables["fractional_snow_cover"].attributes
+        assert found["ID"] == of(types.INT, 68)
+        assert np.isnan(found["esa_cci_path"].value).all()
+        assert found["orig_attrs"].value.startswith("{'comment': 'Grid cell fractional snow cover based on")
+
+    def test_an_empty_shape_is_a_scalar(self):
+        loaded = opened("ref_noshape.file", "ref_noshape.file")
+        assert loaded.variables["/v"].is_scalar
+
+
+# -- of others ----------------------------------------------------------------------
+
+
+def test_names_are_shared_with_the_groups_above_if_lengths_agree():
+    root = omnizarr.create_group({}, zarr_format=2)
+    for path, shape, names in [
+        ("foo", (2, 3), ["x", "y"]), ("g/z", (4,), ["y"]), ("g/w", (2,), ["x"]), ("g/h/v", (4, 2), ["y", "x"]),
+    ]:  # fmt: skip
+        root.create_array(path, shape=shape, dtype="i2", attributes={"_ARRAY_DIMENSIONS": names})
+    header = load(root).root
+    assert header.sizes() == {
+        "/x": DimensionHeader("x", 2), "/y": DimensionHeader("y", 3), "/g/y": DimensionHeader("y", 4),
+    }  # fmt: skip
+    assert header.groups["g"].variables["w"].dimensions == ("/x",)
+    assert header.groups["g"].groups["h"].variables["v"].dimensions == ("/g/y", "/x")
+
+
+def test_a_coordinate_variable_knows_the_length_of_its_dimension():
+    root = omnizarr.create_group({}, zarr_format=2)
+    root.create_array("a", shape=(5,), dtype="i2", attributes={"_ARRAY_DIMENSIONS": ["x"]})
+    root.create_array("x", shape=(4,), dtype="i2", attributes={"_ARRAY_DIMENSIONS": ["x"]})
+    header = load(root).root
+    assert header.dimensions["x"].size == 4
+    assert header.variables["a"].dimensions == ("/_Anonymous_Dimension_5",)
+    assert header.variables["a"].notes
+
+
+def test_names_of_zarr_v3_are_shared_in_the_root():
+    root = omnizarr.create_group({}, zarr_format=3)
+    root.create_array("a/v", shape=(3, 2), dtype="i2", dimension_names=["x", "t"])
+    root.create_array("b/v", shape=(3, 4, 5), dtype="i2", dimension_names=["x", "t", None])
+    loaded = load(root)
+    assert loaded.layout.name == "pure-v3"
+    assert loaded.root.groups["a"].variables["v"].dimensions == ("/x", "/a/t")
+    assert loaded.root.groups["b"].variables["v"].dimensions == ("/x", "/b/t", "/_Anonymous_Dimension_5")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name", "kind", "dtype_seen"),
+    [
+        ("bool", "_bool_t", "enum", "u1"),
+        ("complex64", "_Complex64_t", "compound", [("i", "f4"), ("j", "f4")]),
+        ("complex128", "_Complex128_t", "compound", [("i", "f8"), ("j", "f8")]),
+        ("V5", "_opaque_5_t", "opaque", "V5"),
+        ([("a", "i2"), ("b", "f8")], "_v_t", "compound", [("a", "i2"), ("b", "f8")]),
+    ],
+)
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_types_that_netcdf_has_not_are_shown_as_user_types(dtype, name, kind, dtype_seen, zarr_format):
+    root = omnizarr.create_group({}, zarr_format=zarr_format)
+    root.create_array("v", shape=(2,), dtype=np.dtype(dtype))
+    header = load(root).root
+    shown = header.variables["v"].type
+    assert (shown.name, shown.kind, shown.dtype) == (name, kind, np.dtype(dtype_seen))
+    assert header.types == {name: shown}
+    assert header.variables["v"].notes
+
+
+@pytest.mark.parametrize(
+    ("dtype", "nc_type"),
+    [
+        ("float16", "float"),
+        ("M8[s]", "int64"),
+        ("m8[ns]", "int64"),
+        ("U7", "string"),
+        ("S7", "string"),
+        ("string", "string"),
+    ],
+)
+def test_other_types_are_shown_as_the_nearest(dtype, nc_type):
+    root = omnizarr.create_group({}, zarr_format=2)
+    root.create_array("v", shape=(2,), dtype=dtype)
+    assert load(root).root.variables["v"].type.name == nc_type
+
+
+def test_a_type_that_nobody_knows_is_left_out_with_a_note():
+    root = omnizarr.create_group({}, zarr_format=3)
+    root.create_array("v", shape=(2,), dtype="i2")
+    document = json.loads(bytes(root.store.get("v/zarr.json")))
+    root.store.set("v/zarr.json", json.dumps({**document, "data_type": "of.tomorrow"}).encode())
+    header = load(root).root
+    assert header.variables == {}
+    assert "'v' is left out" in header.notes[0].message
+
+
+# -- broken -----------------------------------------------------------------------------
+
+
+def nczarr(tmp_path, group=None, array=None, shape=(3,), types_=None):
+    root = omnizarr.create_group(str(tmp_path / "d"), zarr_format=2)
+    root.create_array("v", shape=shape, dtype="i4")
+    root["v"].attrs.update({"a": 1, "_nczarr_array": array, "_nczarr_attr": {"types": types_ or {"a": "<i2"}}})
+    marks = {"dimensions": {"x": 3}, "arrays": ["v"], "groups": []} if group is None else group
+    root.attrs.update({"_nczarr_group": marks, "_nczarr_superblock": {"version": "2.0.0"}})
+    return omnizarr.open_group(str(tmp_path / "d"), mode="r")
+
+
+@pytest.mark.parametrize(
+    ("group", "array", "dimensions"),
+    [
+        (None, {"dimension_references": ["/x"]}, ("/x",)),
+        (None, {"dimrefs": ["/x"]}, ("/x",)),
+        (None, {"dimension_references": ["/nowhere/x"]}, ("/_Anonymous_Dimension_3",)),
+        (None, {"dimension_references": ["/new"]}, ("/new",)),
+        (None, {"dimension_references": ["x"]}, ("/_Anonymous_Dimension_3",)),
+        (None, {"dimension_references": ["/x", "/x"]}, ("/_Anonymous_Dimension_3",)),
+        (None, {"dimension_references": [1]}, ("/_Anonymous_Dimension_3",)),
+        (None, {"dimension_references": "/x"}, ("/_Anonymous_Dimension_3",)),
+        (None, {"dimension_references": []}, ("/_Anonymous_Dimension_3",)),
+        (None, 1, ("/_Anonymous_Dimension_3",)),
+        (None, {"scalar": 1, "dimension_references": ["/x"]}, ("/x",)),
+        ({"dimensions": {"x": 4}}, {"dimension_references": ["/x"]}, ("/x",)),
+        ({"dimensions": {"x": -4}}, {"dimension_references": ["/x"]}, ("/x",)),
+        ({"dims": {"x": {"size": 7, "unlimited": 1}}}, {"dimension_references": ["/x"]}, ("/x",)),
+        ({"dimensions": [1, {"size": 2}]}, {"dimension_references": ["/x"]}, ("/x",)),
+        ({"arrays": 3, "groups": {"a": 1}}, {"dimension_references": ["/x"]}, ("/x",)),
+        ({"arrays": ["gone"], "groups": ["v"]}, {"dimension_references": ["/x"]}, ("/x",)),
+        ([], {"dimension_references": ["/x"]}, ("/x",)),
+    ],
+)
+def test_broken_marks_never_hide_an_array(tmp_path, group, array, dimensions):
+    header = load(nczarr(tmp_path, group, array)).root
+    assert header.variables["v"].dimensions == dimensions
+    assert all(reference in header.sizes() for reference in dimensions)
+
+
+def test_what_is_broken_is_noted(tmp_path):
+    group = {"dimensions": {"x": 4, "y": "long"}, "arrays": ["gone"]}
+    header = load(nczarr(tmp_path, group, {"dimension_references": ["/x"]}, types_={"a": "<u1", "b": 3})).root
+    messages = " ".join(note.message for note in header.notes)
+    for word in ("'gone', which is not there", "'v' is there", "no length of a dimension", "'x' has length 4"):
+        assert word in messages
+
+
+def test_an_unlimited_dimension_may_be_longer_than_its_array(tmp_path):
+    group = {"dimensions": {"x": {"size": 7, "unlimited": 1}}, "arrays": ["v"]}
+    header = load(nczarr(tmp_path, group, {"dimension_references": ["/x"]})).root
+    assert header.dimensions["x"] == DimensionHeader("x", 7, unlimited=True)
+    assert header.variables["v"].notes == ()
+
+
+def test_marks_in_upper_case_within_attributes_are_found(tmp_path):
+    root = nczarr(tmp_path, None, {"dimension_references": ["/x"]})
+    path = tmp_path / "d" / "v" / ".zattrs"
+    path.write_text(
+        path.read_text()
+        .replace("_nczarr_a", "_NCZARR_A")
+        .replace("_NCZARR_Array", "_NCZARR_ARRAY")
+        .replace("_NCZARR_Attr", "_NCZARR_ATTR")
+    )
+    variable = load(root).root.variables["v"]
+    assert (variable.dimensions, variable.attributes["a"]) == (("/x",), of(types.SHORT, 1))
+
+
+def test_an_unreadable_node_is_noted(tmp_path):
+    root = nczarr(tmp_path, None, {"dimension_references": ["/x"]})
+    (tmp_path / "d" / "v" / ".zarray").write_text("{")
+    header = load(root).root
+    assert header.variables == {}
+    assert "'v' cannot be read" in header.notes[-1].message + header.notes[0].message
+
+
+MEMBERS = [
+    *("dimensions", "arrays", "groups", "dimension_references", "scalar", "storage", "types", "x", "a", "size"),
+    *("unlimited", "name", "configuration", "type_alias", "attribute_types"),
+]
+WORDS = st.sampled_from(["/x", "x", "v", "/", "", "chunked", "scalar", "<i2", "NaN"])
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 5) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(MEMBERS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(ODD, ODD, ODD, st.sampled_from([2, 3]))
+def test_no_marks_whatever_make_reading_fail(group, array, attr, zarr_format):
+    root = omnizarr.create_group({}, zarr_format=zarr_format, attributes={"_nczarr_group": group, "_nczarr_attr": attr})
+    marks = {"_nczarr_array": array, "_nczarr_attr": attr, "_ARRAY_DIMENSIONS": group, "a": 1}
+    root.create_array("v", shape=(3,), dtype="i4", attributes=marks)
+    header = load(root).root
+    (dimension,) = header.variables["v"].dimensions
+    assert header.sizes()[dimension].size == 3 or header.sizes()[dimension].unlimited
+
+
+# -- one node, and requests ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_node_read_alone_says_the_same(name):
+    root = omnizarr.open_group(str(DATA / f"{name}.zip"), mode="r")
+    loaded = load(root)
+    sizes = loaded.root.sizes()
+    for path, stored in loaded.variables.items():
+        group, _, variable = path.rpartition("/")
+        metadata = omnizarr.open_array(stored.where, mode="r").metadata
+        found = read_stored(stored.where, metadata, loaded.layout, sizes, group=group, version=loaded.version)
+        expected = loaded.root.groups["sub"] if group else loaded.root
+        assert found[0] == expected.variables[variable]
+        assert found[1].metadata == stored.metadata
+        assert read_variable(stored.where, metadata, loaded.layout, sizes).dimensions == found[0].dimensions
+    header = read_group(root.store_path, root.metadata, loaded.layout)
+    assert (header.dimensions, header.attributes, header.special) == (
+        loaded.root.dimensions, loaded.root.attributes, loaded.root.special,
+    )  # fmt: skip
+    assert (list(header.variables), list(header.groups)) == (list(loaded.root.variables), ["sub"])
+
+
+def test_a_type_that_netcdf_cannot_know_is_an_error_when_read_alone():
+    root = omnizarr.create_group({}, zarr_format=3)
+    array = root.create_array("v", shape=(2,), dtype="i2")
+    document = json.loads(bytes(root.store.get("v/zarr.json")))
+    root.store.set("v/zarr.json", json.dumps({**document, "data_type": "of.tomorrow"}).encode())
+    with pytest.raises(OmnizarrError, match="netCDF has no such type"):
+        read_stored(array.store_path, root["v"]._metadata, load(root).layout, {})
