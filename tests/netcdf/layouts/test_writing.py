@@ -278,6 +278,11 @@ class TestOlderLayouts:
     def test_char(self, tmp_path, layout, dtype):
         assert of_document(tmp_path, layout, type=types.CHAR)("v/.zarray")["dtype"] == dtype
 
+    @pytest.mark.parametrize(("layout", "dtype"), [("A", "<i1"), ("B", "|i1"), ("C", "|i1")])
+    def test_byte(self, tmp_path, layout, dtype):
+        # netCDF-C 4.8.0 dies of |i1
+        assert of_document(tmp_path, layout, type=types.BYTE)("v/.zarray")["dtype"] == dtype
+
     @pytest.mark.parametrize("layout", ["A", "B"])
     def test_strings_are_refused(self, layout):
         header = VariableHeader(name="v", type=types.STRING)

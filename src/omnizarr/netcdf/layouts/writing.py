@@ -292,9 +292,11 @@ def _fill_text(attribute: Attribute | None, nc_type: NcType) -> bytes:
 
 
 def _spelled(name: Name, metadata: ArrayMetadata, header: VariableHeader, nc_type: NcType) -> ArrayMetadata:
-    """Return metadata of text whose document has the words that netCDF-C has for it."""
+    """Return metadata whose document has the words that netCDF-C has for some types."""
     if nc_type is types.CHAR:
         metadata = v2.spelled(metadata, "dtype", "<U1" if name in {"A", "B"} else ">S1")
+    elif name == "A" and nc_type.dtype.itemsize == 1:  # netCDF-C 4.8.0 dies of "|i1"
+        metadata = v2.spelled(metadata, "dtype", f"<{nc_type.dtype.str[1:]}")
     attribute = header.attributes.get("_FillValue")
     if nc_type.is_text and attribute is not None and name != "pure":
         text = _fill_text(attribute, nc_type).decode("utf-8", "replace")
