@@ -98,15 +98,13 @@ class Rows:
             while start < len(values):
                 stop = min(start + self._length - column, len(values))
                 is_last = column + stop - start == self._length
-                if column == 0:
-                    yield self._opening(row)
+                opening = "" if column else self._opening(row)
                 if texts is None:
                     string, nuls = self._string(values[start:stop].tobytes(), nuls if column else 0)
-                    yield f'{string}"' if is_last else string
+                    yield opening + string + (self._closing('"', row) if is_last else "")
                 else:
-                    yield self._items(texts[start : stop - is_last], row, column)
-                if is_last:
-                    yield self._closing("" if texts is None else texts[stop - 1], row)
+                    items = self._items(texts[start : stop - is_last], row, column)
+                    yield opening + items + (self._closing(texts[stop - 1], row) if is_last else "")
                 row, column = (row + 1, 0) if is_last else (row, column + stop - start)
                 start = stop
 
@@ -153,12 +151,15 @@ class Rows:
         return lambda column: f"  // {name}({comments.value(index, column)})\n{CONTINUED}"
 
     def _closing(self, text: str, row: int) -> str:
-        text += "}" * self._braces(row + 1)
+        braces = "}" * self._braces(row + 1)
         is_last = row + 1 == self._rows
         comment = self._comment(row)
         if comment:
-            return f"{text}{';' if is_last else ','}{comment(self._length - 1)}"
-        return "".join(map(self._lines.put, (text, " ;", "\n") if is_last else (text, ",\n", "  ")))
+            return f"{text}{braces}{';' if is_last else ','}{comment(self._length - 1)}"
+        # A string is never moved to the next line.
+        text = f"{text}{self._lines.put(braces)}" if self._texts is None else self._lines.put(text + braces)
+        self._lines.position = self._lines.indent + (0 if is_last else 2)
+        return f"{text} ;\n" if is_last else f"{text},\n  "
 
     def _string(self, raw: bytes, nuls: int) -> tuple[str, int]:
         """Return a part of a row of characters after so many NULs, without the NULs at its end, and their number."""

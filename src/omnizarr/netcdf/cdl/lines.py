@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Final
+
+import numpy as np
 
 CONTINUED: Final = "    "
 
@@ -103,7 +104,13 @@ class Lines:
 
         The same as ``put(f"{text}, ")`` for each, but not one by one.
         """
-        ends = list(accumulate(width(text) + 2 for text in texts))
+        text = ", ".join([*texts, ""])
+        is_ascii = text.isascii()
+        if is_ascii and self.position + len(text) <= self._limit:
+            self.position += len(text)
+            return text
+        widths = np.fromiter(map(len if is_ascii else width, texts), np.intp, len(texts))
+        ends = np.cumsum(widths + 2).tolist()
         parts = []
         done = before = 0
         while done < len(texts):

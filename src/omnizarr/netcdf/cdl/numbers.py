@@ -66,13 +66,17 @@ def data_format(nc_type: NcType, precision: Precision, c_format: str | None = No
     return f"{found['before']}%{found['shape']}{found['kind']}{found['after']}"
 
 
-def data(values: NDArray[Any], nc_type: NcType, conversion: str | None) -> list[str]:
+def data(values: NDArray[Any], nc_type: NcType, conversion: str | None, fill: Any = None) -> list[str]:
     """Return the texts of a vector of numbers in a data section.
+
+    Numbers that would be read as `fill` but are not, or as infinity, get as many digits as it takes.
 
     >>> data(np.array([1, 0.1, np.nan, -np.inf], "f4"), types.FLOAT, "%.7g")
     ['1', '0.1', 'NaNf', '-Infinityf']
     >>> data(np.array([-1, 255], "i2"), types.SHORT, "0x%04x")
     ['0xffffffff', '0x00ff']
+    >>> data(np.array([1.0000002, 2.0000002], "f4"), types.FLOAT, "%.7g", np.float32(1))
+    ['1.00000024', '2']
     """
     if conversion is None:
         return list(map(str, values.tolist()))
@@ -86,6 +90,13 @@ def data(values: NDArray[Any], nc_type: NcType, conversion: str | None) -> list[
     texts = [conversion % each for each in values.tolist()]
     for index in np.flatnonzero(~np.isfinite(values)).tolist():
         texts[index] = _special(values[index], nc_type)
+    with np.errstate(over="ignore", invalid="ignore"):
+        doubtful = np.isfinite(values) & (np.abs(values) > np.finfo(values.dtype).max / 2)
+        if fill is not None and np.isfinite(fill):
+            doubtful |= np.abs(values - fill) < np.abs(fill) / 8
+    for index in np.flatnonzero(doubtful).tolist():
+        if _reads_as_another(texts[index], nc_type, fill):
+            texts[index] = _trimmed(_in_full(values[index].item(), nc_type))
     return texts
 
 
@@ -102,10 +113,7 @@ def attribute(values: NDArray[Any], nc_type: NcType, precision: Precision) -> li
     if nc_type.dtype.kind != "f":
         return [f"{each}{nc_type.suffix}" for each in values.tolist()]
     conversion = f"%#.{precision.of(nc_type)}g"
-    return [
-        _trimmed(conversion % each) + nc_type.suffix if math.isfinite(each) else _special(each, nc_type)
-        for each in values.tolist()
-    ]
+    return [_constant(each, nc_type, conversion) for each in values.tolist()]
 
 
 def is_fill(values: NDArray[Any], fill: Any) -> NDArray[np.bool_]:
@@ -123,6 +131,30 @@ def is_fill(values: NDArray[Any], fill: Any) -> NDArray[np.bool_]:
     else:
         close &= np.isfinite(values)
     return np.asarray(close & ((values > 0) == (fill > 0)))
+
+
+def _constant(value: float, nc_type: NcType, conversion: str) -> str:
+    if not math.isfinite(value):
+        return _special(value, nc_type)
+    text = conversion % value
+    if _reads_as_another(text, nc_type):
+        text = _in_full(value, nc_type)
+    return f"{_trimmed(text)}{nc_type.suffix}"
+
+
+def _in_full(value: float, nc_type: NcType) -> str:
+    """Return a number with as many digits as suffice for each."""
+    return f"{value:#.{9 if nc_type == types.FLOAT else 17}g}"
+
+
+def _reads_as_another(text: str, nc_type: NcType, fill: Any = None) -> bool:
+    """Whether the text of a finite number is read as the fill value, or as infinity."""
+    try:
+        with np.errstate(over="ignore"):
+            value = np.array([float(text)]).astype(nc_type.dtype)
+    except ValueError:  # the attribute C_format adds what is no number
+        return False
+    return bool(np.isinf(value[0]) or (fill is not None and is_fill(value, fill)[0]))
 
 
 def _special(value: float, nc_type: NcType) -> str:

@@ -12,6 +12,7 @@ ncgen as the same dataset:
 - ``C_format`` of char variables, and one that does not fit the type of its variable, is ignored
 - special attributes of a variable that is called like a section (``data``) have a blank before their colon
 - text of special attributes is escaped in full
+- a number that would be read as the fill value but is not, or as infinity (the largest double), has more digits
 - with `times`, all variables that are named as ``bounds`` show times, not only the last
 
 Spec: netcdf-c, ncdump/ncdump.c, ncdump/vardata.c, ncdump/dumplib.c; the manual page ncdump(1).
@@ -384,9 +385,10 @@ class _Writer:
         times = self._times(bounded.attributes)
         if times is not None:
             return _with_fills(variable, times.texts)
-        c_format = variable.attributes.get("C_format")
-        conversion = numbers.data_format(of_type, precision, _c_format(c_format))
-        return _with_fills(variable, lambda array: numbers.data(array, of_type, conversion))
+        conversion = numbers.data_format(of_type, precision, _text(variable.attributes.get("C_format")))
+        fill = _fill(variable)
+        number = None if fill is None else fill[0]
+        return _with_fills(variable, lambda array: numbers.data(array, of_type, conversion, number))
 
 
 def _of(owner: str, name: str) -> str:
@@ -394,7 +396,7 @@ def _of(owner: str, name: str) -> str:
     return f"{escaped_name(owner)}{' ' if owner in _SECTIONS else ''}:{escaped_name(name)}"
 
 
-def _c_format(attribute: Attribute | None) -> str | None:
+def _text(attribute: Attribute | None) -> str | None:
     return attribute.value if attribute is not None and isinstance(attribute.value, str) else None
 
 
@@ -422,18 +424,24 @@ def _comment(attribute: Attribute, times: Times | None, lines: Lines) -> str:
     return "".join(parts)
 
 
-def _with_fills(variable: VariableHeader, texts: Texts) -> Texts:
-    """Return `texts`, but of fill values ``_``: of the variable's own one, else of that of its type."""
+def _fill(variable: VariableHeader) -> NDArray[Any] | None:
+    """Return the fill value of a variable, as a vector: its own one, else that of its type; bytes have none."""
     of_type = variable.type
     own = variable.attributes.get("_FillValue")
-    if own is not None and own.type == of_type and len(own.value) == 1:
-        fill = own.value
-    elif isinstance(of_type, NcType) and of_type not in {types.BYTE, types.UBYTE}:
-        fill = np.array([of_type.default_fill], of_type.dtype)
-    else:
+    if own is not None and own.type == of_type and not isinstance(own.value, str) and len(own.value) == 1:
+        return own.value
+    if isinstance(of_type, UserType) or of_type in {types.BYTE, types.UBYTE}:
+        return None
+    return np.array([of_type.default_fill], of_type.dtype)
+
+
+def _with_fills(variable: VariableHeader, texts: Texts) -> Texts:
+    """Return `texts`, but of fill values ``_``."""
+    fill = _fill(variable)
+    if fill is None:
         return texts
-    if isinstance(of_type, UserType):
-        fill_text = texts(np.asarray(fill))[0]
+    if isinstance(variable.type, UserType):
+        fill_text = texts(fill)[0]
         return lambda array: ["_" if text == fill_text else text for text in texts(array)]
     return lambda array: _filled(array, _is_fill(array, fill[0]), texts)
 
