@@ -204,6 +204,11 @@ def little_if_filled(variable: VariableHeader, data: np.ndarray) -> VariableHead
     return little(variable) if missing.any() else variable
 
 
+def has_digit_for_fill(variable: VariableHeader, _: Dimensions) -> bool:
+    fill = variable.attributes.get("_FillValue")
+    return variable.type is types.CHAR and fill is not None and (is_json(fill) or str(fill.value) in "+-")
+
+
 def _has(name: str, value: str | None = None) -> Callable[[VariableHeader, Dimensions], bool]:
     def found(variable: VariableHeader, dimensions: Dimensions) -> bool:
         return name in variable.special and value in (None, str(variable.special[name].value).split(",")[0])
@@ -300,6 +305,14 @@ KNOWN_DEVIATIONS = [
     ),
     Deviation(
         "text that is a truth value becomes a digit", (NEWEST,), "reading", with_attribute("true"), "char '1'", is_atom
+    ),
+    Deviation(
+        "a fill value of char that is a digit is written as a number",
+        _BOTH,
+        "writing",
+        with_variable(types.CHAR, [b"a"], {"_FillValue": "1"}),
+        "char [b'a']",
+        variable=has_digit_for_fill,
     ),
     Deviation(
         "escapes by number are not understood",
@@ -456,3 +469,7 @@ def allowed(release: str, side: Side) -> Allowed:
         adapted=lambda variable, data: reduce(lambda found, each: each.adapted(found, data), listed, variable),
         **impossible,
     )
+
+
+# The specification has text that is JSON stored as the JSON: of that, blanks and the spelling of numbers are lost.
+WITHOUT_JSON = Allowed(attribute=lambda attribute: not is_reformatted_json(attribute))
