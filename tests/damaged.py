@@ -584,6 +584,9 @@ _WRITERS: list[Damaged] = [
     one("v2 with shuffle of size 0", v2(filters=[{"id": "shuffle", "elementsize": 0}]), "zero-elementsize", A2),
     one("v2 big-endian by netCDF-C 4.9.2", {**v2(dtype=">i4"), ".zattrs": text({"_NCProperties":
         "version=2,netcdf=4.9.2,nczarr=2.0.0"})}, "netcdf-byte-order", A2),
+    one("NCZarr with a dimension that is nowhere", {**v2(), ".zattrs": text({"_nczarr_superblock": {"version": "2.0.0"},
+        "_nczarr_group": {"dimensions": {}, "arrays": ["a"], "groups": []}}), "a/.zattrs": text({"_nczarr_array":
+        {"dimension_references": ["/nowhere"], "storage": "chunked"}})}, "nczarr-repaired", A2),
     one("v2 with members of NCZarr", v2(_NCZARR_ARRAY={"dimrefs": ["/x"]}), "nczarr-members", A2),
     one("v2 bytes with a byte order", v2(bytes(4), dtype="<u1"), "byte-order-of-bytes", A2),
     one("v2 type without a byte order", v2(bytes(4), dtype="u1"), "missing-byte-order", A2),

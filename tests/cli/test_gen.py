@@ -209,7 +209,7 @@ LONG = 'netcdf x { dimensions: n = 1 ; variables: int a(n) ; string v(n) ;%s dat
 
 @pytest.mark.parametrize("name", ["x.zarr", "x.zip"])
 def test_nothing_is_left_of_a_dataset_that_fails(run, tmp_path, name):
-    (tmp_path / "long.cdl").write_text(LONG % ("", "a" * 129))
+    (tmp_path / "long.cdl").write_text(LONG % (" v:_nczarr_maxstrlen = 128 ;", "a" * 129))
     code, out, err = run(tmp_path / "long.cdl", "-o", tmp_path / name)
     assert (code, out) == (1, "")
     assert "_nczarr_maxstrlen" in err
@@ -217,11 +217,19 @@ def test_nothing_is_left_of_a_dataset_that_fails(run, tmp_path, name):
 
 
 def test_what_was_there_before_is_left_when_a_dataset_fails(run, tmp_path):
-    (tmp_path / "long.cdl").write_text(LONG % ("", "a" * 129))
+    (tmp_path / "long.cdl").write_text(LONG % (" v:_nczarr_maxstrlen = 128 ;", "a" * 129))
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "notes.txt").write_text("mine")
     assert run(tmp_path / "long.cdl", "-o", tmp_path / "x")[0] == 1
     assert (tmp_path / "x" / "notes.txt").read_text() == "mine"
+
+
+def test_strings_are_stored_whole_where_nobody_said_how_long_they_may_be(run, tmp_path):
+    (tmp_path / "long.cdl").write_text(LONG % ("", "ä" * 300))
+    assert run(tmp_path / "long.cdl", "-o", tmp_path / "x.zarr") == (0, "", "")
+    with netcdf.Dataset(tmp_path / "x.zarr") as ds:
+        assert ds["v"][0] == "ä" * 300
+        assert ds["v"].ncattrs() == []
 
 
 def test_strings_may_be_as_long_as_the_cdl_says(run, tmp_path):

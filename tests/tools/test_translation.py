@@ -660,7 +660,7 @@ class TestCodecs:
         assert found.target.codecs[0] == Named("numcodecs.bitround", {"keepbits": 5})
 
     def test_a_codec_that_nobody_knows_stays_where_both_can_say_it(self):
-        source = v2(compressor={"id": "szip", "mask": 141})
+        source = v2(compressor={"id": "nobody_knows", "mask": 141})
         assert translate(source, V3).same_bytes
         found = translate(source, V1)
         assert (found.target, found.losses[0].pointer) == (None, "/compressor")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, TypeAlias
 
 import click
 
@@ -28,9 +28,12 @@ from omnizarr.cli.text import branches, fit, to_json, visible
 from omnizarr.engine import native
 from omnizarr.errors import ContainsGroupError
 from omnizarr.group import Group, UnreadableNode
+from omnizarr.model import Note
+from omnizarr.netcdf.repairs import repairs
 from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, describe, walk
 
 PROBLEM = 1
+Notes: TypeAlias = Mapping[str, tuple[Note, ...]]
 
 _PATH = click.argument("path")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -106,8 +109,9 @@ def info(path: str, as_json: bool) -> int:  # noqa: FBT001 - click passes by nam
       omnizarr info --json era5.zarr | jq '.nodes[].path'
     """  # noqa: D301 - click's mark of lines to be kept
     node = open_node(path)
+    notes = repairs(node.store_path)
     with counting("keys") as tick:
-        facts = describe(node, tick)
+        facts = describe(node, tick, notes)
     if isinstance(facts, ArrayFacts):
         _print([to_json(facts.to_json(), indent=2)] if as_json else listing.array_card(_title(path), facts))
         return _code([facts])
@@ -115,13 +119,13 @@ def info(path: str, as_json: bool) -> int:  # noqa: FBT001 - click passes by nam
         _print([to_json(facts.to_json(), indent=2)] if as_json else [listing.unreadable_line(facts)])
         return PROBLEM
     show = _info_json if as_json else _info_text
-    return show(_title(path), node, facts)  # type: ignore[arg-type]
+    return show(_title(path), node, facts, notes)  # type: ignore[arg-type]
 
 
-def _info_text(title: str, group: Group, facts: GroupFacts) -> int:
+def _info_text(title: str, group: Group, facts: GroupFacts, notes: Notes) -> int:
     _print(listing.group_lines(title, facts))
     sums = _Sums()
-    with _facts_below(group) as below:
+    with _facts_below(group, notes) as below:
         for found in below:
             sums.add(found)
             _print(listing.block(found))
@@ -129,11 +133,11 @@ def _info_text(title: str, group: Group, facts: GroupFacts) -> int:
     return max(sums.code, _code([facts]))
 
 
-def _info_json(title: str, group: Group, facts: GroupFacts) -> int:
+def _info_json(title: str, group: Group, facts: GroupFacts, notes: Notes) -> int:
     head = to_json(facts.to_json(), indent=2)
     click.echo(head[: head.rindex("\n}")] + ',\n  "nodes": [', nl=False)
     sums = _Sums()
-    with _facts_below(group) as below:
+    with _facts_below(group, notes) as below:
         for number, found in enumerate(below):
             sums.add(found)
             click.echo(f"{',' if number else ''}\n    {to_json(found.to_json())}", nl=False)
@@ -160,13 +164,13 @@ class _Sums:
 
 
 @contextmanager
-def _facts_below(group: Group) -> Iterator[Iterator[Facts]]:
+def _facts_below(group: Group, notes: Notes) -> Iterator[Iterator[Facts]]:
     # Lines and a growing number on one terminal would run into each other.
     shown: AbstractContextManager[Callable[[int], None]] = (
         nullcontext(lambda _: None) if sys.stdout.isatty() else counting("keys")
     )
     with shown as tick:
-        yield (describe(node, tick) for _, node in walk(group))
+        yield (describe(node, tick, notes) for _, node in walk(group))
 
 
 def _code(facts: Iterable[Facts]) -> int:

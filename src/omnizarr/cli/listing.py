@@ -158,7 +158,8 @@ def _attributes(attributes: Mapping[str, Any]) -> Iterator[str]:
 
 def _notes(notes: Iterable[Note]) -> Iterator[str]:
     for note in notes:
-        yield _warn(f"  note: {one_line(note.pointer)}: {one_line(note.message)}")
+        place = f"{one_line(note.pointer)}: " if note.pointer else ""
+        yield _warn(f"  note: {place}{one_line(note.message)}")
 
 
 def _problem(reason: str, indent: str, what: str = "cannot be read here") -> str:

@@ -5,15 +5,26 @@ Spec: NCZarr, "The NCZarr Data Model".
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
 
 from omnizarr import nodes
 from omnizarr.errors import OmnizarrError
+from omnizarr.netcdf import types
 from omnizarr.netcdf.dataset import Dataset
+from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.group import Group
-from omnizarr.netcdf.header import GroupHeader, Source
-from omnizarr.netcdf.variable import Variable
+from omnizarr.netcdf.header import Attribute, GroupHeader, Source, VariableHeader
+from omnizarr.netcdf.variable import MAXSTRLEN, Variable
+
+_SLAB: Final = 16 * 2**20
+_GUESSED: Final = 64  # bytes of a string
+_DEFAULT_MAXSTRLEN: Final = 128
 
 
 def write(
@@ -40,7 +51,7 @@ def write(
     ValueTypeError
         If a string is longer than the variable stores.
     """
-    define(dataset, source.root)
+    define(dataset, source.root, source)
     for path, header in source.root.walk():
         group = dataset[path] if path else dataset
         for name in header.variables:
@@ -53,8 +64,8 @@ def write(
                 raise error.add(path=variable.full_name[1:])
 
 
-def define(dataset: Dataset, root: GroupHeader) -> None:
-    """Make all that a header says, without data."""
+def define(dataset: Dataset, root: GroupHeader, source: Source | None = None) -> None:
+    """Make all that a header says, without data; strings as wide as those of the source are, if there is one."""
     session = dataset._session
     session.check_writable()
     with session.lock:
@@ -63,7 +74,23 @@ def define(dataset: Dataset, root: GroupHeader) -> None:
         for path, header in root.walk():
             group = dataset[path] if path else dataset
             for each in header.variables.values():
-                group._add_variable(each, tuple(dims[name] for name in each.dimensions))
+                found = tuple(dims[name] for name in each.dimensions)
+                wide = each if source is None else _wide_enough(each, f"{path}/{each.name}", found, source)
+                group._add_variable(wide, found)
+
+
+def _wide_enough(header: VariableHeader, name: str, dims: tuple[Dimension, ...], source: Source) -> VariableHeader:
+    """Return a variable of strings that stores the longest one, where nobody has said how long they may be."""
+    if header.type is not types.STRING or MAXSTRLEN in header.attributes:
+        return header
+    longest = 0
+    for selection in slabs(tuple(each.size for each in dims), _GUESSED):
+        texts = source.read(name, selection).ravel().tolist()
+        longest = max([longest, *(len(text.encode("utf-8", "surrogateescape")) for text in texts)])
+    if longest <= _DEFAULT_MAXSTRLEN:
+        return header
+    width = Attribute(types.INT, np.array([longest], types.INT.dtype))
+    return replace(header, special={**header.special, MAXSTRLEN: width})
 
 
 def _define_groups(group: Group, header: GroupHeader) -> None:
@@ -78,6 +105,25 @@ def _copy(variable: Variable, source: Source, name: str, progress: Callable[[int
         variable.write_raw(selection, values)
         if progress is not None:
             progress(values.nbytes)
+
+
+def slabs(shape: tuple[int, ...], item_size: int) -> Iterator[tuple[slice, ...]]:
+    """Yield selections that together are all of a shape, each of some 16 MiB.
+
+    >>> list(slabs((3,), 8 * 2**20))
+    [(slice(0, 2, None),), (slice(2, 3, None),)]
+    """
+    lengths = list(shape)
+    for axis, length in enumerate(shape):
+        rest = math.prod(shape[axis + 1 :]) * max(item_size, 1)
+        lengths[axis] = min(length, max(_SLAB // max(rest, 1), 1))
+        if lengths[axis] > 1:
+            break
+    steps = [range(0, length, step) if length else range(0) for length, step in zip(shape, lengths, strict=True)]
+    for corner in itertools.product(*steps):
+        yield tuple(
+            slice(start, min(start + step, length)) for start, step, length in zip(corner, lengths, shape, strict=True)
+        )
 
 
 def blocks(variable: Variable) -> Iterator[tuple[slice, ...]]:

@@ -174,6 +174,11 @@ class Dataset(Group):
         """How netCDF's own metadata is stored: "A", "B", "C", "D", "pure", "v3" or "pure-v3"."""
         return self._session.layout.name
 
+    @property
+    def zarr_format(self) -> int:
+        """The version of Zarr that it is stored in: 2 or 3."""
+        return self._session.layout.zarr_format
+
     def filepath(self, encoding: str | None = None) -> str:
         """Return the path or URL that it was opened by."""
         return self._filename

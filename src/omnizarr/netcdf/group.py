@@ -419,7 +419,8 @@ class Group(Attributed):
             raise _no_user_type(header.name, header.type.name)
         session = self._session
         default = self._root()._attributes.get("_nczarr_default_maxstrlen")
-        if header.type is types.STRING and MAXSTRLEN not in header.attributes and default is not None:
+        said = MAXSTRLEN in header.attributes or MAXSTRLEN in header.special
+        if header.type is types.STRING and not said and default is not None:
             header = replace(header, special={**header.special, MAXSTRLEN: default})
         sizes = self.sizes()
         where = self._where / header.name

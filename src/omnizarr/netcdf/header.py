@@ -78,7 +78,7 @@ class Attribute:
         if not isinstance(other, Attribute) or self.type != other.type:
             return False
         if isinstance(self.value, str) or isinstance(other.value, str):
-            return bool(np.array_equal(self.value, other.value))
+            return isinstance(self.value, str) and isinstance(other.value, str) and self.value == other.value
         if self.type is types.STRING:
             return list(self.value) == list(other.value)
         return self.value.tobytes() == other.value.tobytes()
@@ -109,7 +109,7 @@ class VariableHeader:
         What `ncdump` shows; ``_FillValue`` among them where somebody set it.
     special : mapping of str to Attribute
         The attributes that stand for how values are stored, which ``ncdump -s`` shows: ``_Storage``, ``_ChunkSizes``,
-        ``_Shuffle``, ``_DeflateLevel``, ``_Fletcher32``, ``_Filter``, ``_Codecs``, ``_Endianness``, ``_NoFill``,
+        ``_Fletcher32``, ``_Shuffle``, ``_DeflateLevel``, ``_Filter``, ``_Codecs``, ``_Endianness``, ``_NoFill``,
         ``_QuantizeBitGroomNumberOfSignificantDigits``, ... In this order.
     notes : tuple of Note
         What was put right on reading.

@@ -268,8 +268,8 @@ class Variable(Attributed):
         """
         self._session.check_open()
         data = self._read(elem)
-        if self._type is types.CHAR and self.chartostring and "_Encoding" in self._attributes:
-            return self._as_strings(data)
+        if self._is_encoded and selections.takes_last_whole(elem, self.shape):
+            return chars.chartostring(data, encoding=str(self._attributes["_Encoding"].value))
         if self.mask or self.scale:
             return self._packing.unpack(data, mask=self.mask, scale=self.scale, always_mask=self.always_mask)
         return data
@@ -291,6 +291,8 @@ class Variable(Attributed):
         unlimited = tuple([each.isunlimited() for each in self._dims])
         picked = selections.for_writing(elem, shape, unlimited, values.shape)
         values = picked.fit(values)
+        if not values.size:
+            return
         if self._quantize is not None:
             digits, mode = self._quantize
             values = quantize.apply(values, mode, digits, self._fill)
@@ -364,21 +366,20 @@ class Variable(Attributed):
 
     def _packed(self, data: ArrayLike) -> NDArray[Any]:
         """Return values of the type's dtype: filled where masked, and scaled back."""
-        if self._type is types.CHAR:
-            encoding = self._attributes.get("_Encoding") if self.chartostring else None
-            return chars.for_writing(data, None if encoding is None else str(encoding.value), self._char_length())
-        if self._type is types.STRING:
-            return chars.as_objects(data)
+        if self._is_encoded:
+            array = np.asanyarray(data)
+            room = array.dtype.itemsize if array.dtype.kind == "S" else 0
+            length = max(self.shape[-1], room) if self._dims[-1].isunlimited() else self.shape[-1]
+            return chars.for_writing(data, str(self._attributes["_Encoding"].value), length)
         least = self._attributes.get("least_significant_digit")
         if least is not None and self._type.dtype.kind == "f" and not isinstance(least.value, str):
             data = quantize.least_significant_digit(np.ma.asanyarray(data), int(least.python))
         return self._packing.pack(data, scale=self.scale)
 
-    def _char_length(self) -> int:
-        return self._dims[-1].size if self._dims else 1
-
-    def _as_strings(self, data: Any) -> Any:
-        return chars.chartostring(data, encoding=str(self._attributes["_Encoding"].value))
+    @property
+    def _is_encoded(self) -> bool:
+        """Whether chars are shown as strings."""
+        return self._type is types.CHAR and self.chartostring and bool(self._dims) and "_Encoding" in self._attributes
 
     # -- attributes -------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ def convert(
     progress: Callable[..., Any] | None = None,
     storage_options: Any = None,
 ) -> Conversion:
-    """Convert an array, or a group with all below it, to another format.
+    """Convert an array, or a group with all below it, to another format; or a netCDF file to Zarr, and back.
 
     Chunks whose bytes mean the same in both formats are copied as they are; others are decoded and encoded anew, in
     parallel and in bounded memory. An array appears in the target when it is complete and has been compared with the
@@ -44,9 +45,11 @@ def convert(
     Parameters
     ----------
     source : path, URL, Store, StorePath, Array, Group or mutable mapping
-        What is converted.
+        What is converted. A file of netCDF-3 or netCDF-4 becomes NCZarr, with the types of its attributes, its
+        dimensions and its filters; all options of chunks, and `resume`, are without meaning then.
     target : the same, optional
-        Where to. May be left out in a dry run, and must be if `in_place`.
+        Where to. May be left out in a dry run, and must be if `in_place`. A path that ends with ``.nc``, ``.nc4``,
+        ``.cdf`` or ``.netcdf``: a netCDF-4 file of what `omnizarr.netcdf.Dataset` sees.
     zarr_format : int or str
         The format wanted: 1, 2, 3, ``"3-draft2019"``, ``"3-draft2020"``.
     path : str, optional
@@ -113,6 +116,30 @@ def convert(
     >>> omnizarr.open(new)["temp"][...]
     array([280.5, 281. ])
     """
+    options = {
+        "chunks": chunks,
+        "shards": shards,
+        "filters": filters,
+        "serializer": serializer,
+        "compressors": compressors,
+        "codecs": codecs,
+    }
+    if _may_be_files(source, target):
+        through_netcdf = import_module("omnizarr.tools.converting.netcdf")
+        if through_netcdf.concerns(source, target):
+            others = {"path": path, "source_format": source_format, "resume": resume, "in_place": in_place}
+            account: Conversion = through_netcdf.run(
+                source,
+                target,
+                zarr_format=zarr_format,
+                overwrite=overwrite,
+                verify=verify,
+                dry_run=dry_run,
+                strict=strict,
+                progress=progress,
+                refused={**others, "remove_old": remove_old, "storage_options": storage_options, **options},
+            )
+            return account
     run = import_module("omnizarr.tools.converting.run").run
     report: Conversion = run(
         source,
@@ -120,14 +147,7 @@ def convert(
         zarr_format=zarr_format,
         path=path,
         source_format=source_format,
-        options={
-            "chunks": chunks,
-            "shards": shards,
-            "filters": filters,
-            "serializer": serializer,
-            "compressors": compressors,
-            "codecs": codecs,
-        },
+        options=options,
         overwrite=overwrite,
         resume=resume,
         verify=verify,
@@ -141,3 +161,8 @@ def convert(
         storage_options=storage_options,
     )
     return report
+
+
+def _may_be_files(*places: Any) -> bool:
+    """Whether a place is a path, which may be that of a netCDF file."""
+    return any(isinstance(place, str | os.PathLike) and "://" not in str(place) for place in places)

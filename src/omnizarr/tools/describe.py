@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from omnizarr import cards, consolidated, datatypes, detection, grids, keys
@@ -184,14 +184,21 @@ def walk(group: Group, max_depth: int | None = None) -> Iterator[tuple[int, Any]
             stack.append(members(node))
 
 
-def describe(node: Array | Group | UnreadableNode, tick: Tick = _silent) -> Facts:
-    """Return the facts of a node; of an array its chunks are counted, of a group its consolidated metadata checked."""
+def describe(
+    node: Array | Group | UnreadableNode, tick: Tick = _silent, more: Mapping[str, tuple[Note, ...]] | None = None
+) -> Facts:
+    """Return the facts of a node; of an array its chunks are counted, of a group its consolidated metadata checked.
+
+    `more` are further notes, by path: what a netCDF dataset has to say of its nodes.
+    """
     if isinstance(node, UnreadableNode):
         return UnreadableFacts(node.path, _reason(node.error))
     try:
-        return describe_array(node, tick) if isinstance(node, Array) else describe_group(node)
+        facts: ArrayFacts | GroupFacts = describe_array(node, tick) if isinstance(node, Array) else describe_group(node)
     except OmnizarrError as error:  # of the store: what it cannot list or read hides none of the siblings
         return UnreadableFacts(node.path, _reason(error))
+    added = (more or {}).get(node.path, ())
+    return replace(facts, notes=(*facts.notes, *added)) if added else facts
 
 
 def describe_array(array: Array, tick: Tick = _silent) -> ArrayFacts:

@@ -66,6 +66,8 @@ def format_name(dialect: str) -> str:
     >>> format_name("v2"), format_name("v3-draft2020")
     ('Zarr v2', 'Zarr v3, draft of 2020')
     """
+    if not dialect.startswith("v"):
+        return dialect
     return f"Zarr {dialect.replace('-draft', ', draft of ')}"
 
 

@@ -51,19 +51,19 @@ class Writer(NamedTuple):
             return False
         if self.layout in {"A", "B"}:
             return True
-        return self.version is not None and self.version < (4, 9, 3)
+        return self.version is not None and (4, 8) <= self.version < (4, 9, 3)
 
     @property
     def has_narrow_char(self) -> bool:
         """Whether char is called ``<U1`` and has one byte: so until 4.9.0."""
         if self.layout in {"A", "B"}:
             return True
-        return self.layout is None and self.version is not None and self.version < (4, 9, 1)
+        return self.layout is None and self.version is not None and (4, 8) <= self.version < (4, 9, 1)
 
     @property
     def loses_scalars(self) -> bool:
         """Whether the fill value is stored in place of a scalar's data: so in 4.8."""
-        return self.layout == "A" or (self.version is not None and self.version < (4, 8, 2))
+        return self.layout == "A" or (self.version is not None and (4, 8) <= self.version < (4, 8, 2))
 
 
 def as_meant(metadata: ArrayMetadata, writer: Writer, alias: str | None) -> tuple[ArrayMetadata, tuple[Note, ...]]:

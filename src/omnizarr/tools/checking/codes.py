@@ -200,6 +200,11 @@ CODES: Final[Mapping[str, Code]] = {
         "big-endian by its dtype, but stored little-endian: netCDF-C 4.8.0 to 4.9.2; readers get wrong numbers",
         "give the dtype the other byte order, after a look at the values",
     ),
+    "nczarr-repaired": Code(
+        "warning",
+        "what netCDF-C says of netCDF is broken, or means otherwise than it says; omnizarr.netcdf reads it right",
+        "copy it with omnizarr.netcdf, which writes what is meant",
+    ),
     "nczarr-members": Code("note", "members of NCZarr in .zarray or .zgroup: netCDF-C before 4.9.3", "none needed"),
     "byte-order-of-bytes": Code(
         "warning", "a type of single bytes with a byte order: netCDF-C; some readers fail", _REWRITE

@@ -37,7 +37,9 @@ def run(
         for problem in problems:
             texts.enter_entry_problem(findings, at, entry, problem)
     bindings: dict[int, Binding | None] = {}
+    is_netcdf = False
     for node in found:
+        is_netcdf = is_netcdf or writers.is_netcdf(node)
         before = len(findings.found)
         texts.understand(findings, node)
         bindings[id(node)] = extensions.check_extensions(findings, node)
@@ -49,6 +51,8 @@ def run(
         writers.check_byte_order(findings, found, node)
         if isinstance(node.metadata, ArrayMetadata):
             _forget(node)
+    if is_netcdf:
+        writers.check_netcdf(findings, found, where)
     places.check_places(findings, where, found)
     for node in found:
         copies.check_copies(findings, found, node)

@@ -1,15 +1,18 @@
 """What a writer is known to have done, where only the mark that it left in the hierarchy tells.
 
-netCDF-C 4.8.0 to 4.9.2 stored all numbers in little-endian order, whatever the ``dtype`` says. The attribute
-``_NCProperties`` of the root tells its version.
+What netCDF-C got wrong, `omnizarr.netcdf` finds out when it reads a dataset of NCZarr. Of that, one thing gives wrong
+numbers to whoever reads plain Zarr: versions 4.8.0 to 4.9.2 stored all numbers in little-endian order, whatever the
+``dtype`` says. The attribute ``_NCProperties`` of the root tells the version.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
+from omnizarr.netcdf.repairs import repairs
+from omnizarr.places import StorePath
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Inventory, Node
 
@@ -37,6 +40,24 @@ def check_byte_order(findings: Findings, inventory: Inventory, node: Node) -> No
             found=dtype,
             expected=repr("<" + dtype[1:]),
         )
+
+
+def is_netcdf(node: Node) -> bool:
+    """Whether netCDF left a mark on a node."""
+    documents: list[Any] = [value for value in node.values.values() if isinstance(value, Mapping)]
+    documents += [each["attributes"] for each in documents if isinstance(each.get("attributes"), Mapping)]
+    return any(name == _MARK or name.lower().startswith("_nczarr") for each in documents for name in each)
+
+
+def check_netcdf(findings: Findings, inventory: Inventory, where: StorePath) -> None:
+    """Enter what the netCDF view of the nodes reads otherwise than their documents say."""
+    told = {found.path for found in findings.found if found.code == "netcdf-byte-order"}
+    for path, notes in repairs(where).items():
+        for node in inventory.nodes.get(path, ())[:1]:
+            for note in notes:
+                if path in told and note.pointer.endswith("/dtype"):
+                    continue
+                findings.add("nczarr-repaired", path, note.message, key=node.marker.key, pointer=note.pointer)
 
 
 def _version(inventory: Inventory, path: str) -> str | None:

@@ -1,0 +1,53 @@
+"""What a netCDF view of a node reads otherwise than its documents say: for those who look at it as Zarr.
+
+Spec: NCZarr, "NCZarr versus Pure Zarr".
+"""
+
+from __future__ import annotations
+
+from omnizarr import detection
+from omnizarr.consolidated import Snapshot
+from omnizarr.errors import OmnizarrError
+from omnizarr.group import Group
+from omnizarr.model import GroupMetadata, Metadata, Note
+from omnizarr.netcdf import layouts
+from omnizarr.netcdf.layouts import marks
+from omnizarr.places import StorePath
+
+
+def repairs(where: StorePath) -> dict[str, tuple[Note, ...]]:
+    """Return the notes on all nodes of the NCZarr dataset that a place lies in, by path in the store.
+
+    Empty if it lies in none.
+    """
+    root = _root(where)
+    if root is None:
+        return {}
+    loaded = layouts.load(root)
+    found = {root.path: list(loaded.notes)}
+    for path, header in loaded.root.walk():
+        for name, notes in (
+            (path, header.notes),
+            *((f"{path}/{each.name}", each.notes) for each in header.variables.values()),
+        ):
+            found.setdefault(root.store_path.at(f"{root.path}{name}".strip("/")).path, []).extend(notes)
+    return {path: tuple(notes) for path, notes in found.items() if notes}
+
+
+def _root(where: StorePath) -> Group | None:
+    """Return the highest group at or above a place that NCZarr marked as its own."""
+    for place in (*where.ancestors(), where):
+        try:
+            found = detection.detect(place, kind="group")
+        except OmnizarrError:
+            continue
+        if found is not None and isinstance(found.metadata, GroupMetadata) and _is_marked(place, found.metadata):
+            return Group(found.where, found.metadata, None, Snapshot.of(found, use=False))  # type: ignore[arg-type]
+    return None
+
+
+def _is_marked(where: StorePath, metadata: Metadata) -> bool:
+    members = (*metadata.attributes, *metadata.unknown)
+    if any(name.lower().startswith("_nczarr") or name == "_NCProperties" for name in members):
+        return True
+    return metadata.dialect == "v2" and where.store.exists(where.prefix + marks.SUPERBLOCK)
