@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import click
 
@@ -28,9 +28,14 @@ from omnizarr.cli.text import branches, fit, to_json, visible
 from omnizarr.engine import native
 from omnizarr.errors import ContainsGroupError
 from omnizarr.group import Group, UnreadableNode
+from omnizarr.late import Late
 from omnizarr.model import Note
-from omnizarr.netcdf.repairs import repairs
 from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, describe, walk
+
+if TYPE_CHECKING:
+    from omnizarr.netcdf import repairs as netcdf
+else:  # nobody who lists a directory waits for netCDF
+    netcdf = Late("omnizarr.netcdf.repairs")
 
 PROBLEM = 1
 Notes: TypeAlias = Mapping[str, tuple[Note, ...]]
@@ -109,7 +114,7 @@ def info(path: str, as_json: bool) -> int:  # noqa: FBT001 - click passes by nam
       omnizarr info --json era5.zarr | jq '.nodes[].path'
     """  # noqa: D301 - click's mark of lines to be kept
     node = open_node(path)
-    notes = repairs(node.store_path)
+    notes = netcdf.repairs(node.store_path)
     with counting("keys") as tick:
         facts = describe(node, tick, notes)
     if isinstance(facts, ArrayFacts):
