@@ -138,7 +138,7 @@ they work out, stands in a table, in our words, beside the tests that prove it.
 {lines(rows)}
 
 *Not for implementations* are sentences that speak to authors of other specifications, or of something else than Zarr;
-each has its reason beside it. *Planned* is what needs the data model and the URLs of netCDF, or stores in the cloud.
+each has its reason beside it. *Planned* is what needs stores in the cloud.
 
 `{COMMAND} --write` makes these pages from `tests/conformance/*.toml`; `{COMMAND} DIRECTORY`
 counts, and compares the tables with the documents themselves, where these lie in DIRECTORY.
