@@ -1,6 +1,7 @@
 """Masks and scales are those of netCDF4-python."""
 
 import warnings
+from unittest import mock
 
 import netCDF4
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from omnizarr.errors import ValueTypeError
-from omnizarr.netcdf import types
+from omnizarr.netcdf import masking, types
 from omnizarr.netcdf.header import Attribute
 from omnizarr.netcdf.masking import Packing, masked
 from omnizarr.netcdf.types import UserType
@@ -145,9 +146,31 @@ def test_unpacks_what_netcdf4_unpacks(data):
         # Text as a number is multiplied, asked for its size, or a fill value does not fit an unsigned type.
         assume(False)
     packing = packing_of(attributes, nc_type, no_fill=no_fill)
-    result, warnings_ = warned(lambda: packing.unpack(stored, **settings))
+    large = data.draw(st.sampled_from([masking._LARGE, 0]))  # large arrays are unpacked in blocks
+    with mock.patch.multiple(masking, _LARGE=large, _BLOCK=2):
+        result, warnings_ = warned(lambda: packing.unpack(stored, **settings))
     check_same(result, expected)
     assert sorted(warnings_) == sorted(said)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"missing_value": np.int16(-5)},
+        {"valid_max": np.int16(1000), "missing_value": np.int16(-5), "_FillValue": np.int16(7)},
+        {"scale_factor": 0.25, "add_offset": np.float32(3), "_FillValue": np.int16(7)},
+        {"_Unsigned": "true", "valid_max": np.int16(-2)},
+    ],
+    ids=str,
+)
+def test_large_arrays_are_unpacked_as_netcdf4_does(attributes, order):
+    stored = np.arange(2**20 + 2**17, dtype=np.int64).astype(np.int16).reshape((3, -1, 128), order=order)
+    expected, _ = seen_by_netcdf4(stored, attributes, types.SHORT)
+    result = packing_of(attributes, types.SHORT).unpack(stored)
+    check_same(result, expected)
+    assert result.flags.f_contiguous == (order == "F")
 
 
 @pytest.mark.parametrize(

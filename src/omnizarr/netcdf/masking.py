@@ -13,21 +13,27 @@ Spec: netCDF4-python 1.7.5, ``Variable.set_auto_maskandscale``; NetCDF Users Gui
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.engine import pool
 from omnizarr.errors import ValueTypeError
 from omnizarr.netcdf.chars import as_characters, as_objects
 from omnizarr.netcdf.header import Attribute
 from omnizarr.netcdf.types import AnyType, UserType, of_dtype
+from omnizarr.settings import config
 
 _SPEAK_OF_VALUES: Final = ("missing_value", "_FillValue", "valid_range", "valid_min", "valid_max")
 _UNUSED: Final = "WARNING: {} not used since it\ncannot be safely cast to variable data type"  # netCDF4-python's words
 _NO_SCALE: Final = "invalid scale_factor or add_offset attribute, no unpacking done..."
+_LARGE: Final = 2**20
+"""Elements from which on several threads, and no large arrays for what is only looked at once, are worth the effort."""
+_BLOCK: Final = 2**16
+"""Elements that stay in the cache of a processor, with what is computed of them."""
 
 
 class _Marks(NamedTuple):
@@ -41,11 +47,30 @@ class _Marks(NamedTuple):
 
     def find(self, data: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, Any]:
         """Return where data is masked (None: nowhere), and what fills it there."""
+        if not _goes_in_blocks(data):
+            return self._find(data)
+        # Memory that nobody wrote to costs nothing, and where no block has hits nobody does.
+        found = np.zeros(data.shape, np.bool_, "C" if data.flags.c_contiguous else "F")
+        values, where = data.ravel(order="K"), found.ravel(order="K")
+        fillers: list[Any] = []
+
+        def look(block: slice) -> None:
+            hits, filler = self._find(values[block])
+            if hits is not None:
+                where[block] = hits
+                fillers.append(filler)
+
+        _each_block(look, data.size)
+        if not fillers:
+            return None, self.filler
+        return found, next((filler for filler in fillers if filler is not self.filler), self.filler)
+
+    def _find(self, data: NDArray[Any]) -> tuple[NDArray[np.bool_] | None, Any]:
         found, filler = None, self.filler
         if self.fill is not None:
             hits = _equal(data, self.fill)
             if np.count_nonzero(hits):
-                found, filler = hits, self.fill
+                found = hits
         for value in self.missing:
             hits = _equal(data, value)
             if np.count_nonzero(hits):
@@ -56,6 +81,16 @@ class _Marks(NamedTuple):
                 if np.count_nonzero(hits):
                     found = hits if found is None else found | hits
         return found, filler
+
+
+def _goes_in_blocks(data: NDArray[Any]) -> bool:
+    return data.size >= _LARGE and data.flags.forc
+
+
+def _each_block(task: Callable[[slice], object], size: int) -> None:
+    """Call `task`, in several threads, with slices that together are `size` elements."""
+    blocks = (slice(start, start + _BLOCK) for start in range(0, size, _BLOCK))
+    pool.run(task, blocks, config.get("concurrency") or pool.default_concurrency(), batch=8)
 
 
 def _equal(data: NDArray[Any], value: Any) -> Any:
@@ -187,10 +222,23 @@ class Packing:
         trivial = (factor is None or factor == 1) and (offset is None or offset == 0)
         if trivial:
             return data if factor is None or offset is None else data.astype(factor.dtype)
+        if not _goes_in_blocks(data):
+            return self._computed(data, hidden)
+        values = np.empty_like(data, self._computed(data.ravel(order="K")[:0], None).dtype)
+        source, target = data.ravel(order="K"), values.ravel(order="K")
+        where = None if hidden is None else hidden.ravel(order="K")
+
+        def compute(block: slice) -> None:
+            target[block] = self._computed(source[block], None if where is None else where[block])
+
+        _each_block(compute, data.size)
+        return values
+
+    def _computed(self, data: NDArray[Any], hidden: NDArray[np.bool_] | None) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):
-            values = data if factor is None else data * factor
-            if offset is not None:
-                values = values + offset
+            values = data if self.scale_factor is None else data * self.scale_factor
+            if self.add_offset is not None:
+                values = values + self.add_offset
             if hidden is not None and data.ndim:
                 np.copyto(values, data, casting="unsafe", where=hidden)
         return values
