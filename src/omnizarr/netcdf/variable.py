@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omnizarr import resizing
+from omnizarr import layout, resizing
 from omnizarr.array import Array
+from omnizarr.behaviour import ArrayConfig
 from omnizarr.errors import NotRepresentableError
 from omnizarr.model import Note
 from omnizarr.netcdf import chars, elements, filters, masking, quantize, selections, types
@@ -23,6 +24,8 @@ from omnizarr.netcdf.header import Attribute, Selection, VariableHeader
 from omnizarr.netcdf.layouts.contract import Stored
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.places import StorePath
+from omnizarr.stores.local import LocalStore
+from omnizarr.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
     from omnizarr.netcdf.group import Group
@@ -86,7 +89,7 @@ class Variable(Attributed):
         self.mask = self.scale = self.always_mask = self.chartostring = True
         self._stored = stored
         self._quantize = filters.quantization(self._special)
-        self._adopt_array(Array(stored.where, stored.metadata, self._session.config))
+        self._adopt_array(Array(stored.where, stored.metadata, _behaviour(stored, self._session.config)))
         self._adopt_attributes(self._attributes)
 
     # -- what it is ---------------------------------------------------------------
@@ -455,6 +458,19 @@ class Variable(Attributed):
 
     def _type_name(self) -> str:
         return self._type.name
+
+
+def _behaviour(stored: Stored, config: ArrayConfig) -> ArrayConfig:
+    """Return how an array behaves: chunks that lie at hand as they are need not be kept.
+
+    Any part of them is read where it lies in the time that it takes to find what was kept; to keep a chunk would mean
+    to read all of it first.
+    """
+    filters, serializer, compressors = layout.split(stored.metadata.codecs)
+    is_plain = serializer is not None and serializer.name == "bytes" and not (filters or compressors)
+    if is_plain and isinstance(stored.where.store, LocalStore | MemoryStore):
+        return replace(config, chunk_cache=0)
+    return config
 
 
 def _as_ncstring(value: Any) -> Any:
