@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 import omnizarr
 from omnizarr.dialects.documents import notes_of, parse
-from omnizarr.dialects.lenient import mend
+from omnizarr.dialects.lenient import Token, mend, tokens
 from omnizarr.errors import MetadataError
 
 
@@ -23,8 +24,23 @@ from omnizarr.errors import MetadataError
         ('{"a": [0.,0.,1.]}', {"a": [0.0, 0.0, 1.0]}),
         ('{"a": [.5, -.5, 1.e3, +1, +2.5, -1.]}', {"a": [0.5, -0.5, 1000.0, 1, 2.5, -1.0]}),
         ('{"a": [1., Infinity, "1."]}', {"a": [1.0, float("inf"), "1."]}),
+        # text that is a number or a truth value to C, and control characters: netCDF-C 4.10.1 copies both
+        ('{"a": [00, 01., -007, 0x10, -0XfF]}', {"a": [0, 1.0, -7, 16, -255]}),
+        ('{"a": [TRUE, False]}', {"a": [True, False]}),
+        ('{"a": [inf, -INF, +Infinityf]}', {"a": [float("inf"), float("-inf"), float("inf")]}),
+        ('{"a": "\x07\\n\n"}', {"a": "\x07\n\n"}),
     ],
-    ids=["quotes", "escaped backslash", "points last", "points first and plus", "beside Infinity"],
+    ids=[
+        "quotes",
+        "escaped backslash",
+        "points last",
+        "points first and plus",
+        "beside Infinity",
+        "zeros first and hexadecimal",
+        "truth values",
+        "infinities",
+        "control characters",
+    ],
 )
 def test_documents_of_old_netcdf_are_read(text, expected):
     assert parse(text.encode()) == expected
@@ -34,7 +50,8 @@ def test_documents_of_old_netcdf_are_read(text, expected):
 @pytest.mark.parametrize(
     "text",
     [
-        '{"a": 1.}}', '{"a": \'1\'}', '{"a": 1.,}', '{"a": .}', '{"a": +}', '{"a": 1.e}', '{"a": 01.}',
+        '{"a": 1.}}', '{"a": \'1\'}', '{"a": 1.,}', '{"a": .}', '{"a": +}', '{"a": 1.e}', '{"a": 0x}',
+        '{"a": TRUTH}', '{"a": nano}',
         r'{"a": "\x", "b": 1.}',
         '{"a": 1.2.3}', '{"a": --1.}', "1.", '{"a": "\\\'', '{"a": 1., "a": 2}',
     ],
@@ -42,6 +59,26 @@ def test_documents_of_old_netcdf_are_read(text, expected):
 def test_what_else_is_broken_stays_an_error(text):
     with pytest.raises(MetadataError):
         parse(text.encode())
+
+
+def test_bare_nan_is_read_in_any_case():
+    assert math.isnan(parse(b'{"a": NanF}')["a"])
+
+
+@pytest.mark.parametrize("spelling", ["1.50", "-1.5e3", "00", "+1", ".5", "0x10", "TRUE", "true", "nan", "NaN", "-0"])
+def test_tokens_keep_the_spelling(spelling):
+    assert tokens(f'{{"a": {spelling}, "b": [{spelling}, "1"]}}') == {"a": spelling, "b": [spelling, "1"]}
+
+
+def test_tokens_are_no_strings():
+    found = tokens('[1.50, "1.50", null]')
+    assert [isinstance(each, Token) for each in found] == [True, False, False]
+
+
+@pytest.mark.parametrize("text", ['{"a": .}', '{"a": oops}', "[1,]"])
+def test_tokens_refuse_what_is_broken(text):
+    with pytest.raises(ValueError, match=r"Expecting|Illegal"):
+        tokens(text)
 
 
 def test_errors_speak_of_the_document_as_it_is():

@@ -102,6 +102,11 @@ def notes_of(document: JSON) -> tuple[Note, ...]:
     return getattr(document, "notes", ()) if type(document) is not dict else ()
 
 
+def tokens(data: bytes) -> JSON:
+    """Return a document that `parse` has read, with numbers and truth values as they are spelled: `lenient.Token`."""
+    return lenient.tokens(data.decode("utf-8-sig"))
+
+
 def _decode(data: bytes, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:
     """Return the JSON value in `data`, and put objects with repeated members, and their names, into `repeated`."""
 

@@ -1,22 +1,27 @@
-r"""JSON as netCDF-C wrote it before it was JSON.
+r"""JSON as netCDF-C wrote it where it was not JSON.
 
-Up to 4.8.1 it wrote quotes within strings as ``\'`` (and apostrophes as they are), and all versions write numbers as
-users typed them: ``1.``, ``.5``, ``+1``. What else is broken stays broken.
+Up to 4.8.1 it wrote quotes within strings as ``\'`` (and apostrophes as they are). All versions leave control
+characters within strings as they are, and write text that looks like a number or a truth value to C as users typed it:
+``1.``, ``.5``, ``+1``, ``00``, ``0x10``, ``TRUE``, ``inf``. What else is broken stays broken.
 
-Spec: RFC 8259, sections 6 and 7.
+Spec: RFC 8259, sections 3, 6 and 7.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from omnizarr.model import JSON, Note
 
-_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.0-9][-+.0-9eE]*|[^-+.0-9"]+|"', re.DOTALL)
-_ESCAPES: Final = re.compile(r"\\(.)", re.DOTALL)
-_NUMBER: Final = re.compile(r"([-+]?)([0-9]*)(\.?)([0-9]*)((?:[eE][-+]?[0-9]+)?)")
+_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.$\w]+|[^-+.$\w"]+|"', re.DOTALL | re.ASCII)
+_TO_ESCAPE: Final = re.compile(r"\\(.)|[\x00-\x1f]", re.DOTALL)
+_STRICT: Final = re.compile(r"true|false|null|NaN|-?Infinity|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_DECIMAL: Final = re.compile(r"([-+]?)0*([0-9]*)(\.?)([0-9]*)((?:[eE][-+]?[0-9]+)?)")
+_HEXADECIMAL: Final = re.compile(r"([-+]?)0[xX]([0-9a-fA-F]{1,16})")
+_NONFINITE: Final = re.compile(r"([-+]?)(nan|inf|infinity)f?", re.IGNORECASE)
 
 
 class Mended(dict[str, JSON]):
@@ -31,43 +36,98 @@ class Mended(dict[str, JSON]):
     notes: tuple[Note, ...] = ()
 
 
+class Token(str):
+    """A number or truth value as its document spells it."""
+
+    __slots__ = ()
+
+
 def mend(text: str) -> tuple[str, tuple[Note, ...]]:
     r"""Return text with what is known of netCDF-C put right, and notes of it; none if there is nothing of the kind.
 
-    >>> mended, notes = mend('{"a": "say \\\'hi\\\'", "b": [1., .5, +1]}')
+    >>> mended, notes = mend('{"a": "say \\\'hi\\\'", "b": [1., .5, +1, 0x10, TRUE]}')
     >>> print(mended)
-    {"a": "say \"hi\"", "b": [1.0, 0.5, 1]}
+    {"a": "say \"hi\"", "b": [1.0, 0.5, 1, 16, true]}
     >>> len(notes)
-    2
+    3
     """
     found: set[str] = set()
 
     def mended(match: re.Match[str]) -> str:
         token = match[0]
         if token[0] == '"':
-            return _ESCAPES.sub(_quote(found), token) if "\\'" in token else token
-        return _number(token, found) if token[0] in "-+.0123456789" else token
+            return _TO_ESCAPE.sub(lambda escape: _escaped(escape, found), token)
+        return _atom(token, found)
 
     result = _TOKENS.sub(mended, text)
     return result, tuple(Note("", f"not valid JSON: {what}", "RFC 8259") for what in sorted(found))
 
 
-def _quote(found: set[str]) -> Callable[[re.Match[str]], str]:
-    def replace(match: re.Match[str]) -> str:
-        if match[1] != "'":
-            return match[0]
+def _escaped(match: re.Match[str], found: set[str]) -> str:
+    if match[0] == "\\'":
         found.add("\\' in a string, taken as the quote \" that netCDF-C 4.8 wrote so")
         return '\\"'
+    if match[0][0] == "\\":
+        return match[0]
+    found.add("a control character in a string, taken as it is")
+    return f"\\u{ord(match[0]):04x}"
 
-    return replace
 
-
-def _number(token: str, found: set[str]) -> str:
-    match = _NUMBER.fullmatch(token)
-    if match is None or not (match[2] or match[4]):
+def _atom(token: str, found: set[str]) -> str:
+    """Return a number or word as JSON has it; other tokens as they are."""
+    if _STRICT.fullmatch(token):
         return token
-    sign, whole, point, fraction, exponent = match.groups()
-    if sign != "+" and whole and (fraction or not point):
+    decimal = _DECIMAL.fullmatch(token)
+    if decimal and any(each.isdecimal() for each in token.partition("e")[0].partition("E")[0]):
+        found.add("a number that begins or ends as none does in JSON, taken as what it means")
+        sign, whole, point, fraction, exponent = decimal.groups()
+        return f"{sign.strip('+')}{whole or '0'}{point and '.'}{fraction or (point and '0')}{exponent}"
+    word = None
+    if token.lower() in {"true", "false"}:
+        word = token.lower()
+    elif hexadecimal := _HEXADECIMAL.fullmatch(token):
+        word = f"{hexadecimal[1].strip('+')}{int(hexadecimal[2], 16)}"
+    elif nonfinite := _NONFINITE.fullmatch(token):
+        word = "NaN" if nonfinite[2].lower() == "nan" else f"{nonfinite[1].strip('+')}Infinity"
+    if word is None:
         return token
-    found.add("a number with nothing on one side of its point, or with a plus, taken as what it means")
-    return f"{sign.replace('+', '')}{whole or '0'}{'.' if point else ''}{fraction or ('0' if point else '')}{exponent}"
+    found.add("a number or truth value in words of C, taken as what it means")
+    return word
+
+
+def tokens(text: str) -> JSON:
+    """Return JSON, or what netCDF-C took for it, with numbers and truth values as `Token`.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        If it is neither.
+
+    >>> tokens('{"a": 1.50, "b": [+1, TRUE], "c": "2"}')
+    {'a': '1.50', 'b': ['+1', 'TRUE'], 'c': '2'}
+    """
+    kept: list[str] = []
+
+    def numbered(match: re.Match[str]) -> str:
+        word = match[0]
+        if word[0] == '"':
+            return _TO_ESCAPE.sub(lambda escape: _escaped(escape, set()), word)
+        if word == "null" or not _STRICT.fullmatch(_atom(word, set())):
+            return word
+        kept.append(word)
+        return str(len(kept) - 1)
+
+    def restored(number: str) -> JSON:
+        return Token(kept[int(number)])
+
+    found: JSON = json.loads(_TOKENS.sub(numbered, text), parse_int=restored)
+    return found
+
+
+def spelled(value: JSON) -> bool:
+    """Tell whether there is a number in JSON, or a truth value, which may have been spelled in many ways."""
+    if isinstance(value, bool | int | float):
+        return True
+    if isinstance(value, Mapping):
+        return any(map(spelled, value.values()))
+    return isinstance(value, Sequence) and not isinstance(value, str) and any(map(spelled, value))
