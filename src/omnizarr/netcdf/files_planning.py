@@ -23,6 +23,7 @@ Format: TypeAlias = Literal[
 _CLASSIC_TYPES: Final = (types.BYTE, types.CHAR, types.SHORT, types.INT, types.FLOAT, types.DOUBLE)
 _CDF5_TYPES: Final = tuple(each for each in types.TYPES.values() if each is not types.STRING)
 _BLOSC: Final = {0: "blosc_lz", 1: "blosc_lz4", 2: "blosc_lz4hc", 4: "blosc_zlib", 5: "blosc_zstd"}
+_HDF5_FILTERS: Final = {"_Filter", "_DeflateLevel", "_Fletcher32", "_Shuffle"}
 _OWN: Final = ("_Storage", "_Endianness", "_NoFill", "_ChunkSizes", "_Shuffle", "_DeflateLevel", "_Fletcher32")
 
 
@@ -310,7 +311,7 @@ class _Planner:
                 options |= known
         if shuffle and options.get("compression") != "zlib":
             lost.append("_Shuffle")
-        if "_Codecs" in special and not {"_Filter", "_DeflateLevel"} & special.keys():
+        if "_Codecs" in special and not _HDF5_FILTERS & special.keys():
             lost.append("_Codecs")
         if lost:
             self.lose(full_name, "", ", ".join(lost), "netCDF4-python has no way to ask for it")

@@ -2,50 +2,88 @@
 
 What is written is read again and compared: types, attributes with their types, and values bit for bit.
 
-Spec: NCZarr, "The NCZarr Data Model".
+Spec: NCZarr, "The NCZarr Data Model". Attribute types: xarray#10361.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 import os
+import shutil
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from omnizarr.errors import ChunkError, NodeExistsError, NotRepresentableError
-from omnizarr.netcdf import copying, files
+from omnizarr import hierarchy, opening
+from omnizarr.errors import NodeExistsError, NodeNameError, NotRepresentableError, OmnizarrError, SettingError
+from omnizarr.netcdf import copying, files, urls
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.header import GroupHeader, Source, VariableHeader
-from omnizarr.netcdf.types import UserType
+from omnizarr.places import StorePath, normalize
+from omnizarr.tools.converting import netcdf_planning as planning
 from omnizarr.tools.converting.account import Conversion, NodeReport
+from omnizarr.tools.converting.netcdf_planning import Plan
 from omnizarr.tools.translation import Loss
 
 SUFFIXES: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
 _ZARR: Final = {2: "v2", 3: "v3"}
 _FILE: Final = "netCDF-4"
+_USUAL: Final = 3  # what convert wants if nobody says anything; so a URL may say otherwise
+_TOLD: Final = 3  # losses that an error tells
+
+
+# -- what is a file ---------------------------------------------------------------------------------
 
 
 def concerns(source: Any, target: Any) -> bool:
     """Whether a netCDF file is to be read or written."""
-    return is_file(source) or is_target(target)
+    return is_file(source) or is_target(target) or _is_meant(source)
 
 
 def is_file(place: Any) -> bool:
     """Whether there is a netCDF file at a place."""
-    return isinstance(place, str | os.PathLike) and "://" not in str(place) and files.is_netcdf(place)
+    path = _path(place)
+    return path is not None and files.is_netcdf(path)
 
 
 def is_target(place: Any) -> bool:
     """Whether a place is called as netCDF files are, and is no directory."""
-    if not isinstance(place, str | os.PathLike) or "://" in str(place):
-        return False
-    return str(place).lower().endswith(SUFFIXES) and not Path(place).is_dir()
+    path = _path(place)
+    return path is not None and path.name.lower().endswith(SUFFIXES) and not path.is_dir()
+
+
+def _is_meant(source: Any) -> bool:
+    """Whether a source is called as netCDF files are, but nothing is there that could be read as something else."""
+    path = _path(source)
+    return path is not None and is_target(source) and not path.exists()
+
+
+def _path(place: Any) -> Path | None:
+    """Return the local path that a place means, unless its URL says that it is Zarr."""
+    if not isinstance(place, str | os.PathLike):
+        return None
+    if "://" in str(place) and not str(place).startswith("file:"):
+        return None
+    location = urls.parse(place)
+    if location.mode or location.storage or location.zarr_format or not location.is_local:
+        return None
+    return Path(location.place)
+
+
+def _local(place: Any) -> Path | None:
+    """Return the local path of a place, whatever is there."""
+    if not isinstance(place, str | os.PathLike):
+        return None
+    location = urls.parse(place)
+    return Path(location.place) if location.is_local else None
+
+
+# -- the conversion -----------------------------------------------------------------------------------
 
 
 def run(
@@ -61,118 +99,213 @@ def run(
     refused: Mapping[str, Any],
 ) -> Conversion:
     """Convert, as `omnizarr.convert` says; `refused` are the keywords that mean nothing here."""
-    _check_keywords(refused, zarr_format, is_target(target))
     began = time.monotonic()
+    is_file_wanted = is_target(target)
+    wanted = _checked(refused, target, zarr_format, dry_run=dry_run)
+    _refuse_overlap(source, target)
     with _opened(source) as (found, kind):
-        root, losses = _planned(found.root, to_file=is_target(target))
-        if strict and losses:
-            raise NotRepresentableError(
-                f"{losses[0].what}: {losses[0].why}", path=losses[0].path, remedy="convert without strict=True"
-            )
+        opener = _opener(target, wanted)
+        plan = planning.for_file(found.root) if is_file_wanted else planning.for_zarr(found.root, opener)
+        if strict and plan.losses:
+            raise _would_be_lost(source, plan.losses)
         report = Conversion(
-            source=str(source),
-            target="" if target is None else str(target),
+            source=_shown(source),
+            target="" if target is None else _shown(target),
             source_format=kind,
-            target_format=_FILE if is_target(target) else _ZARR[int(zarr_format)],
+            target_format=_FILE if is_file_wanted else _ZARR[wanted],
             nodes=(),
             dry_run=dry_run,
             verify=verify,
         )
         if dry_run:
-            return replace(report, nodes=tuple(_reports(root, found.root, losses, verified=False)))
-        planned = Source(root, found.read)
-        if is_target(target):
-            told = files.write_file(target, planned, overwrite=overwrite, progress=progress)
-            losses = tuple(dict.fromkeys((*losses, *(Loss(**each._asdict()) for each in told))))
-        else:
-            _write_zarr(target, planned, int(zarr_format), overwrite=overwrite, progress=progress)
-        if verify:
-            with _opened(target) as (written, _):
-                _compare(planned, written, losses)
-    nodes = tuple(_counted(target, _reports(root, found.root, losses, verified=verify)))
+            return replace(report, nodes=tuple(_reports(found.root, plan)))
+        with _Bar(progress, sum(_sizes(found.root)) * (1 + verify)) as bar:
+            work = _write_file if is_file_wanted else _write_zarr
+            plan = work(target, found, plan, wanted, bar, overwrite=overwrite, verify=verify)
+    nodes = tuple(_counted(target, _reports(found.root, plan, verified=verify)))
     return replace(report, nodes=nodes, seconds=time.monotonic() - began)
 
 
-def _check_keywords(refused: Mapping[str, Any], zarr_format: int | str, is_file: bool) -> None:  # noqa: FBT001
+def _checked(refused: Mapping[str, Any], target: Any, zarr_format: int | str, *, dry_run: bool) -> int:
+    """Return the format of Zarr that is wanted. Raises ValueError for keywords that make no sense."""
     given = [name for name, value in refused.items() if value not in (None, False, "keep")]
     if given:
-        raise ValueError(f"{', '.join(given)}: without meaning where a netCDF file is converted")
-    if not is_file and zarr_format not in _ZARR:
-        raise ValueError(f"zarr_format={zarr_format!r}: netCDF stands on 2 and 3")
+        raise SettingError(f"{', '.join(given)}: without meaning where a netCDF file is converted")
+    if target is None and not dry_run:
+        raise ValueError("give a target, or dry_run=True")
+    if is_target(target):
+        return 2
+    if zarr_format not in _ZARR:
+        raise SettingError(f"zarr_format={zarr_format!r}: netCDF stands on 2 and 3")
+    said = urls.parse(target).zarr_format if isinstance(target, str) else None
+    return said if said is not None and zarr_format == _USUAL else int(zarr_format)
+
+
+def _refuse_overlap(source: Any, target: Any) -> None:
+    """Raise NodeNameError if something would be written over the source, or into it."""
+    ours, theirs = _local(source), _local(target)
+    if ours is None or theirs is None:
+        return
+    ours, theirs = ours.resolve(), theirs.resolve()
+    is_same = ours.exists() and theirs.exists() and ours.samefile(theirs)
+    if is_same or ours.is_relative_to(theirs) or theirs.is_relative_to(ours):
+        raise NodeNameError(
+            "source and target lie in each other",
+            store=str(theirs),
+            found=str(ours),
+            remedy="write it elsewhere, and move it when it is there",
+        )
+
+
+def _would_be_lost(source: Any, losses: tuple[Loss, ...]) -> NotRepresentableError:
+    told = [f"/{each.path}{each.pointer}: {each.what} ({each.why})" for each in losses[:_TOLD]]
+    more = f"; and {len(losses) - _TOLD} more" if len(losses) > _TOLD else ""
+    return NotRepresentableError(
+        f"something would be lost: {'; '.join(told)}{more}",
+        store=_shown(source),
+        remedy="dry_run=True shows all; strict=False converts what can be",
+    )
+
+
+def _shown(place: Any) -> str:
+    """Return what a user calls a place."""
+    if isinstance(place, str | os.PathLike):
+        return os.fsdecode(place)
+    return str(opening.locate(place, None, "r", None)[0].store)
 
 
 @contextmanager
 def _opened(place: Any) -> Iterator[tuple[Source, str]]:
-    if is_file(place):
-        with files.open_file(place) as source:
+    path = _path(place)
+    if path is not None and (is_file(place) or _is_meant(place)):
+        with files.open_file(path) as source:
             yield source, _FILE
         return
     with Dataset(place) as dataset:
         yield dataset.source(), _ZARR[dataset.zarr_format]
 
 
-def _planned(root: GroupHeader, *, to_file: bool) -> tuple[GroupHeader, tuple[Loss, ...]]:
-    """Return what can be written, and what cannot."""
-    if to_file:
-        planned = files.plan(root)
-        return root, tuple(Loss(**each._asdict()) for each in planned.losses)
-    losses: list[Loss] = []
-    return _without_user_types(root, "", losses), tuple(losses)
+# -- writing --------------------------------------------------------------------------------------------
 
 
-def _without_user_types(group: GroupHeader, path: str, losses: list[Loss]) -> GroupHeader:
-    kept = {}
-    for name, each in group.variables.items():
-        if isinstance(each.type, UserType):
-            why = "NCZarr has no types that a program defines"
-            losses.append(Loss(f"{path}{name}", "", f"variable of type {each.type.name} ({each.type.kind})", why))
-        else:
-            kept[name] = each
-    below = {name: _without_user_types(each, f"{path}{name}/", losses) for name, each in group.groups.items()}
-    return replace(group, variables=kept, groups=below, types={})
+class _Bar:
+    """What shows how far the work is; without a `progress`, nothing."""
+
+    def __init__(self, progress: Callable[..., Any] | None, total: int) -> None:
+        self._bar = None if progress is None else progress(total=total, desc="converting", unit="B", unit_scale=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def update(self, nbytes: int) -> None:
+        """So many bytes more are done."""
+        if self._bar is not None:
+            self._bar.update(nbytes)
+
+    def close(self) -> None:
+        """Do nothing: one part of the work is done, others follow."""
+
+
+def _write_file(target: Any, source: Source, plan: Plan, _: int, bar: _Bar, *, overwrite: bool, verify: bool) -> Plan:
+    """Write a file, which takes its place when it is complete and compared."""
+    path = (_path(target) or Path(target)).absolute()
+    if os.path.lexists(path) and not overwrite:
+        raise NodeExistsError("something is in the way", store=str(path), remedy="pass overwrite=True to replace it")
+    partial = path.with_name(f".{uuid.uuid4().hex}.{path.name}")
+    try:
+        told = files.write_file(partial, source, progress=lambda **_: bar)
+        losses = tuple(dict.fromkeys((*plan.losses, *(Loss(**each._asdict()) for each in told))))
+        plan = replace(plan, losses=losses)
+        if verify:
+            with files.open_file(partial) as written:
+                planning.compare(source, written, plan, bar.update)
+        os.replace(partial, path)  # noqa: PTH105 (says that what is there is replaced)
+    except OmnizarrError as error:
+        raise error.add(store=str(path))
+    finally:
+        partial.unlink(missing_ok=True)
+    return plan
 
 
 def _write_zarr(
-    target: Any, source: Source, zarr_format: int, *, overwrite: bool, progress: Callable[..., Any] | None
-) -> None:
-    total = sum(_nbytes(source.root))
-    bar = None if progress is None else progress(total=total, desc="writing", unit="B", unit_scale=True)
+    target: Any, source: Source, plan: Plan, zarr_format: int, bar: _Bar, *, overwrite: bool, verify: bool
+) -> Plan:
+    """Write a hierarchy; of one that is not complete, or not what it should be, nothing stays."""
+    path = _local(target)
+    is_new = path is not None and not os.path.lexists(path)
     try:
-        with Dataset(target, "w" if overwrite else "x", zarr_format=zarr_format) as dataset:
-            copying.write(dataset, source, progress=None if bar is None else bar.update)
+        dataset = _opener(target, zarr_format)(target, "w" if overwrite else "x")
     except NodeExistsError as error:
         error.remedy = "replace it with overwrite=True"
         raise
-    finally:
-        if bar is not None:
-            bar.close()
+    try:
+        with dataset:
+            copying.write(dataset, Source(planning.part(source.root, plan.root), source.read), progress=bar.update)
+        if verify:
+            with Dataset(target) as written:
+                planning.compare(source, written.source(), plan, bar.update)
+    except BaseException:
+        _remove(target, path if is_new else None)
+        raise
+    return plan
 
 
-def _nbytes(root: GroupHeader) -> Iterator[int]:
-    sizes = root.sizes()
+def _opener(target: Any, zarr_format: int) -> Callable[..., Dataset]:
+    """Return what makes or opens a dataset, anywhere, in the layout that the target has."""
+    said = urls.parse(target) if isinstance(target, str | os.PathLike) else None
+    layout = "pure" if said is not None and said.mode == "zarr" else None
+    xarray = None if said is None else said.xarray
+    return functools.partial(Dataset, layout=layout, zarr_format=zarr_format, xarray=xarray)
+
+
+def _remove(target: Any, made: Path | None) -> None:
+    """Remove what was made: a directory or file, or a node."""
+    if made is not None and made.is_dir():
+        shutil.rmtree(made, ignore_errors=True)
+    elif made is not None:
+        made.unlink(missing_ok=True)
+    else:
+        with suppress(OmnizarrError), _place(target) as place:
+            hierarchy.delete(place)
+
+
+@contextmanager
+def _place(target: Any) -> Iterator[StorePath]:
+    if not isinstance(target, str | os.PathLike):
+        yield opening.locate(target, None, "a", None)[0]
+        return
+    store, path = urls.parse(target).open_store("a")
+    with closing(store):
+        yield StorePath(store, normalize(path))
+
+
+def _sizes(root: GroupHeader) -> Iterator[int]:
+    lengths = root.sizes()
     for _, group in root.walk():
         for each in group.variables.values():
-            count = int(np.prod([sizes[name].size for name in each.dimensions], dtype=object))
-            yield count * each.type.dtype.itemsize
+            yield math.prod(lengths[name].size for name in each.dimensions) * each.type.dtype.itemsize
 
 
-def _reports(
-    root: GroupHeader, found: GroupHeader, losses: tuple[Loss, ...], *, verified: bool
-) -> Iterator[NodeReport]:
+# -- the account --------------------------------------------------------------------------------------
+
+
+def _reports(found: GroupHeader, plan: Plan, *, verified: bool = False) -> Iterator[NodeReport]:
     """Yield what became of each group and variable."""
-    kept = {f"{path}/{name}" for path, group in root.walk() for name in group.variables}
-    lost = {f"/{each.path}" for each in losses if not each.pointer and not each.kept}
+    kept = {f"{path}/{name}" for path, group in plan.root.walk() for name in group.variables}
     for path, group in found.walk():
-        at = path[1:]
-        yield NodeReport(at, "group", "documents", losses=_of(losses, at), remarks=_remarks(group))
+        yield NodeReport(path[1:], "group", "documents", losses=_of(plan, path), remarks=_remarks(group))
         for name, each in group.variables.items():
             full = f"{path}/{name}"
-            is_lost = full not in kept or full in lost
+            is_lost = full not in kept
             yield NodeReport(
                 full[1:],
                 "array",
                 "left out" if is_lost else "encoded",
-                losses=_of(losses, full[1:]),
+                losses=_of(plan, full),
                 remarks=_remarks(each),
                 verified="values" if verified and not is_lost else "",
             )
@@ -180,9 +313,10 @@ def _reports(
 
 def _counted(target: Any, nodes: Iterator[NodeReport]) -> Iterator[NodeReport]:
     """Yield reports with the chunks that were written, and their size; of a file its size alone, with the root."""
-    if is_target(target):
+    path = _path(target)
+    if path is not None and is_target(target):
         for each in nodes:
-            yield replace(each, nbytes=0 if each.path else Path(target).stat().st_size)
+            yield replace(each, nbytes=0 if each.path else path.stat().st_size)
         return
     with Dataset(target) as dataset:
         for each in nodes:
@@ -193,38 +327,9 @@ def _counted(target: Any, nodes: Iterator[NodeReport]) -> Iterator[NodeReport]:
             yield replace(each, chunks=array.nchunks_initialized, nbytes=array.nbytes_stored())
 
 
-def _of(losses: tuple[Loss, ...], path: str) -> tuple[Loss, ...]:
-    return tuple(each for each in losses if each.path == path)
+def _of(plan: Plan, path: str) -> tuple[Loss, ...]:
+    return tuple(each for each in plan.losses if each.path == path[1:])
 
 
 def _remarks(header: GroupHeader | VariableHeader) -> tuple[str, ...]:
-    return tuple(note.message for note in header.notes)
-
-
-def _compare(source: Source, written: Source, losses: tuple[Loss, ...]) -> None:
-    """Raise ChunkError if something that was written is not what it should be, and nobody said so."""
-    excused = {each.path for each in losses}
-    theirs = dict(written.root.walk())
-    for path, group in source.root.walk():
-        for name, each in group.variables.items():
-            at = f"{path}/{name}"
-            if at[1:] in excused:
-                continue
-            found = theirs[path].variables.get(name) if path in theirs else None
-            if found is None or dict(found.attributes) != dict(each.attributes) or found.type != each.type:
-                raise ChunkError("what was written has another type, or other attributes", path=at[1:])
-            _compare_data(source, written, at, each)
-
-
-def _compare_data(source: Source, written: Source, name: str, header: VariableHeader) -> None:
-    sizes = source.root.sizes()
-    for selection in copying.slabs(tuple(sizes[each].size for each in header.dimensions), header.type.dtype.itemsize):
-        ours, theirs = source.read(name, selection), written.read(name, selection)
-        if not _same(ours, theirs):
-            raise ChunkError("what was written differs from what was read", path=name[1:], found=f"at {selection}")
-
-
-def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    if one.dtype == object:
-        return one.shape == other.shape and bool(np.all(one == other))
-    return one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+    return tuple(note.message for note in header.notes if not note.message.startswith(planning.LEFT_OUT))

@@ -1,0 +1,213 @@
+"""What a netCDF file, or a layout of NCZarr, holds of a dataset; and whether what was written is that.
+
+What a layout cannot hold is found by asking it: the definitions are made in memory, and what they are then is compared
+with what they should be.
+
+Spec: NCZarr, "The NCZarr Data Model".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.errors import ChunkError
+from omnizarr.model import Note
+from omnizarr.netcdf import copying, files, files_writing, types
+from omnizarr.netcdf.dataset import Dataset
+from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
+from omnizarr.netcdf.types import UserType
+from omnizarr.tools.translation import Loss
+
+LEFT_OUT: Final = "left out: "
+"""How notes of what reads files begin, where it had to leave something out."""
+
+_COMPARED: Final = 16 * 2**20  # bytes of each side at a time
+_OBJECT: Final = 64  # bytes of a string, as a guess
+_LONG: Final = 60  # characters of a value that is told
+_WHY: Final = "this layout of NCZarr has no way to say it"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be written, as it will be read again; and what is lost."""
+
+    root: GroupHeader
+    losses: tuple[Loss, ...]
+
+
+# -- what can be written, and what cannot ---------------------------------------------------------
+
+
+def for_file(root: GroupHeader) -> Plan:
+    """Return what a netCDF-4 file holds of a dataset."""
+    planned = files.plan(root)
+    return Plan(planned.root, (*_told(root), *(Loss(**each._asdict()) for each in planned.losses)))
+
+
+def for_zarr(root: GroupHeader, create: Callable[..., Dataset]) -> Plan:
+    """Return what a layout holds of a dataset; `create` makes an empty one of this layout, or opens it with ``"r"``."""
+    losses = list(_told(root))
+    wanted = _without_user_types(root, "", losses)
+    place: dict[str, bytes] = {}
+    with create(place, "w") as made:
+        copying.define(made, wanted)
+    with create(place, "r") as made:
+        held = made.header
+    losses += _differences(wanted, held, "")
+    return Plan(held, tuple(losses))
+
+
+def part(root: GroupHeader, held: GroupHeader) -> GroupHeader:
+    """Return a header without the variables and the types that are not to be written."""
+    return replace(
+        root,
+        types={},
+        variables={name: each for name, each in root.variables.items() if name in held.variables},
+        groups={name: part(each, held.groups[name]) for name, each in root.groups.items()},
+    )
+
+
+def _told(root: GroupHeader) -> Iterator[Loss]:
+    """Yield what the reader of a file had to leave out."""
+    for path, note in _notes(root):
+        if note.message.startswith(LEFT_OUT):
+            kind, _, name = note.pointer.strip("/").partition("/")
+            yield Loss(path[1:], note.pointer, f"{kind.removesuffix('s')} {name}", note.message.removeprefix(LEFT_OUT))
+
+
+def _notes(root: GroupHeader) -> Iterator[tuple[str, Note]]:
+    for path, group in root.walk():
+        yield from ((path, note) for note in group.notes)
+        for name, each in group.variables.items():
+            yield from ((f"{path}/{name}", note) for note in each.notes)
+
+
+def _without_user_types(group: GroupHeader, path: str, losses: list[Loss]) -> GroupHeader:
+    why = "NCZarr has no types that a program defines"
+    for name, of_type in group.types.items():
+        losses.append(Loss(path.rstrip("/"), f"/types/{name}", f"type {of_type.name}", why))
+    kept = {}
+    for name, each in group.variables.items():
+        if isinstance(each.type, UserType):
+            losses.append(Loss(f"{path}{name}", "", f"variable of type {each.type.name} ({each.type.kind})", why))
+        else:
+            kept[name] = each
+    below = {name: _without_user_types(each, f"{path}{name}/", losses) for name, each in group.groups.items()}
+    return replace(group, variables=kept, groups=below, types={})
+
+
+def _differences(wanted: GroupHeader, held: GroupHeader, path: str) -> Iterator[Loss]:
+    """Yield what a dataset that was defined is not, and should be."""
+    for name, dimension in wanted.dimensions.items():
+        found = held.dimensions.get(name)
+        if found != dimension:
+            unlimited = "unlimited " if dimension.unlimited else ""
+            kept = "" if found is None else f"length {found.size}"
+            yield Loss(path[:-1], f"/dimensions/{name}", f"{unlimited}dimension {name}", _WHY, kept)
+    yield from _changed(wanted.attributes, held.attributes, path[:-1])
+    for name, variable in wanted.variables.items():
+        yield from _changed(_attributes(variable), _attributes(held.variables[name]), f"{path}{name}")
+    for name, group in wanted.groups.items():
+        yield from _differences(group, held.groups[name], f"{path}{name}/")
+
+
+def _changed(wanted: Mapping[str, Attribute], held: Mapping[str, Attribute], path: str) -> Iterator[Loss]:
+    for name, each in wanted.items():
+        found = held.get(name)
+        if found != each:
+            kept = "" if found is None else _in_words(found)
+            yield Loss(path, f"/attributes/{name}", f"attribute {name} = {_in_words(each)}", _WHY, kept)
+
+
+def _in_words(attribute: Attribute) -> str:
+    text = repr(attribute.value) if isinstance(attribute.value, str) else str(attribute.value.tolist())
+    return f"{attribute.type.name} {text if len(text) <= _LONG else f'{text[:_LONG]}...'}"
+
+
+def _attributes(header: VariableHeader) -> dict[str, Attribute]:
+    """Return the attributes of a variable, with those that say how its values were rounded."""
+    quantized = {name: each for name, each in header.special.items() if name.startswith("_Quantize")}
+    return {**header.attributes, **quantized}
+
+
+# -- the comparison -----------------------------------------------------------------------------------
+
+
+def compare(source: Source, written: Source, plan: Plan, tick: Callable[[int], object]) -> None:
+    """Raise ChunkError if what was written is not what was planned; `tick` is told how many bytes are compared."""
+    told = {f"/{each.path}{each.pointer}" for each in plan.losses}
+    found = dict(written.root.walk())
+    if found.keys() != {path for path, _ in plan.root.walk()}:
+        raise _other("groups", "", set(found), {path for path, _ in plan.root.walk()})
+    for path, group in plan.root.walk():
+        _compare_groups(group, found[path], path, told)
+        for name, each in group.variables.items():
+            _compare_variables(each, found[path].variables[name], f"{path}/{name}")
+    for path, group in found.items():
+        for name, each in group.variables.items():
+            for selection in _blocks(written.root, each):
+                ours = source.read(f"{path}/{name}", selection)
+                if not _same(ours, written.read(f"{path}/{name}", selection), each):
+                    at = ", ".join(f"{one.start}:{one.stop}" for one in selection)
+                    raise ChunkError(
+                        "what was written differs from what was read", path=f"{path}/{name}"[1:], found=f"at [{at}]"
+                    )
+                tick(ours.nbytes)
+
+
+def _compare_groups(wanted: GroupHeader, found: GroupHeader, path: str, told: set[str]) -> None:
+    lengths = {
+        name: _as_told(each, found.dimensions.get(name), is_told=f"{path or '/'}/dimensions/{name}" in told)
+        for name, each in wanted.dimensions.items()
+    }
+    if lengths != found.dimensions:
+        raise _other("dimensions", path, found.dimensions, lengths)
+    if dict(wanted.attributes) != dict(found.attributes):
+        raise _other("attributes", path, found.attributes, wanted.attributes)
+    if wanted.variables.keys() != found.variables.keys():
+        raise _other("variables", path, list(found.variables), list(wanted.variables))
+
+
+def _as_told(wanted: DimensionHeader, found: DimensionHeader | None, *, is_told: bool) -> DimensionHeader:
+    """Return a dimension with the length that it has, if the account says that it has another one."""
+    return replace(wanted, size=found.size) if found is not None and is_told else wanted
+
+
+def _compare_variables(wanted: VariableHeader, found: VariableHeader, path: str) -> None:
+    if wanted.type != found.type:
+        raise _other("types", path, found.type, wanted.type)
+    if wanted.dimensions != found.dimensions:
+        raise _other("dimensions", path, found.dimensions, wanted.dimensions)
+    if _attributes(wanted) != _attributes(found):
+        raise _other("attributes", path, _attributes(found), _attributes(wanted))
+
+
+def _other(what: str, path: str, found: Any, expected: Any) -> ChunkError:
+    return ChunkError(f"other {what} were written than were read", path=path[1:], found=found, expected=expected)
+
+
+def _blocks(root: GroupHeader, header: VariableHeader) -> Iterator[tuple[slice, ...]]:
+    """Yield selections of whole chunks that together are a variable."""
+    sizes = root.sizes()
+    shape = tuple(sizes[each].size for each in header.dimensions)
+    chunks = header.special.get("_ChunkSizes")
+    lengths = (1,) * len(shape) if chunks is None or isinstance(chunks.value, str) else chunks.value.tolist()
+    item_size = _OBJECT if header.type.dtype == object else header.type.dtype.itemsize
+    return files_writing.blocks(shape, lengths, item_size, _COMPARED)
+
+
+def _same(one: NDArray[Any], other: NDArray[Any], header: VariableHeader) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if one.dtype != object:
+        return one.tobytes() == other.tobytes()
+    pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
+    if header.type is types.STRING:
+        # Of a string, a file holds what stands before its first NUL; the account says so.
+        return all(ours == theirs or ours.split("\0")[0] == theirs for ours, theirs in pairs)
+    return all(_same(np.asarray(ours), np.asarray(theirs), header) for ours, theirs in pairs)
