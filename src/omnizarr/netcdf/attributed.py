@@ -118,12 +118,15 @@ class Attributed(ABC):
     def delncattr(self, name: str) -> None:
         """Remove an attribute. Raises AttributeError if there is none."""
         self.getncattr(name)
+        self._refuse_reserved(name)
         self._change_attributes(lambda old: {each: value for each, value in old.items() if each != name})
 
     def renameAttribute(self, oldname: str, newname: str) -> None:  # noqa: N802 - netCDF4-python's name
         """Give an attribute another name; it stays where it is in the order."""
         self.getncattr(oldname)
         check_name(newname)
+        for name in (oldname, newname):
+            self._refuse_reserved(name)
         if newname in self._attributes:
             raise MetadataError("there is such an attribute already", path=self.full_name[1:], found=newname)
         self._change_attributes(
@@ -132,6 +135,11 @@ class Attributed(ABC):
 
     def _checked(self, name: str, value: Any) -> Attribute:
         check_name(name)
+        self._refuse_reserved(name)
+        return Attribute.of(value)
+
+    def _refuse_reserved(self, name: str) -> None:
+        """Raise NodeNameError for an attribute that is not set, renamed or removed like others."""
         if name in RESERVED:
             raise NodeNameError(
                 "netCDF keeps this attribute to itself",
@@ -139,7 +147,6 @@ class Attributed(ABC):
                 found=name,
                 remedy="it follows from the arguments of createVariable and Dataset",
             )
-        return Attribute.of(value)
 
     @property
     def _label(self) -> str:
@@ -154,7 +161,8 @@ class Attributed(ABC):
         return self.getncattr(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if hasattr(type(self), name):
+        known = getattr(type(self), name, None)
+        if known is not None and not callable(known):  # as in netCDF4-python, methods keep nobody from it
             object.__setattr__(self, name, value)
         else:
             self.setncattr(name, value)

@@ -73,10 +73,13 @@ def define(dataset: Dataset, root: GroupHeader, source: Source | None = None) ->
         dims = {each.path: each for group in dataset.walk() for each in group.dimensions.values()}
         for path, header in root.walk():
             group = dataset[path] if path else dataset
+            new = []
             for each in header.variables.values():
                 found = tuple(dims[name] for name in each.dimensions)
                 wide = each if source is None else _wide_enough(each, f"{path}/{each.name}", found, source)
-                group._add_variable(wide, found)
+                new.append((wide, found))
+            if new:
+                group._add_variables(new)
 
 
 def _wide_enough(header: VariableHeader, name: str, dims: tuple[Dimension, ...], source: Source) -> VariableHeader:

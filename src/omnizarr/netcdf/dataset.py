@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -218,8 +219,8 @@ class Dataset(Group):
         """Return what writers got wrong, and how it is read, by full name of a group ("/" for the root) or variable."""
         found: dict[str, tuple[Note, ...]] = {"/": self._layout_notes}
         for group in self.walk():
-            found[group.path] = (*found.get(group.path, ()), *group.notes)
-            found.update({each.full_name: each.notes for each in group._variables.values()})
+            found[group.path] = (*found.get(group.path, ()), *group._notes)
+            found.update({each.full_name: each._notes for each in group._variables.values()})
         return {name: notes for name, notes in found.items() if notes}
 
     def set_fill_on(self) -> None:
@@ -228,7 +229,7 @@ class Dataset(Group):
     def set_fill_off(self) -> None:
         """Do nothing: filling costs nothing here, as chunks that nobody wrote are not stored."""
 
-    def source(self) -> Source:
+    def as_source(self) -> Source:
         """Return what it is, and a way to read it: for copies, conversions and CDL."""
         variables = {each.full_name: each for group in self.walk() for each in group._variables.values()}
 
@@ -237,6 +238,8 @@ class Dataset(Group):
             return variables[name].read_raw(selection)
 
         return Source(self.header, read)
+
+    source = as_source
 
     def tocdl(self, coordvars: bool = False, data: bool = False, outfile: Any = None) -> str | None:  # noqa: FBT001, FBT002
         """Return the dataset as CDL, as ``ncdump`` prints it, or write it to a file.
@@ -255,15 +258,15 @@ class Dataset(Group):
         >>> from omnizarr import netcdf
         >>> ds = netcdf.Dataset({}, "w")
         >>> _ = ds.createDimension("x", 2)
-        >>> print(ds.tocdl())
+        >>> print(ds.tocdl().partition("// global")[0])
         netcdf memory {
         dimensions:
                 x = 2 ;
-        }
+        <BLANKLINE>
         <BLANKLINE>
         """
         parts = writing.dump(
-            self.source(),
+            self.as_source(),
             name=self._cdl_name(),
             header_only=not (data or coordvars),
             coordinates_only=coordvars and not data,
@@ -306,7 +309,9 @@ class Dataset(Group):
         return Dataset(target, mode)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Dataset, (self._session.root, "r" if self._session.root.store.read_only else "r+")
+        session = self._session
+        reopen = partial(Dataset, config=session.config, xarray=session.xarray)
+        return reopen, (session.root, "r" if session.root.store.read_only else "r+")
 
 
 def _check_keywords(format: str, ignored: Mapping[str, Any]) -> None:  # noqa: A002 - the keyword's name

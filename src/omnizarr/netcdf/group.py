@@ -5,7 +5,9 @@ Spec: NCZarr, "The NCZarr Data Model".
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 import numpy as np
 
 from omnizarr import hierarchy
+from omnizarr.behaviour import ArrayConfig
 from omnizarr.errors import (
     MetadataError,
     NodeExistsError,
@@ -22,12 +25,13 @@ from omnizarr.errors import (
     UnknownDataTypeError,
 )
 from omnizarr.late import Late
-from omnizarr.model import Note
+from omnizarr.model import GroupMetadata
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.attributed import Attributed, Attributes, check_name
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts.contract import Layout, Loaded
+from omnizarr.netcdf.session import or_nothing
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.netcdf.variable import MAXSTRLEN, Variable
 from omnizarr.places import StorePath
@@ -162,23 +166,18 @@ class Group(Attributed):
         """What it is, with all below, as a value."""
         return GroupHeader(
             name=self._name,
-            dimensions={name: each.header for name, each in self._dimensions.items()},
+            dimensions={name: each.header for name, each in dict(self._dimensions).items()},
             types=dict(self._types),
-            variables={name: each.header for name, each in self._variables.items()},
+            variables={name: each.header for name, each in dict(self._variables).items()},
             attributes=dict(self._attributes),
             special=dict(self._special),
-            groups={name: each.header for name, each in self._groups.items()},
+            groups={name: each.header for name, each in dict(self._groups).items()},
             notes=self._notes,
         )
 
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What its writer got wrong, and how it is read."""
-        return self._notes
-
     def sizes(self) -> dict[str, DimensionHeader]:
         """Return all dimensions of the dataset, by full name."""
-        return {each.path: each.header for group in self._root().walk() for each in group._dimensions.values()}
+        return {each.path: each.header for group in self._root().walk() for each in list(group._dimensions.values())}
 
     def walk(self) -> Iterator[Group]:
         """Yield this group and all below."""
@@ -226,7 +225,7 @@ class Group(Attributed):
         ['lat']
         """
         self._session.check_open()
-        return [each for each in self._variables.values() if all(map(_test(each), kwargs.items()))]
+        return [each for each in list(self._variables.values()) if all(map(_test(each), kwargs.items()))]
 
     # -- definitions ------------------------------------------------------------------
 
@@ -237,7 +236,7 @@ class Group(Attributed):
         ----------
         dimname : str
         size : int, optional
-            Its length; None or 0: unlimited.
+            Its length; None or 0: unlimited. It must be an integer (else a TypeError).
 
         Raises
         ------
@@ -250,7 +249,7 @@ class Group(Attributed):
         session = self._session
         session.check_writable()
         check_name(dimname)
-        length = 0 if size is None else int(size)
+        length = 0 if size is None else operator.index(size)
         if length < 0 or length >= 2**63:
             raise MetadataError("the length of a dimension", path=dimname, found=size, expected="0 to 2^63-1")
         new = DimensionHeader(dimname, length, not length)
@@ -263,15 +262,19 @@ class Group(Attributed):
         """Take over the dimensions and attributes of a header, in one change."""
         new = {name: each for name, each in header.dimensions.items() if name not in self._dimensions}
         _refuse_unlimited(self._session.layout, new.values())
-        changed = self._change(
-            lambda old: replace(
-                old,
-                dimensions={**old.dimensions, **new},
-                attributes={**old.attributes, **header.attributes},
-            )
-        )
+
+        def adopted(old: GroupHeader) -> GroupHeader:
+            for name in new:
+                self._refuse(name, old.dimensions, "dimension")  # of another dataset object, or process
+            attributes = {**old.attributes, **header.attributes}
+            return replace(old, dimensions={**old.dimensions, **new}, attributes=attributes)
+
+        if not (new or header.attributes):
+            return
+        changed = self._change(adopted)
         self._dimensions.update({name: Dimension(self, each) for name, each in new.items()})
-        self._attributes = dict(changed.attributes)
+        if header.attributes:
+            self._adopt_attributes(changed)
 
     def createGroup(self, groupname: str) -> Group:  # noqa: N802 - netCDF4-python's name
         """Define a group, and those on the way to it, and return it; one that is there already is returned as it is."""
@@ -289,7 +292,8 @@ class Group(Attributed):
 
     def _add_group(self, header: GroupHeader) -> Group:
         where = self._session.create_group(self._where / header.name, header)
-        self._change(lambda old: replace(old, groups={**old.groups, header.name: GroupHeader(name=header.name)}))
+        with or_nothing(where):
+            self._change(lambda old: replace(old, groups={**old.groups, header.name: GroupHeader(name=header.name)}))
         alone = Loaded(header, self._session.layout, groups={f"{self.full_name}/{header.name}": where})
         self._groups[header.name] = group = Group(self._session, self, replace(header, groups={}), alone)
         return group
@@ -398,7 +402,9 @@ class Group(Attributed):
         if least_significant_digit is not None:
             attributes["least_significant_digit"] = Attribute.of(np.int64(least_significant_digit))
         if maxstrlen is not None:
-            attributes[MAXSTRLEN] = Attribute.of(np.int32(maxstrlen))
+            attributes[MAXSTRLEN] = _maxstrlen(maxstrlen, name)
+        if chunk_cache is not None:
+            ArrayConfig.of({"chunk_cache": chunk_cache})  # refused before anything is made
         header = VariableHeader(
             name=name,
             type=nc_type,
@@ -407,12 +413,32 @@ class Group(Attributed):
             special=special,
         )
         with session.lock:
-            variable = self._add_variable(header, dims)
+            (variable,) = self._add_variables([(header, dims)])
         if chunk_cache is not None:
             variable.set_var_chunk_cache(chunk_cache)
         return variable
 
-    def _add_variable(self, header: VariableHeader, dims: tuple[Dimension, ...]) -> Variable:
+    def _add_variables(self, given: Sequence[tuple[VariableHeader, tuple[Dimension, ...]]]) -> list[Variable]:
+        """Make variables, all or none, and list them in one change."""
+        sizes = self.sizes()
+        made: list[Variable] = []
+        try:
+            for header, dims in given:
+                made.append(self._made(header, dims, sizes))
+            new = {each.name: each.header for each in made}
+            self._change(lambda old: replace(old, variables={**old.variables, **new}))
+        except BaseException:
+            with suppress(OmnizarrError):
+                for each in made:
+                    hierarchy.delete(each._stored.where)
+            raise
+        self._variables.update({each.name: each for each in made})
+        return made
+
+    def _made(
+        self, header: VariableHeader, dims: tuple[Dimension, ...], sizes: Mapping[str, DimensionHeader]
+    ) -> Variable:
+        """Store a new variable, which is not listed yet."""
         self._refuse(header.name, self._variables, "variable")
         self._refuse(header.name, self._groups, "group")
         if isinstance(header.type, UserType):
@@ -422,13 +448,11 @@ class Group(Attributed):
         said = MAXSTRLEN in header.attributes or MAXSTRLEN in header.special
         if header.type is types.STRING and not said and default is not None:
             header = replace(header, special={**header.special, MAXSTRLEN: default})
-        sizes = self.sizes()
         where = self._where / header.name
         session.create_array(where, header, self.full_name, sizes)
-        self._change(lambda old: replace(old, variables={**old.variables, header.name: header}))
-        stored = session.read_variable(where, self.full_name, sizes)
-        self._variables[header.name] = variable = Variable(self, stored[0], dims, stored[1])
-        return variable
+        with or_nothing(where):
+            read, stored = session.read_variable(where, self.full_name, sizes)
+            return Variable(self, read, dims, stored)
 
     def _found_dimensions(self, given: str | Dimension | Sequence[str | Dimension]) -> tuple[Dimension, ...]:
         """Return dimensions by their names, as they are seen from here."""
@@ -478,51 +502,69 @@ class Group(Attributed):
 
     def renameDimension(self, oldname: str, newname: str) -> None:  # noqa: N802
         """Give a dimension another name."""
-        with self._renaming(oldname, newname, self._dimensions, "dimension"):
+        with self._renaming(oldname, newname, lambda: self._dimensions, "dimension"):
             dim = self._dimensions[oldname]
-            self._change(lambda old: replace(old, dimensions=_renamed(old.dimensions, oldname, newname)))
-            dim._name = newname
+            users = self._users(dim)
+            # Both names are there until all variables have the new one: whoever reads meanwhile finds theirs.
+            self._change(lambda old: replace(old, dimensions=_with_alias(old.dimensions, oldname, newname)))
+            try:
+                dim._name = newname
+                self._restate(users)
+            except BaseException:
+                dim._name = oldname
+                with suppress(OmnizarrError):
+                    self._restate(users)
+                    self._change(lambda old: replace(old, dimensions=_without(old.dimensions, newname)))
+                raise
             self._dimensions = _renamed(self._dimensions, oldname, newname)
-            self._restate(self._users(dim))
+            self._change(
+                lambda old: replace(old, dimensions=_renamed(_without(old.dimensions, newname), oldname, newname))
+            )
 
     def renameVariable(self, oldname: str, newname: str) -> None:  # noqa: N802
         """Give a variable another name; its data moves with it."""
-        with self._renaming(oldname, newname, self._variables, "variable"):
+        with self._renaming(oldname, newname, lambda: self._variables, "variable"):
             variable = self._variables[oldname]
-            where = self._where / newname
-            hierarchy.move(variable._stored.where, where)
-            self._change(lambda old: replace(old, variables=_renamed(old.variables, oldname, newname)))
-            self._session.note_change(self._where / oldname, where)
+            before, where = variable._stored.where, self._where / newname
+            _copy(before, where)
+            with or_nothing(where):
+                self._change(lambda old: replace(old, variables=_renamed(old.variables, oldname, newname)))
             variable._move(newname, where)
             self._variables = _renamed(self._variables, oldname, newname)
+            hierarchy.delete(before)
+            self._session.note_change(before, where)
 
     def renameGroup(self, oldname: str, newname: str) -> None:  # noqa: N802
         """Give a group another name; all in it moves with it."""
-        with self._renaming(oldname, newname, self._groups, "group"):
+        with self._renaming(oldname, newname, lambda: self._groups, "group"):
             group = self._groups[oldname]
-            hierarchy.move(group._where, self._where / newname)
-            self._change(lambda old: replace(old, groups=_renamed(old.groups, oldname, newname)))
+            before, where = group._where, self._where / newname
+            _copy(before, where)
+            with or_nothing(where):
+                self._change(lambda old: replace(old, groups=_renamed(old.groups, oldname, newname)))
             group._name = newname
             self._groups = _renamed(self._groups, oldname, newname)
-            group._move(self._where / newname)
-            self._session.note_change(self._where / oldname, *(each._where for each in group.walk()))
-            users = {
-                each.full_name: each
-                for below in group.walk()
-                for dim in below._dimensions.values()
-                for each in self._users(dim)
-            }
-            self._restate(list(users.values()))
+            group._move(where)
+            self._restate(self._users(*(dim for below in group.walk() for dim in below._dimensions.values())))
+            hierarchy.delete(before)
+            self._session.note_change(before, *(each._where for each in group.walk()))
 
-    def _renaming(self, oldname: str, newname: str, members: Mapping[str, object], kind: str) -> Any:
+    @contextmanager
+    def _renaming(
+        self, oldname: str, newname: str, members: Callable[[], Mapping[str, object]], kind: str
+    ) -> Iterator[None]:
         self._session.check_writable()
         check_name(newname)
-        if oldname not in members:
-            raise NodeNotFoundError(
-                f"there is no such {kind}", path=f"{self.full_name}/{oldname}"[1:], remedy=_near(oldname, list(members))
-            )
-        self._refuse(newname, members, kind)
-        return self._session.lock
+        with self._session.lock:
+            found = members()
+            if oldname not in found:
+                raise NodeNotFoundError(
+                    f"there is no such {kind}",
+                    path=f"{self.full_name}/{oldname}"[1:],
+                    remedy=_near(oldname, list(found)),
+                )
+            self._refuse(newname, found, kind)
+            yield
 
     def _move(self, where: StorePath) -> None:
         self._where = where
@@ -568,46 +610,37 @@ class Group(Attributed):
                 dim._group._record(dim, length)
 
     def _record(self, dim: Dimension, length: int) -> None:
-        name = dim.name
+        sizes: list[int] = []
 
         def longer(header: GroupHeader) -> GroupHeader:
-            known = header.dimensions.get(name, dim.header)
-            grown = replace(known, size=max(known.size, length), unlimited=True)
-            return replace(header, dimensions={**header.dimensions, name: grown})
+            known = header.dimensions.get(dim.name, dim.header)
+            sizes.append(max(known.size, dim.size, length))
+            grown = replace(known, size=sizes[-1], unlimited=True)
+            return replace(header, dimensions={**header.dimensions, dim.name: grown})
 
-        changed = self._change(longer)
-        dim._size = max(dim._size, changed.dimensions[name].size)
+        self._change(longer)
+        dim._size = sizes[-1]
 
     # -- attributes -------------------------------------------------------------------
 
     def _change_attributes(self, change: Callable[[Attributes], Attributes]) -> None:
         with self._session.lock:
-            changed = self._change(lambda old: replace(old, attributes=change(dict(old.attributes))))
-            self._attributes = dict(changed.attributes)
+            self._adopt_attributes(self._change(lambda old: replace(old, attributes=change(dict(old.attributes)))))
 
-    def _change(self, change: Callable[[GroupHeader], GroupHeader]) -> GroupHeader:
-        """Apply `change` to what is stored of this group."""
+    def _adopt_attributes(self, stored: GroupMetadata) -> None:
+        # What is known from now on is what a reader finds: texts may be spaced otherwise.
+        self._attributes = dict(self._session.read_group(self._where, stored).attributes)
+
+    def _change(self, change: Callable[[GroupHeader], GroupHeader]) -> GroupMetadata:
+        """Apply `change` to what is stored of this group, and return what its document says."""
         return self._session.change_group(self._where, change)
 
     def relength(self, variable: Variable) -> None:
-        """Give strings the width that the attribute ``_nczarr_maxstrlen`` asks for, as long as none are stored."""
-        if variable.nctype is not types.STRING:
-            return
-        if variable.array.nchunks_initialized:
-            raise NotRepresentableError(
-                "strings are stored already, with the width that they had",
-                path=variable.full_name[1:],
-                found=MAXSTRLEN,
-                remedy="pass maxstrlen= to createVariable",
-            )
+        """Give strings, of which none are stored, the width that the attribute ``_nczarr_maxstrlen`` asks for."""
         with self._session.lock:
-            where = variable._stored.where
-            header = variable.header
-            hierarchy.delete(where)
-            sizes = self.sizes()
-            self._session.create_array(where, header, self.full_name, sizes)
-            _, stored = self._session.read_variable(where, self.full_name, sizes)
-            variable._restore(stored)
+            session, where = self._session, variable._stored.where
+            session.retype(where, variable.header, self.full_name, self.sizes())
+            variable._restore(session.read_variable(where, self.full_name, self.sizes())[1])
 
     # -- how all variables are read -------------------------------------------------------
 
@@ -644,6 +677,9 @@ class Group(Attributed):
                 do(each)
 
     # -- Python's ways ------------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return operator.getitem, (self._root(), self.path)
 
     def __repr__(self) -> str:
         lines = [f"<class 'omnizarr.netcdf.{type(self).__name__}'>"]
@@ -698,6 +734,35 @@ def _renamed(members: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
     return renamed
 
 
+def _with_alias(dims: Mapping[str, DimensionHeader], old: str, new: str) -> dict[str, DimensionHeader]:
+    return {**dims, **({new: replace(dims[old], name=new)} if old in dims else {})}
+
+
+def _without(dims: Mapping[str, DimensionHeader], name: str) -> dict[str, DimensionHeader]:
+    return {each: dim for each, dim in dims.items() if each != name}
+
+
+def _copy(source: StorePath, target: StorePath) -> None:
+    """Copy a node; if that fails, nothing stays behind that would become the data of a later node of this name."""
+    try:
+        hierarchy.copy(source, target)
+    except NodeExistsError:
+        raise
+    except BaseException:
+        with suppress(OmnizarrError):
+            keys = [key[len(source.prefix) :] for key in source.store.list_prefix(source.prefix)]
+            target.store.delete_many([target.prefix + key for key in keys])
+        raise
+
+
+def _maxstrlen(given: int, name: str) -> Attribute:
+    if not 1 <= operator.index(given) < 2**31:
+        raise MetadataError(
+            "the longest string that a variable can hold", path=name, found=given, expected="1 to 2^31-1"
+        )
+    return Attribute(types.INT, np.array([given], types.INT.dtype))
+
+
 def _test(variable: Variable) -> Callable[[tuple[str, Any]], bool]:
     def passes(wanted: tuple[str, Any]) -> bool:
         name, value = wanted
@@ -750,7 +815,13 @@ def _fill_attribute(value: Any, nc_type: types.NcType, name: str) -> Attribute:
             value = ()  # a char holds one byte: refused below
         if nc_type is types.STRING:
             return Attribute(types.STRING, np.array([str(value)], object))
-        return Attribute(nc_type, np.array([value]).astype(nc_type.dtype).reshape(1))
+        given = np.array([value])
+        with np.errstate(all="ignore"):
+            number = given.astype(nc_type.dtype).reshape(1)
+        is_exact = given == number if nc_type.dtype.kind in "iu" else np.isfinite(number) == np.isfinite(given)
+        if given.dtype.kind in "iufO" and not is_exact.all():
+            raise OverflowError("it does not fit")  # noqa: TRY301 - as NumPy does
+        return Attribute(nc_type, number)
     except (TypeError, ValueError, OverflowError) as error:
         raise MetadataError(
             f"no fill value for this type: {error}", path=name, found=repr(value), expected=nc_type.name

@@ -9,20 +9,24 @@ Spec: NCZarr, "NCZarr versus Pure Zarr".
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypeVar
 
 from omnizarr import detection, hierarchy, resizing
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.dialects import documents
-from omnizarr.errors import ReadOnlyError, StoreClosedError
+from omnizarr.errors import NotRepresentableError, OmnizarrError, ReadOnlyError, StoreClosedError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata
 from omnizarr.netcdf import layouts
 from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts.contract import Layout, Marks, Stored
 from omnizarr.places import StorePath
+
+M = TypeVar("M", ArrayMetadata, GroupMetadata)
+H = TypeVar("H", GroupHeader, VariableHeader)
 
 
 @dataclass(slots=True)
@@ -74,8 +78,9 @@ class Session:
         dialect = "v2" if self.layout.zarr_format == 2 else "v3"
         metadata = GroupMetadata(dialect=dialect, attributes=marks.attributes, unknown=marks.members)
         found = hierarchy.create(where, metadata, overwrite=overwrite)
-        self._write_objects(where, marks.objects)
-        self.note_change(where)
+        with or_nothing(where):
+            self._write_objects(where, marks.objects)
+            self.note_change(where)
         return found.where
 
     def create_array(
@@ -84,28 +89,32 @@ class Session:
         """Store a new array, and return what its documents say."""
         metadata = self.layout.array(header, group, sizes, self.xarray)
         found = hierarchy.create(where, metadata)
-        self._write_objects(where, self.layout.variable(header, group, sizes, self.xarray).objects)
-        self.note_change(where)
+        with or_nothing(where):
+            self._write_objects(where, self.layout.variable(header, group, sizes, self.xarray).objects)
+            self.note_change(where)
         return found.metadata
 
-    def change_group(self, where: StorePath, change: Callable[[GroupHeader], GroupHeader]) -> GroupHeader:
-        """Apply `change` to what is stored of a group (members by name alone), and return the result."""
+    def retype(
+        self, where: StorePath, header: VariableHeader, group: str, sizes: Mapping[str, DimensionHeader]
+    ) -> None:
+        """Give the elements of an array, of which none are stored, another type."""
+        new = self.layout.array(header, group, sizes, self.xarray)
+        changed = {name: getattr(new, name) for name in ("data_type", "codecs", "fill_value", "spellings")}
+        hierarchy.update(where, ArrayMetadata, lambda metadata: replace(metadata, **changed))
+        self.note_change(where)
+
+    def change_group(self, where: StorePath, change: Callable[[GroupHeader], GroupHeader]) -> GroupMetadata:
+        """Apply `change` to what is stored of a group (members by name alone), and return what its document says."""
         self.check_writable()
         is_root = where.path == self.root.path
-        changed: list[GroupHeader] = []
 
         def rewritten(metadata: GroupMetadata) -> GroupMetadata:
-            header = change(layouts.read_group(where, metadata, self.layout))
-            marks = self.layout.group(header, is_root)
-            self._write_objects(where, marks.objects)
-            new = replace(metadata, attributes=marks.attributes, unknown=_members(metadata.unknown, marks))
-            # What is known from now on is what a reader finds: texts may be spaced otherwise.
-            changed[:] = [layouts.read_group(where, new, self.layout)]
-            return new
+            old = layouts.read_group(where, metadata, self.layout)
+            return self._edited(where, metadata, lambda header: self.layout.group(header, is_root), old, change(old))
 
-        hierarchy.update(where, GroupMetadata, rewritten)
+        changed = hierarchy.update(where, GroupMetadata, rewritten)
         self.note_change(where)
-        return changed[0]
+        return changed
 
     def change_variable(
         self,
@@ -119,13 +128,12 @@ class Session:
         changed: list[VariableHeader] = []
 
         def rewritten(metadata: ArrayMetadata) -> ArrayMetadata:
-            header = change(
-                layouts.read_variable(where, metadata, self.layout, sizes, group=group, version=self.version)
+            old = layouts.read_variable(where, metadata, self.layout, sizes, group=group, version=self.version)
+            header = change(old)
+            new = self._edited(
+                where, metadata, lambda each: self.layout.variable(each, group, sizes, self.xarray), old, header
             )
-            marks = self.layout.variable(header, group, sizes, self.xarray)
-            self._write_objects(where, marks.objects)
-            new = replace(metadata, attributes=marks.attributes, unknown=_members(metadata.unknown, marks))
-            if new.dimension_names is not None:
+            if new.dimension_names is not None and header.dimensions != old.dimensions:
                 new = replace(new, dimension_names=tuple(each.rpartition("/")[2] for each in header.dimensions))
             read = layouts.read_variable(where, new, self.layout, sizes, group=group, version=self.version)
             changed[:] = [read]
@@ -135,9 +143,9 @@ class Session:
         self.note_change(where)
         return changed[0]
 
-    def read_group(self, where: StorePath) -> GroupHeader:
+    def read_group(self, where: StorePath, metadata: GroupMetadata | None = None) -> GroupHeader:
         """Return what is stored of a group, members by name alone."""
-        return layouts.read_group(where, detection.open_group(where).metadata, self.layout)
+        return layouts.read_group(where, metadata or detection.open_group(where).metadata, self.layout)
 
     def read_variable(
         self, where: StorePath, group: str, sizes: Mapping[str, DimensionHeader]
@@ -161,12 +169,50 @@ class Session:
         if self.snapshot is not None:
             self.snapshot.refresh([each.path for each in changed])
 
+    def _edited(self, where: StorePath, metadata: M, marks_of: Callable[[H], Marks], old: H, new: H) -> M:
+        """Return metadata that says `new` where it said `old`, and write the objects beside it that differ."""
+        after = marks_of(new)
+        try:
+            before = marks_of(old)
+        except NotRepresentableError:  # what this layout would not write, but was found
+            before = Marks(dict.fromkeys(old.attributes))
+        self._write_objects(
+            where,
+            {name: each for name, each in after.objects.items() if not _is_same(name, before.objects, after.objects)},
+        )
+        return replace(
+            metadata,
+            attributes=_merged(metadata.attributes, before.attributes, after.attributes),
+            unknown=_merged(metadata.unknown, before.members, after.members),
+        )
+
     def _write_objects(self, where: StorePath, objects: Mapping[str, JSON]) -> None:
         for name, document in objects.items():
             where.store.set(where.prefix + name, documents.render(document))
 
 
-def _members(unknown: Mapping[str, Any], marks: Marks) -> dict[str, Any]:
-    """Return the members of a document that Zarr does not know: NCZarr's as they are now, and those of others."""
-    others = {name: value for name, value in unknown.items() if not name.lower().startswith("_nczarr")}
-    return {**others, **marks.members}
+@contextmanager
+def or_nothing(where: StorePath) -> Iterator[None]:
+    """Remove a new node again, if what belongs to making it fails."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OmnizarrError):
+            hierarchy.delete(where)
+        raise
+
+
+def _merged(stored: Mapping[str, JSON], before: Mapping[str, JSON], after: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Apply to what is stored the difference between two states; all else stays as its writer spelled it."""
+    merged: dict[str, JSON] = {}
+    for name, value in after.items():
+        if not _is_same(name, before, after):
+            merged[name] = value
+        elif name in stored:
+            merged[name] = stored[name]
+    return {**merged, **{name: value for name, value in stored.items() if name not in before and name not in after}}
+
+
+def _is_same(name: str, before: Mapping[str, JSON], after: Mapping[str, JSON]) -> bool:
+    # repr tells 1 from 1.0 and True, and finds one NaN equal to another.
+    return name in before and repr(before[name]) == repr(after[name])

@@ -5,7 +5,8 @@ Spec: NCZarr, "The NCZarr Data Model"; the names and their meaning are those of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,6 @@ from omnizarr import layout, resizing
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.errors import NotRepresentableError
-from omnizarr.model import Note
 from omnizarr.netcdf import chars, elements, filters, masking, quantize, selections, types
 from omnizarr.netcdf.attributed import Attributed, Attributes
 from omnizarr.netcdf.dimension import Dimension
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from omnizarr.netcdf.group import Group
 
 MAXSTRLEN: Final = "_nczarr_maxstrlen"
-_LABELS: Final = {"<": "little", ">": "big"}
+_SETTINGS: Final = ("mask", "scale", "always_mask", "chartostring", "_truncate", "_ncstring")
 
 
 class Variable(Attributed):
@@ -58,7 +58,7 @@ class Variable(Attributed):
     """
 
     __slots__ = (
-        *("_group", "_name", "_type", "_dims", "_special", "_notes", "_stored", "_array", "_array_shape"),
+        *("_group", "_name", "_type", "_dims", "_special", "_notes", "_stored", "_array"),
         *("_decode", "_encode", "_packing", "_fill", "mask", "scale", "always_mask", "chartostring", "_truncate"),
         *("_ncstring", "_quantize"),
     )
@@ -73,7 +73,6 @@ class Variable(Attributed):
     """Whether chars with an attribute ``_Encoding`` become strings; see `set_auto_chartostring`."""
 
     _array: Array
-    _array_shape: tuple[int, ...]
 
     def __init__(self, group: Group, header: VariableHeader, dims: tuple[Dimension, ...], stored: Stored) -> None:
         self._session = group._session
@@ -154,11 +153,6 @@ class Variable(Attributed):
             special=dict(self._special),
             notes=self._notes,
         )
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What its writer got wrong, and how it is read."""
-        return self._notes
 
     @property
     def array(self) -> Array:
@@ -336,7 +330,7 @@ class Variable(Attributed):
         if self._dims and selections.is_basic(elem):
             data = array[elem]
         else:
-            picked = selections.for_reading(elem, self.shape)
+            picked = selections.for_reading(elem, array.shape if self._dims else ())
             if self._dims:
                 data = array.get_orthogonal_selection(picked.selection).reshape(picked.shape)
             else:
@@ -345,12 +339,11 @@ class Variable(Attributed):
 
     def _current(self) -> Array:
         """Return the array with the lengths that the dimensions have now, whatever its document says."""
-        shape = self.shape
-        if shape != self._array_shape and not self._stored.is_scalar:
-            array = self._array
+        array, shape = self._array, self.shape  # once: other threads may change them
+        if shape != array.shape and not self._stored.is_scalar:
             metadata = resizing.with_shape(self._stored.metadata, shape)
-            self._array, self._array_shape = Array(array.store_path, metadata, array.config), shape
-        return self._array
+            self._array = array = Array(array.store_path, metadata, array.config)
+        return array
 
     def _store(self, selection: Any, values: NDArray[Any], grown: tuple[int, ...]) -> None:
         """Write elements, and then, if dimensions have grown, tell everyone."""
@@ -358,7 +351,7 @@ class Variable(Attributed):
         if self._stored.is_scalar:
             array[...] = values
             return
-        if grown != self._array_shape:
+        if grown != array.shape:
             # Data first: nobody sees the new lengths before it is there.
             longer = resizing.with_shape(self._stored.metadata, grown)
             array = Array(array.store_path, longer, array.config)
@@ -392,17 +385,28 @@ class Variable(Attributed):
         Raises NotRepresentableError for ``_FillValue``, which is an argument of `Group.createVariable`, and for
         ``_nczarr_maxstrlen`` once strings are stored.
         """
-        if "_FillValue" in attributes:
+        is_widened = MAXSTRLEN in attributes and self._type is types.STRING
+        if is_widened and self._array.nchunks_initialized:
+            raise NotRepresentableError(
+                "strings are stored already, with the width that they had",
+                path=self.full_name[1:],
+                found=MAXSTRLEN,
+                remedy="pass maxstrlen= to createVariable",
+            )
+        if self._ncstring:
+            attributes = {name: _as_ncstring(value) for name, value in attributes.items()}
+        super().setncatts(attributes)
+        if is_widened:
+            self._group.relength(self)
+
+    def _refuse_reserved(self, name: str) -> None:
+        super()._refuse_reserved(name)
+        if name == "_FillValue":
             raise NotRepresentableError(
                 "_FillValue is set when the variable is created",
                 path=self.full_name[1:],
                 remedy="pass fill_value= to createVariable",
             )
-        if self._ncstring:
-            attributes = {name: _as_ncstring(value) for name, value in attributes.items()}
-        super().setncatts(attributes)
-        if MAXSTRLEN in attributes:
-            self._group.relength(self)
 
     def _change_attributes(self, change: Callable[[Attributes], Attributes]) -> None:
         session = self._session
@@ -421,7 +425,7 @@ class Variable(Attributed):
         self._packing = masking.Packing.of(attributes, self._type, no_fill="_NoFill" in self._special)
 
     def _adopt_array(self, array: Array) -> None:
-        self._array, self._array_shape = array, array.shape
+        self._array = array
         self._decode = elements.decoder(array.dtype, self._type)
         self._encode = elements.encoder(array.dtype, self._type, truncate=self._truncate)
 
@@ -436,6 +440,14 @@ class Variable(Attributed):
         self._adopt_array(Array(stored.where, stored.metadata, self._array.config))
 
     # -- Python's ways ------------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return operator.getitem, (self._group, self._name), {name: getattr(self, name) for name in _SETTINGS}
+
+    def __setstate__(self, state: Mapping[str, bool]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._adopt_array(self._array)
 
     def __repr__(self) -> str:
         lines = [
@@ -475,8 +487,3 @@ def _behaviour(stored: Stored, config: ArrayConfig) -> ArrayConfig:
 
 def _as_ncstring(value: Any) -> Any:
     return Attribute(types.STRING, np.array([value], object)) if isinstance(value, str) else value
-
-
-def names(dims: Sequence[Dimension]) -> str:
-    """Return dimensions as they are shown behind a variable's name."""
-    return ", ".join(each.name for each in dims)
