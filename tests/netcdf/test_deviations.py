@@ -6,6 +6,11 @@ from tests.netcdf import peers
 from tests.netcdf.deviations import KNOWN_DEVIATIONS, NEWEST, OLD, allowed
 
 CASES = [(each, release) for each in KNOWN_DEVIATIONS for release in each.releases]
+LEFT_OUT = [case for case in CASES if case[0].side != "neither"]
+
+
+def names_of(cases):
+    return [f"{each.what} ({release})" for each, release in cases]
 
 
 def outcome(peer, deviation, folder):
@@ -34,13 +39,13 @@ def outcome(peer, deviation, folder):
     )
 
 
-@pytest.mark.parametrize(("deviation", "release"), CASES, ids=[f"{each.what} ({release})" for each, release in CASES])
+@pytest.mark.parametrize(("deviation", "release"), CASES, ids=names_of(CASES))
 def test_netcdf_c_still_deviates(deviation, release, request, tmp_path):
     peer = request.getfixturevalue("newest" if release == NEWEST else "old")
     assert outcome(peer, deviation, tmp_path / "x").startswith(deviation.outcome)
 
 
-@pytest.mark.parametrize(("deviation", "release"), CASES, ids=[f"{each.what} ({release})" for each, release in CASES])
+@pytest.mark.parametrize(("deviation", "release"), LEFT_OUT, ids=names_of(LEFT_OUT))
 def test_no_dataset_that_is_made_has_a_deviation(deviation, release):
     may = allowed(release, "reading" if deviation.side == "reading" else "writing")
     root, data, _ = deviation.example

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from json.encoder import encode_basestring, encode_basestring_ascii
@@ -34,6 +35,9 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 _NESTED = frozenset({dict, list})
 _NUMBERS = frozenset({int, float})
 
+_NETCDF_C = re.compile(rb'">S1"|"_nczarr_array"|"must_understand": *"false"|"kind": *"inline", *"must_understand"')
+"""What is in documents that netCDF-C may have written otherwise than Zarr has it."""
+
 MAX_INDENTED = 2**20
 """Characters of a document that is still written for people to read."""
 
@@ -42,8 +46,8 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
     """Return the JSON value that `data` holds.
 
     The tokens ``NaN``, ``Infinity`` and ``-Infinity``, which old writers left bare, become floats, and a
-    byte order mark is passed over. Integers never go through floats. An object that is no JSON only in the ways of old
-    versions of netCDF-C becomes a `lenient.Mended`, which bears notes of them.
+    byte order mark is passed over. Integers never go through floats. An object that is no JSON, or
+    not Zarr's, only in the ways of netCDF-C becomes a `lenient.Mended`, which bears notes of them.
 
     Parameters
     ----------
@@ -93,6 +97,8 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
                 pointer = join(_find(document, built), name)
                 message = f"member {name!r} occurs more than once in one object"
                 report(Problem(pointer, message, spec="RFC 8259, section 4"))
+        if _NETCDF_C.search(data) and isinstance(document, dict):
+            return lenient.adapted(document)
         return document
     return None
 
@@ -102,9 +108,9 @@ def notes_of(document: JSON) -> tuple[Note, ...]:
     return getattr(document, "notes", ()) if type(document) is not dict else ()
 
 
-def tokens(data: bytes) -> JSON:
+def tokens(data: bytes | bytearray | memoryview) -> JSON:
     """Return a document that `parse` has read, with numbers and truth values as they are spelled: `lenient.Token`."""
-    return lenient.tokens(data.decode("utf-8-sig"))
+    return lenient.tokens(bytes(data).decode("utf-8-sig"))
 
 
 def _decode(data: bytes, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:
@@ -132,7 +138,7 @@ def _mended(text: str) -> lenient.Mended | None:
     if not isinstance(document, dict):
         return None
     result = lenient.Mended(document)
-    result.notes = notes
+    result.notes = (*notes, *notes_of(document))
     return result
 
 

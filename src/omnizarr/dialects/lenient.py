@@ -1,4 +1,4 @@
-r"""JSON as netCDF-C wrote it where it was not JSON.
+r"""Documents as netCDF-C wrote them where they are not JSON, or not Zarr.
 
 Up to 4.8.1 it wrote quotes within strings as ``\'`` (and apostrophes as they are). All versions leave control
 characters within strings as they are, and write text that looks like a number or a truth value to C as users typed it:
@@ -14,7 +14,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from omnizarr.dialects.reading import is_integer, is_object
 from omnizarr.model import JSON, Note
+
+_NCZARR: Final = "NCZarr"
 
 _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.$\w]+|[^-+.$\w"]+|"', re.DOTALL | re.ASCII)
 _TO_ESCAPE: Final = re.compile(r"\\(.)|[\x00-\x1f]", re.DOTALL)
@@ -131,3 +134,88 @@ def spelled(value: JSON) -> bool:
     if isinstance(value, Mapping):
         return any(map(spelled, value.values()))
     return isinstance(value, Sequence) and not isinstance(value, str) and any(map(spelled, value))
+
+
+# -- documents that are JSON, but not those of Zarr --------------------------------------------
+
+
+def adapted(document: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """Return a node's document as Zarr has it, where netCDF-C wrote it otherwise: then it is a `Mended`.
+
+    Put right are a digit as the fill value of char in Zarr v2, and of the two experimental writers of NCZarr in Zarr v3
+    (netcdf-c's pull request 2918, and the fork v3plug): text for the fill values of char and string, ``"false"`` in
+    quotes, a scalar with a chunk of length 1, and consolidated metadata right in the document of the root.
+
+    >>> document = {"dtype": ">S1", "fill_value": 1}
+    >>> adapted(document), adapted(document).notes[0].pointer
+    ({'dtype': '>S1', 'fill_value': '1'}, '/fill_value')
+    """
+    notes: list[Note] = []
+    if "dtype" in document:
+        changed = _of_v2_array(document, notes)
+    elif document.get("zarr_format") == 3 and "node_type" in document:
+        changed = _of_v3(document, notes)
+    else:
+        return document
+    if not notes:
+        return document
+    result = Mended(changed)
+    result.notes = tuple(notes)
+    return result
+
+
+def _of_v2_array(document: Mapping[str, JSON], notes: list[Note]) -> Mapping[str, JSON]:
+    fill = document.get("fill_value")
+    if document["dtype"] != ">S1" or not is_integer(fill) or not 0 < fill < 10:
+        return document
+    notes.append(Note("/fill_value", "not Zarr: a number, taken as the digit that netCDF-C 4.10 writes so", _NCZARR))
+    return {**document, "fill_value": str(fill)}
+
+
+def _of_v3(document: Mapping[str, JSON], notes: list[Note]) -> Mapping[str, JSON]:
+    changed = dict(document)
+    if changed.get("must_understand") == "false":
+        del changed["must_understand"]
+        notes.append(Note("/must_understand", "not Zarr: said of a whole document, passed over", _NCZARR))
+    if changed.get("kind") == "inline" and is_object(nodes := changed.get("metadata")):
+        return _of_inlined(changed, nodes, notes)
+    attributes = changed.get("attributes")
+    mark = attributes.get("_nczarr_array") if is_object(attributes) else None
+    if not is_object(mark):
+        return changed
+    fill = changed.get("fill_value")
+    if isinstance(fill, str) and mark.get("type_alias", mark.get("nczarr_type")) in ("char", "string"):
+        raw = fill.encode("utf-8", "replace")
+        size = _raw_size(changed.get("data_type"))
+        if size and len(raw) <= size:
+            padded = list(raw.ljust(size, b"\0"))
+            changed["fill_value"] = padded if changed["data_type"] != "uint8" else padded[0]
+            notes.append(Note("/fill_value", "not Zarr: text, taken as its bytes", _NCZARR))
+    grid = changed.get("chunk_grid")
+    if changed.get("shape") == [] and grid == {"name": "regular", "configuration": {"chunk_shape": [1]}}:
+        changed["shape"] = [1]
+        changed.pop("dimension_names", None)
+        notes.append(Note("/shape", "not Zarr: a scalar with a chunk of length 1, taken as of that length", _NCZARR))
+    return changed
+
+
+def _raw_size(data_type: JSON) -> int:
+    """Return the bytes in an element of bytes; 0 if they are something else."""
+    if data_type == "uint8":
+        return 1
+    match = re.fullmatch(r"r([0-9]{1,9})", data_type) if isinstance(data_type, str) else None
+    return int(match[1]) // 8 if match else 0
+
+
+def _of_inlined(root: dict[str, JSON], nodes: Mapping[str, JSON], notes: list[Note]) -> Mapping[str, JSON]:
+    """Return the document of a root in which the documents of all nodes are, its own among them, by key."""
+    own = nodes.get("zarr.json")
+    below: dict[str, JSON] = {}
+    for key, document in nodes.items():
+        path, _, name = key.rpartition("/")
+        if path and name == "zarr.json" and is_object(document):
+            below[path] = dict(adapted(document))
+    notes.append(Note("/metadata", "not Zarr: documents of all nodes, taken as consolidated metadata", _NCZARR))
+    inline: JSON = {"kind": "inline", "must_understand": False, "metadata": below}
+    rest = {name: value for name, value in root.items() if name not in ("kind", "must_understand", "metadata")}
+    return {**rest, **(own if is_object(own) else {}), "consolidated_metadata": inline}

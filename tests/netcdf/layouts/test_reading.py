@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import omnizarr
+from omnizarr import hierarchy
 from omnizarr.array import Array
 from omnizarr.errors import OmnizarrError
 from omnizarr.netcdf import types
-from omnizarr.netcdf.header import Attribute, DimensionHeader
-from omnizarr.netcdf.layouts import load, read_group, read_stored, read_variable
+from omnizarr.netcdf.header import Attribute, DimensionHeader, VariableHeader
+from omnizarr.netcdf.layouts import LAYOUTS, load, read_group, read_stored, read_variable
 
 DATA = Path(__file__).parent.parent / "data" / "layouts"
 WRITERS = ["A-4.8.0", "B-4.8.1", "B-4.9.0", "C-4.9.2", "D-4.9.3", "D-4.10.2"]
@@ -340,12 +341,101 @@ def test_marks_in_upper_case_within_attributes_are_found(tmp_path):
     assert (variable.dimensions, variable.attributes["a"]) == (("/x",), of(types.SHORT, 1))
 
 
-def test_an_unreadable_node_is_noted(tmp_path):
-    root = nczarr(tmp_path, None, {"dimension_references": ["/x"]})
-    (tmp_path / "d" / "v" / ".zarray").write_text("{")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("v/.zarray", "{"), ("v/.zattrs", "{"), ("v/.zarray", "[]"), ("v/.zarray", '{"zarr_format": 2}')],
+    ids=["no JSON", "no JSON in attributes", "a list", "members missing"],
+)
+def test_an_unreadable_node_is_noted_by_its_group(tmp_path, name, text):
+    root = nczarr(tmp_path, {"arrays": ["v"]}, {"dimension_references": ["/x"]})
+    (tmp_path / "d" / name).write_text(text)
     header = load(root).root
     assert header.variables == {}
-    assert "'v' cannot be read" in header.notes[-1].message + header.notes[0].message
+    assert [note.message.startswith("'v' cannot be read: ") for note in header.notes] == [True]
+
+
+def test_an_unreadable_node_below_a_group_is_noted_there(tmp_path):
+    omnizarr.create_group(tmp_path / "d", zarr_format=2).create_group("g").create_array("w", shape=(1,), dtype="i2")
+    (tmp_path / "d" / "g" / "w" / ".zarray").write_text("{")
+    header = load(omnizarr.open_group(tmp_path / "d", mode="r")).root
+    assert [note.message[:3] for note in header.groups["g"].notes] == ["'w'"]
+
+
+def test_a_name_with_a_backslash_is_noted(tmp_path):
+    # netCDF-C 4.10.1 makes the directory, which no store of Zarr has to find
+    root = nczarr(tmp_path, {"arrays": ["v", "0\\"]}, {"dimension_references": ["/x"]})
+    assert "no path in Zarr can name" in load(root).root.notes[0].message
+
+
+# -- what netCDF-C 4.10.1 wrote of  char v(x); v:_FillValue = "1"; v:a = "1.50"; v:z = -0.;  and so on
+
+
+def written_by_netcdf_c(tmp_path, attributes, types_, fill='""'):
+    folder = tmp_path / "d" / "v"
+    folder.mkdir(parents=True)
+    (tmp_path / "d" / ".zgroup").write_text('{"zarr_format": 2}')
+    (folder / ".zarray").write_text(
+        f'{{"zarr_format": 2, "shape": [2], "dtype": ">S1", "chunks": [2], "fill_value": {fill}, "order": "C", '
+        '"compressor": null, "filters": null}'
+    )
+    recorded = json.dumps({**types_, "_nczarr_array": "|J0", "_nczarr_attr": "|J0"})
+    (folder / ".zattrs").write_text(
+        f'{{{attributes}, "_nczarr_attr": {{"types": {recorded}}}, '
+        '"_nczarr_array": {"dimension_references": ["/x"], "storage": "chunked"}}'
+    )
+    return omnizarr.open_group(tmp_path / "d", mode="r")
+
+
+@pytest.mark.parametrize("digit", "0123456789")
+def test_a_digit_that_fills_char_is_text(tmp_path, digit):
+    root = written_by_netcdf_c(tmp_path, f'"_FillValue": {digit}', {"_FillValue": ">S1"}, fill=digit)
+    loaded = load(root)
+    assert loaded.root.variables["v"].attributes == {"_FillValue": char(digit)}
+    assert loaded.root.variables["v"].type is types.CHAR
+    np.testing.assert_array_equal(values(loaded, "/v"), [digit.encode()] * 2)
+
+
+@pytest.mark.parametrize(
+    "spelling", ["1.50", "-1.5e3", "-0", "00", "+1", ".5", "5.", "0x10", "TRUE", "true", "inf", "nan", "[1.50,2]"]
+)
+def test_text_that_became_a_number_is_as_it_was(tmp_path, spelling):
+    root = written_by_netcdf_c(tmp_path, f'"a": {spelling}', {"a": ">S1"})
+    assert load(root).root.variables["v"].attributes == {"a": char(spelling)}
+
+
+@pytest.mark.parametrize(("spelling", "expected"), [("-0", [-0.0]), ("[0,-0]", [0.0, -0.0]), ("0", [0.0])])
+def test_a_zero_of_floating_point_keeps_its_sign(tmp_path, spelling, expected):
+    root = written_by_netcdf_c(tmp_path, f'"a": {spelling}', {"a": "<f8"})
+    found = load(root).root.variables["v"].attributes["a"].value
+    assert found.tobytes() == np.array(expected).tobytes()
+
+
+def test_a_control_character_in_text_is_kept(tmp_path):
+    root = written_by_netcdf_c(tmp_path, '"a": "b\x07ell\n"', {"a": ">S1"})
+    assert load(root).root.variables["v"].attributes == {"a": char("b\x07ell\n")}
+
+
+def test_a_variable_read_alone_keeps_spellings(tmp_path):
+    root = written_by_netcdf_c(tmp_path, '"a": 1.50', {"a": ">S1"})
+    loaded = load(root)
+    where = loaded.variables["/v"].where
+    metadata = omnizarr.open_array(where, mode="r").metadata
+    assert read_variable(where, metadata, loaded.layout, loaded.root.sizes()).attributes == {"a": char("1.50")}
+
+
+@pytest.mark.parametrize("fill", ["j", "\0"])
+def test_char_of_layout_b_has_the_fill_value_of_its_document(tmp_path, fill):
+    # netCDF-C 4.9.0 reads it so: a chunk may be missing only if all of it is that
+    header = VariableHeader(
+        name="v", type=types.CHAR, dimensions=("/x",), attributes={"_FillValue": char(fill)} if fill != "\0" else {}
+    )
+    sizes = {"/x": DimensionHeader("x", 2)}
+    root = omnizarr.create_group(tmp_path / "d", zarr_format=2)
+    (tmp_path / "d" / ".zgroup").write_text('{"zarr_format": 2, "_NCZARR_GROUP": {"dims": {"x": 2}}}')
+    hierarchy.create(root.store_path / "v", LAYOUTS["B"].array(header, "", sizes, False))
+    loaded = load(omnizarr.open_group(tmp_path / "d", mode="r"))
+    assert loaded.layout.name == "B"
+    np.testing.assert_array_equal(values(loaded, "/v"), [fill.strip("\0").encode()] * 2)
 
 
 MEMBERS = [

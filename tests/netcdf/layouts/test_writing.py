@@ -11,7 +11,7 @@ import omnizarr
 from omnizarr import hierarchy
 from omnizarr.array import Array
 from omnizarr.dialects import documents
-from omnizarr.errors import NotRepresentableError
+from omnizarr.errors import NodeNameError, NotRepresentableError
 from omnizarr.model import UNDEFINED, GroupMetadata, Named
 from omnizarr.netcdf import types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
@@ -349,6 +349,16 @@ def test_names_of_nczarr_are_refused_for_attributes(layout):
     header = VariableHeader(name="v", type=types.INT, attributes={"_nczarr_array": char("x")})
     with pytest.raises(NotRepresentableError, match="taken for one of NCZarr's own"):
         LAYOUTS[layout].variable(header, "", {}, True)
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+@pytest.mark.parametrize("kind", ["group", "array"])
+def test_names_with_a_backslash_are_refused(layout, kind):
+    with pytest.raises(NodeNameError, match="backslash"):
+        if kind == "group":
+            LAYOUTS[layout].group(GroupHeader(name="0\\"), False)
+        else:
+            LAYOUTS[layout].array(VariableHeader(name="0\\", type=types.INT), "", {}, True)
 
 
 def test_a_user_type_is_refused():

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from omnizarr.dialects import lenient
 from omnizarr.dialects.documents import name_of_nonfinite
 from omnizarr.dialects.reading import is_integer, is_list, is_object
 from omnizarr.errors import NotRepresentableError
@@ -126,8 +127,42 @@ def fits(value: JSON, recorded: object) -> bool:
     return nc_type is not None and (_of_type(value, nc_type) is not None or _is_complex(value))
 
 
+def depends_on_spelling(value: JSON, recorded: object) -> bool:
+    """Tell whether an attribute is not known from its value alone, but from how a document spells the numbers in it.
+
+    netCDF-C stores text that looks like a number as the number, and -0.0 as the integer -0.
+
+    >>> depends_on_spelling(1.5, ">S1"), depends_on_spelling(1.5, "<f8"), depends_on_spelling([0, 1], "<f8")
+    (True, False, True)
+    """
+    nc_type = type_of(recorded)
+    if nc_type is CHAR:
+        return lenient.spelled(value)
+    if nc_type is None or nc_type.dtype.kind != "f":
+        return False
+    return any(is_integer(each) and not each for each in (value if is_list(value) else [value]))
+
+
+def respelled(value: JSON, tokens: JSON, recorded: object) -> JSON:
+    """Return the value of an attribute whose numbers are spelled as in `tokens`, where the spelling counts.
+
+    >>> respelled([0, 1], lenient.tokens("[-0, 1]"), "<f8"), respelled(1.5, lenient.tokens("1.50"), ">S1")
+    ([-0.0, 1], '1.50')
+    """
+    if type_of(recorded) is CHAR:
+        return tokens
+    if is_list(value) and is_list(tokens) and len(value) == len(tokens):
+        return [_signed(each, token) for each, token in zip(value, tokens, strict=True)]
+    return _signed(value, tokens)
+
+
+def _signed(item: JSON, token: JSON) -> JSON:
+    is_negative_zero = item == 0 and isinstance(token, lenient.Token) and token.startswith("-")
+    return -0.0 if is_negative_zero else item
+
+
 def _text(value: JSON) -> Attribute:
-    return Attribute(CHAR, value if isinstance(value, str) else unparse(value))
+    return Attribute(CHAR, str(value) if isinstance(value, str) else unparse(value))
 
 
 def _of_type(value: JSON, nc_type: NcType) -> Attribute | None:
@@ -303,4 +338,6 @@ def unparse(value: JSON, comma: str = ", ") -> str:
         return f"[{','.join(unparse(each, comma) for each in value)}]"
     if isinstance(value, float) and not math.isfinite(value):
         return name_of_nonfinite(value)
+    if isinstance(value, lenient.Token):
+        return str(value)
     return _encode(value)  # type: ignore[arg-type]

@@ -102,9 +102,20 @@ def datatypes_length(named: Named) -> int:
 def _of_bytes(metadata: ArrayMetadata, length: int) -> ArrayMetadata:
     """Return an array whose elements are byte strings instead."""
     plain = tuple(Named("bytes") if codec.name == "bytes" else _narrow(codec) for codec in metadata.codecs)
-    is_default = metadata.fill_value is UNDEFINED
     named = Named("null_terminated_bytes", {"length_bytes": length})
-    return replace(metadata, data_type=named, codecs=plain, fill_value=UNDEFINED if is_default else "")
+    fill = UNDEFINED if metadata.fill_value is UNDEFINED else _fill_of_bytes(metadata, metadata.fill_value, named)
+    return replace(metadata, data_type=named, codecs=plain, fill_value=fill)
+
+
+def _fill_of_bytes(metadata: ArrayMetadata, fill: JSON, named: Named) -> JSON:
+    """Return the fill value of an array that has one, as one of byte strings."""
+    target = datatypes.bind(named)
+    try:
+        value = datatypes.bind(metadata.data_type, metadata.byte_order).fill_from_json(fill)
+    except OmnizarrError:
+        return ""
+    raw = value.encode("utf-8", "replace") if isinstance(value, str) else np.asarray(value).tobytes()
+    return target.fill_to_json(np.bytes_(raw[: target.dtype.itemsize]))
 
 
 def _narrow(codec: Named) -> Named:
@@ -154,6 +165,9 @@ def _wanted_fill(
         if attribute is None or not writer.is_netcdf:
             return None
         return _value_of(attribute), "null, taken from _FillValue"
+    if nc_type is types.CHAR:
+        char = bytes(data_type.fill_from_json(metadata.fill_value))
+        return _wanted_char(char, attribute) if writer.is_netcdf else None
     if nc_type not in (types.FLOAT, types.DOUBLE):
         return None
     found = float(data_type.fill_from_json(metadata.fill_value))
@@ -165,6 +179,14 @@ def _wanted_fill(
     if writer.is_netcdf and is_default and found != float(nc_type.default_fill):
         return nc_type.default_fill, f"{_DEFAULT_OF_SIX_DIGITS!r}, taken as the default {float(nc_type.default_fill)!r}"
     return None
+
+
+def _wanted_char(found: bytes, attribute: Attribute | None) -> tuple[bytes, str] | None:
+    """Return the char that the attribute has and the array lacks: netCDF-C 4.10 writes digits as numbers."""
+    if attribute is None or attribute.type is not types.CHAR:
+        return None
+    wanted: bytes = _value_of(attribute)
+    return (wanted, f"{found!r}, taken from _FillValue") if len(wanted) == 1 and wanted != found else None
 
 
 def _value_of(attribute: Attribute) -> Any:

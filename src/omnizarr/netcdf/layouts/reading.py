@@ -15,7 +15,7 @@ import numpy as np
 from omnizarr import datatypes, grids
 from omnizarr.array import Array
 from omnizarr.dialects import documents
-from omnizarr.dialects.reading import join
+from omnizarr.dialects.reading import is_object, join
 from omnizarr.errors import OmnizarrError, UnknownDataTypeError
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, GroupMetadata, Metadata, Named, Note
@@ -46,6 +46,22 @@ class _Node:
     marks: NodeMarks = NOTHING
     members: list[str] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    unreadable: set[str] = field(default_factory=set)
+    spelled: Mapping[str, JSON] = field(default_factory=dict)
+    """Attributes with numbers as they are spelled, where that counts."""
+
+    @property
+    def attributes_key(self) -> str:
+        """Key of the document with the attributes."""
+        return self.where.prefix + (".zattrs" if self.metadata.dialect == "v2" else "zarr.json")
+
+    @property
+    def depends_on_spelling(self) -> bool:
+        """Whether there is an attribute of which the value alone does not say what it is."""
+        given, recorded = self.metadata.attributes, self.marks.types
+        return any(
+            name in given and attributes.depends_on_spelling(given[name], of_type) for name, of_type in recorded.items()
+        )
 
 
 def load(root: Group, *, mode: Literal["nczarr", "zarr"] | None = None, xarray: bool = True) -> Loaded:
@@ -66,6 +82,7 @@ def load(root: Group, *, mode: Literal["nczarr", "zarr"] | None = None, xarray: 
     nodes = _nodes(root)
     if mode != "zarr":
         _find_marks(root, nodes)
+    _find_spellings(nodes.values())
     top = nodes[""].metadata
     version = _version(top)
     layout = _layout(top, nodes.values())
@@ -95,6 +112,7 @@ def _nodes(root: Group) -> dict[str, _Node]:
         path = f"/{relative}"
         parent = _parent(found, root.store_path, path)
         if isinstance(node, UnreadableNode):
+            parent.unreadable.add(node.basename)
             parent.notes.append(Note("", f"{node.basename!r} cannot be read: {node.error.message}"))
         elif isinstance(node, Array | Group):
             found.setdefault(path, _Node(path, node.store_path, node._metadata))  # noqa: SLF001 - as above
@@ -123,6 +141,24 @@ def _find_marks(root: Group, nodes: Mapping[str, _Node]) -> None:
         return
     for node in nodes.values():
         node.marks = marks.find(node.metadata, objects_at(node.where, node.metadata))
+
+
+def _find_spellings(nodes: Iterable[_Node]) -> None:
+    """Read again the attributes of nodes in which the spelling of a number counts."""
+    wanted = [node for node in nodes if node.depends_on_spelling]
+    if not wanted:
+        return
+    store = wanted[0].where.store
+    for position, data in store.get_many((node.attributes_key, None) for node in wanted):
+        if data is None:  # there is only consolidated metadata
+            continue
+        try:
+            document = documents.tokens(data)
+        except (ValueError, RecursionError):  # changed meanwhile
+            continue
+        if is_object(document) and wanted[position].metadata.dialect != "v2":
+            document = document.get("attributes")
+        wanted[position].spelled = document if is_object(document) else {}
 
 
 def objects_at(where: StorePath, metadata: Metadata) -> dict[str, JSON]:
@@ -199,7 +235,7 @@ def _variable(node: _Node, group: str, writer: Writer, *, xarray: bool) -> _Vari
     known = elements.of(right, name, is_char=is_char and node.marks.alias != "string")
     if known is None:
         return None
-    typed, odd = _attributes(metadata.attributes, node.marks.types, known.type)
+    typed, odd = _attributes(node, known.type)
     quantized = {each: typed.pop(each) for each in QUANTIZED if each in typed}
     right, fill_notes = meant.with_fill(right, known.type, typed.get("_FillValue"), writer)
     claim = Claim(group, name, metadata.shape, node.marks.references, _names(metadata, xarray=xarray))
@@ -242,16 +278,15 @@ def _names(metadata: ArrayMetadata, *, xarray: bool) -> list[str | None] | None:
     return [each if isinstance(each, str) else None for each in names]
 
 
-def _attributes(
-    given: Mapping[str, JSON], recorded: Mapping[str, JSON], nc_type: AnyType | None = None
-) -> tuple[dict[str, Attribute], list[Note]]:
+def _attributes(node: _Node, nc_type: AnyType | None = None) -> tuple[dict[str, Attribute], list[Note]]:
     """Return the attributes of a node with their types, and notes of those that do not fit the type recorded."""
     found: dict[str, Attribute] = {}
     notes = []
-    for name, value in given.items():
+    for name, given in node.metadata.attributes.items():
         if name in marks.HIDDEN:
             continue
-        of_type = recorded.get(name)
+        of_type = node.marks.types.get(name)
+        value = attributes.respelled(given, node.spelled[name], of_type) if name in node.spelled else given
         expected = nc_type if name == "_FillValue" and isinstance(nc_type, types.NcType) else None
         found[name] = attributes.read(value, of_type, expected)
         if of_type is not None and not attributes.fits(value, of_type):
@@ -347,7 +382,7 @@ def _tree(
         inner = {each.rpartition("/")[2]: each for each in node.members}
         order = _in_order(node, inner, headers, made)
         own = {name: headers[inner[name]] for name in order if inner[name] in headers}
-        typed, odd = _attributes(node.metadata.attributes, node.marks.types)
+        typed, odd = _attributes(node)
         special: dict[str, Attribute] = {}
         properties = node.metadata.attributes.get("_NCProperties")
         if not path and properties is not None:
@@ -374,8 +409,9 @@ def _in_order(
         own = [name for name, path in inner.items() if path in there]
         known = [name for name in dict.fromkeys(listed or ()) if name in own]
         for name in dict.fromkeys(listed or ()):
-            if name not in inner:
-                node.notes.append(Note("", f"NCZarr lists the {what} {name!r}, which is not there", SPEC))
+            if name not in inner and name not in node.unreadable:
+                why = "which is not there" if "\\" not in name else "which no path in Zarr can name"
+                node.notes.append(Note("", f"NCZarr lists the {what} {name!r}, {why}", SPEC))
         for name in own:
             if listed is not None and name not in listed:
                 node.notes.append(Note("", f"the {what} {name!r} is there, but NCZarr does not list it", SPEC))
@@ -395,7 +431,9 @@ def _marks_at(where: StorePath, metadata: Metadata, layout: Layout) -> NodeMarks
 def read_group(where: StorePath, metadata: GroupMetadata, layout: Layout) -> GroupHeader:
     """Return what a group's own documents say: dimensions, attributes, and its members by name alone."""
     found = _marks_at(where, metadata, layout)
-    typed, _ = _attributes(metadata.attributes, found.types)
+    node = _Node(where.path, where, metadata, found)
+    _find_spellings([node])
+    typed, _ = _attributes(node)
     properties = metadata.attributes.get("_NCProperties")
     return GroupHeader(
         name=where.name,
@@ -441,6 +479,7 @@ def read_stored(
     writer = Writer(has_marks, parsed, layout.name if has_marks else None)
     group = _group_of(where, sizes) if group is None else group
     node = _Node(where.path, where, metadata, _marks_at(where, metadata, layout))
+    _find_spellings([node])
     variable = _variable(node, group, writer, xarray=True)
     if variable is None:
         raise UnknownDataTypeError(

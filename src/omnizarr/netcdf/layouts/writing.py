@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 from omnizarr import creation
 from omnizarr.creation import Coding
 from omnizarr.dialects import v2
-from omnizarr.errors import NotRepresentableError
+from omnizarr.errors import NodeNameError, NotRepresentableError
 from omnizarr.model import JSON, ArrayMetadata, Named
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
@@ -136,7 +136,18 @@ _OBJECTS: Final = {"_nczarr_superblock": ".nczarr", "_nczarr_group": ".nczgroup"
 # -- groups ----------------------------------------------------------------------------------
 
 
+def _check_name(header: GroupHeader | VariableHeader) -> None:
+    if "\\" in header.name:
+        raise NodeNameError(
+            "no path in Zarr has a backslash, which netCDF allows in names",
+            found=repr(header.name),
+            remedy="choose another name",
+            spec='Zarr v2, "Logical storage paths"',
+        )
+
+
 def _group(name: Name, header: GroupHeader, is_root: bool) -> Marks:  # noqa: FBT001 - the contract's
+    _check_name(header)
     special = ("_NCProperties",) if is_root else ()
     values, recorded = _user_attributes(header, _STYLES[name], special)
     content: dict[str, JSON] = {"dimensions": {each.name: _size(each) for each in header.dimensions.values()}}
@@ -214,6 +225,7 @@ def _array(
     dimensions: Mapping[str, DimensionHeader],
     xarray: bool,  # noqa: FBT001 - the contract's
 ) -> ArrayMetadata:
+    _check_name(header)
     nc_type = header.type
     if isinstance(nc_type, UserType) or (nc_type is types.STRING and name in {"A", "B"}):
         raise NotRepresentableError(
