@@ -3,8 +3,8 @@
 Names: v2 ``shuffle``; v3 ``numcodecs.shuffle``, ``shuffle`` (not registered).
 Configuration: ``elementsize``, default 4; 0 stands for the item size of the array (netCDF-C), a string of digits
 for the number.
-Agrees with numcodecs. Where the size is no multiple of the item size, what HDF5 wrote is read (the bytes left over
-stay at the end as they are), but nothing is written: other readers of Zarr refuse it.
+Agrees with numcodecs. Where the size is no multiple of the item size, which numcodecs refuses, the bytes left over
+stay at the end as they are, as HDF5 has it: so netCDF-C stores a shuffle behind a checksum.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
 from omnizarr.codecs.streams import check_size
-from omnizarr.errors import CodecError
 
 _LARGEST: Final = 2**31 - 1
 _FEW: Final = 32
@@ -38,14 +37,7 @@ class Shuffle:
 
     def encode(self, data: Buffer) -> Buffer:
         """Return the shuffled bytes."""
-        if len(data) % self.item_size:
-            raise CodecError(
-                "the size is no multiple of the item size",
-                found=len(data),
-                expected=f"a multiple of {self.item_size}",
-                remedy="choose another 'elementsize', or put the codec before those that change the size",
-            )
-        if self.item_size == 1 or not len(data):
+        if self.item_size == 1 or len(data) < self.item_size:
             return data
         out = np.empty(len(data), np.uint8)
         self._transpose(np.frombuffer(data, np.uint8), out, len(data) // self.item_size, self.item_size)
