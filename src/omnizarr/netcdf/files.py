@@ -28,7 +28,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from omnizarr.errors import MetadataError, MissingDependencyError, NodeExistsError, NodeNotFoundError
+from omnizarr.errors import MetadataError, MissingDependencyError, NodeExistsError, NodeNotFoundError, StoreError
 from omnizarr.netcdf.files_planning import Format, Loss, plan
 from omnizarr.netcdf.header import Source
 
@@ -148,6 +148,8 @@ def write_file(
     if place.is_dir() or (not overwrite and os.path.lexists(place)):
         remedy = None if place.is_dir() else "pass overwrite=True to replace it"
         raise NodeExistsError("something is in the way", store=str(place), remedy=remedy)
+    if not place.parent.is_dir():
+        raise StoreError("there is no such directory", store=str(place), found=str(place.parent))
     _require("netCDF4", "h5py")
     from omnizarr.netcdf import files_writing  # noqa: PLC0415 (only what writes files needs it)
 

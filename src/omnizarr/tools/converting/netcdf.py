@@ -34,6 +34,7 @@ SUFFIXES: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
 _ZARR: Final = {2: "v2", 3: "v3"}
 _FILE: Final = "netCDF-4"
 _USUAL: Final = 3  # what convert wants if nobody says anything; so a URL may say otherwise
+_NOTHING_SAID: Final = {"filters": "keep", "serializer": "keep", "compressors": "keep"}  # of other keywords None
 _TOLD: Final = 3  # losses that an error tells
 
 
@@ -128,7 +129,7 @@ def run(
 
 def _checked(refused: Mapping[str, Any], target: Any, zarr_format: int | str, *, dry_run: bool) -> int:
     """Return the format of Zarr that is wanted. Raises ValueError for keywords that make no sense."""
-    given = [name for name, value in refused.items() if value not in (None, False, "keep")]
+    given = [name for name, value in refused.items() if value not in (_NOTHING_SAID.get(name), False)]
     if given:
         raise SettingError(f"{', '.join(given)}: without meaning where a netCDF file is converted")
     if target is None and not dry_run:
