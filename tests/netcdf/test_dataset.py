@@ -1,0 +1,159 @@
+"""Datasets: where they lie, what many definers leave, and what is kept current."""
+
+import json
+import subprocess
+import sys
+import threading
+import zipfile
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr.errors import NodeExistsError, NotRepresentableError
+from omnizarr.netcdf import Dataset
+
+DEFINERS, DEFINED = 6, 5
+
+
+def define(dataset, number):
+    for step in range(DEFINED):
+        name = f"{number}_{step}"
+        dataset.createDimension(f"d{name}", step + 1)
+        dataset.createVariable(f"v{name}", "i4", (f"d{name}",))[:] = number
+        dataset.setncattr(f"a{name}", np.int16(number))
+        dataset.createGroup(f"g{name}").createVariable("below", "f4")
+        dataset[f"v{name}"].units = name
+
+
+def check_defined(dataset, definers):
+    names = {f"{number}_{step}" for number in range(definers) for step in range(DEFINED)}
+    assert set(dataset.dimensions) == {f"d{name}" for name in names}
+    assert set(dataset.variables) == {f"v{name}" for name in names}
+    assert set(dataset.groups) == {f"g{name}" for name in names}
+    assert set(dataset.ncattrs()) == {f"a{name}" for name in names}
+    assert {each.units for each in dataset.variables.values()} == names
+    assert all("below" in each.variables for each in dataset.groups.values())
+
+
+@pytest.mark.parametrize("layout", ["C", "D", "v3"])
+def test_definitions_by_threads_are_all_kept(layout):
+    store = {}
+    dataset = Dataset(store, "w", layout=layout)
+    threads = [threading.Thread(target=define, args=(dataset, number)) for number in range(DEFINERS)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    check_defined(dataset, DEFINERS)
+    found = Dataset(store)
+    check_defined(found, DEFINERS)
+    assert found.all_notes() == {}
+
+
+DEFINE = """
+import sys
+from omnizarr.netcdf import Dataset
+from tests.netcdf.test_dataset import define
+with Dataset(sys.argv[1], "a") as dataset:
+    print(flush=True)
+    sys.stdin.readline()
+    define(dataset, int(sys.argv[2]))
+"""
+
+
+def test_definitions_by_processes_are_all_kept(tmp_path):
+    Dataset(tmp_path / "x", "w").close()
+    command = [sys.executable, "-c", DEFINE, str(tmp_path / "x")]
+    both = [
+        subprocess.Popen([*command, str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for number in range(2)
+    ]
+    for each in both:
+        each.stdout.readline()
+    for each in both:
+        each.stdin.write(b"\n")
+        each.stdin.flush()
+    for each in both:
+        each.communicate()
+        assert not each.returncode
+    found = Dataset(tmp_path / "x")
+    check_defined(found, 2)
+    assert found.all_notes() == {}
+
+
+def test_consolidated_metadata_stays_current():
+    store = {}
+    with Dataset(store, "w") as dataset:
+        dataset.createDimension("t")
+        dataset.createVariable("v", "i4", ("t",))
+        dataset.createGroup("g")
+    omnizarr.consolidate_metadata(store)
+    with Dataset(store, "a") as dataset:
+        dataset["v"][0:3] = 1
+        dataset["v"].units = "K"
+        dataset.renameVariable("v", "w")
+        dataset.renameGroup("g", "h")
+        dataset.createVariable("h/deep", "f8")
+        dataset.title = "x"
+    copies = json.loads(bytes(store[".zmetadata"]))["metadata"]
+    documents = {
+        key: json.loads(bytes(value)) for key, value in store.items() if "/.z" in f"/{key}" and "zmeta" not in key
+    }
+    assert copies == documents
+
+
+def test_an_archive_does_not_keep_every_state_of_its_documents(tmp_path):
+    url = f"file://{tmp_path}/x.zip#mode=nczarr,zip"
+    with Dataset(url, "w") as dataset:
+        dataset.createDimension("t")
+        variable = dataset.createVariable("v", "i4", ("t",), chunksizes=(1,))
+        for step in range(30):
+            variable.setncattr(f"a{step}", step)
+            variable[step] = step
+    names = zipfile.ZipFile(tmp_path / "x.zip").namelist()
+    assert len(names) == len(set(names)) == 30 + 4
+    with Dataset(url, "a") as dataset:
+        dataset["v"][30] = 30
+    assert Dataset(url)["v"][:].tolist() == list(range(31))
+
+
+@pytest.mark.parametrize("kind", ["path", "text", "mapping", "group", "group below"])
+def test_a_dataset_lies_wherever_zarr_does(tmp_path, kind):
+    root = omnizarr.open_group({}, mode="w", zarr_format=2)
+    places = {"path": tmp_path / "x", "text": str(tmp_path / "x"), "mapping": {}, "group": root}
+    place = places.get(kind) or ({} if kind == "mapping" else root.create_group("a/b"))
+    with Dataset(place, "w") as dataset:
+        dataset.createVariable("v", "i4")[...] = 5
+    with Dataset(place, "a") as dataset:
+        dataset.createGroup("g").title = "t"
+    with Dataset(place) as dataset:
+        assert (int(dataset["v"][...]), dataset["g"].title) == (5, "t")
+
+
+def test_a_tilde_is_the_home_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    Dataset("~/x.zarr", "w").close()
+    assert (tmp_path / "x.zarr" / ".zgroup").exists()
+
+
+def test_what_is_there_is_replaced_only_where_that_is_asked_for(tmp_path):
+    with Dataset(tmp_path / "x", "w") as dataset:
+        dataset.createVariable("v", "i4")
+    for options in ({"mode": "x"}, {"mode": "w", "clobber": False}):
+        with pytest.raises(NodeExistsError):
+            Dataset(tmp_path / "x", **options)
+    assert list(Dataset(tmp_path / "x", "a").variables) == ["v"]
+    assert not Dataset(tmp_path / "x", "w", zarr_format=3).variables
+    assert not (tmp_path / "x" / ".zgroup").exists()
+
+
+@pytest.mark.parametrize("name", ["source", "notes", "close", "title", "createVariable"])
+def test_attributes_may_be_called_like_methods(name):
+    dataset = Dataset({}, "w")
+    setattr(dataset, name, "text")
+    assert dataset.getncattr(name) == "text"
+
+
+def test_the_root_has_no_name():
+    with pytest.raises(NotRepresentableError):
+        Dataset({}, "w").name = "x"
