@@ -1,11 +1,12 @@
 """Real data through omnizarr and back, beside the programs that others use.
 
 Other libraries write scientific data as Zarr; omnizarr opens it, shows it, slices it, and writes it anew with other
-chunks and another codec; the other libraries read that back. Every value is compared on the way. What is left behind
-in ``demo-output/`` are the hierarchies and a quick look as PNG.
+chunks and another codec; the other libraries read that back. Files of netCDF become NCZarr, which netCDF-C reads, and
+come back. Every value is compared on the way. What is left behind in ``demo-output/`` are the hierarchies, the files,
+and a quick look as PNG.
 
 - the land mask of the Earth at 1 km, 21600 x 43200 (in the package global-land-mask), 933 MB in memory
-- an MRI series and an anatomical volume (in nibabel's test data)
+- an MRI series and an anatomical volume; MRI in MINC, which is netCDF-3 or netCDF-4 (in nibabel's test data)
 - stained tissue under the microscope (in scikit-image)
 
 Run it by ``make demo``, or ``python examples/demo.py [--output DIRECTORY]``.
@@ -21,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import matplotlib as mpl
+import netCDF4
 import nibabel
 import numpy as np
 import tensorstore as ts
@@ -31,7 +33,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import omnizarr
-from omnizarr import cli
+from omnizarr import cli, netcdf
 
 mpl.use("agg")
 from matplotlib import patheffects
@@ -81,7 +83,9 @@ def main():
     rewrite(by_zarr, by_omnizarr)
     title("7  The other libraries read that back")
     read_back(by_omnizarr, data)
-    title("8  A quick look")
+    title("8  Files of netCDF become NCZarr, which netCDF-C reads, and come back")
+    through_netcdf(output, data)
+    title("9  A quick look")
     draw(by_omnizarr, output / "quicklook.png")
     console.print(f"  {output / 'quicklook.png'}")
     title("Summary")
@@ -328,6 +332,69 @@ def read_back(by_omnizarr, data):
 
 def omnizarr_names(path):
     return [name for name, _ in omnizarr.open(path, mode="r").members(max_depth=None)]
+
+
+def through_netcdf(output, data):
+    for name in ("tiny", "small"):  # netCDF-3, netCDF-4
+        file = inside("nibabel", "tests", "data", f"{name}.mnc")
+        nczarr, back = output / f"minc-{name}.zarr", output / f"minc-{name}.nc"
+        say(f"{file.name} -> {nczarr.name} -> {back.name}")
+        done = [
+            omnizarr.convert(file, nczarr, zarr_format=2, overwrite=True),
+            omnizarr.convert(nczarr, back, overwrite=True),
+        ]
+        check("nothing was lost", all(each.is_lossless for each in done))
+        with netCDF4.Dataset(file) as original, by_netcdf_c(nczarr) as theirs, netCDF4.Dataset(back) as again:
+            check(f"netCDF-C reads {nczarr.name} as it reads {file.name}", same_netcdf(original, theirs))
+            check(f"{back.name} is {file.name} again, attributes too", same_netcdf(original, again, attributes=True))
+    coast = output / "aegean.zarr"
+    write_cf(coast, data)
+    with by_netcdf_c(coast) as theirs:
+        found = theirs["land"][:]
+        check(f"netCDF-C reads land{found.shape} of {coast.name}", np.array_equal(found, data["land"][AEGEAN]))
+    console.print(f"\n  [bold]$ omnizarr dump -h {coast}")
+    console.file.flush()
+    if cli.main(["dump", "-h", str(coast)]) != 0:
+        failures.append("omnizarr dump")
+
+
+def write_cf(path, data):
+    rows, columns = AEGEAN
+    with netcdf.Dataset(path, "w") as ds:
+        ds.Conventions = "CF-1.11"
+        for axis, places, units in (("lat", rows, "degrees_north"), ("lon", columns, "degrees_east")):
+            ds.createDimension(axis, places.stop - places.start)
+            ds.createVariable(axis, "f8", (axis,))[:] = data[axis][places]
+            ds[axis].units = units
+        land = ds.createVariable("land", "i1", ("lat", "lon"), zlib=True, chunksizes=(300, 250), fill_value=-1)
+        land.setncatts({"flag_values": np.int8([0, 1]), "flag_meanings": "sea land"})
+        land[:] = data["land"][AEGEAN]
+
+
+def by_netcdf_c(path):
+    return netCDF4.Dataset(f"file://{path.resolve().as_posix()}#mode=nczarr,file")
+
+
+def same_netcdf(one, other, *, attributes=False):
+    """Return whether two groups with all in them are the same: dimensions, types and values; if asked, attributes."""
+    if list(one.variables) != list(other.variables) or list(one.groups) != list(other.groups):
+        return False
+    for name, variable in one.variables.items():
+        twin = other[name]
+        variable.set_auto_maskandscale(False)
+        twin.set_auto_maskandscale(False)
+        if (variable.dimensions, variable.dtype) != (twin.dimensions, twin.dtype):
+            return False
+        if not np.array_equal(variable[...], twin[...]) or (attributes and not same_attributes(variable, twin)):
+            return False
+    if attributes and not same_attributes(one, other):
+        return False
+    return all(same_netcdf(group, other[name], attributes=attributes) for name, group in one.groups.items())
+
+
+def same_attributes(one, other):
+    names = one.ncattrs()
+    return names == other.ncattrs() and all(np.all(one.getncattr(name) == other.getncattr(name)) for name in names)
 
 
 # -- the picture ----------------------------------------------------------------
