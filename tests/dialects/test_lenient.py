@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import omnizarr
 from omnizarr.dialects.documents import notes_of, parse
-from omnizarr.dialects.lenient import Token, mend, tokens
+from omnizarr.dialects.lenient import Token, adapted, mend, tokens
 from omnizarr.errors import MetadataError
 
 
@@ -125,3 +125,75 @@ def test_a_document_of_zarr_v3_is_read_so_too(tmp_path):
     group = omnizarr.open_group(tmp_path, mode="r")
     assert group.attrs["a"] == 1.0
     assert group.metadata.notes
+
+
+# -- JSON that is not Zarr -----------------------------------------------------------------------
+
+DIGIT = {"zarr_format": 2, "shape": [2], "dtype": ">S1", "chunks": [2], "fill_value": 1, "order": "C",
+         "compressor": None, "filters": None}  # fmt: skip
+
+
+def test_a_digit_of_netcdf_c_fills_char(tmp_path):
+    (tmp_path / ".zarray").write_text(json.dumps(DIGIT))
+    array = omnizarr.open_array(tmp_path, mode="r")
+    assert (array.fill_value, array[0]) == (b"1", b"1")
+    assert any("netCDF-C" in note.message for note in array.metadata.notes)
+
+
+def test_a_digit_in_consolidated_metadata_fills_char(tmp_path):
+    group = {"zarr_format": 2}
+    document = {"zarr_consolidated_format": 1, "metadata": {".zgroup": group, "v/.zarray": DIGIT}}
+    (tmp_path / ".zgroup").write_text(json.dumps(group))
+    (tmp_path / ".zmetadata").write_text(json.dumps(document))
+    assert omnizarr.open_group(tmp_path, mode="r")["v"].fill_value == b"1"
+
+
+@pytest.mark.parametrize("change", [{"fill_value": 10}, {"fill_value": -1}, {"fill_value": 1.5}, {"dtype": "|S2"}])
+def test_other_numbers_that_fill_bytes_stay_errors(tmp_path, change):
+    (tmp_path / ".zarray").write_text(json.dumps({**DIGIT, **change}))
+    with pytest.raises(MetadataError):
+        omnizarr.open_array(tmp_path, mode="r")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"dtype": ">S1", "fill_value": ""},
+        {"dtype": ">S1", "fill_value": 0},
+        {"dtype": [["a", ">S1"]], "fill_value": 1},
+        {"_nczarr_array": [], "zarr_format": 3, "node_type": "array", "attributes": 1},
+        {
+            "zarr_format": 3,
+            "node_type": "array",
+            "attributes": {"_nczarr_array": {"type_alias": "char"}},
+            "fill_value": 1,
+        },
+        {"zarr_format": 3, "node_type": "group", "kind": "inline", "metadata": [], "attributes": {"_nczarr_group": 1}},
+        {"zarr_format": 3, "node_type": "group", "must_understand": True, "attributes": {"_nczarr_group": 1}},
+    ],
+)
+def test_documents_that_are_zarr_are_left_as_they_are(document):
+    assert type(parse(json.dumps(document).encode())) is dict
+
+
+ODD_MEMBERS = st.dictionaries(
+    st.sampled_from(
+        (
+            "dtype fill_value zarr_format node_type kind metadata attributes shape chunk_grid _nczarr_array type_alias "
+            "data_type must_understand zarr_consolidated_format zarr.json"
+        ).split()
+    ),
+    st.sampled_from([">S1", 1, 3, "", "false", "char", "r8", "r99", "uint8", "\ud800", None, [], [1], {}]),
+)
+
+
+@given(ODD_MEMBERS, ODD_MEMBERS, ODD_MEMBERS)
+def test_no_document_whatever_fails_to_be_adapted(outer, inner, innermost):
+    kinds = {"zarr_format": 3, "node_type": "array", "attributes": {"_nczarr_array": innermost}}
+    for document in (
+        outer,
+        {**outer, **kinds},
+        {**kinds, "kind": "inline", "metadata": {"zarr.json": inner, "a/zarr.json": {**inner, **kinds}, "b": outer}},
+        {"zarr_consolidated_format": 1, "metadata": {"a": inner, "b": 1}},
+    ):
+        assert isinstance(adapted(document), dict)

@@ -155,6 +155,10 @@ def adapted(document: Mapping[str, JSON]) -> Mapping[str, JSON]:
         changed = _of_v2_array(document, notes)
     elif document.get("zarr_format") == 3 and "node_type" in document:
         changed = _of_v3(document, notes)
+    elif "zarr_consolidated_format" in document and is_object(nodes := document.get("metadata")):
+        found = {key: adapted(each) if is_object(each) else each for key, each in nodes.items()}
+        changed = {**document, "metadata": found}
+        notes += [note for each in found.values() if isinstance(each, Mended) for note in each.notes]
     else:
         return document
     if not notes:
@@ -214,7 +218,7 @@ def _of_inlined(root: dict[str, JSON], nodes: Mapping[str, JSON], notes: list[No
     for key, document in nodes.items():
         path, _, name = key.rpartition("/")
         if path and name == "zarr.json" and is_object(document):
-            below[path] = dict(adapted(document))
+            below[path] = adapted(document)
     notes.append(Note("/metadata", "not Zarr: documents of all nodes, taken as consolidated metadata", _NCZARR))
     inline: JSON = {"kind": "inline", "must_understand": False, "metadata": below}
     rest = {name: value for name, value in root.items() if name not in ("kind", "must_understand", "metadata")}

@@ -323,27 +323,6 @@ class TestZarrV3:
         assert LAYOUTS[layout].array(header, "", {}, True).codecs == (Named("bytes", {"endian": "big"}),)
 
 
-def test_experimental_forms_of_zarr_v3_are_read():
-    # netcdf-c pull request 2918, and the fork v3plug
-    for dimensions, types_name in (
-        ([{"name": "x", "configuration": {"size": 3, "unlimited": 1}}], "_nczarr_attrs"),
-        ({"x": {"size": 3, "unlimited": 1}}, "_nczarr_attr"),
-    ):
-        root = omnizarr.create_group({}, zarr_format=3)
-        root.attrs.update(
-            {"_nczarr_superblock": {"version": "3.0.0"}, "_nczarr_group": {"dimensions": dimensions, "arrays": ["c"]}}
-        )
-        marks = {"_nczarr_array": {"dimension_references": ["/x"], "nczarr_type": "char"}, "a": 1}
-        root.create_array(
-            "c", shape=(3,), dtype="uint8", attributes={**marks, types_name: {"attribute_types": {"a": "int16"}}}
-        )
-        loaded = load(root)
-        variable = loaded.root.variables["c"]
-        assert (loaded.layout.name, variable.type, variable.dimensions) == ("v3", types.CHAR, ("/x",))
-        assert loaded.root.dimensions["x"] == DimensionHeader("x", 3, unlimited=True)
-        assert variable.attributes == {"a": Attribute.of(np.int16(1))}
-
-
 @pytest.mark.parametrize("layout", list(LAYOUTS))
 def test_names_of_nczarr_are_refused_for_attributes(layout):
     header = VariableHeader(name="v", type=types.INT, attributes={"_nczarr_array": char("x")})

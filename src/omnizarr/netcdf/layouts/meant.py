@@ -154,6 +154,24 @@ def with_fill(
     return replace(metadata, fill_value=fill), (Note("/fill_value", message, _SPEC),)
 
 
+def fill_attribute(metadata: ArrayMetadata, nc_type: types.AnyType, writer: Writer) -> Attribute | None:
+    """Return the ``_FillValue`` that is stored as the array's fill value alone; None if it is the default.
+
+    So did netCDF-C's pull request 2918, in Zarr v3.
+    """
+    is_theirs = writer.layout == "v3" and writer.version is not None
+    if not is_theirs or not isinstance(nc_type, types.NcType) or metadata.fill_value is UNDEFINED:
+        return None
+    try:
+        value = datatypes.bind(metadata.data_type).fill_from_json(metadata.fill_value)
+    except OmnizarrError:
+        return None
+    if not nc_type.is_text:
+        return None if value == nc_type.default_fill else Attribute(nc_type, np.array([value], nc_type.dtype))
+    text = bytes(value).rstrip(b"\0").decode("utf-8", "surrogateescape")
+    return Attribute.of(text if nc_type is types.CHAR else [text]) if text else None
+
+
 def _wanted_fill(
     metadata: ArrayMetadata,
     data_type: datatypes.DataType,

@@ -238,6 +238,9 @@ def _variable(node: _Node, group: str, writer: Writer, *, xarray: bool) -> _Vari
     typed, odd = _attributes(node, known.type)
     quantized = {each: typed.pop(each) for each in QUANTIZED if each in typed}
     right, fill_notes = meant.with_fill(right, known.type, typed.get("_FillValue"), writer)
+    fill = meant.fill_attribute(right, known.type, writer)
+    if fill is not None:
+        typed = {"_FillValue": fill, **typed}
     claim = Claim(group, name, metadata.shape, node.marks.references, _names(metadata, xarray=xarray))
     is_scalar = _is_scalar(metadata, node.marks)
     more = [*node.marks.notes, *notes, *known.notes, *fill_notes, *odd]
