@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ import pytest
 import omnizarr
 from omnizarr.errors import NodeExistsError, NotRepresentableError
 from omnizarr.netcdf import Dataset
+from tests.netcdf.peers import described
 
+LAYOUTS = Path(__file__).parent / "data" / "layouts"
 DEFINERS, DEFINED = 6, 5
 
 
@@ -157,3 +160,65 @@ def test_attributes_may_be_called_like_methods(name):
 def test_the_root_has_no_name():
     with pytest.raises(NotRepresentableError):
         Dataset({}, "w").name = "x"
+
+
+# -- datasets that netCDF-C wrote ------------------------------------------------------------
+
+WRITTEN = ["A-4.8.0", "B-4.8.1", "B-4.9.0", "C-4.9.2", "D-4.9.3", "D-4.10.2", "pure-4.9.2", "pure-4.10.2"]
+READABLE = ["D-4.9.3", "D-4.10.2", "pure-4.10.2"]  # by netCDF-C 4.10.1, which knows no older ones
+
+
+def unpacked(name, target):
+    zipfile.ZipFile(LAYOUTS / f"{name}.zip").extractall(target)
+    found = sorted(target.rglob(".zgroup"), key=lambda each: len(each.parts))
+    return found[0].parent
+
+
+def values(dataset):
+    return {
+        each.full_name: (each.read_raw(tuple(map(slice, each.shape))).tolist(), each.dimensions)
+        for group in dataset.walk()
+        for each in group.variables.values()
+    }
+
+
+def edit(dataset):
+    """Change each group, and write the first value of each variable again."""
+    for group in dataset.walk():
+        group.setncattr("edited", np.int16([1, 2]))
+        for each in group.variables.values():
+            first = tuple(slice(0, 1) for _ in each.shape)
+            each.write_raw(first, each.read_raw(first))
+    dataset.createDimension("added", 2)
+    dataset.createVariable("added", "i4", ("added",))[:] = [1, 2]
+    dataset["added"].units = "K"
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_an_edit_of_what_netcdf_c_wrote_keeps_its_data_right(tmp_path, name):
+    place = unpacked(name, tmp_path)
+    with Dataset(place, "a") as dataset:
+        before = values(dataset)
+        notes = dataset.all_notes()
+        edit(dataset)
+        known = values(dataset)
+    with Dataset(place) as dataset:
+        after = values(dataset)
+        assert repr(sorted(after.items())) == repr(sorted(known.items()))
+        assert repr({each: after[each] for each in before}) == repr(before)
+        assert after.keys() - before.keys() == {"/added"}
+        assert dataset["added"].units == "K"
+        assert {each: found for each, found in dataset.all_notes().items() if each != "/added"} == notes
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_netcdf_c_reads_what_it_wrote_after_an_edit(newest, tmp_path, name):
+    place = unpacked(name, tmp_path)
+    url = f"file://{place}#mode=nczarr,file"
+    before = described(newest.read(url).source())
+    with Dataset(place, "a") as dataset:
+        edit(dataset)
+    after = described(newest.read(url).source())
+    assert after.keys() - before.keys() == {"dimension /added", "variable /added"}
+    kept = [name for name in before if name.startswith(("variable", "dimension"))]
+    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
