@@ -178,10 +178,23 @@ def test_documents_that_are_zarr_are_left_as_they_are(document):
 
 ODD_MEMBERS = st.dictionaries(
     st.sampled_from(
-        (
-            "dtype fill_value zarr_format node_type kind metadata attributes shape chunk_grid _nczarr_array type_alias "
-            "data_type must_understand zarr_consolidated_format zarr.json"
-        ).split()
+        [
+            "dtype",
+            "fill_value",
+            "zarr_format",
+            "node_type",
+            "kind",
+            "metadata",
+            "attributes",
+            "shape",
+            "chunk_grid",
+            "_nczarr_array",
+            "type_alias",
+            "data_type",
+            "must_understand",
+            "zarr_consolidated_format",
+            "zarr.json",
+        ]
     ),
     st.sampled_from([">S1", 1, 3, "", "false", "char", "r8", "r99", "uint8", "\ud800", None, [], [1], {}]),
 )
