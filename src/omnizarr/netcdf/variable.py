@@ -156,8 +156,8 @@ class Variable(Attributed):
 
     @property
     def array(self) -> Array:
-        """The Zarr array that it is stored in."""
-        return self._array
+        """The Zarr array that it is stored in, as long as its dimensions are now."""
+        return self._current()
 
     def group(self) -> Group:
         """Return the group that it is in."""
