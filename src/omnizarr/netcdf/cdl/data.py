@@ -64,6 +64,8 @@ class Rows:
         Texts of a vector of values. None where the values are characters, and rows strings.
     lines : Lines
     comments : Comments, optional
+    pads : bool
+        Rows of characters are without the NULs at their end, as those are what ncgen pads them with; else with them.
     """
 
     def __init__(
@@ -73,11 +75,14 @@ class Rows:
         texts: Texts | None,
         lines: Lines,
         comments: Comments | None = None,
+        *,
+        pads: bool = True,
     ) -> None:
         self._name = name
         self._texts = texts
         self._lines = lines
         self._comments = comments
+        self._pads = pads
         self._shape = tuple(each.size for each in dimensions)
         self._length = self._shape[-1] if self._shape else 1
         self._rows = math.prod(self._shape[:-1])
@@ -163,7 +168,7 @@ class Rows:
 
     def _string(self, raw: bytes, nuls: int) -> tuple[str, int]:
         """Return a part of a row of characters after so many NULs, without the NULs at its end, and their number."""
-        text = raw.rstrip(b"\0")
+        text = raw.rstrip(b"\0") if self._pads else raw
         if not text:
             return "", nuls + len(raw)
         return escaped_bytes(bytes(nuls) + text, in_lines=self._is_one_string), len(raw) - len(text)

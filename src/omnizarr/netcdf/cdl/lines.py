@@ -15,7 +15,7 @@ CONTINUED: Final = "    "
 
 _NAME: Final = {
     **{code: f"\\%{code:02x}" for code in (*range(0x20), 0x7F)},
-    **{ord(each): f"\\{each}" for each in " !\"#$&'()*,:;<=>?[\\]^`{|}~"},
+    **{ord(each): f"\\{each}" for each in " !\"#$%&'()*,:;<=>?[\\]^`{|}~"},
 }
 _CONTROLS: Final = {
     **{code: f"\\{code:03o}" for code in (*range(0x20), 0x7F)},
@@ -30,8 +30,8 @@ _BYTES_IN_LINES: Final = {**_BYTES, 0x0A: f'\\n",\n{CONTINUED}"'}
 def escaped_name(name: str) -> str:
     r"""Return a name as CDL spells it; full names keep their slashes.
 
-    >>> print(escaped_name("2 m temp."), escaped_name("größe"), escaped_name("a\tb"))
-    \2\ m\ temp. größe a\%09b
+    >>> print(escaped_name("2 m temp."), escaped_name("größe"), escaped_name("5%"), escaped_name("a\tb"))
+    \2\ m\ temp. größe \5\% a\%09b
     """
     return ("\\" if "0" <= name[:1] <= "9" else "") + name.translate(_NAME)
 

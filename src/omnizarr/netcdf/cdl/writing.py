@@ -4,12 +4,15 @@ The text is that of ncdump 4.10, to the byte, except where ncdump is wrong. Ther
 ncgen as the same dataset:
 
 - a dimension that another one hides is called by the group that defines it; ncdump may take a group below
+- a ``%`` in a name is escaped, as ncgen needs it
+- an empty string is empty, or the fill value; ncdump has NIL for one that nobody wrote, or that NCZarr holds
 - names of enum members are escaped in data as they are in declarations; members of 2^63 and more are not negative;
   a value without a name is a number, where ncdump stops
 - in strings, a vertical tab is no newline, and NUL is ``\000``, where ncdump ends the string; in strings within
   compounds, control characters are escaped
 - rows of a char variable with several dimensions are not split behind newlines: each part would be a row
 - ``C_format`` of char variables, and one that does not fit the type of its variable, is ignored
+- NULs at the end of a row of characters are there if ncgen would fill it up with another fill value
 - special attributes of a variable that is called like a section (``data``) have a blank before their colon
 - text of special attributes is escaped in full
 - a number that would be read as the fill value but is not, or as infinity (the largest double), has more digits
@@ -357,7 +360,10 @@ class _Writer:
         for name, each in variables.items():
             dimensions = tuple(self._dimensions[dimension] for dimension in each.dimensions)
             if self._is_wanted(each, f"{path}/{name}", above) and all(dimension.size for dimension in dimensions):
-                rows = Rows(name, dimensions, self._texts(each, path), self._lines, self._options.comments)
+                texts = self._texts(each, path)
+                rows = Rows(
+                    name, dimensions, texts, self._lines, self._options.comments, pads=_is_padded_with_nul(each)
+                )
                 yield from rows.printed(self._reader(f"{path}/{name}"), itemsize_of(each.type.dtype))
 
     def _reader(self, full_name: str) -> Callable[[Selection], NDArray[Any]]:
@@ -422,6 +428,12 @@ def _comment(attribute: Attribute, times: Times | None, lines: Lines) -> str:
         parts.append(item)
         position += width(item)
     return "".join(parts)
+
+
+def _is_padded_with_nul(variable: VariableHeader) -> bool:
+    """Return whether ncgen fills up a row of characters with NULs: it takes the fill value."""
+    own = variable.attributes.get("_FillValue")
+    return own is None or not isinstance(own.value, str) or own.value in {"", "\0"}
 
 
 def _fill(variable: VariableHeader) -> NDArray[Any] | None:
