@@ -423,6 +423,24 @@ def test_a_variable_read_alone_keeps_spellings(tmp_path):
     assert read_variable(where, metadata, loaded.layout, loaded.root.sizes()).attributes == {"a": char("1.50")}
 
 
+@pytest.mark.parametrize(
+    ("dtype", "name", "value", "expected"),
+    [
+        ("f4", "valid_range", ["-Infinity", "Infinity"], of(types.FLOAT, -np.inf, np.inf)),
+        ("f8", "missing_value", "NaN", of(types.DOUBLE, np.nan)),
+        ("i2", "missing_value", "NaN", char("NaN")),
+        ("f8", "comment", "NaN", char("NaN")),
+        ("f8", "missing_value", "nan", char("nan")),
+        ("f4", "valid_range", [0, 1], of(types.INT, 0, 1)),
+    ],
+)
+def test_words_for_floats_are_numbers_where_a_number_has_to_be(dtype, name, value, expected):
+    # netCDF-C 4.10.2 writes missing_value = NaN so without marks, and reads text; CF: it is of the variable's type
+    root = omnizarr.create_group({}, zarr_format=2)
+    root.create_array("v", shape=(1,), dtype=dtype, attributes={name: value})
+    assert load(root).root.variables["v"].attributes == {name: expected}
+
+
 @pytest.mark.parametrize("fill", ["j", "\0"])
 def test_char_of_layout_b_has_the_fill_value_of_its_document(tmp_path, fill):
     # netCDF-C 4.9.0 reads it so: a chunk may be missing only if all of it is that

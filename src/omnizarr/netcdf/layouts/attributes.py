@@ -41,6 +41,7 @@ _NAMES: Final[Mapping[str, NcType]] = {
     "|J0": CHAR,
     "string": STRING,
 }
+_WORDS: Final = ("NaN", "Infinity", "-Infinity")
 _NONFINITE: Final[Mapping[str, float]] = {
     f"{sign}{name}{suffix}": -value if sign else value
     for sign in ("", "-")
@@ -125,6 +126,16 @@ def fits(value: JSON, recorded: object) -> bool:
     """Tell whether an attribute's value can be of its recorded type, JSON for its text aside."""
     nc_type = type_of(recorded)
     return nc_type is not None and (_of_type(value, nc_type) is not None or _is_complex(value))
+
+
+def is_nonfinite(value: JSON) -> bool:
+    """Tell whether a value is made of words that JSON has for floats, and nothing else.
+
+    >>> is_nonfinite("NaN"), is_nonfinite(["-Infinity", "Infinity"]), is_nonfinite("nan"), is_nonfinite([])
+    (True, True, False, False)
+    """
+    items: Sequence[Any] = value if is_list(value) else [value]
+    return bool(items) and all(isinstance(each, str) and each in _WORDS for each in items)
 
 
 def depends_on_spelling(value: JSON, recorded: object) -> bool:

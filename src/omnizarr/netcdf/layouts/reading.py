@@ -33,6 +33,9 @@ from omnizarr.places import StorePath
 _VERSION: Final = re.compile(r"netcdf=([0-9]+(?:\.[0-9]+){1,3})")
 _XARRAY: Final = "_ARRAY_DIMENSIONS"
 _SCALAR: Final = "_scalar_"
+_OF_THE_DATA: Final = frozenset({"missing_value", "valid_min", "valid_max", "valid_range", "actual_range"})
+"""Attributes that have the type of their variable. Spec: CF conventions, "Missing data, valid and actual range"."""
+
 _SERIALIZERS: Final = frozenset({"bytes", "vlen-utf8", "vlen-bytes"})
 
 
@@ -290,7 +293,8 @@ def _attributes(node: _Node, nc_type: AnyType | None = None) -> tuple[dict[str, 
             continue
         of_type = node.marks.types.get(name)
         value = attributes.respelled(given, node.spelled[name], of_type) if name in node.spelled else given
-        expected = nc_type if name == "_FillValue" and isinstance(nc_type, types.NcType) else None
+        is_of_data = name == "_FillValue" or (name in _OF_THE_DATA and attributes.is_nonfinite(value))
+        expected = nc_type if is_of_data and isinstance(nc_type, types.NcType) else None
         found[name] = attributes.read(value, of_type, expected)
         if of_type is not None and not attributes.fits(value, of_type):
             message = f"the value of {name!r} is no {of_type!r}: read by its looks"
