@@ -264,23 +264,34 @@ def measure(workload: Workload, tasks: list[Task]) -> dict[str, Any]:
     """Return seconds of all rounds per library, and what went wrong."""
     seconds: dict[str, list[float]] = {}
     reasons: dict[str, str] = {}
-    expected: Any = None
-    for task in sorted(tasks, key=lambda task: task.library != "netCDF4"):  # whom the others are compared with
+
+    def attempt(task: Task) -> Outcome | None:
         try:
-            _, found = process(task, workload.action, workload.data)
+            return process(task, workload.action, workload.data)
         except Failed as error:
             reasons[task.library] = str(error)
+            return None
+
+    expected: Any = None
+    for task in sorted(tasks, key=lambda task: task.library != "netCDF4"):  # whom the others are compared with
+        found = attempt(task)
+        if found is None:
             continue
-        expected = found if expected is None else expected
-        if found == expected:
+        expected = expected or found[1]
+        if found[1] == expected:
             seconds[task.library] = []
         else:
             reasons[task.library] = "other values"
     for number in range(tasks[0].size.rounds):
         for task in tasks if number % 2 else tasks[::-1]:
             spent = seconds.get(task.library)
-            if spent is not None and (number < FEWEST or sum(spent) < task.size.budget):
-                spent.append(process(task, workload.action, workload.data)[0])
+            if spent is None or (number >= FEWEST and sum(spent) > task.size.budget):
+                continue
+            found = attempt(task)
+            if found is None:
+                del seconds[task.library]
+            else:
+                spent.append(found[0])
     return {"seconds": seconds, "reasons": reasons}
 
 
@@ -309,7 +320,7 @@ def main() -> None:
     parser.add_argument("--only", help="workloads whose title contains this")
     parser.add_argument("--rounds", type=int, help="how many times each measures")
     parser.add_argument("--directory", type=Path, help="where to make files (default: a temporary directory)")
-    parser.add_argument("--ncdump", default=shutil.which("ncdump"), help="netCDF-C's program, if it is not on the path")
+    parser.add_argument("--ncdump", default=shutil.which("ncdump"), help="netCDF-C's program, 4.9.3 or later (default: on the path)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="save all figures")
     parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
