@@ -193,7 +193,13 @@ def dump(task: Task, name: str) -> Outcome:
 def digest(result: Any) -> list[Any]:
     """Return what tells results apart: types, shapes, values and masks."""
     values = hashlib.blake2b(np.ascontiguousarray(np.ma.getdata(result)), digest_size=16).hexdigest()
-    return [type(result).__name__, str(result.dtype), result.shape, int(np.ma.count_masked(result)), values]
+    return [
+        type(result).__name__,
+        str(result.dtype),
+        result.shape,
+        int(np.count_nonzero(np.ma.getmaskarray(result))),
+        values,
+    ]
 
 
 ACTIONS: Final[dict[str, Callable[[Task, str], Outcome]]] = {
@@ -320,7 +326,9 @@ def main() -> None:
     parser.add_argument("--only", help="workloads whose title contains this")
     parser.add_argument("--rounds", type=int, help="how many times each measures")
     parser.add_argument("--directory", type=Path, help="where to make files (default: a temporary directory)")
-    parser.add_argument("--ncdump", default=shutil.which("ncdump"), help="netCDF-C's program, 4.9.3 or later (default: on the path)")
+    parser.add_argument(
+        "--ncdump", default=shutil.which("ncdump"), help="netCDF-C's program, 4.9.3 or later (default: on the path)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="save all figures")
     parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
