@@ -587,6 +587,8 @@ _WRITERS: list[Damaged] = [
     one("NCZarr with a dimension that is nowhere", {**v2(), ".zattrs": text({"_nczarr_superblock": {"version": "2.0.0"},
         "_nczarr_group": {"dimensions": {}, "arrays": ["a"], "groups": []}}), "a/.zattrs": text({"_nczarr_array":
         {"dimension_references": ["/nowhere"], "storage": "chunked"}})}, "nczarr-repaired", A2),
+    one("double by netCDF-C without a fill value of its own", {**v2(bytes(4 * 8), dtype="<f8", fill_value=9.96921e36),
+        ".zattrs": text({"_NCProperties": "version=2,netcdf=4.10.1,nczarr=2.0.0"})}, "netcdf-short-fill", A2),
     one("v2 with members of NCZarr", v2(_NCZARR_ARRAY={"dimrefs": ["/x"]}), "nczarr-members", A2),
     one("v2 bytes with a byte order", v2(bytes(4), dtype="<u1"), "byte-order-of-bytes", A2),
     one("v2 type without a byte order", v2(bytes(4), dtype="u1"), "missing-byte-order", A2),

@@ -112,11 +112,11 @@ class _Bar:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Chunks in flight at a time.")
 def convert(source: str, target: str | None, codecs: dict[str, Any] | None, *, as_json: bool, **options: Any) -> int:
-    """Convert an array, or a hierarchy, to another format.
+    """Convert an array, or a hierarchy, to another format; or a netCDF file to Zarr, and back.
 
-    SRC and DST are directories, zip archives, or places inside one; SRC is never changed. Formats are v1, v2, v3,
-    v3-draft2019 and v3-draft2020. Chunks are copied as they are where the formats agree, and encoded anew where not.
-    An array appears in DST when it is complete and compared with SRC.
+    SRC and DST are directories, zip archives, places inside one, or netCDF files; SRC is never changed. Formats are v1,
+    v2, v3, v3-draft2019 and v3-draft2020. Chunks are copied as they are where the formats agree, and encoded anew where
+    not. An array appears in DST when it is complete and compared with SRC.
 
     \b
     Examples:
@@ -125,6 +125,8 @@ def convert(source: str, target: str | None, codecs: dict[str, Any] | None, *, a
       omnizarr convert old.zarr new.zarr --chunks 100,100 --shards 1000,1000
       omnizarr convert old.zarr --to v1 --dry-run
       omnizarr convert v2.zarr --in-place
+      omnizarr convert era5.nc era5.zarr
+      omnizarr convert era5.zarr era5.nc
 
     \b
     Exit codes:

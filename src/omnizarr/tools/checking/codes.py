@@ -205,6 +205,11 @@ CODES: Final[Mapping[str, Code]] = {
         "what netCDF-C says of netCDF is broken, or means otherwise than it says; omnizarr.netcdf reads it right",
         "copy it with omnizarr.netcdf, which writes what is meant",
     ),
+    "netcdf-short-fill": Code(
+        "note",
+        "netCDF's default fill value of double with six digits: all versions of netCDF-C; as Zarr another number",
+        "none needed",
+    ),
     "nczarr-members": Code("note", "members of NCZarr in .zarray or .zgroup: netCDF-C before 4.9.3", "none needed"),
     "byte-order-of-bytes": Code(
         "warning", "a type of single bytes with a byte order: netCDF-C; some readers fail", _REWRITE

@@ -57,7 +57,8 @@ def check_netcdf(findings: Findings, inventory: Inventory, where: StorePath) -> 
             for note in notes:
                 if path in told and note.pointer.endswith("/dtype"):
                     continue
-                findings.add("nczarr-repaired", path, note.message, key=node.marker.key, pointer=note.pointer)
+                code = "netcdf-short-fill" if note.pointer.endswith("/fill_value") else "nczarr-repaired"
+                findings.add(code, path, note.message, key=node.marker.key, pointer=note.pointer)
 
 
 def _version(inventory: Inventory, path: str) -> str | None:

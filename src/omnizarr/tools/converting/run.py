@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -27,7 +27,8 @@ from omnizarr.errors import (
     OmnizarrError,
     StoreError,
 )
-from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
+from omnizarr.netcdf.repairs import repairs
 from omnizarr.opening import Mode, locate
 from omnizarr.places import StorePath, dialect_of, dialects_for
 from omnizarr.settings import config as settings
@@ -81,7 +82,7 @@ def run(
             target="",
             source_format=found.metadata.dialect,
             target_format=dialect.name,
-            nodes=tuple(step.report(in_place=in_place) for step in plans.steps),
+            nodes=tuple(_with_repairs(found.where, (step.report(in_place=in_place) for step in plans.steps))),
             dry_run=dry_run,
             in_place=in_place,
             verify=verify and not in_place,
@@ -100,8 +101,21 @@ def run(
         if concurrency is None:
             concurrency = settings.get("concurrency")
         work = _Work(plans, place, verify, allow_pickle, concurrency, overwrite)
-        nodes = work.run(progress, resume=resume)
+        nodes = tuple(_with_repairs(found.where, work.run(progress, resume=resume)))
         return replace(report, nodes=nodes, seconds=time.monotonic() - began)
+
+
+def _with_repairs(where: StorePath, nodes: Iterable[NodeReport]) -> Iterator[NodeReport]:
+    """Yield reports with a remark where netCDF reads a node otherwise than its documents say, which stays so."""
+    notes = repairs(where)
+    for each in nodes:
+        told = [note.message for note in notes.get(f"{where.prefix}{each.path}".rstrip("/"), ()) if _matters(note)]
+        remarks = tuple(f"netCDF reads it otherwise ({text}), and omnizarr.netcdf copies it as meant" for text in told)
+        yield replace(each, remarks=(*each.remarks, *remarks)) if told else each
+
+
+def _matters(note: Note) -> bool:
+    return not note.pointer.endswith("/fill_value")  # with six digits, as in all that netCDF-C writes
 
 
 def _beside(found: Found[Metadata], dialect: Dialect) -> Found[Metadata]:
