@@ -5,13 +5,14 @@ Spec: NCZarr, Appendix C ("JSON Attribute Convention"); the names are those of n
 
 from __future__ import annotations
 
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from omnizarr.errors import MetadataError, NodeNameError
+from omnizarr.errors import MetadataError, NodeNameError, OmnizarrError
 from omnizarr.netcdf import types
 from omnizarr.netcdf.header import Attribute
 
@@ -112,7 +113,7 @@ class Attributed(ABC):
 
     def setncatts(self, attributes: Mapping[str, Any]) -> None:
         """Set several attributes in one change; raises as `setncattr`."""
-        new = {name: self._checked(name, value) for name, value in attributes.items()}
+        new = dict(self._checked(name, value) for name, value in attributes.items())
         self._change_attributes(lambda old: {**old, **new})
 
     def delncattr(self, name: str) -> None:
@@ -124,7 +125,7 @@ class Attributed(ABC):
     def renameAttribute(self, oldname: str, newname: str) -> None:  # noqa: N802 - netCDF4-python's name
         """Give an attribute another name; it stays where it is in the order."""
         self.getncattr(oldname)
-        check_name(newname)
+        newname = checked_name(newname)
         for name in (oldname, newname):
             self._refuse_reserved(name)
         if newname in self._attributes:
@@ -133,10 +134,13 @@ class Attributed(ABC):
             lambda old: {newname if each == oldname else each: value for each, value in old.items()}
         )
 
-    def _checked(self, name: str, value: Any) -> Attribute:
-        check_name(name)
+    def _checked(self, name: str, value: Any) -> tuple[str, Attribute]:
+        name = checked_name(name)
         self._refuse_reserved(name)
-        return Attribute.of(value)
+        try:
+            return name, Attribute.of(value)
+        except OmnizarrError as error:
+            raise error.add(path=f"{self.full_name[1:]}@{name}")
 
     def _refuse_reserved(self, name: str) -> None:
         """Raise NodeNameError for an attribute that is not set, renamed or removed like others."""
@@ -171,8 +175,10 @@ class Attributed(ABC):
         self.delncattr(name)
 
 
-def check_name(name: Any) -> None:
-    """Raise NodeNameError for what netCDF does not allow as the name of anything.
+def checked_name(name: Any) -> str:
+    """Return a name as netCDF stores it: in normalization form C of Unicode.
+
+    Raises NodeNameError for what netCDF does not allow as the name of anything.
 
     Source: netCDF user's guide, "NetCDF Names".
     """
@@ -185,5 +191,5 @@ def check_name(name: Any) -> None:
     elif name.endswith(" ") or not (name[0].isalnum() or name[0] == "_" or name[0] > "\x7f"):
         problem = "a name begins with a letter, a digit or an underscore, and does not end with a space"
     else:
-        return
+        return unicodedata.normalize("NFC", name)
     raise NodeNameError(problem, found=repr(name), spec='netCDF, "Names"')

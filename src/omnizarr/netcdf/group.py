@@ -27,7 +27,7 @@ from omnizarr.errors import (
 from omnizarr.late import Late
 from omnizarr.model import GroupMetadata
 from omnizarr.netcdf import filters, types
-from omnizarr.netcdf.attributed import Attributed, Attributes, check_name
+from omnizarr.netcdf.attributed import Attributed, Attributes, checked_name
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts.contract import Layout, Loaded
@@ -200,6 +200,8 @@ class Group(Attributed):
             If there is none (a KeyError).
         """
         self._session.check_open()
+        if not isinstance(path, str):
+            raise TypeError(f"{path!r}: variables and groups have names")
         group: Group = self._root() if path.startswith("/") else self
         parts = [part for part in path.split("/") if part]
         for at, part in enumerate(parts):
@@ -212,6 +214,12 @@ class Group(Attributed):
                 )
             group = group._groups[part]
         return group
+
+    def __contains__(self, path: object) -> bool:
+        try:
+            return isinstance(path, str) and self[path] is not None
+        except NodeNotFoundError:
+            return False
 
     def get_variables_by_attributes(self, **kwargs: Any) -> list[Variable]:
         """Return the variables here whose attributes have the values given, or pass the functions given.
@@ -248,7 +256,7 @@ class Group(Attributed):
         """
         session = self._session
         session.check_writable()
-        check_name(dimname)
+        dimname = checked_name(dimname)
         length = 0 if size is None else operator.index(size)
         if length < 0 or length >= 2**63:
             raise MetadataError("the length of a dimension", path=dimname, found=size, expected="0 to 2^63-1")
@@ -281,8 +289,7 @@ class Group(Attributed):
         session = self._session
         session.check_writable()
         group = self
-        for part in [part for part in groupname.split("/") if part]:
-            check_name(part)
+        for part in [checked_name(part) for part in groupname.split("/") if part]:
             with session.lock:
                 if part not in group._groups:
                     group._refuse(part, group._variables, "variable")
@@ -375,7 +382,7 @@ class Group(Attributed):
         if group:
             options = {key: value for key, value in locals().items() if key in _OPTIONS}
             return self.createGroup(group).createVariable(name, datatype, dimensions, **options)
-        check_name(name)
+        name = checked_name(name)
         nc_type = _parsed_type(datatype)
         dims = self._found_dimensions(dimensions)
         special = filters.of_options(
@@ -502,6 +509,7 @@ class Group(Attributed):
 
     def renameDimension(self, oldname: str, newname: str) -> None:  # noqa: N802
         """Give a dimension another name."""
+        newname = checked_name(newname)
         with self._renaming(oldname, newname, lambda: self._dimensions, "dimension"):
             dim = self._dimensions[oldname]
             users = self._users(dim)
@@ -523,6 +531,7 @@ class Group(Attributed):
 
     def renameVariable(self, oldname: str, newname: str) -> None:  # noqa: N802
         """Give a variable another name; its data moves with it."""
+        newname = checked_name(newname)
         with self._renaming(oldname, newname, lambda: self._variables, "variable"):
             variable = self._variables[oldname]
             before, where = variable._stored.where, self._where / newname
@@ -536,6 +545,7 @@ class Group(Attributed):
 
     def renameGroup(self, oldname: str, newname: str) -> None:  # noqa: N802
         """Give a group another name; all in it moves with it."""
+        newname = checked_name(newname)
         with self._renaming(oldname, newname, lambda: self._groups, "group"):
             group = self._groups[oldname]
             before, where = group._where, self._where / newname
@@ -554,7 +564,6 @@ class Group(Attributed):
         self, oldname: str, newname: str, members: Callable[[], Mapping[str, object]], kind: str
     ) -> Iterator[None]:
         self._session.check_writable()
-        check_name(newname)
         with self._session.lock:
             found = members()
             if oldname not in found:
@@ -810,9 +819,9 @@ def _fill_attribute(value: Any, nc_type: types.NcType, name: str) -> Attribute:
     try:
         if nc_type is types.CHAR:
             text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
-            if len(text) <= 1:
-                return Attribute(types.CHAR, text or "\0")
-            value = ()  # a char holds one byte: refused below
+            if len(text) > 1 or not text.isascii():  # documents of JSON hold text, not bytes
+                raise ValueError("it is one byte of ASCII")  # noqa: TRY301 - as NumPy does
+            return Attribute(types.CHAR, text or "\0")
         if nc_type is types.STRING:
             return Attribute(types.STRING, np.array([str(value)], object))
         given = np.array([value])

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.errors import UnknownDataTypeError
 from omnizarr.model import Note
 from omnizarr.netcdf import types
 from omnizarr.netcdf.types import AnyType, NcType
@@ -55,10 +56,14 @@ class Attribute:
             items = [
                 each.decode("utf-8", "surrogateescape") if isinstance(each, bytes) else each for each in array.ravel()
             ]
+            if not all(isinstance(each, str) for each in items):
+                raise UnknownDataTypeError(
+                    "netCDF has no type for this value",
+                    found=repr(value)[:80],
+                    expected="text, numbers, or lists of them",
+                )
             if array.ndim == 0 or array.dtype == "S1":
                 return cls(types.CHAR, "".join(map(str, items)))
-            if not all(isinstance(each, str) for each in items):
-                types.of_dtype(np.dtype("V1"))  # raises
             strings = np.empty(len(items), object)
             strings[:] = [str(each) for each in items]
             return cls(types.STRING, strings)
