@@ -76,7 +76,8 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[Source]:
 
     Everything is there that ``ncdump -s`` shows, and the exact types and bytes of attributes. Values are as they are
     stored. Variables of user-defined types are there; attributes of such types are left out, with a note. One thread
-    at a time may read: netCDF-C allows no more. A file that is broken so badly that netCDF-C crashes ends the process.
+    at a time may read: netCDF-C allows no more. A netCDF-4 file that is broken so badly that HDF5
+    crashes ends the process; read those that nobody vouches for in a process of their own.
 
     Parameters
     ----------
@@ -97,8 +98,10 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[Source]:
     if kind is None:
         raise _no_netcdf(place)
     _require("netCDF4", "h5py")
-    from omnizarr.netcdf import files_reading  # noqa: PLC0415 (only what reads files needs it)
+    from omnizarr.netcdf import files_classic, files_reading  # noqa: PLC0415 (only what reads files needs them)
 
+    if kind == "classic":
+        files_classic.check(place)
     with files_reading.opened(str(place), is_hdf5=kind == "hdf5") as source:
         yield source
 
