@@ -99,11 +99,9 @@ _OTHER_NAMES: Final[Mapping[str, NcType]] = {
     # netCDF4-python's one-letter codes, of netCDF-3 times
     "c": CHAR,
     "b": BYTE,
-    "B": BYTE,
     "s": SHORT,
     "h": SHORT,
     "i": INT,
-    "l": INT,
     "f": FLOAT,
     "d": DOUBLE,
     "str": STRING,
