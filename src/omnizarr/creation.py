@@ -126,12 +126,13 @@ def _made(
         codecs = _v3_codecs(coding, data_type)
     elif inner is None:
         codecs = _v2_codecs(dialect, coding, data_type, len(shape), object_steps)
-        if grid.name == "regular":
-            codecs = v2_filters.fit_szip(codecs, shape, grid.configuration["chunk_shape"], data_type.dtype)  # type: ignore[arg-type]
     else:
         raise NotRepresentableError(
             f"Zarr {dialect.name} has no shards", found=f"shards={shards!r}", remedy="leave out shards, or write v3"
         )
+    if grid.name == "regular":
+        lengths: Any = inner or grid.configuration["chunk_shape"]
+        codecs = v2_filters.fit_szip(codecs, shape, lengths, data_type.dtype)
     if inner is not None:
         codecs = (_shard(inner, codecs, shards),)
     return ArrayMetadata(

@@ -264,7 +264,8 @@ def _with_members(target: M, source: Metadata, account: Account) -> M:
 
 def _lose_members(members: Mapping[str, JSON], account: Account) -> None:
     for name in members:
-        why = f"no text defines it, and {account.title} has no place for it"
+        whose = "NCZarr's, for netCDF" if name.lower().startswith("_nczarr") else "no text defines it"
+        why = f"{whose}, and {account.title} has no place for it"
         account.lose(join("", name), f"member {name!r}", why)
 
 
