@@ -231,16 +231,17 @@ impl Chain {
         if runs.iter().map(std::ops::Range::len).sum::<usize>() > self.layout.nbytes / 2 {
             return Ok(false);
         }
+        let base = runs.first().map_or(0, |run| run.start);
         // What lies between the runs is whatever the scratch holds: nobody looks at it.
-        let chunk = resized(&mut scratch.chunk, self.layout.nbytes)?;
+        let chunk = resized(&mut scratch.chunk, runs.last().map_or(0, |run| run.end) - base)?;
         for run in runs {
-            let out = &mut chunk[run.clone()];
+            let out = &mut chunk[run.start - base..run.end - base];
             if value.read_at(run.start as u64, out)? < out.len() {
                 return Err(Error::broken("the chunk is too short"));
             }
             elements.decode(out)?;
         }
-        memory.scatter(&self.layout, chunk, 0, selection)?;
+        memory.scatter(&self.layout, chunk, base, selection)?;
         Ok(true)
     }
 
