@@ -43,7 +43,7 @@ def write(path, made, **how):
 
 def read(path, like):
     with Dataset(path) as dataset:
-        return described(dataset.source(), like)
+        return described(dataset.as_source(), like)
 
 
 @settings(max_examples=EXAMPLES)

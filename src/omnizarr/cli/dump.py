@@ -109,7 +109,7 @@ def opened(path: str, *, notes: bool = False) -> Iterator[Source]:
             for place, found in dataset.all_notes().items():
                 for note in found:
                     click.echo(one_line(f"{place}: {note.pointer}: {note.message}"), err=True)
-        yield dataset.source()
+        yield dataset.as_source()
 
 
 def _print(parts: Iterable[str]) -> None:

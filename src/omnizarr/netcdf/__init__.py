@@ -1,12 +1,13 @@
 """The netCDF-4 data model on Zarr, with the names that netCDF4-python has for it; no part of netCDF-C is needed.
 
 >>> from omnizarr import netcdf
->>> with netcdf.Dataset("ocean.zarr", "w") as ds:
+>>> values = {}  # or a path, or a URL
+>>> with netcdf.Dataset(values, "w") as ds:
 ...     time, lat = ds.createDimension("time", None), ds.createDimension("lat", 2)
 ...     sst = ds.createVariable("sst", "f4", ("time", "lat"), fill_value=-999)
 ...     sst.units = "K"
 ...     sst[0] = [280.5, -999]
->>> netcdf.Dataset("ocean.zarr")["sst"][0]
+>>> netcdf.Dataset(values)["sst"][0]
 masked_array(data=[280.5, --],
              mask=[False,  True],
        fill_value=-999.0,

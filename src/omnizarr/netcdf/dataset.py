@@ -86,13 +86,14 @@ class Dataset(Group):
     --------
     >>> import numpy as np
     >>> from omnizarr import netcdf
-    >>> with netcdf.Dataset("sst.zarr", "w") as ds:
+    >>> values = {}  # or a path, or a URL
+    >>> with netcdf.Dataset(values, "w") as ds:
     ...     ds.title = "sea surface temperature"
     ...     _ = ds.createDimension("time", None), ds.createDimension("lat", 3)
     ...     sst = ds.createVariable("sst", "f4", ("time", "lat"), zlib=True)
     ...     sst.units = "K"
     ...     sst[0] = [280.5, 281.0, 282.5]
-    >>> netcdf.Dataset("sst.zarr")["sst"][:].max()
+    >>> netcdf.Dataset(values)["sst"][:].max()
     np.float32(282.5)
     """
 
@@ -238,8 +239,6 @@ class Dataset(Group):
             return variables[name].read_raw(selection)
 
         return Source(self.header, read)
-
-    source = as_source
 
     def tocdl(self, coordvars: bool = False, data: bool = False, outfile: Any = None) -> str | None:  # noqa: FBT001, FBT002
         """Return the dataset as CDL, as ``ncdump`` prints it, or write it to a file.

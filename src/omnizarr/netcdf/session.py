@@ -9,7 +9,7 @@ Spec: NCZarr, "NCZarr versus Pure Zarr".
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -205,12 +205,31 @@ def or_nothing(where: StorePath) -> Iterator[None]:
 def _merged(stored: Mapping[str, JSON], before: Mapping[str, JSON], after: Mapping[str, JSON]) -> dict[str, JSON]:
     """Apply to what is stored the difference between two states; all else stays as its writer spelled it."""
     merged: dict[str, JSON] = {}
+    typed = _typed(stored)
     for name, value in after.items():
         if not _is_same(name, before, after):
             merged[name] = value
         elif name in stored:
-            merged[name] = stored[name]
+            is_spelled = name in typed and _lost_its_spelling(stored[name], value)
+            merged[name] = value if is_spelled else stored[name]
     return {**merged, **{name: value for name, value in stored.items() if name not in before and name not in after}}
+
+
+def _typed(stored: Mapping[str, JSON]) -> Container[str]:
+    """Return the names of attributes of which NCZarr on v2 recorded the type."""
+    for key in ("_nczarr_attr", "_NCZARR_ATTR"):
+        found = stored.get(key)
+        types = found.get("types") if isinstance(found, Mapping) else None
+        if isinstance(types, Mapping):
+            return types.keys()
+    return ()
+
+
+def _lost_its_spelling(stored: JSON, meant: JSON) -> bool:
+    """Whether a number stands for a text, or for a zero with a sign: its spelling would go with this document."""
+    if isinstance(meant, str):
+        return stored is None or isinstance(stored, bool | int | float)
+    return isinstance(meant, float) and type(stored) is int
 
 
 def _is_same(name: str, before: Mapping[str, JSON], after: Mapping[str, JSON]) -> bool:

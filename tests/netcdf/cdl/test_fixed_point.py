@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnizarr import netcdf
-from omnizarr.netcdf import copying
+from omnizarr.netcdf import copying, types
 from omnizarr.netcdf.cdl import reading, writing
 from omnizarr.netcdf.cdl.lines import escaped_name
 from tests.netcdf import generated
@@ -17,8 +17,17 @@ def printed(source, **options):
     return "".join(writing.dump(source, name="x", **options))
 
 
+def keeps_its_length(made):
+    """Whether CDL tells how long unlimited dimensions are: of characters, NULs at the end go, in ncdump too."""
+    sizes = made.root.sizes()
+    variables = [each for _, group in made.root.walk() for each in group.variables.values()]
+    return not any(
+        each.type is types.CHAR and each.dimensions and sizes[each.dimensions[-1]].unlimited for each in variables
+    )
+
+
 @settings(max_examples=60, deadline=None)
-@given(made=generated.datasets(), special=st.booleans())
+@given(made=generated.datasets().filter(keeps_its_length), special=st.booleans())
 def test_text_is_compiled_to_what_prints_it(made, special):
     # Of special attributes, compiling adds those that follow from others: _Storage from _ChunkSizes.
     text = printed(reading.parse(printed(made.source(), special=special)).source, special=special)
@@ -28,14 +37,14 @@ def test_text_is_compiled_to_what_prints_it(made, special):
 
 
 @settings(max_examples=30, deadline=None)
-@given(made=generated.datasets(), layout=st.sampled_from(sorted(LAYOUTS)))
+@given(made=generated.datasets().filter(keeps_its_length), layout=st.sampled_from(sorted(LAYOUTS)))
 def test_dataset_of_the_text_prints_it(made, layout):
     texts = []
     source = made.source()
     for _ in range(2):
         with netcdf.Dataset({}, "w", layout=layout.removeprefix("v3") or None, zarr_format=LAYOUTS[layout]) as dataset:
             copying.write(dataset, source)
-            texts.append(printed(dataset.source(), special=True))
+            texts.append(printed(dataset.as_source(), special=True))
         source = reading.parse(texts[-1]).source
     assert texts[0] == texts[1]
 

@@ -52,7 +52,7 @@ def header(dataset, path):
 
 @pytest.mark.parametrize("path", VALUES)
 def test_data_are_read(dataset, path):
-    source = dataset.source()
+    source = dataset.as_source()
     sizes = source.root.sizes()
     selection = tuple(slice(0, sizes[each].size) for each in header(dataset, path).dimensions)
     found = source.read(path, selection)
@@ -148,5 +148,5 @@ def test_further_filters_are_read(variable):
     expected = np.full(300, types.INT.default_fill, "i4")
     expected[:3] = [1, 2, 3]
     with Dataset(DATA / "v3-plug-filters.zip") as dataset:
-        found = dataset.source().read(f"/{variable}", (slice(0, 300),))
+        found = dataset.as_source().read(f"/{variable}", (slice(0, 300),))
         np.testing.assert_array_equal(found, expected)

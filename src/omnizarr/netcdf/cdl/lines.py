@@ -5,6 +5,7 @@ Spec: ncdump's manual page; netcdf-c, ncdump/vardata.c (`lput`) and ncdump/utils
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
@@ -17,6 +18,7 @@ _NAME: Final = {
     **{code: f"\\%{code:02x}" for code in (*range(0x20), 0x7F)},
     **{ord(each): f"\\{each}" for each in " !\"#$%&'()*,:;<=>?[\\]^`{|}~"},
 }
+_LEADING_DIGIT: Final = re.compile(r"(?:^|(?<=/))[0-9]")
 _CONTROLS: Final = {
     **{code: f"\\{code:03o}" for code in (*range(0x20), 0x7F)},
     **dict(zip(b"\b\f\n\r\t\v", [f"\\{each}" for each in "bfnrtv"], strict=True)),
@@ -32,8 +34,10 @@ def escaped_name(name: str) -> str:
 
     >>> print(escaped_name("2 m temp."), escaped_name("größe"), escaped_name("5%"), escaped_name("a\tb"))
     \2\ m\ temp. größe \5\% a\%09b
+    >>> print(escaped_name("/model/0"))
+    /model/\0
     """
-    return ("\\" if "0" <= name[:1] <= "9" else "") + name.translate(_NAME)
+    return _LEADING_DIGIT.sub(r"\\\g<0>", name.translate(_NAME))
 
 
 def quoted(text: str) -> str:

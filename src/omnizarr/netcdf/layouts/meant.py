@@ -63,7 +63,7 @@ class Writer(NamedTuple):
     @property
     def loses_scalars(self) -> bool:
         """Whether the fill value is stored in place of a scalar's data: so in 4.8."""
-        return self.layout == "A" or (self.version is not None and (4, 8) <= self.version < (4, 8, 2))
+        return self.version is not None and (4, 8) <= self.version < (4, 8, 2)
 
 
 def as_meant(metadata: ArrayMetadata, writer: Writer, alias: str | None) -> tuple[ArrayMetadata, tuple[Note, ...]]:

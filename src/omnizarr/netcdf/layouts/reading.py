@@ -26,7 +26,7 @@ from omnizarr.netcdf.layouts.contract import Layout, Loaded, Stored
 from omnizarr.netcdf.layouts.marks import NOTHING, SPEC, NodeMarks
 from omnizarr.netcdf.layouts.meant import Version, Writer
 from omnizarr.netcdf.layouts.scopes import Claim, Scopes
-from omnizarr.netcdf.layouts.writing import LAYOUTS, QUANTIZED
+from omnizarr.netcdf.layouts.writing import LAYOUTS, QUANTIZED, format_special
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.places import StorePath
 
@@ -94,7 +94,7 @@ def load(root: Group, *, mode: Literal["nczarr", "zarr"] | None = None, xarray: 
     variables = _variables(nodes, writer, xarray=xarray)
     dimensions = _dimensions(nodes, variables)
     headers, stored = _headers(variables)
-    root_header = _tree(nodes, dimensions, headers, variables)
+    root_header = _tree(nodes, dimensions, headers, variables, has_marks=has_marks)
     return Loaded(
         root=root_header,
         layout=layout,
@@ -380,6 +380,8 @@ def _tree(
     scopes: Scopes,
     headers: Mapping[str, VariableHeader],
     variables: Mapping[str, _Variable],
+    *,
+    has_marks: bool,
 ) -> GroupHeader:
     """Return the header of the root, with all below; the innermost groups are made first."""
     made: dict[str, GroupHeader] = {}
@@ -390,10 +392,7 @@ def _tree(
         order = _in_order(node, inner, headers, made)
         own = {name: headers[inner[name]] for name in order if inner[name] in headers}
         typed, odd = _attributes(node)
-        special: dict[str, Attribute] = {}
-        properties = node.metadata.attributes.get("_NCProperties")
-        if not path and properties is not None:
-            special["_NCProperties"] = attributes.read(properties, ">S1")
+        special = {} if path else {**_written_by(node.metadata), **format_special(is_nczarr=has_marks)}
         made[path] = GroupHeader(
             name=path.rpartition("/")[2],
             dimensions=scopes.groups.get(path, {}),
@@ -441,16 +440,21 @@ def read_group(where: StorePath, metadata: GroupMetadata, layout: Layout) -> Gro
     node = _Node(where.path, where, metadata, found)
     _find_spellings([node])
     typed, _ = _attributes(node)
-    properties = metadata.attributes.get("_NCProperties")
     return GroupHeader(
         name=where.name,
         dimensions=found.dimensions,
         variables={name: VariableHeader(name=name, type=types.INT) for name in found.arrays or ()},
         groups={name: GroupHeader(name=name) for name in found.groups or ()},
         attributes=typed,
-        special={} if properties is None else {"_NCProperties": attributes.read(properties, ">S1")},
+        special=_written_by(metadata),
         notes=found.notes,
     )
+
+
+def _written_by(metadata: Metadata) -> dict[str, Attribute]:
+    """Return the special attribute of a root that says which program wrote it."""
+    properties = metadata.attributes.get("_NCProperties")
+    return {} if properties is None else {"_NCProperties": attributes.read(properties, ">S1")}
 
 
 def read_stored(

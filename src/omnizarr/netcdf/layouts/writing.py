@@ -15,6 +15,8 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Final, Literal
 
+import numpy as np
+
 from omnizarr import creation
 from omnizarr.creation import Coding
 from omnizarr.dialects import v2
@@ -63,11 +65,19 @@ def _version() -> str:
 
 
 def new_special(layout: Layout) -> dict[str, Attribute]:
-    """Return the special attributes of the root of a new dataset: which program wrote it."""
+    """Return the special attributes of the root of a new dataset: which program wrote it, and what it is."""
     if layout.name.startswith("pure"):
-        return {}
+        return format_special(is_nczarr=False)
     nczarr = {"A": "1.0.0", "v3": "3.0.0"}.get(layout.name, "2.0.0")
-    return {"_NCProperties": Attribute(types.CHAR, f"version=2,omnizarr={_version()},nczarr={nczarr}")}
+    properties = Attribute(types.CHAR, f"version=2,omnizarr={_version()},nczarr={nczarr}")
+    return {"_NCProperties": properties, **format_special(is_nczarr=True)}
+
+
+def format_special(*, is_nczarr: bool) -> dict[str, Attribute]:
+    """Return the special attributes by which netCDF-C says what a dataset is; nothing of them is stored."""
+    numbers = {"_SuperblockVersion": 2 if is_nczarr else 0, "_IsNetcdf4": 1}
+    found = {name: Attribute(types.INT, np.array([value], types.INT.dtype)) for name, value in numbers.items()}
+    return {**found, "_Format": Attribute(types.CHAR, "netCDF-4")}
 
 
 # -- attributes ---------------------------------------------------------------------------

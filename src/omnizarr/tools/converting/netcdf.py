@@ -183,7 +183,7 @@ def _opened(place: Any) -> Iterator[tuple[Source, str]]:
             yield source, _FILE
         return
     with Dataset(place) as dataset:
-        yield dataset.source(), _ZARR[dataset.zarr_format]
+        yield dataset.as_source(), _ZARR[dataset.zarr_format]
 
 
 # -- writing --------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def _write_zarr(
             copying.write(dataset, Source(planning.part(source.root, plan.root), source.read), progress=bar.update)
         if verify:
             with Dataset(target) as written:
-                planning.compare(source, written.source(), plan, bar.update)
+                planning.compare(source, written.as_source(), plan, bar.update)
     except BaseException:
         _remove(target, path if is_new else None)
         raise
