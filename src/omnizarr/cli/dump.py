@@ -108,7 +108,8 @@ def opened(path: str, *, notes: bool = False) -> Iterator[Source]:
         if notes:
             for place, found in dataset.all_notes().items():
                 for note in found:
-                    click.echo(one_line(f"{place}: {note.pointer}: {note.message}"), err=True)
+                    pointer = f"{note.pointer}: " if note.pointer else ""
+                    click.echo(one_line(f"{place}: {pointer}{note.message}"), err=True)
         yield dataset.as_source()
 
 

@@ -173,12 +173,12 @@ class Dataset(Group):
 
     @property
     def layout(self) -> str:
-        """How netCDF's own metadata is stored: "A", "B", "C", "D", "pure", "v3" or "pure-v3"."""
+        """How netCDF's own metadata is stored, one of "A", "B", "C", "D", "pure", "v3" and "pure-v3"."""
         return self._session.layout.name
 
     @property
     def zarr_format(self) -> int:
-        """The version of Zarr that it is stored in: 2 or 3."""
+        """The version of Zarr that it is stored in, 2 or 3."""
         return self._session.layout.zarr_format
 
     def filepath(self, encoding: str | None = None) -> str:

@@ -49,7 +49,7 @@ class Dimension:
 
     @property
     def path(self) -> str:
-        """Its full name: ``/model/level``."""
+        """Its full name, as ``/model/level``."""
         return f"{self._group.full_name}/{self._name}"
 
     @property

@@ -100,7 +100,7 @@ class Group(Attributed):
 
     @property
     def path(self) -> str:
-        """Its path from the root: ``/model/forecast``; "/" for the root."""
+        """Its path from the root, as ``/model/forecast``; "/" for the root."""
         return self.full_name or "/"
 
     @property
@@ -130,12 +130,12 @@ class Group(Attributed):
 
     @property
     def cmptypes(self) -> Mapping[str, UserType]:
-        """Compound types: the structs that were found, as netCDF shows them."""
+        """The structs that were found, as netCDF shows them."""
         return self._types_of("compound")
 
     @property
     def enumtypes(self) -> Mapping[str, UserType]:
-        """Enum types: ``_bool_t``, where there are booleans."""
+        """Types of named numbers, which is ``_bool_t`` where there are booleans."""
         return self._types_of("enum")
 
     @property

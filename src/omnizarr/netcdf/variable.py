@@ -104,7 +104,7 @@ class Variable(Attributed):
 
     @property
     def full_name(self) -> str:
-        """Its path from the root: ``/model/temp``."""
+        """Its path from the root, as ``/model/temp``."""
         return f"{self._group.full_name}/{self._name}"
 
     @property
@@ -139,7 +139,7 @@ class Variable(Attributed):
 
     @property
     def nctype(self) -> AnyType:
-        """The netCDF type: ``short``, ``char``, ``string``, ..."""
+        """The netCDF type, as ``short``, ``char`` or ``string``."""
         return self._type
 
     @property
@@ -243,7 +243,7 @@ class Variable(Attributed):
     def get_var_chunk_cache(self) -> tuple[int, int, float]:
         """Return the size of the cache of decoded chunks in bytes, and two numbers that mean nothing here."""
         cache = self._array.config.chunk_cache
-        return cache if isinstance(cache, int) else cache.nbytes, 0, 0.0
+        return cache if isinstance(cache, int) else cache.limit, 0, 0.0
 
     def set_collective(self, value: bool) -> None:  # noqa: FBT001
         """Do nothing: reading and writing never wait for others."""

@@ -165,4 +165,5 @@ def convert(
 
 def _may_be_files(*places: Any) -> bool:
     """Whether a place is a path, which may be that of a netCDF file."""
-    return any(isinstance(place, str | os.PathLike) and "://" not in str(place) for place in places)
+    texts = [str(place) for place in places if isinstance(place, str | os.PathLike)]
+    return any("://" not in text or text.startswith("file://") for text in texts)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr import hierarchy
+from omnizarr import hierarchy, netcdf
 from omnizarr.array import Array
 from omnizarr.dialects import documents
 from omnizarr.errors import NodeNameError, NotRepresentableError
@@ -348,3 +348,10 @@ def test_an_undefined_fill_value_of_zarr_v3_is_the_default():
     header = VariableHeader(name="v", type=types.INT, special={"_NoFill": char("true")})
     assert LAYOUTS["v3"].array(header, "", {}, True).fill_value == -2147483647
     assert LAYOUTS["pure"].array(header, "", {}, True).fill_value is UNDEFINED
+
+
+@pytest.mark.parametrize(("layout", "kept"), [("A", "mm"), ("B", "mm"), ("C", "mm"), ("D", "mm"), ("v3", "mm\0")])
+def test_nuls_at_the_end_of_a_text_are_left_out_where_netcdf_c_would_show_them_as_u0000(layout, kept):
+    dataset = netcdf.Dataset({}, "w", layout=layout)
+    dataset.units = "mm\0"
+    assert dataset.units == kept

@@ -99,6 +99,9 @@ def _user_attributes(
                 remedy="rename the attribute",
                 spec=_SPEC,
             )
+        if style in {"codes", "U1", "S1"} and isinstance(attribute.value, str):
+            # netCDF-C would show them as u0000; netCDF4-python cuts them too, and programs in C leave them there.
+            attribute = Attribute(attribute.type, attribute.value.rstrip("\0"))  # noqa: PLW2901
         value, of_type = attributes.write(attribute, style, maxstrlen)
         values[name] = [value] if style == "codes" and not isinstance(value, str | list) else value
         if of_type is not None and name not in QUANTIZED:
