@@ -61,9 +61,13 @@ class _Node:
     @property
     def depends_on_spelling(self) -> bool:
         """Whether there is an attribute of which the value alone does not say what it is."""
-        given, recorded = self.metadata.attributes, self.marks.types
+        recorded = self.marks.types
         return any(
-            name in given and attributes.depends_on_spelling(given[name], of_type) for name, of_type in recorded.items()
+            type(value) is not str
+            and name not in marks.HIDDEN
+            and name in recorded
+            and attributes.depends_on_spelling(value, recorded[name])
+            for name, value in self.metadata.attributes.items()
         )
 
 
