@@ -26,7 +26,7 @@ from omnizarr.cli.repair import repair
 from omnizarr.cli.selections import Part, parse, select
 from omnizarr.cli.text import branches, fit, to_json, visible
 from omnizarr.engine import native
-from omnizarr.errors import ContainsGroupError
+from omnizarr.errors import ContainsGroupError, OmnizarrError
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.late import Late
 from omnizarr.model import Note
@@ -114,7 +114,7 @@ def info(path: str, as_json: bool) -> int:  # noqa: FBT001 - click passes by nam
       omnizarr info --json era5.zarr | jq '.nodes[].path'
     """  # noqa: D301 - click's mark of lines to be kept
     node = open_node(path)
-    notes = netcdf.repairs(node.store_path)
+    notes = _notes_of_netcdf(node)
     with counting("keys") as tick:
         facts = describe(node, tick, notes)
     if isinstance(facts, ArrayFacts):
@@ -125,6 +125,14 @@ def info(path: str, as_json: bool) -> int:  # noqa: FBT001 - click passes by nam
         return PROBLEM
     show = _info_json if as_json else _info_text
     return show(_title(path), node, facts, notes)  # type: ignore[arg-type]
+
+
+def _notes_of_netcdf(node: Array | Group) -> Notes:
+    """Return what netCDF has to say of nodes; a store that cannot be read says so itself, where it is looked at."""
+    try:
+        return netcdf.repairs(node.store_path)
+    except OmnizarrError:
+        return {}
 
 
 def _info_text(title: str, group: Group, facts: GroupFacts, notes: Notes) -> int:

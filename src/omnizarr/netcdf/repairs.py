@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from omnizarr import detection
 from omnizarr.consolidated import Snapshot
-from omnizarr.errors import OmnizarrError
+from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.group import Group
 from omnizarr.model import GroupMetadata, Metadata, Note
 from omnizarr.netcdf import layouts
@@ -39,6 +39,8 @@ def _root(where: StorePath) -> Group | None:
     for place in (*where.ancestors(), where):
         try:
             found = detection.detect(place, kind="group")
+        except StoreError:  # what a store does not say must not pass for what is not there
+            raise
         except OmnizarrError:
             continue
         if found is not None and isinstance(found.metadata, GroupMetadata) and _is_marked(place, found.metadata):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from omnizarr.errors import StoreError
 from omnizarr.netcdf.repairs import repairs
 from omnizarr.places import StorePath
 from omnizarr.tools.checking.findings import Findings
@@ -52,7 +53,11 @@ def is_netcdf(node: Node) -> bool:
 def check_netcdf(findings: Findings, inventory: Inventory, where: StorePath) -> None:
     """Enter what the netCDF view of the nodes reads otherwise than their documents say."""
     told = {found.path for found in findings.found if found.code == "netcdf-byte-order"}
-    for path, notes in repairs(where).items():
+    try:
+        told_by_path = repairs(where)
+    except StoreError:  # which is found again, and entered, where the key is looked at
+        return
+    for path, notes in told_by_path.items():
         for node in inventory.nodes.get(path, ())[:1]:
             for note in notes:
                 if path in told and note.pointer.endswith("/dtype"):
