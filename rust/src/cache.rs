@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::hint;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::thread;
+use std::time::Duration;
 
 use crate::plan::Coords;
 use crate::store::{Hold, Stamp};
@@ -69,6 +71,10 @@ impl Keep<'_> {
 
 /// How often a cache in use is tried: about as long as it takes to decode a small chunk, which is what it saves.
 const ATTEMPTS: usize = 1000;
+
+/// How often it is tried after that, and how long is waited in between: about as long as a thread may be kept from running.
+const NAPS: usize = 40;
+const NAP: Duration = Duration::from_micros(200);
 
 /// Values that are dropped, those not used for longest first, as soon as there are too many bytes of them.
 pub struct Cache<K, V> {
@@ -136,10 +142,12 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
     }
 
     fn lock(&self) -> Option<MutexGuard<'_, State<K, V>>> {
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS + NAPS {
             match self.state.try_lock() {
                 Ok(state) => return Some(state),
-                Err(TryLockError::WouldBlock) => hint::spin_loop(),
+                Err(TryLockError::WouldBlock) if attempt < ATTEMPTS => hint::spin_loop(),
+                // Whoever has it is not running just now.
+                Err(TryLockError::WouldBlock) => thread::sleep(NAP),
                 Err(TryLockError::Poisoned(_)) => return None,
             }
         }

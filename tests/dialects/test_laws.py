@@ -168,7 +168,7 @@ def damaged(draw):
             parent = parent[key]
         match draw(st.sampled_from(["replace", "replace", "remove", "add"])):
             case "replace":
-                parent[last] = draw(JSON_VALUES | STEPS.map(dict))
+                parent[last] = copy.deepcopy(draw(JSON_VALUES | STEPS))
             case "remove":
                 del parent[last]
             case "add" if isinstance(parent, dict):

@@ -319,7 +319,9 @@ def test_what_the_native_engine_keeps_is_not_read_again(tmp_path, layout):
     gc.collect()
     assert cost(lambda: array[:]) > values.nbytes / 2
     assert chunks.nbytes == values.nbytes
-    assert cost(lambda: np.testing.assert_array_equal(array[:], values)) < 10_000
+    again = []
+    assert cost(lambda: again.append(array[:])) < 10_000
+    np.testing.assert_array_equal(again[0], values)
 
 
 @each_engine

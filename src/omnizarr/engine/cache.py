@@ -127,6 +127,11 @@ class _Keeper(Protocol):
     def put(self, place: Place, value: _Value, nbytes: int) -> None: ...
 
 
+# Seconds to wait for a cache in use: longer than a thread is kept from running, and not for ever, as a child that was
+# forked while a thread of its parent had the cache would.
+_PATIENCE: Final = 0.01
+
+
 class _Kept:
     """Values that are dropped, those not used for longest first, as soon as there are too many bytes of them."""
 
@@ -137,7 +142,7 @@ class _Kept:
         self._lock = Lock()
 
     def get(self, place: Place) -> _Value | None:
-        if not self._lock.acquire(blocking=False):
+        if not self._lock.acquire(timeout=_PATIENCE):
             return None
         try:
             found = self._values.get(place)
@@ -149,7 +154,7 @@ class _Kept:
             self._lock.release()
 
     def put(self, place: Place, value: _Value, nbytes: int) -> None:
-        if not self._lock.acquire(blocking=False):
+        if not self._lock.acquire(timeout=_PATIENCE):
             return
         try:
             old = self._values.pop(place, None)
