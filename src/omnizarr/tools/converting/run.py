@@ -77,12 +77,13 @@ def run(
         plans = plan(found, dialect, wishes, in_place=in_place)
         if strict and plans.losses:
             raise _would_be_lost(plans)
+        notes = repairs(found.where)
         report = Conversion(
             source=_shown(source, path, found.where),
             target="",
             source_format=found.metadata.dialect,
             target_format=dialect.name,
-            nodes=tuple(_with_repairs(found.where, (step.report(in_place=in_place) for step in plans.steps))),
+            nodes=tuple(_with_repairs(found.where, notes, (step.report(in_place=in_place) for step in plans.steps))),
             dry_run=dry_run,
             in_place=in_place,
             verify=verify and not in_place,
@@ -101,13 +102,14 @@ def run(
         if concurrency is None:
             concurrency = settings.get("concurrency")
         work = _Work(plans, place, verify, allow_pickle, concurrency, overwrite)
-        nodes = tuple(_with_repairs(found.where, work.run(progress, resume=resume)))
+        nodes = tuple(_with_repairs(found.where, notes, work.run(progress, resume=resume)))
         return replace(report, nodes=nodes, seconds=time.monotonic() - began)
 
 
-def _with_repairs(where: StorePath, nodes: Iterable[NodeReport]) -> Iterator[NodeReport]:
+def _with_repairs(
+    where: StorePath, notes: Mapping[str, tuple[Note, ...]], nodes: Iterable[NodeReport]
+) -> Iterator[NodeReport]:
     """Yield reports with a remark where netCDF reads a node otherwise than its documents say, which stays so."""
-    notes = repairs(where)
     for each in nodes:
         told = [note.message for note in notes.get(f"{where.prefix}{each.path}".rstrip("/"), ()) if _matters(note)]
         remarks = tuple(f"netCDF reads it otherwise ({text}), and omnizarr.netcdf copies it as meant" for text in told)
