@@ -36,7 +36,11 @@ The tree, with the built-in exceptions that they are as well::
     ├── SettingError (ValueError)                 a setting has a value that means nothing
     └── StoreError (OSError)
         ├── InvalidKeyError (ValueError)
-        └── StoreClosedError (ValueError)
+        ├── StoreClosedError (ValueError)
+        ├── StoreAccessError (PermissionError)    the store knows who asks, or not, and refuses
+        ├── StoreTimeoutError (TimeoutError)      no answer in the time that is allowed
+        ├── StoreLimitError (ValueError)          more than is allowed: bytes of a value, keys of a listing
+        └── ConflictError                         another writer was faster
 
 An error is data first: where it happened, what was found, what was expected and
 what to do are attributes, and the message is made from them when it is asked for.
@@ -292,6 +296,22 @@ class InvalidKeyError(StoreError, ValueError):
 
 class StoreClosedError(StoreError, ValueError):
     """The store is closed."""
+
+
+class StoreAccessError(StoreError, PermissionError):
+    """The store refuses what was asked for: credentials are missing, wrong, or do not suffice."""
+
+
+class StoreTimeoutError(StoreError, TimeoutError):
+    """The store did not answer in the time that is allowed."""
+
+
+class StoreLimitError(StoreError, ValueError):
+    """The store answers with more than is allowed: bytes of a value, keys of a listing."""
+
+
+class ConflictError(StoreError):
+    """Another writer changed a value between our reading and our writing of it; ours was not written."""
 
 
 # Names of zarr-python, each for the class that is raised here in that case.

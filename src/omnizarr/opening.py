@@ -259,8 +259,6 @@ def locate(
     store: Any, path: str | None, mode: Mode | None, storage_options: Mapping[str, Any] | None
 ) -> tuple[StorePath, Mode]:
     """Return the place that a user means, and the mode."""
-    if storage_options:
-        raise StoreError("storage_options mean nothing to this store", found=sorted(storage_options))
     if mode is not None and mode not in {"r", "r+", *_CREATING}:
         raise ValueError(f"mode={mode!r}: expected one of 'r', 'r+', 'a', 'w', 'w-'")
     if isinstance(store, (Group, Array)):
@@ -272,7 +270,7 @@ def locate(
         mode = "r" if isinstance(store, Store) and store.read_only else "r+"
     # What "w" replaces, and "w-" leaves alone, is a node in the store, not the store.
     try:
-        opened, inner = resolve(store, "a" if mode in {"w", "w-", "x"} else mode)
+        opened, inner = resolve(store, "a" if mode in {"w", "w-", "x"} else mode, storage_options)
     except NodeNotFoundError as error:  # of an archive that is not there
         raise error.add(remedy=suggestions.question(suggestions.near_directories(pathlib.Path(error.store or "."))))
     at = normalize("/".join((inner, base, path or ""))) if inner or base or path else ""

@@ -17,10 +17,11 @@ import numpy as np
 
 from omnizarr.codecs.chain import Chain, memory_of
 from omnizarr.codecs.contract import AnyArray, Buffer, Span
-from omnizarr.engine import cache, pool
+from omnizarr.engine import cache
 from omnizarr.engine.binding import Binding
 from omnizarr.errors import ChunkSizeError, OmnizarrError
 from omnizarr.indexing import Piece, Pieces
+from omnizarr.stores import pool
 
 # Below this many bytes per thread, handing work to a thread costs more than it saves.
 _BYTES_PER_WORKER = 512 * 1024

@@ -20,12 +20,12 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.engine import pool
 from omnizarr.errors import ValueTypeError
 from omnizarr.netcdf.chars import as_characters, as_objects
 from omnizarr.netcdf.header import Attribute
 from omnizarr.netcdf.types import AnyType, UserType, of_dtype
 from omnizarr.settings import config
+from omnizarr.stores import pool
 
 _SPEAK_OF_VALUES: Final = ("missing_value", "_FillValue", "valid_range", "valid_min", "valid_max")
 _UNUSED: Final = "WARNING: {} not used since it\ncannot be safely cast to variable data type"  # netCDF4-python's words

@@ -12,13 +12,13 @@ from __future__ import annotations
 import copy
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import NamedTuple, Self, TypeAlias
+from typing import Literal, NamedTuple, Self, TypeAlias
 
 from omnizarr.errors import InvalidKeyError, ReadOnlyError
-from omnizarr.stores import threads
+from omnizarr.stores import conflicts, pool, threads
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """Bytes, C-contiguous and of format "B"; never written to by the one who receives them."""
@@ -31,6 +31,15 @@ Request: TypeAlias = tuple[str, Span | None]
 
 Buffers: TypeAlias = list[Buffer]
 """Several values, or parts of one."""
+
+Exclusion: TypeAlias = Literal["lock", "condition", "process"]
+"""How writers of one value are kept from losing each other's changes; see `Store.exclusion`."""
+
+Change: TypeAlias = Callable[[Buffer | None], Buffer | None]
+"""From the value that is there (None: none) to the one that shall be there; the very same one means: leave it."""
+
+Reader: TypeAlias = Callable[[Sequence[Span] | None], Buffers | None]
+"""Returns parts of one value (None: all of it, as one part); None if there is no such key."""
 
 RESERVED = ".omnizarr-"
 """How the names of our own temporary files begin; no segment of a key may, so nobody reads or lists them."""
@@ -46,6 +55,13 @@ class Listing(NamedTuple):
     """Keys with nothing but a name after the prefix: ``a/b``."""
     prefixes: list[str]
     """Prefixes that have keys under them: ``a/d/``."""
+
+
+class Stamped(NamedTuple):
+    """A value, and what tells it from all others that its key ever has."""
+
+    value: Buffer | None
+    stamp: Hashable | None
 
 
 class Store(ABC):
@@ -66,6 +82,32 @@ class Store(ABC):
     read_only: bool = False
     """Every verb that writes raises `ReadOnlyError`."""
 
+    @property
+    def concurrency(self) -> int:
+        """How many requests had better be on their way at once; 1 where each is answered at once.
+
+        More than 1 means that time goes by between question and answer, in which the caller has nothing to do: whoever
+        needs several values asks for them side by side, by `get_many` or from several threads.
+        """
+        return 1
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """How writers of disjoint parts of one value are kept from losing each other's changes.
+
+        "lock"
+            `lock` keeps out everybody who can reach these data.
+        "condition"
+            `lock` keeps out the other threads of this process. Within it, what this thread reads is remembered, and `set`
+            raises `ConflictError`, having written nothing, if somebody else has changed that value since. Then all of it
+            has to be done again, beginning with the reading: see `update` and `conflicts.retrying`. `delete` is not
+            conditional; whoever wants to remove a value that others may be changing writes one that means the same.
+        "process"
+            `lock` keeps out the other threads of this process, and nothing else does. Programs that share
+            values need a lock of their own: see `omnizarr.stores.SynchronizedStore`.
+        """
+        return "process"
+
     # -- reading ------------------------------------------------------------------
 
     @abstractmethod
@@ -76,9 +118,11 @@ class Store(ABC):
         """
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Yield (position of the request, value) for each request, in whichever order they arrive."""
-        for position, (key, span) in enumerate(requests):
-            yield position, self.get(key, span)
+        """Yield (position of the request, value) for each request, in whichever order they arrive.
+
+        No more than `concurrency` are on their way at once, and requests are taken only as there is room for the answers.
+        """
+        return pool.gather(lambda request: self.get(*request), requests, self.concurrency)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Return several parts of one value, all of the same version of it; None if there is no such key."""
@@ -120,6 +164,25 @@ class Store(ABC):
         check_key(key)
         return None
 
+    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+        """Return the value of `key` together with its stamp; None if the stamp is `unless` still.
+
+        One request where the store can do so. The stamp is None where nobody can tell.
+        """
+        before = self.stamp(key)
+        if before is not None and before == unless:
+            return None
+        value = self.get(key)
+        return Stamped(value, before if before is not None and before == self.stamp(key) else None)
+
+    def pinned(self, key: str) -> Reader | None:
+        """Return what reads parts of `key`, all of one version over several calls; None if the store cannot do so.
+
+        What is returned raises `ConflictError` if the value that its first call met is there no more.
+        """
+        check_key(key)
+        return None
+
     # -- writing ------------------------------------------------------------------
 
     @abstractmethod
@@ -146,11 +209,40 @@ class Store(ABC):
         """
         if start < 0:
             raise ValueError(f"a value cannot be written from byte {start}")
-        with self.lock(key):
-            new = bytearray(self.get(key) or b"")
+
+        def change(old: Buffer | None) -> Buffer:
+            new = bytearray(old or b"")
             new.extend(bytes(max(0, start - len(new))))
             new[start : start + len(value)] = value
-            self.set(key, new)
+            return new
+
+        self.update(key, change)
+
+    def update(self, key: str, change: Change) -> None:
+        """Replace the value of `key` by what `change` makes of it, such that changes of others are not lost.
+
+        `change` gets the value that is there, or None; it returns the new one, None to remove it, or the very one that it
+        got to leave it. Where `exclusion` is "condition" it may be called several times, and must not return None for a
+        value that is there.
+
+        Raises
+        ------
+        ConflictError
+            If others were faster again and again.
+        """
+
+        def once() -> None:
+            with self.lock(key):
+                old = self.get(key)
+                new = change(old)
+                if new is old:
+                    return
+                if new is None:
+                    self.delete(key)
+                else:
+                    self.set(key, new)
+
+        conflicts.retrying(once)
 
     @abstractmethod
     def delete(self, key: str) -> None:

@@ -38,6 +38,7 @@ from omnizarr.stores.base import (
     RESERVED,
     Buffer,
     Buffers,
+    Exclusion,
     Listing,
     Span,
     Store,
@@ -111,6 +112,11 @@ class LocalStore(Store):
     # -- reading ------------------------------------------------------------------
 
     # These two are the hottest functions of the library; hence a single frame, and no pathlib.
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """All who can reach these values are kept out."""
+        return "lock"
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read the file."""

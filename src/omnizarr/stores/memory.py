@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, MutableMapping
 from contextlib import AbstractContextManager
 
 from omnizarr.stores import threads
-from omnizarr.stores.base import Buffer, Identity, Span, Store, as_prefix, check_key, cut, fill, is_key
+from omnizarr.stores.base import Buffer, Exclusion, Identity, Span, Store, as_prefix, check_key, cut, fill, is_key
 
 
 class MemoryStore(Store):
@@ -40,6 +40,11 @@ class MemoryStore(Store):
     def store_dict(self) -> MutableMapping[str, Buffer]:
         """The mapping that holds the values."""
         return self._values
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """All who can reach these values are kept out."""
+        return "lock"
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the value, not a copy of it."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.errors import NodeExistsError, ReadOnlyError, StoreError
 from omnizarr.late import Late
@@ -27,11 +28,29 @@ MODES = ("r", "r+", "a", "w", "w-", "x")
 
 _scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://").match  # of two letters or more: C:\\ is a drive
 
+# Which module of this room opens URLs of a scheme: `open_url(url, mode, options) -> (Store, path)`. Every other scheme is
+# looked for among those of fsspec.
+_SCHEMES: Final = {
+    **dict.fromkeys(("s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "http", "https"), "object"),
+    "sqlite": "sqlite",
+    "lmdb": "lmdb",
+}
+
+# Which module makes a store of what another library calls one, by the library that defines its class, or a class that it
+# derives from: `adapt(storelike, mode, options) -> (Store, path) | None`.
+_LIBRARIES: Final = {
+    "obstore": "object",
+    "zarr": "zarr_python",
+    "icechunk": "zarr_python",
+    "fsspec": "fsspec",
+    "upath": "fsspec",
+}
+
 # What `memory://name` stands for. It lasts as long as the process, as the name can come back any time.
 _named: dict[str, dict[str, Buffer]] = {}
 
 
-def resolve(storelike: Any, mode: str = "r") -> tuple[Store, str]:
+def resolve(storelike: Any, mode: str = "r", storage_options: Mapping[str, Any] | None = None) -> tuple[Store, str]:
     """Return the store that `storelike` means, and the path in it where the hierarchy begins.
 
     Nothing is created: what does not exist yet comes into being with the first value, a zip archive when closed.
@@ -69,9 +88,16 @@ def resolve(storelike: Any, mode: str = "r") -> tuple[Store, str]:
     """
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}, must be one of {', '.join(map(repr, MODES))}")
-    if isinstance(storelike, str):  # first, as most are
-        scheme = _scheme(storelike)
-        return _from_path(os.path.expanduser(storelike), mode) if scheme is None else _from_url(storelike, mode)
+    options = dict(storage_options or {})
+    if isinstance(storelike, str) and _is_url(storelike):
+        return _from_url(storelike, mode, options)
+    adapted = None if isinstance(storelike, (str, Store)) else _adapted(storelike, mode, options)
+    if adapted is not None:
+        return adapted
+    if options:
+        raise StoreError("storage_options mean nothing to this store", found=sorted(options))
+    if isinstance(storelike, str):
+        return _from_path(os.path.expanduser(storelike), mode)
     if isinstance(storelike, Store):
         return _in_mode(storelike, mode), ""
     if storelike is None:
@@ -85,6 +111,19 @@ def resolve(storelike: Any, mode: str = "r") -> tuple[Store, str]:
     raise TypeError(
         f"{type(storelike).__name__} is no store; give a path, a URL, a dictionary, None or an omnizarr.stores.Store"
     )
+
+
+def _is_url(text: str) -> bool:
+    return _scheme(text) is not None or "::" in text
+
+
+def _adapted(storelike: Any, mode: str, options: dict[str, Any]) -> tuple[Store, str] | None:
+    """Return what another library calls a store as one of ours; None if no library that is known made it."""
+    for kind in type(storelike).__mro__:
+        module = _LIBRARIES.get(kind.__module__.partition(".")[0])
+        if module is not None:
+            return import_module(f"omnizarr.stores.{module}").adapt(storelike, mode, options)  # type: ignore[no-any-return]
+    return None
 
 
 def _in_mode(store: Store, mode: str) -> Store:
@@ -104,19 +143,18 @@ def _file_of(path: str) -> str:
     return path[1:] if os.name == "nt" and re.match(r"/[A-Za-z]:", path) else path
 
 
-def _from_url(url: str, mode: str) -> tuple[Store, str]:
+def _from_url(url: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]:
     parts = parse.urlsplit(url)
-    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+    scheme = parts.scheme.lower()
+    if "::" in url:  # a chain, as fsspec writes it
+        return import_module("omnizarr.stores.fsspec").open_url(url, mode, options)  # type: ignore[no-any-return]
+    if scheme in {"file", "local"} and parts.netloc in ("", "localhost") and not options:
         return _from_path(_file_of(parts.path), mode)
-    if parts.scheme == "memory":
+    if scheme == "memory" and not options:
         path = parse.unquote(parts.path).strip("/")
         return _named_memory(parts.netloc, mode), as_prefix(path).removesuffix("/")
-    hidden = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"  # without user, password and signed query
-    raise StoreError(
-        f"there is no store for {parts.scheme}://: cloud and web stores are not part of this release",
-        found=hidden,
-        remedy="copy the data to a local directory or zip archive, or hand in a store of your own",
-    )
+    module = _SCHEMES.get(scheme, "fsspec")
+    return import_module(f"omnizarr.stores.{module}").open_url(url, mode, options)  # type: ignore[no-any-return]
 
 
 def _named_memory(name: str, mode: str) -> MemoryStore:

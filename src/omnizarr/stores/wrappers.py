@@ -6,7 +6,19 @@ import copy
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
-from omnizarr.stores.base import Buffer, Buffers, Listing, Request, Span, Store, as_prefix, check_key
+from omnizarr.stores.base import (
+    Buffer,
+    Buffers,
+    Exclusion,
+    Listing,
+    Reader,
+    Request,
+    Span,
+    Stamped,
+    Store,
+    as_prefix,
+    check_key,
+)
 
 
 class WrapperStore(Store):
@@ -21,6 +33,16 @@ class WrapperStore(Store):
     def __init__(self, store: Store) -> None:
         self.store = store
         self.read_only = store.read_only
+
+    @property
+    def concurrency(self) -> int:
+        """That of the store."""
+        return self.store.concurrency
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """That of the store."""
+        return self.store.exclusion
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Hand on."""
@@ -49,6 +71,14 @@ class WrapperStore(Store):
     def stamp(self, key: str) -> Hashable | None:
         """Hand on."""
         return self.store.stamp(key)
+
+    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+        """Hand on."""
+        return self.store.get_stamped(key, unless)
+
+    def pinned(self, key: str) -> Reader | None:
+        """Hand on."""
+        return self.store.pinned(key)
 
     def set(self, key: str, value: Buffer) -> None:
         """Hand on."""
@@ -201,6 +231,14 @@ class PrefixStore(WrapperStore):
     def stamp(self, key: str) -> Hashable | None:
         """Look below the prefix."""
         return self.store.stamp(self._full(key))
+
+    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+        """Read below the prefix."""
+        return self.store.get_stamped(self._full(key), unless)
+
+    def pinned(self, key: str) -> Reader | None:
+        """Read below the prefix."""
+        return self.store.pinned(self._full(key))
 
     def set(self, key: str, value: Buffer) -> None:
         """Write below the prefix."""

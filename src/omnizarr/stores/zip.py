@@ -13,7 +13,7 @@ from zipfile import ZIP_STORED
 from omnizarr.errors import OmnizarrError, ReadOnlyError
 from omnizarr.stores import threads
 from omnizarr.stores.archive import Archive, Mode
-from omnizarr.stores.base import Buffer, Span, Store, as_prefix, check_key, is_key
+from omnizarr.stores.base import Buffer, Exclusion, Span, Store, as_prefix, check_key, is_key
 from omnizarr.stores.wrappers import ReadOnlyStore
 
 
@@ -79,6 +79,11 @@ class ZipStore(Store):
         self._archive = Archive(self.path, self.mode, self._compression, allow_zip64=self._allow_zip64)
         # Also when the program ends, or nobody refers to the store any more.
         self._finalizer = weakref.finalize(self, self._archive.close)
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """All who can reach these values are kept out."""
+        return "lock"
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read the entry; a part of it alone if it is not compressed. All of it has its checksum checked."""

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from omnizarr import detection, opening
-from omnizarr.engine import Binding, pool
+from omnizarr.engine import Binding
 from omnizarr.errors import NodeNotFoundError, StoreError
 from omnizarr.model import ArrayMetadata
 from omnizarr.places import StorePath
+from omnizarr.stores import pool
 from omnizarr.tools.checking import chunks, copies, extensions, inventory, keyspace, places, texts, writers
 from omnizarr.tools.checking.findings import CheckReport, Findings
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from omnizarr import datatypes, engine, grids, indexing, keys, layout
 from omnizarr.codecs.contract import AnyArray, Buffer, ChunkPolicy
-from omnizarr.engine import Binding, pool
+from omnizarr.engine import Binding
 from omnizarr.errors import (
     ChunkError,
     CodecError,
@@ -30,7 +30,7 @@ from omnizarr.grids import Coords, Grid
 from omnizarr.keys import KeyEncoding
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.places import StorePath, chunk_prefix, dialect_of
-from omnizarr.stores import Store
+from omnizarr.stores import Store, pool
 from omnizarr.stores.wrappers import WrapperStore
 from omnizarr.tools.converting.regions import Box, Regions, plan
 from omnizarr.tools.translation import Translation

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from omnizarr.engine import pool
+from omnizarr.stores import pool
 
 
 @pytest.mark.parametrize("workers", [1, 2, 7])

@@ -1,0 +1,63 @@
+"""To do again what another writer has come in between of.
+
+Stores whose locks do not reach everybody say afterwards that somebody was faster (`omnizarr.errors.ConflictError`); then
+nothing was written, and the whole change is made again, beginning with the reading.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import Final, ParamSpec, TypeVar
+
+from omnizarr.errors import ConflictError
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+PATIENCE: Final = 60.0
+"""Seconds after which somebody who was too slow again and again gives up."""
+
+_FIRST_PAUSE: Final = 0.005
+_LONGEST_PAUSE: Final = 1.0
+
+
+def retrying(run: Callable[[], T]) -> T:
+    """Return what `run` returns; call it again, after a pause of random length, as long as it raises ConflictError.
+
+    Raises ConflictError after `PATIENCE` seconds.
+    """
+    try:
+        return run()
+    except ConflictError:
+        return _again(run)
+
+
+def _again(run: Callable[[], T]) -> T:
+    uniform = import_module("random").uniform
+    start = time.monotonic()
+    pause = _FIRST_PAUSE
+    while True:
+        # Of random length, so that those who met once do not meet again.
+        time.sleep(uniform(0, pause))
+        pause = min(2 * pause, _LONGEST_PAUSE)
+        try:
+            return run()
+        except ConflictError as error:
+            if time.monotonic() - start > PATIENCE:
+                raise error.add(
+                    found=f"other writers were faster for {PATIENCE:g} seconds",
+                    remedy="let fewer programs write to the same chunk or document, or choose smaller chunks",
+                )
+
+
+def retried(function: Callable[P, T]) -> Callable[P, T]:
+    """Make a function that begins with reading begin anew when another writer was faster."""
+
+    @functools.wraps(function)
+    def again(*args: P.args, **kwargs: P.kwargs) -> T:
+        return retrying(lambda: function(*args, **kwargs))
+
+    return again
