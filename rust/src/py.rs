@@ -413,6 +413,8 @@ impl Value for PyValue {
 struct PyStore {
     store: Py<PyAny>,
     values: Option<Py<PyDict>>,
+    concurrency: usize,
+    is_conditional: bool,
 }
 
 fn foreign(error: PyErr) -> Error {
@@ -430,7 +432,18 @@ impl Store for PyStore {
         .map_err(foreign)
     }
 
+    fn concurrency(&self) -> usize {
+        self.concurrency
+    }
+
+    fn changes_parts(&self) -> bool {
+        !self.is_conditional
+    }
+
     fn at_once(&self, nbytes: usize) -> Option<usize> {
+        if self.concurrency > 1 {
+            return None;
+        }
         // What a store fetches takes memory until it is decoded; what lies in a dictionary does so anyway.
         let bound = if self.values.is_some() { usize::MAX } else { BYTES_AT_ONCE };
         Some((bound / nbytes.max(1)).clamp(1, AT_ONCE))
@@ -555,10 +568,12 @@ struct Engine {
 
 #[pymethods]
 impl Engine {
-    /// `root`: of a local store; `values`: of a store in memory; `cache`: for decoded
-    /// chunks, and the number of the array in it.
+    /// `root`: of a local store; `values`: of a store in memory; `concurrency`, `is_conditional`: of any other; `cache`:
+    /// for decoded chunks, and the number of the array in it.
     #[new]
-    #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, values=None, cache=None))]
+    #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, values=None, concurrency=1,
+        is_conditional=false, cache=None))]
+    #[allow(clippy::too_many_arguments)] // they have names in Python
     fn new(
         codecs: &PyCodecs,
         keys: (String, String, String, String),
@@ -566,11 +581,13 @@ impl Engine {
         root: Option<std::path::PathBuf>,
         fsync: bool,
         values: Option<Py<PyDict>>,
+        concurrency: usize,
+        is_conditional: bool,
         cache: Option<(PyRef<'_, PyChunkCache>, u64)>,
     ) -> PyResult<Self> {
         let (head, separator, tail, scalar) = keys;
         let store: Box<dyn Store> = match root {
-            None => Box::new(PyStore { store, values }),
+            None => Box::new(PyStore { store, values, concurrency, is_conditional }),
             Some(root) => files(root, fsync)?,
         };
         let array = Array {

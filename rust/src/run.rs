@@ -26,6 +26,9 @@ const BYTES_PER_THREAD: usize = 256 * 1024;
 const BYTES_PER_PIECE: usize = 16 * 1024;
 /// Threads take pieces of about so many bytes at a time.
 const BYTES_PER_BATCH: usize = 128 * 1024;
+/// Of chunks that are fetched side by side, no more than so many bytes, but some chunks in any case.
+const BYTES_AT_ONCE: usize = 256 * 1024 * 1024;
+const LEAST_AT_ONCE: usize = 4;
 /// How often the caller is asked whether to go on.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -166,6 +169,12 @@ impl Job<'_> {
     /// How many threads have work to do on so many pieces.
     fn threads(&self, pieces: usize) -> usize {
         let chain = &self.array.codecs.chain;
+        let at_once = self.store.concurrency();
+        if at_once > 1 {
+            // They wait for answers most of the time.
+            let bound = (BYTES_AT_ONCE / chain.layout.nbytes.max(1)).max(LEAST_AT_ONCE);
+            return self.threads.unwrap_or(at_once).min(bound).clamp(1, pieces.max(1));
+        }
         let wanted = self.elements.saturating_mul(chain.layout.item);
         // What is decoded, which may be much more than what is wanted of it.
         let nbytes = if chain.as_elements().is_some() {
@@ -198,7 +207,7 @@ impl Job<'_> {
     fn share(&self, threads: usize, pieces: usize) -> (usize, usize) {
         // Much of a shard may be kept: help is called for the rest of it only.
         let is_kept = self.array.chunks.is_some() && self.array.codecs.chain.as_shard().is_some();
-        let outer = if is_kept { 1 } else { threads.min(pieces).max(1) };
+        let outer = if is_kept && self.store.concurrency() == 1 { 1 } else { threads.min(pieces).max(1) };
         (outer, threads / outer)
     }
 
@@ -392,6 +401,9 @@ impl Job<'_> {
                 Some(data) => self.store.set(&key, data),
                 None => self.store.delete(&key),
             };
+        }
+        if !self.store.changes_parts() {
+            return Err(Error::refused("a part, of a value that others may be changing"));
         }
         // A chunk that the array's edge cuts may hold more by now: others may have made the array longer.
         self.store.locked(&key, self.interrupted, &mut || {

@@ -67,6 +67,16 @@ pub trait Store: Send + Sync {
         keys.iter().map(|key| self.open(key)).collect()
     }
 
+    /// How many requests had better be on their way at once; 1 where each is answered at once.
+    fn concurrency(&self) -> usize {
+        1
+    }
+
+    /// Whether `locked` keeps others from changing a value while a part of it is written.
+    fn changes_parts(&self) -> bool {
+        true
+    }
+
     /// Whether parts of a value can be had for less than the whole, and be told to belong together.
     fn reads_parts(&self) -> bool {
         true

@@ -36,6 +36,8 @@ class Engine:
         root: str | None = None,
         fsync: bool = False,
         values: dict[str, Any] | None = None,
+        concurrency: int = 1,
+        is_conditional: bool = False,
         cache: tuple[ChunkCache, int] | None = None,
     ) -> Self: ...
     def read(self, pieces: Any, out: Any, concurrency: int | None) -> Rest | None: ...

@@ -22,6 +22,7 @@ from omnizarr.dialects.contract import Dialect
 from omnizarr.errors import ConsolidatedMetadataError, OmnizarrError, StoreError
 from omnizarr.model import GroupMetadata, Metadata, strict
 from omnizarr.places import StorePath, dialect_of, dialects_at
+from omnizarr.stores import conflicts
 
 Nodes = Mapping[str, Documents]
 
@@ -88,6 +89,7 @@ class Snapshot:
                 return metadata
         return None
 
+    @conflicts.retried
     def refresh(self, paths: Iterable[str]) -> None:
         """Bring the copies of the nodes at `paths` (and below, where one has gone) up to date."""
         with self.root.lock():
@@ -291,6 +293,7 @@ def write(where: StorePath, nodes: Nodes, name: str | None = None) -> None:
         where.store.set(key, documents.render(dialect.consolidated.dump(nodes)))
 
 
+@conflicts.retried
 def consolidate(where: StorePath) -> None:
     """Gather the documents of all nodes below a group and store copies of them with it."""
     with where.lock():

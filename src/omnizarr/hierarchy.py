@@ -44,6 +44,7 @@ from omnizarr.errors import (
 from omnizarr.memo import Memo
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.places import StorePath, dialect_named, dialect_of, dialects_at
+from omnizarr.stores import conflicts
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 
@@ -57,6 +58,7 @@ def check_path(dialect: Dialect, path: str) -> None:
             raise error.add(path=path)
 
 
+@conflicts.retried
 def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M]:
     """Write the documents of a new node, and those of the groups above that have none.
 
@@ -221,6 +223,7 @@ def require(where: StorePath, metadata: GroupMetadata) -> Found[GroupMetadata]:
     return Found(existing.where, existing.metadata)
 
 
+@conflicts.retried
 def update(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_format: int | str | None = None) -> M:
     """Change a node's documents: read them, apply `change`, write back those that differ, all under the node's lock.
 
@@ -438,6 +441,7 @@ def _rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Docume
             where.store.delete(keys[name])
 
 
+@conflicts.retried
 def _create_ancestors(where: StorePath, dialect: Dialect, looked: _Above) -> None:
     """Give every place above a group's document, where there is no node; refuse an array among them."""
     for place in where.ancestors():

@@ -25,7 +25,7 @@ from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.detection import Found
-from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError, StoreError
+from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError
 from omnizarr.group import Group
 from omnizarr.late import Late
 from omnizarr.model import ArrayMetadata, GroupMetadata

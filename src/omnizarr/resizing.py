@@ -3,6 +3,10 @@
 Growing writes data first and metadata last, shrinking metadata first; both under the
 lock of the node, after reading its documents again.
 
+Where a store has no locks that reach everybody, but notices when somebody was faster (`Store.exclusion` is
+"condition"), whoever appends makes the array longer first, and so claims a place for their block that nobody else will
+get; until the block is written, readers find the fill value there.
+
 Spec: Zarr v3 core, "Resizing".
 """
 
@@ -11,20 +15,22 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from omnizarr import creation, datatypes, detection, engine, grids, hierarchy, indexing
 from omnizarr.assignment import write_values
-from omnizarr.codecs.contract import ChunkPolicy
+from omnizarr.codecs.contract import AnyArray, ChunkPolicy
 from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError, ReadOnlyError, ShapeError
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.places import StorePath
+from omnizarr.stores import conflicts
 
 Shape = tuple[int, ...]
 
@@ -32,6 +38,7 @@ Shape = tuple[int, ...]
 _MANY = 10_000
 
 
+@conflicts.retried
 def resize(where: StorePath, shape: Any, policy: ChunkPolicy, zarr_format: int | str | None = None) -> ArrayMetadata:
     """Give an array a new shape, and remove what lies outside. Returns its new metadata.
 
@@ -72,33 +79,80 @@ def append(
 
     Raises ShapeError if `data` does not fit.
     """
+    _refuse_read_only(where)
     block = data if hasattr(data, "shape") and hasattr(data, "dtype") else _as_array(data)
-    landed: list[tuple[slice, ...]] = []
+    write = partial(_write_block, where, block, policy, concurrency)
+    if where.store.exclusion == "condition":
+        metadata, region, before = _grow(where, block.shape, axis, zarr_format)
+        try:
+            write(metadata, region, before)
+        except BaseException:
+            with suppress(OmnizarrError):
+                _take_back(where, metadata.shape, before, zarr_format)
+            raise
+    else:
+        metadata, region, _ = _grow(where, block.shape, axis, zarr_format, write)
+    return metadata, region
+
+
+Region = tuple[slice, ...]
+_Write = Callable[[ArrayMetadata, Region, Shape], None]
+
+
+@conflicts.retried
+def _grow(
+    where: StorePath, block: Shape, axis: int, zarr_format: int | str | None, write: _Write | None = None
+) -> tuple[ArrayMetadata, Region, Shape]:
+    """Make an array longer by a block, after writing it (if `write` does so); return where that lands, and what was."""
+    landed: list[tuple[Region, Shape]] = []
 
     def change(metadata: ArrayMetadata) -> ArrayMetadata:
         at = _axis(where, axis, len(metadata.shape))
-        _check_fits(where, tuple(block.shape), metadata.shape, at)
+        _check_fits(where, tuple(block), metadata.shape, at)
         start = metadata.shape[at]
-        new_shape = (*metadata.shape[:at], start + block.shape[at], *metadata.shape[at + 1 :])
+        new_shape = (*metadata.shape[:at], start + block[at], *metadata.shape[at + 1 :])
         region = tuple(
             slice(start, length) if dimension == at else slice(0, length) for dimension, length in enumerate(new_shape)
         )
         grown = with_shape(metadata, new_shape)
-        binding = _bind(where, grown, policy)
-        try:
-            write_values(binding, indexing.basic(region, binding.grid), block, concurrency)
-        except BaseException:
-            # Or what was written would come to light when the array grows.
-            with suppress(OmnizarrError):
-                _clear_outside(_clearing(where, grown, policy), metadata.shape)
-            raise
-        landed.append(region)
+        if write is not None:
+            write(grown, region, metadata.shape)
+        landed.append((region, metadata.shape))
         return grown
 
-    _refuse_read_only(where)
     with where.lock():
         metadata = hierarchy.update_locked(where, ArrayMetadata, change, zarr_format)
-    return metadata, landed[0]
+    return metadata, *landed[-1]
+
+
+def _write_block(
+    where: StorePath,
+    block: Any,
+    policy: ChunkPolicy,
+    concurrency: int | None,
+    grown: ArrayMetadata,
+    region: Region,
+    before: Shape,
+) -> None:
+    binding = _bind(where, grown, policy)
+    try:
+        write_values(binding, indexing.basic(region, binding.grid), block, concurrency)
+    except BaseException:
+        # Or what was written would come to light when the array grows.
+        with suppress(OmnizarrError):
+            _clear_region(_clearing(where, grown, policy), region, before)
+        raise
+
+
+@conflicts.retried
+def _take_back(where: StorePath, grown: Shape, before: Shape, zarr_format: int | str | None) -> None:
+    """Make an array as long again as it was, unless somebody has appended more."""
+
+    def change(metadata: ArrayMetadata) -> ArrayMetadata:
+        return with_shape(metadata, before) if metadata.shape == grown else metadata
+
+    with where.lock():
+        hierarchy.update_locked(where, ArrayMetadata, change, zarr_format)
 
 
 def with_shape(metadata: ArrayMetadata, shape: Shape) -> ArrayMetadata:
@@ -170,14 +224,28 @@ def _clear_outside(binding: Binding, shape: Shape) -> None:
     _delete_chunks(binding, kept)
     if 0 in kept:
         return
-    fill = np.empty((), binding.spec.dtype)
-    fill[()] = binding.spec.fill_value
+    fill = _fill_of(binding)
     for coords in _stored_at_edge(binding, shape, kept):
         box = grid.slices_of(coords)
         for dimension, (part, length) in enumerate(zip(box, shape, strict=True)):
             if part.stop > length:
                 plan = indexing.basic((*box[:dimension], slice(length, part.stop), *box[dimension + 1 :]), grid)
                 engine.write(binding, plan, np.broadcast_to(fill, plan.buffer_shape))
+
+
+def _clear_region(binding: Binding, region: Region, before: Shape) -> None:
+    """Remove a block that was written in vain; what others have appended behind it stays."""
+    if binding.store.exclusion != "condition":
+        _clear_outside(binding, before)
+        return
+    plan = indexing.basic(region, binding.grid)
+    engine.write(binding, plan, np.broadcast_to(_fill_of(binding), plan.buffer_shape))
+
+
+def _fill_of(binding: Binding) -> AnyArray:
+    fill = np.empty((), binding.spec.dtype)
+    fill[()] = binding.spec.fill_value
+    return fill
 
 
 def _stored_at_edge(binding: Binding, shape: Shape, kept: Shape) -> list[tuple[int, ...]]:

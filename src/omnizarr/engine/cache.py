@@ -26,7 +26,7 @@ from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import AnyArray, Source
 from omnizarr.codecs.sharding import Sharding
 from omnizarr.errors import SettingError
-from omnizarr.stores.base import Store
+from omnizarr.stores.base import Stamped, Store
 from omnizarr.stores.wrappers import WrapperStore
 
 Place: TypeAlias = tuple[int, ...]
@@ -97,6 +97,10 @@ class ChunkCache:
         """Return the chunk that is kept for a place, if it was made of the value that has this stamp."""
         found = self._kept.get(place)
         return found[1] if found is not None and found[0] == stamp else None
+
+    def peek(self, place: Place) -> tuple[Hashable, AnyArray] | None:
+        """Return the chunk that is kept for a place, and the stamp of the value that it was made of."""
+        return self._kept.get(place)
 
     def put(self, place: Place, stamp: Hashable, chunk: AnyArray) -> None:
         """Keep a copy of a chunk, or the chunk itself if it owns its memory; nobody may write to it any more."""
@@ -202,6 +206,8 @@ class Stored(NamedTuple):
     """Fetches it, or parts of it."""
     stamp: Callable[[], Hashable | None]
     """Returns its stamp now."""
+    fetch: Callable[[Hashable | None], Stamped | None]
+    """Returns it with its stamp; None if that is still the one given."""
 
 
 def read(cache: ChunkCache, stored: Stored, selection: tuple[Any, ...], out: AnyArray) -> bool | None:
@@ -219,27 +225,29 @@ def read(cache: ChunkCache, stored: Stored, selection: tuple[Any, ...], out: Any
         kept, keep = shard.inner.spec, _read_inner
     if not out.size or (kept.nbytes or 0) > cache.limit:
         return None
-    stamp = stored.stamp()
-    return None if stamp is None else keep(cache, stored, stamp, selection, out)
+    return keep(cache, stored, selection, out)
 
 
-def _read_whole(cache: ChunkCache, stored: Stored, stamp: Hashable, selection: tuple[Any, ...], out: AnyArray) -> bool:
-    chunk = cache.get(stored.place, stamp)
-    if chunk is None:
-        values = stored.source(None)
-        if values is None:
+def _read_whole(cache: ChunkCache, stored: Stored, selection: tuple[Any, ...], out: AnyArray) -> bool | None:
+    stamp, chunk = cache.peek(stored.place) or (None, None)
+    fetched = stored.fetch(stamp)
+    if fetched is not None:
+        if fetched.value is None:
             return False
-        chunk = stored.chain.decode(values[0])
-        if stored.stamp() == stamp:
-            cache.put(stored.place, stamp, chunk)
+        chunk = stored.chain.decode(fetched.value)
+        if fetched.stamp is not None:
+            cache.put(stored.place, fetched.stamp, chunk)
+    if chunk is None:  # a store that says "as before" without having been asked so
+        return None
     out[...] = chunk[selection]
     return True
 
 
-def _read_inner(
-    cache: ChunkCache, stored: Stored, stamp: Hashable, selection: tuple[slice, ...], out: AnyArray
-) -> bool:
+def _read_inner(cache: ChunkCache, stored: Stored, selection: tuple[slice, ...], out: AnyArray) -> bool | None:
     """Place the inner chunks of a shard that a box touches; unless each of them is kept, all are read in one go."""
+    stamp = stored.stamp()
+    if stamp is None:
+        return None
     shard: Any = stored.chain.serializer[1]
     lengths: tuple[int, ...] = shard.inner.spec.shape
     runs = [range(part.start // size, -(-part.stop // size)) for part, size in zip(selection, lengths, strict=True)]

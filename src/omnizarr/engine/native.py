@@ -103,7 +103,9 @@ def engine_of(binding: Binding) -> Any:
         where = {"values": store.store_dict}
     elif binding.cache is not None and has_stamps(store):
         return None  # only the reference engine asks a store in Python whether a value is the same still
-    if binding.cache is not None:
+    else:
+        where = {"concurrency": store.concurrency, "is_conditional": store.exclusion == "condition"}
+    if binding.cache is not None and "concurrency" not in where:
         where["cache"] = binding.cache.shared_with(native), binding.number
     names = (prefix + keys.head, keys.separator, keys.tail, prefix + keys.scalar)
     return native.Engine(codecs, names, store, **where)

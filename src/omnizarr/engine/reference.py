@@ -3,8 +3,11 @@
 Reading: each piece fetches its chunk, decodes it and puts the selected part into the
 result, straight into place where the chunk lies contiguous there. Writing: a piece
 that covers its chunk encodes and sets it and takes no lock; any other (also of a chunk that the
-array's edge cuts) reads, changes and sets its chunk under the store's lock for that key, so that
-writers of disjoint regions never lose each other's elements.
+array's edge cuts) reads, changes and sets its chunk by `Store.update`, so that writers of disjoint
+regions never lose each other's elements.
+
+Where a store takes its time to answer, as many pieces are under way as it wants requests at once: a thread waits for
+its chunk, decodes it, and takes the next piece, so that some are decoded while others arrive.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from omnizarr.engine import cache
 from omnizarr.engine.binding import Binding
 from omnizarr.errors import ChunkSizeError, OmnizarrError
 from omnizarr.indexing import Piece, Pieces
-from omnizarr.stores import pool
+from omnizarr.stores import Store, conflicts, pool
 
 # Below this many bytes per thread, handing work to a thread costs more than it saves.
 _BYTES_PER_WORKER = 512 * 1024
@@ -31,6 +34,9 @@ _SMALLEST_WRITTEN = 16 * 1024
 _SMALLEST_ENCODED = 8 * 1024
 # A thread takes work in batches of about this many bytes, so that small chunks cost few hand-overs.
 _BYTES_PER_BATCH = 256 * 1024
+# Of chunks that are fetched side by side, no more than about this many bytes, but some chunks in any case.
+_BYTES_AT_ONCE = 256 * 1024 * 1024
+_LEAST_AT_ONCE = 4
 
 
 def read(binding: Binding, plan: Pieces, out: AnyArray, concurrency: int | None = None) -> None:
@@ -63,6 +69,10 @@ def write(binding: Binding, plan: Pieces, value: AnyArray, concurrency: int | No
 def _share(binding: Binding, pieces: int, concurrency: int | None, smallest: int) -> tuple[int, int]:
     """Return how many threads shall work, and how many pieces each takes at a time."""
     chunk_bytes = max(1, binding.chain.spec.nbytes or _BYTES_PER_WORKER)
+    at_once = binding.store.concurrency
+    if at_once > 1:
+        at_once = min(concurrency or at_once, max(_LEAST_AT_ONCE, _BYTES_AT_ONCE // chunk_bytes))
+        return min(at_once, pieces), 1
     batch = max(1, _BYTES_PER_BATCH // chunk_bytes)
     if concurrency is None:
         # Threads take turns in Python; only what runs between the turns, in C and the kernel, runs side by side.
@@ -103,9 +113,13 @@ def _read_chunk(
 ) -> None:
     """Set `out` to what is selected of a chunk, stored or not, or (`whole`) to all of it."""
     is_there = None
-    if binding.cache is not None:
+    if binding.cache is not None and cache.has_stamps(binding.store):
         stored = cache.Stored(
-            chain, (binding.number, *coords), partial(_fetch, binding, key), partial(binding.store.stamp, key)
+            chain,
+            (binding.number, *coords),
+            partial(_fetch, binding, key),
+            partial(binding.store.stamp, key),
+            partial(binding.store.get_stamped, key),
         )
         is_there = cache.read(binding.cache, stored, selection, out)
     if is_there is None:
@@ -133,7 +147,9 @@ def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> boo
 def _read_part(binding: Binding, chain: Chain, key: str, chunk_selection: tuple[Any, ...], view: AnyArray) -> bool:
     """Decode what the selection needs of a chunk; return False if the chunk is missing."""
     if chain.reads_part:
-        return chain.read(partial(_fetch, binding, key), chunk_selection, view)
+        if binding.store.pinned(key) is None:
+            return chain.read(partial(_fetch, binding, key), chunk_selection, view)
+        return conflicts.retrying(lambda: chain.read(_Pinned(binding.store, key), chunk_selection, view))
     data = binding.store.get(key)
     if data is None:
         return False
@@ -154,6 +170,18 @@ def _fetch(binding: Binding, key: str, spans: Sequence[Span] | None) -> Sequence
     return binding.store.get_spans(key, spans)
 
 
+class _Pinned:
+    """A source of parts of one version of a value."""
+
+    is_pinned = True
+
+    def __init__(self, store: Store, key: str) -> None:
+        self._read = store.pinned(key)
+
+    def __call__(self, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
+        return None if self._read is None else self._read(spans)
+
+
 def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:
     coords, chunk_selection, out_selection, whole = piece
     key = binding.prefix + binding.keys.encode(coords)
@@ -164,11 +192,20 @@ def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:
             _store(binding, key, chain.encode_unless_empty(part))
             return
         # A chunk that the array's edge cuts may hold more by now: others may have made the array longer.
-        with binding.store.lock(key):
-            old = binding.store.get(key)
-            _store(binding, key, chain.write(old, chunk_selection, part))
+        binding.store.update(key, partial(_changed, binding.store, chain, chunk_selection, part))
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
+
+
+def _changed(
+    store: Store, chain: Chain, selection: tuple[Any, ...], part: AnyArray, old: Buffer | None
+) -> Buffer | None:
+    """Return the stored form of a chunk with `part` in it."""
+    new = chain.write(old, selection, part)
+    if new is None and old is not None and store.exclusion == "condition":
+        # Somebody may be writing another part of it: what they read must be there still, or they must notice.
+        return chain.encode(chain.empty())
+    return new
 
 
 def _store(binding: Binding, key: str, data: Buffer | None) -> None:

@@ -98,10 +98,11 @@ class Store(ABC):
         "lock"
             `lock` keeps out everybody who can reach these data.
         "condition"
-            `lock` keeps out the other threads of this process. Within it, what this thread reads is remembered, and `set`
-            raises `ConflictError`, having written nothing, if somebody else has changed that value since. Then all of it
-            has to be done again, beginning with the reading: see `update` and `conflicts.retrying`. `delete` is not
-            conditional; whoever wants to remove a value that others may be changing writes one that means the same.
+            `lock` keeps out the other threads of this process. Within it, what this thread reads is remembered, and
+            `set` raises `ConflictError`, having written nothing, if somebody else has changed that value since. Then
+            all of it has to be done again, beginning with the reading: see `update` and `conflicts.retrying`. `delete`
+            is not conditional; whoever wants to remove a value that others may be changing writes one that means the
+            same.
         "process"
             `lock` keeps out the other threads of this process, and nothing else does. Programs that share
             values need a lock of their own: see `omnizarr.stores.SynchronizedStore`.
@@ -120,7 +121,7 @@ class Store(ABC):
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Yield (position of the request, value) for each request, in whichever order they arrive.
 
-        No more than `concurrency` are on their way at once, and requests are taken only as there is room for the answers.
+        No more than `concurrency` are on their way at once, and requests are taken only as there is room for answers.
         """
         return pool.gather(lambda request: self.get(*request), requests, self.concurrency)
 
@@ -221,9 +222,9 @@ class Store(ABC):
     def update(self, key: str, change: Change) -> None:
         """Replace the value of `key` by what `change` makes of it, such that changes of others are not lost.
 
-        `change` gets the value that is there, or None; it returns the new one, None to remove it, or the very one that it
-        got to leave it. Where `exclusion` is "condition" it may be called several times, and must not return None for a
-        value that is there.
+        `change` gets the value that is there, or None; it returns the new one, None to remove it, or the very one that
+        it got to leave it. Where `exclusion` is "condition" it may be called several times, and must not return None
+        for a value that is there.
 
         Raises
         ------

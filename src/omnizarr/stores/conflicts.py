@@ -1,7 +1,7 @@
 """To do again what another writer has come in between of.
 
-Stores whose locks do not reach everybody say afterwards that somebody was faster (`omnizarr.errors.ConflictError`); then
-nothing was written, and the whole change is made again, beginning with the reading.
+Stores whose locks do not reach everybody say afterwards that somebody was faster (`omnizarr.errors.ConflictError`):
+nothing was written then, and the whole change is made again, beginning with the reading.
 """
 
 from __future__ import annotations

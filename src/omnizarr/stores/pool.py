@@ -1,7 +1,7 @@
 """One pool of threads for the process, made when first needed and made anew after a fork.
 
-Threads serve two ends: to decode on all processors, and to wait for many answers of a store at once. A thread that waits
-costs some microseconds, and no stack that matters.
+Threads serve two ends: to decode on all processors, and to wait for many answers of a store at once. A thread that
+waits costs some microseconds, and no memory that matters.
 """
 
 from __future__ import annotations

@@ -28,16 +28,16 @@ MODES = ("r", "r+", "a", "w", "w-", "x")
 
 _scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://").match  # of two letters or more: C:\\ is a drive
 
-# Which module of this room opens URLs of a scheme: `open_url(url, mode, options) -> (Store, path)`. Every other scheme is
-# looked for among those of fsspec.
+# Which module of this room opens URLs of a scheme: `open_url(url, mode, options) -> (Store, path)`. Every other scheme
+# is looked for among those of fsspec.
 _SCHEMES: Final = {
     **dict.fromkeys(("s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "http", "https"), "object"),
     "sqlite": "sqlite",
     "lmdb": "lmdb",
 }
 
-# Which module makes a store of what another library calls one, by the library that defines its class, or a class that it
-# derives from: `adapt(storelike, mode, options) -> (Store, path) | None`.
+# Which module makes a store of what another library calls one, by the library that defines its class, or a class that
+# it derives from: `adapt(storelike, mode, options) -> (Store, path) | None`.
 _LIBRARIES: Final = {
     "obstore": "object",
     "zarr": "zarr_python",
