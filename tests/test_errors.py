@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -50,3 +51,24 @@ ARRAY = omnizarr.create_array({}, shape=(3, 3), dtype="i4")
 def test_name_is_that_of_the_error_raised(name, cause):
     with pytest.raises(getattr(errors, name)):
         cause()
+
+
+def _all_below(kind):
+    return {kind}.union(*map(_all_below, kind.__subclasses__()))
+
+
+@pytest.mark.parametrize("kind", sorted(_all_below(errors.OmnizarrError), key=lambda kind: kind.__name__))
+def test_error_keeps_everything_over_pickle(kind):
+    error = kind("a message", **{field: f"some {field}" for field in kind.FIELDS})
+    error.add_note("a note")
+    if isinstance(error, OSError):
+        error.errno = 28
+    if isinstance(error, ImportError):
+        error.name = "zfpy"
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is kind
+    assert str(again) == str(error)
+    assert {field: getattr(again, field) for field in kind.FIELDS} == {field: f"some {field}" for field in kind.FIELDS}
+    assert (again.message, again.__notes__) == ("a message", ["a note"])
+    assert getattr(again, "errno", None) == getattr(error, "errno", None)
+    assert getattr(again, "name", None) == getattr(error, "name", None)

@@ -34,6 +34,7 @@ The tree, with the built-in exceptions that they are as well::
     ├── ValueTypeError (TypeError, ValueError)    a value cannot become the array's data type
     ├── ReadOnlyError (PermissionError, ValueError)
     ├── SettingError (ValueError)                 a setting has a value that means nothing
+    ├── SchedulerError (RuntimeError)             a cluster that shall do the work cannot be used
     └── StoreError (OSError)
         ├── InvalidKeyError (ValueError)
         ├── StoreClosedError (ValueError)
@@ -149,7 +150,9 @@ class OmnizarrError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: getattr(self, name) for name in self.FIELDS if getattr(self, name) is not None}
-        return _rebuild, (type(self), self.message, fields)
+        # What the built-in exceptions, and `add_note`, keep beside that.
+        others = {name: getattr(self, name, None) for name in ("errno", "name", "__notes__")}
+        return _rebuild, (type(self), self.message, fields), {key: kept for key, kept in others.items() if kept}
 
 
 def _rebuild(kind: type[OmnizarrError], message: str, fields: dict[str, Any]) -> OmnizarrError:
@@ -284,6 +287,10 @@ class ReadOnlyError(OmnizarrError, PermissionError, ValueError):
 
 class SettingError(OmnizarrError, ValueError):
     """A setting of the process, or a variable of the environment, has a value that means nothing."""
+
+
+class SchedulerError(OmnizarrError, RuntimeError):
+    """A cluster that shall do the work cannot be reached, has lost its workers, or cannot reach the data."""
 
 
 class StoreError(OmnizarrError, OSError):
