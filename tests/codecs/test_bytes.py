@@ -265,7 +265,7 @@ def big(configuration=None):
 
 def read(codec, source, array, selection):
     out = np.zeros_like(array[selection])
-    assert codec.read(source, selection, out)
+    assert chain.drive(codec.reading(selection, out), source)
     np.testing.assert_array_equal(out, array[selection])
     return source.calls
 
@@ -318,7 +318,7 @@ def test_small_chunk_is_fetched_as_a_whole():
 def test_nothing_stored_leaves_the_buffer_alone(selection):
     array, codec, _ = big()
     out = np.full_like(array[selection], 42)
-    assert not codec.read(Source(None), selection, out)
+    assert not chain.drive(codec.reading(selection, out), Source(None))
     assert (out == 42).all()
 
 
@@ -327,7 +327,7 @@ def test_truncated_chunk_is_an_error(selection):
     array, codec, source = big()
     source.data = source.data[:-1]
     with pytest.raises(ChunkSizeError) as caught:
-        codec.read(source, selection, np.empty_like(array[selection]))
+        chain.drive(codec.reading(selection, np.empty_like(array[selection])), source)
     assert (caught.value.found, caught.value.expected) == ("7999999 bytes", "8000000 bytes")
 
 

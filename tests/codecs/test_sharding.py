@@ -19,6 +19,7 @@ from omnizarr.errors import (
     ChunkNotFoundError,
     ChunkSizeError,
     CodecError,
+    ConflictError,
     MetadataError,
     ShardIndexError,
     UnknownCodecError,
@@ -287,9 +288,9 @@ def test_fill_value_reaches_inner_chunks_through_array_codecs():
 INDEX_SIZE = 16 * 16 + 4
 
 
-def wide(location="end", codecs=(LITTLE,)):
+def wide(location="end", codecs=(LITTLE,), index=(LITTLE, CRC)):
     """A shard of 16 inner chunks of 40,000 bytes each."""
-    codecs = bound((16, 10_000), sharding([1, 10_000], *codecs, location=location), fill=-1)
+    codecs = bound((16, 10_000), sharding([1, 10_000], *codecs, location=location, index=index), fill=-1)
     array = np.arange(160_000, dtype="i4").reshape(16, 10_000)
     return codecs, array, Source(bytes(codecs.encode(array)))
 
@@ -322,6 +323,21 @@ def test_part_is_fetched_in_two_requests(location, index, stamp, start):
     codecs, array, source = wide(location)
     calls = read(codecs, source, array, (slice(5, 7, 1), slice(3, 4, 1)))
     assert calls == [[index], [(start + 5 * 40_000, start + 7 * 40_000), stamp]]
+
+
+@pytest.mark.parametrize("codecs", [(LITTLE,), (LITTLE, GZIP)], ids=["raw", "gzip"])
+def test_part_of_a_small_shard_is_fetched_in_one_request(codecs):
+    array = np.arange(16_000, dtype="i4")
+    codecs = bound(array.shape, sharding([1000], *codecs))
+    source = Source(bytes(codecs.encode(array)))
+    assert read(codecs, source, array, (slice(3, 4, 1),)) == [None]
+
+
+def test_part_of_a_shard_is_fetched_in_two_requests_if_values_differ_in_size():
+    codecs = bound((4,), sharding([1], {"name": "vlen-utf8"}), dtype="string", fill="")
+    array = np.array(["a", "", "ccc", "d"], np.dtypes.StringDType())
+    source = Source(bytes(codecs.encode(array)))
+    assert [len(call) for call in read(codecs, source, array, (slice(2, 3, 1),))] == [1, 2]
 
 
 def test_near_inner_chunks_are_fetched_as_one_and_distant_ones_in_one_request():
@@ -394,19 +410,19 @@ class Changing(Source):
 @pytest.mark.parametrize("location", ["end", "start"])
 @pytest.mark.parametrize("index", [(LITTLE, CRC), (LITTLE,)])
 def test_shard_that_is_replaced_between_requests_is_read_anew(location, index):
-    codecs = bound((4,), sharding([1], index=index, location=location))
-    before = np.array([0, 0, 3, 4], "i4")
-    after = np.array([10, 20, 30, 40], "i4")
-    source = Changing(codecs.encode(before), codecs.encode(after), after=1)
-    out = np.zeros(2, "i4")
-    assert codecs.read(source, (slice(2, 4, 1),), out)
-    np.testing.assert_array_equal(out, [30, 40])
+    codecs, before, source = wide(location, index=index)
+    after = before + 1
+    after[0] = -1  # a missing inner chunk: all others lie elsewhere
+    changing = Changing(source.data, codecs.encode(after), after=1)
+    out = np.zeros((2, 5), "i4")
+    assert codecs.read(changing, (slice(2, 4, 1), slice(0, 5, 1)), out)
+    np.testing.assert_array_equal(out, after[2:4, :5])
 
 
 def test_shard_that_is_deleted_between_requests_is_missing():
-    codecs = bound((4,), sharding([1]))
-    source = Changing(codecs.encode(np.array([0, 0, 3, 4], "i4")), None, after=1)
-    assert not codecs.read(source, (slice(2, 4, 1),), np.zeros(2, "i4"))
+    codecs, _, source = wide()
+    changing = Changing(source.data, None, after=1)
+    assert not codecs.read(changing, (slice(2, 4, 1), slice(0, 5, 1)), np.zeros((2, 5), "i4"))
 
 
 @pytest.mark.parametrize("after", [1, 2, 3])
@@ -419,6 +435,70 @@ def test_nested_shard_that_is_replaced_between_requests_is_read_anew(after):
     selection = (slice(20, 21, 1), slice(0, 5, 1))
     assert codecs.read(changing, selection, out)
     np.testing.assert_array_equal(out, later[selection])
+
+
+class Pinned(Changing):
+    """Parts of one version; all of the one that is there."""
+
+    is_pinned = True
+
+    def __call__(self, parts):
+        if parts is not None and self.data is self.later:
+            self.calls.append("conflict")
+            raise ConflictError("the value has changed")
+        return super().__call__(parts)
+
+
+def test_pinned_shard_is_not_looked_at_again():
+    codecs, array, source = wide()
+    pinned = Pinned(source.data, None, after=-1)
+    assert read(codecs, pinned, array, (slice(5, 7, 1), slice(3, 4, 1))) == [
+        [(-INDEX_SIZE, None)],
+        [(5 * 40_000, 7 * 40_000)],
+    ]
+
+
+def test_pinned_nested_shard_is_not_looked_at_again():
+    codecs, array, source = nested()
+    size = 16 * 40_000 + INDEX_SIZE
+    pinned = Pinned(source.data, None, after=-1)
+    assert read(codecs, pinned, array, (slice(20, 21, 1), slice(0, 5, 1))) == [
+        [(-68, None)],
+        [(2 * size - INDEX_SIZE, 2 * size)],
+        [(size + 4 * 40_000, size + 5 * 40_000)],
+    ]
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_pinned_nested_shard_that_is_replaced_between_requests_is_fetched_whole(after):
+    codecs, array, source = nested()
+    later = array + 1
+    later[:10] = 0
+    pinned = Pinned(source.data, bytes(codecs.encode(later)), after)
+    assert read(codecs, pinned, later, (slice(20, 21, 1), slice(0, 5, 1)))[after:] == ["conflict", None]
+
+
+def test_pinned_shard_that_is_deleted_between_requests_is_missing():
+    codecs, _, source = wide()
+    pinned = Pinned(source.data, None, after=1)
+    assert not codecs.read(pinned, (slice(2, 4, 1), slice(0, 5, 1)), np.zeros((2, 5), "i4"))
+
+
+def test_conflict_of_a_source_that_is_not_pinned_is_raised():
+    codecs, _, source = wide()
+    unpinned = Pinned(source.data, source.data, after=-1)
+    unpinned.is_pinned = False
+    with pytest.raises(ConflictError):
+        codecs.read(unpinned, (slice(2, 4, 1), slice(0, 5, 1)), np.zeros((2, 5), "i4"))
+
+
+def test_broken_inner_chunk_of_a_pinned_nested_shard_is_an_error():
+    codecs, _, source = nested()
+    data = bytearray(source.data)
+    size = 16 * 40_000 + INDEX_SIZE
+    data[2 * size - 1] ^= 1  # the checksum of the second inner shard's index
+    with pytest.raises(ChecksumError, match=r"inner chunk \(1, 0\): index"):
+        codecs.read(Pinned(bytes(data), None, -1), (slice(20, 21, 1), slice(0, 5, 1)), np.zeros((1, 5), "i4"))
 
 
 # ---- writing

@@ -21,7 +21,7 @@ import numpy as np
 
 from omnizarr.codecs import spans
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Source
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Reading
 from omnizarr.datatypes.data_type import AnyDType
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 
@@ -93,21 +93,21 @@ class Bytes:
             raise _wrong_size(len(data), self.nbytes)
         return self._from_stored(self._view(data))
 
-    def read(self, source: Source, selection: tuple[Any, ...], out: AnyArray) -> bool:
-        """Set ``out[...] = decoded[selection]``, and fetch only the runs of bytes that it needs.
+    def reading(self, selection: tuple[Any, ...], out: AnyArray, *, is_pinned: bool = False) -> Reading:
+        """Set ``out[...] = decoded[selection]``, and ask only for the runs of bytes that it needs.
 
         Returns False if nothing is stored. A chunk that is too long is not noticed.
         """
         wanted = None if self.nbytes <= _SMALL else self._spans_of(selection)
         if wanted is None:
-            values = source(None)
+            values = yield None
             if values is None:
                 return False
             if len(values[0]) != self.nbytes:
                 raise _wrong_size(len(values[0]), self.nbytes)
             out[...] = self._from_stored(self._view(values[0])[selection])
             return True
-        values = source(wanted)
+        values = yield wanted
         if values is None:
             return False
         for (start, stop), value in zip(wanted, values, strict=True):

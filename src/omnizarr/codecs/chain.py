@@ -27,12 +27,21 @@ from omnizarr.codecs.contract import (
     Codec,
     DecodesInto,
     DecodesPart,
+    Reading,
     ReadsPart,
     Source,
     WritesPart,
 )
 from omnizarr.codecs.transpose import Transpose
-from omnizarr.errors import ChunkError, ChunkNotFoundError, ChunkSizeError, CodecError, OmnizarrError, UnknownCodecError
+from omnizarr.errors import (
+    ChunkError,
+    ChunkNotFoundError,
+    ChunkSizeError,
+    CodecError,
+    ConflictError,
+    OmnizarrError,
+    UnknownCodecError,
+)
 from omnizarr.model import Named
 
 _SPEC = 'Zarr v3, "Codecs"'
@@ -144,17 +153,36 @@ class Chain:
     def read(self, source: Source, selection: tuple[Any, ...], out: AnyArray) -> bool:
         """Set ``out[...] = decoded[selection]``, fetching no more than needed.
 
-        Returns False, and leaves `out` alone, if nothing is stored.
+        Returns False if nothing is stored; `out` is left alone then, unless the chunk went away in between.
+        """
+        is_pinned = getattr(source, "is_pinned", False)
+        try:
+            return drive(self.reading(selection, out, is_pinned=is_pinned), source)
+        except ConflictError:
+            if not is_pinned:
+                raise
+        # Somebody has replaced the chunk in between. All of it in one request is of one version.
+        return drive(self.reading_all(selection, out), source)
+
+    def reading(self, selection: tuple[Any, ...], out: AnyArray, *, is_pinned: bool = False) -> Reading:
+        """Do what `read` does, and leave it to the caller how to fetch.
+
+        `is_pinned`: all answers will be of one version of the chunk. When that is there no more, the caller begins anew
+        with `reading_all`.
         """
         if self.reads_part:
             mapped = self._through_filters(selection, out)
             if mapped is not None:
                 name, serializer = self.serializer
                 try:
-                    return serializer.read(source, *mapped)  # type: ignore[attr-defined, no-any-return]
+                    return (yield from serializer.reading(*mapped, is_pinned=is_pinned))  # type: ignore[attr-defined, no-any-return]
                 except OmnizarrError as error:
                     raise error.add(codec=name)
-        values = source(None)
+        return (yield from self.reading_all(selection, out))
+
+    def reading_all(self, selection: tuple[Any, ...], out: AnyArray) -> Reading:
+        """Set ``out[...] = decoded[selection]`` from all that is stored, in one request."""
+        values = yield None
         if values is None:
             return False
         self.decode_part(values[0], selection, out)
@@ -290,6 +318,17 @@ def bind(codecs: Sequence[Named], spec: ArraySpec) -> Chain:
         filling = bind(codecs, replace(spec, policy=replace(spec.policy, missing="fill")))
         chain = replace(chain, filling=filling)
     return replace(chain, left_out=tuple(left_out), writes_part=False) if left_out else chain
+
+
+def drive(reading: Reading, source: Source) -> bool:
+    """Answer what `reading` asks for from `source`, one request after the other, and return what it returns."""
+    answer = None
+    while True:
+        try:
+            wanted = reading.send(answer)
+        except StopIteration as end:
+            return end.value is True
+        answer = source(wanted)
 
 
 def _bind_one(named: Named, here: ArraySpec | BytesSpec, position: int) -> Codec:

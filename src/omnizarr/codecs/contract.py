@@ -13,7 +13,7 @@ Spec: Zarr v3 core, "Codecs".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -159,23 +159,35 @@ Span: TypeAlias = tuple[int, int | None]
 
 
 class Source(Protocol):
-    """Where the encoded bytes of one chunk can be had from, in part or whole."""
+    """Where the encoded bytes of one chunk can be had from, in part or whole.
+
+    A source that has an attribute ``is_pinned`` which is true gives the spans of all its calls from one version of the
+    chunk: the one that its first call met. It raises ConflictError when that is there no more.
+    """
 
     def __call__(self, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
         """Return the bytes of each span (all of them as one if None), in one round trip; None if nothing is stored.
 
-        A span that reaches past the end is cut there.
+        A span that reaches past the end is cut there. Asked for all, the source gives what is there now, pinned or not.
         """
+
+
+Reading: TypeAlias = Generator[Sequence[Span] | None, Sequence[Buffer] | None, bool]
+"""Reads a chunk without fetching: yields which spans it needs next (None: all), is sent what a `Source` answers.
+
+Returns False if nothing is stored. Whoever drives it decides how to wait: see `omnizarr.codecs.chain.drive`.
+"""
 
 
 @runtime_checkable
 class ReadsPart(Protocol):
     """An array to bytes codec that need not fetch and decode everything (a shard)."""
 
-    def read(self, source: Source, selection: tuple[Any, ...], out: AnyArray) -> bool:
-        """Set ``out[...] = decoded[selection]``; return False, `out` untouched, if nothing is stored.
+    def reading(self, selection: tuple[Any, ...], out: AnyArray, *, is_pinned: bool = False) -> Reading:
+        """Set ``out[...] = decoded[selection]``, asking for the bytes needed; return False if nothing is stored.
 
-        `selection` is a piece's `chunk_selection` (see `omnizarr.indexing.Piece`).
+        `selection` is a piece's `chunk_selection` (see `omnizarr.indexing.Piece`). `is_pinned`: all answers will be of
+        one version of the chunk, so that nobody has to find out.
         """
 
 

@@ -6,9 +6,10 @@ Names: v3 `sharding_indexed`. Configuration: ``chunk_shape`` of an inner chunk; 
 The index holds offset and size of each inner chunk, in C order; both 2**64 - 1 say that it is not stored, which
 means the fill value. Inner chunks may lie anywhere in the shard; we write them in C order, without gaps.
 
-A part of a shard is read in two requests: the index, then the inner chunks, near ones together (`spans`). The
-second one fetches the last bytes of the index again: if they have changed, somebody has written the shard in
-between, what was fetched fits no index, and the shard is fetched whole.
+A part of a shard is read in two requests: the index, then the inner chunks, near ones together (`spans`); all of a
+small one in one. Unless the source promises that all its answers are of one version, the second request fetches the
+last bytes of the index again: if they have changed, somebody has written the shard in between, what was fetched fits
+no index, and the shard is fetched whole.
 
 Agrees with: zarr-python, TensorStore, zarrs. Spec: Zarr v3, "Sharding codec".
 """
@@ -18,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +27,7 @@ from omnizarr import datatypes, grids
 from omnizarr.codecs import chain, spans
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.configuration import REQUIRED, Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Source, Span
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Reading, Span
 from omnizarr.errors import ChunkSizeError, CodecError, OmnizarrError, ShardIndexError
 from omnizarr.grids import Grid
 from omnizarr.indexing import Piece, subplan
@@ -58,7 +58,10 @@ class Sharding:
         Of an inner chunk.
     index : Chain
         Of the index.
+    index_size : int
     index_at_end : bool
+    is_small : bool
+        To fetch all of it takes no longer than a part.
     """
 
     decoded: ArraySpec
@@ -68,6 +71,7 @@ class Sharding:
     index: Chain
     index_size: int
     index_at_end: bool
+    is_small: bool
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the shard of `array`; inner chunks that hold only the fill value are left out (see the policy)."""
@@ -95,17 +99,17 @@ class Sharding:
         """Set ``out[...] = decoded[selection]``; decode only the inner chunks needed. Raises as `decode`."""
         self._decode_pieces(data, list(subplan(selection, self.grid)), out)
 
-    def read(self, source: Source, selection: tuple[Any, ...], out: AnyArray) -> bool:
-        """Set ``out[...] = decoded[selection]``; fetch only the index and the inner chunks needed.
+    def reading(self, selection: tuple[Any, ...], out: AnyArray, *, is_pinned: bool = False) -> Reading:
+        """Set ``out[...] = decoded[selection]``; ask only for the index and the inner chunks needed.
 
         Returns False if the shard is not stored. Raises as `decode`.
         """
         pieces = list(subplan(selection, self.grid))
         if not pieces:
             return True
-        if len(pieces) == self.grid.nchunks and not self._any_in_parts(pieces):
-            return self._read_all(source, pieces, out)
-        values = source([self._index_span])
+        if self.is_small or (len(pieces) == self.grid.nchunks and not self._any_in_parts(pieces)):
+            return (yield from self._reading_all(pieces, out))
+        values = yield [self._index_span]
         if values is None:
             return False
         index = values[0]
@@ -113,9 +117,10 @@ class Sharding:
         if not any(entries):
             self._place(pieces, [None] * len(pieces), out)
             return True
-        if self._read_entries(source, index, pieces, entries, out):
+        stamp = None if is_pinned else bytes(memoryview(index)[-self._stamp_size :])
+        if (yield from self._reading_entries(stamp, pieces, entries, out)):
             return True
-        return self._read_all(source, pieces, out)
+        return (yield from self._reading_all(pieces, out))
 
     def write(self, old: Buffer | None, selection: tuple[Any, ...], value: AnyArray) -> Buffer | None:
         """Return the shard `old` with ``decoded[selection] = value``, or None if no inner chunk is left to store.
@@ -215,8 +220,8 @@ class Sharding:
         """Whether it pays to fetch less than all of an inner chunk: only where that is a shard too."""
         return isinstance(self.inner.serializer[1], Sharding) and not all(piece.whole for piece in pieces)
 
-    def _read_all(self, source: Source, pieces: Sequence[Piece], out: AnyArray) -> bool:
-        values = source(None)
+    def _reading_all(self, pieces: Sequence[Piece], out: AnyArray) -> Reading:
+        values = yield None
         if values is None:
             return False
         self._decode_pieces(values[0], pieces, out)
@@ -227,38 +232,42 @@ class Sharding:
         view = memoryview(data)
         self._place(pieces, [None if entry is None else view[entry[0] : entry[1]] for entry in entries], out)
 
-    def _read_entries(
-        self,
-        source: Source,
-        index: Buffer,
-        pieces: Sequence[Piece],
-        entries: Sequence[tuple[int, int] | None],
-        out: AnyArray,
-    ) -> bool:
-        """Fetch and decode the inner chunks at `entries`; return False if the shard changes meanwhile."""
+    def _reading_entries(
+        self, stamp: bytes | None, pieces: Sequence[Piece], entries: Sequence[tuple[int, int] | None], out: AnyArray
+    ) -> Reading:
+        """Fetch and decode the inner chunks at `entries`; return False if the shard changes meanwhile.
+
+        `stamp` is the end of the index; None if the shard cannot change.
+        """
         is_deep = [self._is_deep(piece, entry) for piece, entry in zip(pieces, entries, strict=True)]
         deep = [n for n, yes in enumerate(is_deep) if yes]
         flat = [n for n, yes in enumerate(is_deep) if not yes]
-        stamp = bytes(memoryview(index)[-self._stamp_size :])
         stored = [n for n in flat if entries[n] is not None]
         ranges, places = spans.coalesce([entry for n in stored if (entry := entries[n]) is not None])
-        values = source([*ranges, self._stamp_span])
-        if values is None or values[-1] != stamp:
+        wanted: list[Span] = [*ranges] if stamp is None else [*ranges, self._stamp_span]
+        values: Sequence[Buffer] | None = ()
+        if wanted:
+            values = yield wanted
+        if values is None or (stamp is not None and values[-1] != stamp):
             return False
         chunks: dict[int, Buffer] = {}
         for n, place in zip(stored, places, strict=True):
             chunks[n] = _cut(values[place], ranges[place][0], entries[n], pieces[n].coords)
         self._place([pieces[n] for n in flat], [chunks.get(n) for n in flat], out)
         try:
-            complete = all(self._read_deep(source, pieces[n], entries[n], out) for n in deep)
+            for n in deep:
+                if not (yield from self._reading_deep(pieces[n], entries[n], out, is_pinned=stamp is None)):
+                    return False
         except OmnizarrError:
-            if self._is_unchanged(source, stamp):
+            if (yield from self._is_unchanged(stamp)):
                 raise
             return False
-        return not deep or (complete and self._is_unchanged(source, stamp))
+        return not deep or (yield from self._is_unchanged(stamp))
 
-    def _is_unchanged(self, source: Source, stamp: bytes) -> bool:
-        values = source([self._stamp_span])
+    def _is_unchanged(self, stamp: bytes | None) -> Reading:
+        if stamp is None:
+            return True
+        values = yield [self._stamp_span]
         return values is not None and values[0] == stamp
 
     def _is_deep(self, piece: Piece, entry: tuple[int, int] | None) -> bool:
@@ -269,12 +278,13 @@ class Sharding:
         least = spans.GAP if isinstance(self.inner.serializer[1], Sharding) else spans.LARGEST
         return entry[1] - entry[0] > least
 
-    def _read_deep(self, source: Source, piece: Piece, entry: tuple[int, int] | None, out: AnyArray) -> bool:
+    def _reading_deep(self, piece: Piece, entry: tuple[int, int] | None, out: AnyArray, *, is_pinned: bool) -> Reading:
         if entry is None:
             return True
         part, is_view = _target(out, piece)
         try:
-            complete = self.inner.read(partial(_within, source, *entry), piece.chunk_selection, part)
+            inner = self.inner.reading(piece.chunk_selection, part, is_pinned=is_pinned)
+            complete = yield from _within(inner, *entry)
         except OmnizarrError as error:
             _name_inner_chunk(error, piece.coords)
             raise
@@ -382,11 +392,15 @@ def _target(out: AnyArray, piece: Piece) -> tuple[AnyArray, bool]:
     return out[(*piece.out_selection, ...)], True
 
 
-def _within(source: Source, start: int, stop: int, parts: Sequence[Span] | None) -> Sequence[Buffer] | None:
-    """Read from the value that lies from `start` to `stop` in another: a `Source` for the inner chunk."""
-    if parts is None:
-        return source([(start, stop)])
-    return source([_shifted(part, start, stop) for part in parts])
+def _within(reading: Reading, start: int, stop: int) -> Reading:
+    """Read an inner chunk that lies from `start` to `stop` in the shard: ask for the same bytes of that."""
+    answer = None
+    while True:
+        try:
+            wanted = reading.send(answer)
+        except StopIteration as end:
+            return end.value is True
+        answer = yield [(start, stop)] if wanted is None else [_shifted(part, start, stop) for part in wanted]
 
 
 def _shifted(part: Span, start: int, stop: int) -> Span:
@@ -439,7 +453,8 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Sharding:
             spec=_SPEC,
         )
     encoded = BytesSpec(None, 1, _bound(inner.encoded, grid.nchunks, index_size))
-    return Sharding(decoded, encoded, grid, inner, index, index_size, index_at_end)
+    is_small = min(decoded.nbytes or math.inf, encoded.max_nbytes or math.inf) + index_size <= spans.GAP
+    return Sharding(decoded, encoded, grid, inner, index, index_size, index_at_end, is_small)
 
 
 def _bound(inner: BytesSpec, count: int, index_size: int) -> int | None:
