@@ -4,6 +4,15 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from tests.servers import (  # noqa: F401 - fixtures of every test, and what the end of a run says of them
+    azurite_server,
+    gcs_server,
+    http_server,
+    moto_server,
+    pytest_terminal_summary,
+    s3_server,
+)
+
 # No deadline: machines that run tests are slow now and then, and chunks hit the disk.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
