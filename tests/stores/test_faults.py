@@ -1,9 +1,10 @@
+import pickle
 import time
 
 import pytest
 
 from omnizarr.errors import StoreError
-from omnizarr.stores import MemoryStore
+from omnizarr.stores import MemoryStore, WrapperStore
 from omnizarr.stores.faults import FaultyStore
 from tests.stores.contract import StoreContract, in_threads
 
@@ -71,3 +72,113 @@ def test_threads_are_counted_correctly():
     store = FaultyStore(MemoryStore())
     in_threads(lambda _: [store.get("a") for _ in range(100)], range(8))
     assert store.requests["get"] == 800
+
+
+class Pinning(WrapperStore):
+    """A store that can read parts of one version of a value."""
+
+    def pinned(self, key):
+        value = self.store.get(key)
+        return lambda spans: [value] if spans is None else [value[slice(*span)] for span in spans]
+
+
+def test_new_verbs_are_counted_once():
+    store = FaultyStore(Pinning(MemoryStore({"a": b"0123456789"})))
+    value, stamp = store.get_stamped("a")
+    assert value == b"0123456789"
+    assert store.get_stamped("a", stamp) is None
+    read = store.pinned("a")
+    assert store.requests == {"get_stamped": 2}
+    assert read([(0, 2), (4, 5)]) == [b"01", b"4"]
+    assert read(None) == [b"0123456789"]
+    assert store.requests == {"get_stamped": 2, "get_spans": 1, "get": 1}
+    assert store.bytes_read == 10 + 3 + 10
+
+
+def test_reader_of_a_store_that_pins_nothing_is_none():
+    assert FaultyStore(MemoryStore({"a": b"1"})).pinned("a") is None
+
+
+def test_readers_of_pinned_values_can_fail():
+    store = FaultyStore(Pinning(MemoryStore({"a": b"0123456789"})))
+    store.fail("get_spans", error=ConnectionResetError())
+    with pytest.raises(ConnectionResetError):
+        store.pinned("a")([(0, 1)])
+
+
+def test_update_goes_through_lock_get_and_set():
+    store = FaultyStore(MemoryStore({"a": b"1"}))
+    store.update("a", lambda old: bytes(old) + b"2")
+    assert store.log == [("lock", "a"), ("get", "a"), ("set", "a")]
+
+
+def test_many_at_once_take_no_longer_than_one():
+    store = FaultyStore(MemoryStore({"a": b"1"}), delay=0.05, concurrency=16)
+    began = time.perf_counter()
+    assert sorted(store.get_many([("a", None)] * 16)) == [(number, b"1") for number in range(16)]
+    assert time.perf_counter() - began < 16 * 0.05
+    assert 8 <= store.max_in_flight <= 16
+    assert store.in_flight == 0
+
+
+def test_one_after_another_is_one_in_flight():
+    store = FaultyStore(MemoryStore())
+    list(store.get_many([("a", None)] * 16))
+    assert store.max_in_flight == 1
+
+
+def test_jitter_changes_the_order_of_answers():
+    store = FaultyStore(MemoryStore(), jitter=0.02, concurrency=8)
+    orders = {tuple(position for position, _ in store.get_many([("a", None)] * 8)) for _ in range(5)}
+    assert len(orders) > 1
+
+
+def test_slow_request_takes_its_time_once():
+    store = FaultyStore(MemoryStore())
+    store.slow("get", 2, seconds=0.05)
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        store.get("a")
+        times.append(time.perf_counter() - began)
+    assert times[1] >= 0.05 > max(times[0], times[2])
+
+
+def test_frozen_key_answers_as_before_for_a_while():
+    store = FaultyStore(MemoryStore({"a": b"old"}))
+    stamp = store.stamp("a")
+    store.freeze("a", reads=2)
+    store.set("a", b"newer")
+    assert store.get_stamped("a") == (b"old", stamp)
+    assert store.size("a") == 3
+    assert store.get("a") == b"newer"
+
+
+def test_frozen_key_may_be_one_that_was_not_there():
+    store = FaultyStore(MemoryStore())
+    store.freeze("a")
+    store.set("a", b"1")
+    assert store.get("a") is None
+    assert store.get("a") == b"1"
+
+
+def test_failed_requests_are_in_flight_no_more():
+    store = FaultyStore(MemoryStore())
+    store.fail("get")
+    with pytest.raises(StoreError):
+        store.get("a")
+    assert store.in_flight == 0
+    list(store.list())
+    next(store.list_prefix(""), None)
+    assert store.in_flight == 0
+
+
+def test_copy_that_was_pickled_counts_and_fails_alike():
+    store = FaultyStore(MemoryStore(), delay=0.01)
+    store.get("a")
+    store.fail("get", 2)
+    copy = pickle.loads(pickle.dumps(store))
+    copy.get("a")
+    with pytest.raises(StoreError):
+        copy.get("a")
+    assert (copy.requests["get"], store.requests["get"]) == (3, 1)

@@ -34,6 +34,12 @@ def logged(caplog, store, do):
         (lambda store: store.stamp("key"), [("stamp", "key", None)]),
         (lambda store: store.delete("key"), [("delete", "key", None)]),
         (lambda store: list(store.list_dir("")), [("list_dir", "", None)]),
+        (lambda store: list(store.list()), [("list", "", None)]),
+        (lambda store: store.get_stamped("key"), [("get_stamped", "key", 4)]),
+        (lambda store: store.get_stamped("key", store.store.stamp("key")), [("get_stamped", "key", None)]),
+        (lambda store: store.update("key", lambda old: old + b"4"), [("get", "key", 4), ("set", "key", 5)]),
+        (lambda store: store.set_if_absent("key", b"1"), [("set_if_absent", "key", 0)]),
+        (lambda store: store.pinned("key"), []),
     ],
 )
 def test_record_says_verb_key_and_bytes(caplog, do, expected):
@@ -70,3 +76,29 @@ def test_nothing_is_logged_below_the_level(caplog):
     with caplog.at_level(logging.INFO, "omnizarr.stores"):
         LoggingStore(MemoryStore()).get("a")
     assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("do", "span"),
+    [
+        (lambda store: store.get("key"), None),
+        (lambda store: store.get("key", (-2, None)), (-2, None)),
+        (lambda store: list(store.get_many([("key", (1, 3))])), (1, 3)),
+        (lambda store: store.get_spans("key", [(0, 1), (2, 4)]), ((0, 1), (2, 4))),
+        (lambda store: store.read_into("key", memoryview(bytearray(2)), 1), (1, 3)),
+    ],
+)
+def test_record_says_which_part_was_asked_for(caplog, do, span):
+    logged(caplog, LoggingStore(MemoryStore({"key": b"0123"})), do)
+    assert [record.span for record in caplog.records] == [span]
+
+
+def test_values_taken_early_from_many_are_logged_with_those_that_were_not(caplog):
+    store = LoggingStore(MemoryStore({"key": b"0123"}))
+
+    def first(store):
+        answers = store.get_many([("key", None), ("b", None)])
+        next(answers)
+        answers.close()
+
+    assert logged(caplog, store, first)[0] == ("get", "key", 4)
