@@ -18,6 +18,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from omnizarr import engine
@@ -42,7 +43,7 @@ from omnizarr.late import Late
 from omnizarr.memo import Memo
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Note, Problem, strict
 from omnizarr.places import StorePath, chunk_prefix, dialect_named, dialect_of, dialects_at, dialects_for
-from omnizarr.stores import LocalStore
+from omnizarr.stores import LocalStore, pool
 
 if TYPE_CHECKING:
     import pathlib
@@ -565,18 +566,28 @@ def load_children(
     What is no node is passed over, and what cannot be one by its name. `prefer` names the dialect to look for first.
     """
     preferred = sorted(DIALECTS, key=lambda dialect: dialect.name != prefer)
-    for name in names:
-        order = [dialect for dialect in preferred if _allows(where, dialect, name)]
-        place = where.at(f"{where.prefix}{name}")
-        try:
-            found = here(place, order)
-            if found is None and order:
-                found = implied(place)
-        except OmnizarrError as error:
-            yield name, error
-            continue
-        if found is not None:
-            yield name, found
+    look = partial(_child_or_error, where, preferred)
+    arrived: dict[int, tuple[str, Found[Metadata] | OmnizarrError | None]] = {}
+    first = 0
+    for position, answer in pool.gather(look, names, where.store.concurrency):
+        arrived[position] = answer
+        while first in arrived:
+            name, found = arrived.pop(first)
+            first += 1
+            if found is not None:
+                yield name, found
+
+
+def _child_or_error(
+    where: StorePath, dialects: Iterable[Dialect], name: str
+) -> tuple[str, Found[Metadata] | OmnizarrError | None]:
+    order = [dialect for dialect in dialects if _allows(where, dialect, name)]
+    place = where.at(f"{where.prefix}{name}")
+    try:
+        found = here(place, order)
+        return name, implied(place) if found is None and order else found
+    except OmnizarrError as error:
+        return name, error
 
 
 def _allows(where: StorePath, dialect: Dialect, name: str) -> bool:

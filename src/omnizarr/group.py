@@ -30,7 +30,7 @@ from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.node import Node
 from omnizarr.nodes import ArrayOptions
 from omnizarr.places import StorePath, dialect_named
-from omnizarr.stores import resolve
+from omnizarr.stores import pool, resolve
 from omnizarr.tree import Tree, draw
 
 if TYPE_CHECKING:
@@ -283,8 +283,9 @@ class Group(Node):
         top = self
         if not use_consolidated_for_children and self._snapshot is not None:
             top = Group(self._where, self._metadata, self._config)
+        look = top._look_wide(max_depth) if top._snapshot is None and self.store.concurrency > 1 else Group._children
         # Not recursive: a hierarchy may be deeper than Python's stack.
-        stack: list[tuple[int, Iterator[tuple[str, Any]]]] = [(0, top._children())]
+        stack: list[tuple[int, Iterator[tuple[str, Any]]]] = [(0, look(top))]
         skip = len(self._where.prefix)
         while stack:
             depth, iterator = stack[-1]
@@ -295,7 +296,18 @@ class Group(Node):
             node = item[1]
             yield node.path[skip:], node
             if isinstance(node, Group) and (max_depth is None or depth < max_depth):
-                stack.append((depth + 1, node._children()))  # noqa: SLF001 - a Group too
+                stack.append((depth + 1, look(node)))
+
+    def _look_wide(self, max_depth: int | None) -> Callable[[Group], Iterator[tuple[str, Any]]]:
+        """Return what has the members of each group below, looked up level by level, those of a level side by side."""
+        known: dict[str, list[tuple[str, Any]]] = {}
+        level, depth = [self], 0
+        while level and (max_depth is None or depth <= max_depth):
+            answers = pool.gather(lambda group: list(group._children()), level, self.store.concurrency)  # noqa: SLF001
+            known.update((level[position].path, members) for position, members in answers)
+            level = [node for group in level for _, node in known[group.path] if isinstance(node, Group)]
+            depth += 1
+        return lambda group: iter(known[group.path])
 
     def nmembers(self, max_depth: int | None = 0) -> int:
         """Return the number of nodes below; `max_depth` as for `members`."""
