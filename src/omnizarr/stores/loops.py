@@ -1,0 +1,70 @@
+"""Event loops of other libraries, used from threads that wait for what runs there.
+
+Libraries whose stores and filesystems are coroutines keep a thread that runs an event loop. A request costs a task
+there and no thread of ours, so that many are on their way at once for little.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import Future
+from itertools import islice
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def run(coroutine: Coroutine[Any, Any, R], loop: asyncio.AbstractEventLoop) -> R:
+    """Return what the coroutine returns on `loop`, which runs in another thread.
+
+    Raises
+    ------
+    RuntimeError
+        If the caller runs on that very loop, which could then never answer.
+    """
+    _check_elsewhere(loop, coroutine.close)
+    future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+    try:
+        return future.result()
+    finally:
+        future.cancel()  # means something only if the wait was broken off
+
+
+def gather(
+    task: Callable[[T], Coroutine[Any, Any, R]], items: Iterable[T], most: int, loop: asyncio.AbstractEventLoop
+) -> Iterator[tuple[T, int, Future[R]]]:
+    """Yield (item, its position, the future that has its result) as tasks end on `loop`, of which `most` run at once.
+
+    Items are taken as there is room. Whoever stops early, or raises, cancels what is still on its way.
+    """
+    _check_elsewhere(loop)
+    numbered = enumerate(items)
+    landed: SimpleQueue[tuple[T, int, Future[R]]] = SimpleQueue()
+    pending: set[Future[R]] = set()
+    try:
+        while True:
+            for position, item in islice(numbered, most - len(pending)):
+                future = asyncio.run_coroutine_threadsafe(task(item), loop)
+                pending.add(future)
+                future.add_done_callback(lambda done, item=item, at=position: landed.put((item, at, done)))  # type: ignore[misc]
+            if not pending:
+                return
+            item, position, future = landed.get()
+            pending.discard(future)
+            yield item, position, future
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def _check_elsewhere(loop: asyncio.AbstractEventLoop, otherwise: Callable[[], object] = lambda: None) -> None:
+    try:
+        here = asyncio.get_running_loop()
+    except RuntimeError:  # no loop runs in this thread
+        return
+    if here is loop:
+        otherwise()
+        raise RuntimeError("a store cannot be used from a coroutine on the event loop that it runs on")

@@ -1,0 +1,52 @@
+"""To speak of stores without giving away how one gets into them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+HIDDEN = "***"
+
+_SHORTEST = 3  # shorter values are in half of all messages, and protect nothing
+
+# Words that the names of options have which hold credentials, whichever library takes them.
+_is_secret_name = re.compile(
+    r"secret|token|pass|pwd|cred|auth|sign|sas|key|user|login|header|cookie|cert|connection_string", re.IGNORECASE
+).search
+
+# What may be secret in a URL: who asks, and whatever stands behind the path.
+_user = re.compile(r"(?<=://)[^/?#\s'\"]*@")
+_query = re.compile(r"(://[^\s'\"?#]*)\?[^\s'\"]*")
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` without the secrets, and its URLs without user, password and query.
+
+    >>> redact("no answer from https://me:pw@example.org/a?signature=x", ())
+    'no answer from https://example.org/a?***'
+    """
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN)
+    return _query.sub(rf"\1?{HIDDEN}", _user.sub("", text))
+
+
+def secrets_of(options: Mapping[str, Any]) -> frozenset[str]:
+    """Return the values among `options` that may be credentials, at any depth.
+
+    >>> sorted(secrets_of({"key": "AKIA", "anon": False, "client_kwargs": {"aws_session_token": "abc"}}))
+    ['AKIA', 'abc']
+    """
+    return frozenset(text for text in _secrets(options, secret=False) if len(text) >= _SHORTEST)
+
+
+def _secrets(value: object, *, secret: bool) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _secrets(inner, secret=secret or _is_secret_name(str(name)) is not None)
+    elif isinstance(value, str):
+        if secret:
+            yield value
+    elif isinstance(value, (list, tuple, set, frozenset)):  # aiohttp.BasicAuth is a tuple
+        for inner in value:
+            yield from _secrets(inner, secret=secret)
