@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "omnizarr"
 NODES = [
     *["suggestions", "places", "detection", "hierarchy", "metadata", "attributes", "consolidated"],
     *["creation", "assignment", "resizing", "cards"],
-    *["behaviour", "layout", "views"],
+    *["behaviour", "layout", "views", "reading"],
     *["node", "array", "tree", "nodes", "group", "opening", "api", "saving"],
 ]
 FLOORS = {

@@ -42,6 +42,7 @@ from omnizarr.opening import (
     open_group,
     open_like,
 )
+from omnizarr.reading import read_many
 from omnizarr.saving import load, save, save_array, save_group
 from omnizarr.settings import config
 from omnizarr.tools.check import check
@@ -87,6 +88,7 @@ __all__ = [
     "open_group",
     "open_like",
     "print_debug_info",
+    "read_many",
     "repair",
     "save",
     "save_array",

@@ -22,7 +22,6 @@ from omnizarr.errors import (
     OmnizarrError,
     ReadOnlyError,
     SelectionError,
-    ShapeError,
 )
 from omnizarr.grids import Grid
 from omnizarr.indexing import Plan
@@ -30,8 +29,9 @@ from omnizarr.late import Late
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, thawed
 from omnizarr.node import Node
 from omnizarr.places import StorePath
+from omnizarr.reading import Prepared, prepare
 from omnizarr.stores import resolve
-from omnizarr.views import AnyArray, AsType, Fields, Indexer, as_buffer, fields_dtype, points, select_fields
+from omnizarr.views import AnyArray, AsType, Fields, Indexer, fields_dtype, points
 
 if TYPE_CHECKING:
     from omnizarr import cards
@@ -359,25 +359,16 @@ class Array(Node):
         fields: Fields,
         concurrency: int | None = None,
     ) -> Any:
-        binding, grid, dtype, _, order = self._state.bound or self._bind()
+        prepared = self._prepare(planner, selection, out, fields)
         concurrency = self._config.concurrency if concurrency is None else concurrency
-        plan = self._plan(planner, selection, grid)
-        if fields is None and out is not None and out.dtype == dtype and out.shape == plan.shape:
-            view = as_buffer(out, plan)
-            if view is not None:
-                engine.read(binding, plan, view, concurrency)
-                return out
-        buffer = np.empty(plan.buffer_shape, dtype, order)
-        engine.read(binding, plan, buffer, concurrency)
-        result = buffer.reshape(plan.shape)
-        if fields is not None:
-            result = select_fields(result, fields)
-        if out is None:
-            return result if plan.shape else result[()]
-        if out.shape != plan.shape:
-            raise ShapeError("out has another shape than the selection", found=out.shape, expected=plan.shape)
-        np.copyto(out, result, casting="same_kind")
-        return out
+        engine.read(prepared.binding, prepared.plan, prepared.buffer, concurrency)
+        return prepared.result()
+
+    def _prepare(
+        self, planner: Callable[[Any, Grid], Plan], selection: Any, out: AnyArray | None, fields: Fields
+    ) -> Prepared:
+        binding, grid, _, _, order = self._state.bound or self._bind()
+        return prepare(binding, self._plan(planner, selection, grid), order, out, fields)
 
     def _plan(self, planner: Callable[[Any, Grid], Plan], selection: Any, grid: Grid) -> Plan:
         try:
