@@ -20,7 +20,7 @@ obstores = pytest.importorskip("obstore.store")
 CLASSES = {"s3": obstores.S3Store, "gs": obstores.GCSStore, "az": obstores.AzureStore, "http": obstores.HTTPStore}
 
 
-@pytest.fixture(params=["s3_server", "moto_server", "azurite_server"])
+@pytest.fixture(params=["s3_server", "moto_server", "azurite_server", "gcs_server"])
 def place(request):
     return request.getfixturevalue(request.param).fresh()
 
