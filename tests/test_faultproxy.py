@@ -9,6 +9,7 @@ from contextlib import closing
 
 import pytest
 
+from tests import servers
 from tests.faultproxy import Answer, Call, Delay, FaultProxy, Hang, Refuse, Request, Reset, Slow, Truncate
 
 BODY = bytes(range(256)) * 40
@@ -48,11 +49,10 @@ def test_requests_and_answers_pass_unchanged(ask):
 
 def test_bodies_of_requests_pass_unchanged(moto_server):
     place = moto_server.fresh()
-    with FaultProxy(place.endpoint) as proxy, closing(http.client.HTTPConnection(proxy.endpoint[7:])) as connection:
-        connection.request("PUT", f"/{place.name}/k", body=BODY, headers={"Expect": "100-continue"})
-        assert connection.getresponse().read() == b""
-        connection.request("GET", f"/{place.name}/k")
-        assert connection.getresponse().read() == BODY
+    with FaultProxy(place.endpoint) as proxy, servers.s3_client(proxy.endpoint) as client:
+        client.put_object(Bucket=place.name, Key="k", Body=BODY)
+        assert proxy.log[0].fields["expect"] == "100-continue"
+        assert client.get_object(Bucket=place.name, Key="k")["Body"].read() == BODY
 
 
 def test_bodies_in_chunks_pass_unchanged():
@@ -69,10 +69,12 @@ def test_bodies_in_chunks_pass_unchanged():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = threading.Thread(target=answer)
         server.start()
-        with FaultProxy(f"http://127.0.0.1:{listener.getsockname()[1]}") as proxy:
-            with closing(http.client.HTTPConnection(proxy.endpoint[7:], timeout=10)) as connection:
-                connection.request("PUT", "/", body=iter([b"first", b"second"]))
-                assert connection.getresponse().read() == b"abcde"
+        with (
+            FaultProxy(f"http://127.0.0.1:{listener.getsockname()[1]}") as proxy,
+            closing(http.client.HTTPConnection(proxy.endpoint[7:], timeout=10)) as connection,
+        ):
+            connection.request("PUT", "/", body=iter([b"first", b"second"]))
+            assert connection.getresponse().read() == b"abcde"
         server.join()
     assert heard.endswith(b"\r\n\r\n5\r\nfirst\r\n6\r\nsecond\r\n0\r\n\r\n")
 
