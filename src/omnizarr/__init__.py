@@ -46,7 +46,7 @@ from omnizarr.reading import read_many
 from omnizarr.saving import load, save, save_array, save_group
 from omnizarr.settings import config
 from omnizarr.tools.check import check
-from omnizarr.tools.convert import convert
+from omnizarr.tools.convert import convert, rechunk
 from omnizarr.tools.copy import copy, copy_all, copy_store
 from omnizarr.tools.repair import repair, undo_repair
 
@@ -89,6 +89,7 @@ __all__ = [
     "open_like",
     "print_debug_info",
     "read_many",
+    "rechunk",
     "repair",
     "save",
     "save_array",

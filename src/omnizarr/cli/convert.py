@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +41,15 @@ def _lengths(text: str) -> str | int | tuple[int, ...]:
     except ValueError:
         raise click.BadParameter(f"{text!r}: lengths are typed as in 100,100") from None
     return lengths if "," in text else lengths[0]
+
+
+def _bytes(text: str) -> int:
+    """Return a number of bytes, which may have a unit."""
+    found = re.fullmatch(r"([0-9]+)\s*([kMGT]?)(i?)B?", text.strip(), re.IGNORECASE)
+    if found is None or not int(found[1]):
+        raise click.BadParameter(f"{text!r}: expected a number of bytes, as in 500MB or 2GiB")
+    unit = 1024 if found[3] else 1000
+    return int(found[1]) * int(unit ** " KMGT".index(found[2].upper() or " "))
 
 
 def _codecs(text: str) -> dict[str, Any]:
@@ -111,6 +121,8 @@ class _Bar:
 @click.option("--strict", is_flag=True, help="Do nothing if anything would be lost.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Chunks in flight at a time.")
+@click.option("--scheduler", metavar="ADDRESS", help="Let a dask.distributed cluster do it: tcp://10.0.0.1:8786.")
+@click.option("--max-memory", type=_bytes, metavar="BYTES", help="Elements in memory at a time: 100MB, 1GiB.")
 def convert(source: str, target: str | None, codecs: dict[str, Any] | None, *, as_json: bool, **options: Any) -> int:
     """Convert an array, or a hierarchy, to another format; or a netCDF file to Zarr, and back.
 
@@ -126,6 +138,7 @@ def convert(source: str, target: str | None, codecs: dict[str, Any] | None, *, a
       omnizarr convert old.zarr --to v1 --dry-run
       omnizarr convert v2.zarr --in-place
       omnizarr convert era5.nc era5.zarr
+      omnizarr convert old.zarr new.zarr --scheduler tcp://10.0.0.1:8786
       omnizarr convert era5.zarr era5.nc
 
     \b
@@ -153,7 +166,8 @@ def _check(target: str | None, options: dict[str, Any]) -> None:
             raise click.UsageError(f"--{one.replace('_', '-')} and --{other} exclude each other")
     if options["in_place"] and target is not None:
         raise click.UsageError("with --in-place there is no DST")
-    if options["in_place"] and any(options[name] is not None for name in ("chunks", "shards", "codecs")):
+    of_chunks = ("chunks", "shards", "codecs", "scheduler", "max_memory")
+    if options["in_place"] and any(options[name] is not None for name in of_chunks):
         raise click.UsageError("with --in-place chunks stay as they are")
     if options["remove_old"] and not options["in_place"]:
         raise click.UsageError("--remove-old goes with --in-place")

@@ -15,7 +15,7 @@ def convert(
     source: Any,
     target: Any = None,
     *,
-    zarr_format: int | str = 3,
+    zarr_format: int | str | None = 3,
     path: str | None = None,
     source_format: int | str | None = None,
     chunks: Any = None,
@@ -33,6 +33,8 @@ def convert(
     strict: bool = False,
     allow_pickle: bool = False,
     concurrency: int | None = None,
+    scheduler: Any = None,
+    max_memory: int | None = None,
     progress: Callable[..., Any] | None = None,
     storage_options: Any = None,
 ) -> Conversion:
@@ -51,7 +53,7 @@ def convert(
         Where to. May be left out in a dry run, and must be if `in_place`. A path that ends with ``.nc``, ``.nc4``,
         ``.cdf`` or ``.netcdf``: a netCDF-4 file of what `omnizarr.netcdf.Dataset` sees.
     zarr_format : int or str
-        The format wanted: 1, 2, 3, ``"3-draft2019"``, ``"3-draft2020"``.
+        The format wanted: 1, 2, 3, ``"3-draft2019"``, ``"3-draft2020"``; None: that of the source.
     path : str, optional
         Path in the source of the node to convert.
     source_format : int or str, optional
@@ -77,7 +79,14 @@ def convert(
     allow_pickle : bool
         Let pickled objects be read, which can run any code.
     concurrency : int, optional
-        Chunks in flight at a time; default: what suits the machine.
+        Chunks in flight at a time; default: what suits the machine. On a cluster, in each task.
+    scheduler : distributed.Client, str or Cluster, optional
+        A dask.distributed cluster whose workers move and compare the chunks, as a client or an address
+        (``"tcp://10.0.0.1:8786"``); they must reach both stores, by the same names. No two tasks touch one chunk (or
+        shard) of the target, and what a worker that died had begun is done again. Default: threads of this process.
+    max_memory : int, optional
+        Bytes of elements in memory at a time, beside chunks that are being decoded or encoded; default: 96 MiB, unless
+        one chunk has more. On a cluster, in each task, of which a worker does as many at a time as it has threads.
     progress : callable, optional
         Such as ``tqdm.tqdm``: is called with ``total=``, ``desc=``, ``unit="B"`` and ``unit_scale=True``, and returns
         something with the methods ``update(n)`` and ``close()``.
@@ -102,6 +111,9 @@ def convert(
         If source and target lie in each other.
     ChunkError
         If a chunk of the source cannot be decoded, or if the target differs from the source.
+    SchedulerError
+        If the cluster cannot be reached, loses all workers, or has some that do not see source or target. What it was
+        not able to finish can be resumed, with or without it.
     ReadOnlyError, StoreError
 
     Examples
@@ -128,10 +140,11 @@ def convert(
         through_netcdf = import_module("omnizarr.tools.converting.netcdf")
         if through_netcdf.concerns(source, target):
             others = {"path": path, "source_format": source_format, "resume": resume, "in_place": in_place}
+            others.update(scheduler=scheduler, max_memory=max_memory)
             account: Conversion = through_netcdf.run(
                 source,
                 target,
-                zarr_format=zarr_format,
+                zarr_format=3 if zarr_format is None else zarr_format,
                 overwrite=overwrite,
                 verify=verify,
                 dry_run=dry_run,
@@ -157,10 +170,95 @@ def convert(
         strict=strict,
         allow_pickle=allow_pickle,
         concurrency=concurrency,
+        scheduler=scheduler,
+        max_memory=max_memory,
         progress=progress,
         storage_options=storage_options,
     )
     return report
+
+
+def rechunk(
+    source: Any,
+    target: Any = None,
+    *,
+    chunks: Any = None,
+    shards: Any = None,
+    path: str | None = None,
+    zarr_format: int | str | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    verify: bool = True,
+    dry_run: bool = False,
+    concurrency: int | None = None,
+    scheduler: Any = None,
+    max_memory: int | None = None,
+    progress: Callable[..., Any] | None = None,
+    storage_options: Any = None,
+) -> Conversion:
+    """Copy an array, or a group with all below it, with other chunks; everything else stays as it is.
+
+    That is `convert` to the format that it has already: in parallel and in bounded memory, each chunk of the target
+    written once, compared with the source in the end, and resumed if it was interrupted.
+
+    Parameters
+    ----------
+    source : path, URL, Store, StorePath, Array, Group or mutable mapping
+    target : the same, optional
+        Where to; it cannot be the source itself. May be left out in a dry run.
+    chunks, shards
+        As for `create_array`; one of them must be given. With `chunks` alone there are no shards. In a hierarchy,
+        lengths are for the arrays that have as many dimensions.
+    path : str, optional
+        Path in the source of the node.
+    zarr_format : int or str, optional
+        Another format, as for `convert`.
+    overwrite, resume, verify, dry_run, concurrency, scheduler, max_memory, progress, storage_options
+        As for `convert`.
+
+    Returns
+    -------
+    Conversion
+        What was done with each node; ``print`` shows it in plain words.
+
+    Raises
+    ------
+    ValueError
+        If neither `chunks` nor `shards` is given, or one chunk of the target needs more than `max_memory`.
+    MetadataError
+        If the lengths make no sense.
+    NodeNotFoundError, NodeExistsError, NodeNameError, ChunkError, SchedulerError, ReadOnlyError, StoreError
+        As `convert`.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> days = omnizarr.create_array({}, data=[[1, 2, 3], [4, 5, 6]], chunks=(1, 3))
+    >>> points = {}
+    >>> omnizarr.rechunk(days, points, chunks=(2, 1)).verified
+    True
+    >>> omnizarr.open(points).chunks
+    (2, 1)
+    """
+    if chunks is None and shards is None:
+        raise ValueError("give chunks, or shards, or both")
+    return convert(
+        source,
+        target,
+        zarr_format=zarr_format,
+        path=path,
+        chunks=chunks,
+        shards=shards,
+        overwrite=overwrite,
+        resume=resume,
+        verify=verify,
+        dry_run=dry_run,
+        concurrency=concurrency,
+        scheduler=scheduler,
+        max_memory=max_memory,
+        progress=progress,
+        storage_options=storage_options,
+    )
 
 
 def _may_be_files(*places: Any) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
@@ -16,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from omnizarr import datatypes, engine, grids, indexing, keys, layout
-from omnizarr.codecs.contract import AnyArray, Buffer, ChunkPolicy
+from omnizarr.codecs.contract import AnyArray, ChunkPolicy
 from omnizarr.engine import Binding
 from omnizarr.errors import (
     ChunkError,
@@ -31,23 +30,25 @@ from omnizarr.keys import KeyEncoding
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.places import StorePath, chunk_prefix, dialect_of
 from omnizarr.stores import Store, pool
-from omnizarr.stores.wrappers import WrapperStore
+from omnizarr.tools.converting.executors import Executor, Job, Tally, Tick
 from omnizarr.tools.converting.regions import Box, Regions, plan
 from omnizarr.tools.translation import Translation
 
-Tick = Callable[[int], None]
-
 _MOVED_BYTES: Final = 96 * 1024 * 1024
 """Of elements in memory at a time, unless one chunk has more."""
-_COMPARED_BYTES: Final = 48 * 1024 * 1024
-"""The same, of each of two arrays that are compared."""
+_SHARED_BYTES: Final = 16 * 1024 * 1024
+"""Of elements that are worth being sent to another process."""
+_SHARED_CHUNKS: Final = 256
+"""So many chunks at most are sent together."""
+_LEAST_REGION: Final = 8 * 1024 * 1024
+"""Bytes of a region that is not made smaller for there to be more."""
 _VARIABLE: Final = 256
 """Bytes that an element of variable size is taken to have."""
 _MOST_ASKED_FOR: Final = 10**7
 """Of a store that cannot be listed, so many chunks are asked for one by one."""
 _MOST_FILLED: Final = 10**8
 """So many chunks that are missing in the source are written, where missing ones would mean something else."""
-_UNREADABLE: Final = (ChunkError, CodecError, UnknownExtensionError, MemoryError)
+UNREADABLE: Final = (ChunkError, CodecError, UnknownExtensionError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,26 +124,6 @@ class Chunks:
             return 0
 
 
-class Tally(WrapperStore):
-    """A store that counts the values that are set through it."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self.values = 0
-        self.nbytes = 0
-        self._guard = threading.Lock()
-
-    def set(self, key: str, value: Buffer) -> None:
-        """Hand on, and count."""
-        super().set(key, value)
-        with self._guard:
-            self.values += 1
-            self.nbytes += len(value)
-
-    def __repr__(self) -> str:
-        return repr(self.store)
-
-
 class Moved(NamedTuple):
     """What was written."""
 
@@ -173,6 +154,8 @@ class Move:
     allow_pickle : bool
     resume : bool
         Chunks that the target has already are whole, and stay.
+    max_memory : int, optional
+        Bytes of elements in memory at a time, unless one chunk has more.
     """
 
     source: StorePath
@@ -181,18 +164,21 @@ class Move:
     concurrency: int | None = None
     allow_pickle: bool = False
     resume: bool = False
+    max_memory: int | None = None
 
     @property
-    def _workers(self) -> int:
-        return self.concurrency or pool.default_concurrency()
+    def at_once(self) -> int:
+        """How many chunks one process works on at a time."""
+        stores = self.source.store, self.target.store
+        return self.concurrency or max(pool.default_concurrency(), *(store.concurrency for store in stores))
 
-    def _budget(self, nbytes: int, before: Binding, after: Binding) -> int:
-        """Return how much of so much memory is for one copy of elements: a change of their type takes another."""
-        is_same = self.translation.values == "same" and before.spec.dtype == after.spec.dtype
-        return nbytes if is_same else nbytes // 2
+    @property
+    def memory(self) -> int:
+        """Bytes of elements in memory at a time."""
+        return self.max_memory or _MOVED_BYTES
 
     def sides(self, store: Store | None = None) -> tuple[Chunks, Chunks]:
-        """Return the chunks of both arrays."""
+        """Return the chunks of both arrays; `store` stands for that of the target."""
         before, after = self.translation.source, self.translation.target
         if not isinstance(before, ArrayMetadata) or not isinstance(after, ArrayMetadata):
             raise TypeError("only arrays have chunks")
@@ -205,7 +191,20 @@ class Move:
         source = self.sides()[0]
         return self.translation.same_fill or sum(1 for _ in source.stored()) >= source.grid.nchunks
 
-    def run(self, tick: Tick) -> Moved:
+    def check_memory(self) -> None:
+        """Raise ValueError if `max_memory` is less than moving one chunk of the target takes."""
+        if self.max_memory is None or self.translation.same_bytes:
+            return
+        source, target = self.sides()
+        chunk = math.prod(max((*axis.sizes, 1)) for axis in target.grid.axes)
+        needed = chunk * max(_element_bytes(source), _element_bytes(target))
+        if needed > self.max_memory:
+            raise ValueError(
+                f"max_memory={self.max_memory}: one chunk (or shard) of the target, /{self.target.path}, "
+                f"has {needed} bytes of elements"
+            )
+
+    def run(self, executor: Executor, tick: Tick) -> Moved:
         """Write the chunks of the target; `tick` is called with the bytes of elements that are done.
 
         Raises
@@ -216,15 +215,17 @@ class Move:
             If the codecs of the source, or of the target, cannot be run.
         NotRepresentableError
             If missing chunks must be written, and there are too many.
+        SchedulerError
+            If the cluster that does the work is lost.
         StoreError
         """
-        tally = Tally(self.target.store)
-        source, target = self.sides(tally)
+        source, target = self.sides()
         if self.will_copy():
-            self._copy(source, target, tick)
-            return Moved("copied", tally.values, tally.nbytes)
-        self._encode(source, target, tick)
-        return Moved("encoded", tally.values, tally.nbytes)
+            return Moved("copied", *executor.run(_Copying(self), source.stored(), tick))
+        sides = self.bound()  # here already, as what cannot be bound here is not sent to others
+        regions = self._regions(target.grid, sides, self.memory, executor.width)
+        wanted = self._wanted(source, regions)
+        return Moved("encoded", *executor.run(_Encoding(self, regions.per_axis), wanted, tick))
 
     def strays(self) -> Iterator[str]:
         """Yield the keys of chunks that the target has already; none if it cannot be listed."""
@@ -234,40 +235,21 @@ class Move:
         except (StoreError, NotImplementedError):
             return
 
-    def _copy(self, source: Chunks, target: Chunks, tick: Tick) -> None:
-        size = math.prod(source.grid.chunk_shape or ()) * _element_bytes(source)
+    def bound(self, store: Store | None = None) -> _Sides:
+        """Return both arrays with what reading and writing elements needs."""
+        source, target = self.sides(store)
+        return _Sides(source, target, source.bind(self._policy()), target.bind(self._policy()))
 
-        def copy(coords: Coords) -> None:
-            key = source.key_of(coords)
-            try:
-                if not (self.resume and target.store.exists(target.key_of(coords))):
-                    value = source.store.get(key)
-                    if value is not None:
-                        target.store.set(target.key_of(coords), value)
-            except OmnizarrError as error:
-                raise error.add(store=str(source.store), path=self.source.path, key=key, coords=coords)
-            tick(size)
+    def _policy(self) -> ChunkPolicy:
+        return ChunkPolicy(missing="fill", allow_pickle=self.allow_pickle)
 
-        pool.run(copy, source.stored(), max(1, min(self._workers, _MOVED_BYTES // max(size, 1))), 1)
-
-    def _encode(self, source: Chunks, target: Chunks, tick: Tick) -> None:
-        reading = source.bind(ChunkPolicy(missing="fill", allow_pickle=self.allow_pickle))
-        writing = target.bind(ChunkPolicy(allow_pickle=self.allow_pickle))
-        item = max(source.element_bytes(), target.element_bytes())
-        regions = plan(
-            target.grid,
-            _like(source.grid, target.grid),
-            item,
-            self._budget(_MOVED_BYTES, reading, writing),
-            self._workers,
-        )
-        for number in self._wanted(source, regions):
-            if self.resume and all(target.store.exists(target.key_of(coords)) for coords in regions.chunks(number)):
-                continue
-            box = regions.box(number)
-            values = self._read_as_target(reading, writing, box)
-            engine.write(writing, indexing.basic(box, writing.grid), values, self.concurrency)
-            tick(values.size * item)
+    def _regions(self, grid: Grid, sides: _Sides, memory: int, width: int) -> Regions:
+        """Return regions that so much memory is enough for; small enough for so many processes to have some."""
+        is_same = self.translation.values == "same" and sides.reading.spec.dtype == sides.writing.spec.dtype
+        memory = memory if is_same else memory // 2  # a change of the type takes another copy of elements
+        if width > 1:
+            memory = min(memory, max(_LEAST_REGION, math.prod(grid.shape) * sides.item_bytes // (2 * width)))
+        return plan(grid, _like(sides.source.grid, grid), sides.item_bytes, memory, self.at_once)
 
     def _wanted(self, source: Chunks, regions: Regions) -> Iterator[int]:
         """Yield the regions that must be written."""
@@ -284,61 +266,47 @@ class Move:
             )
         yield from range(regions.total)
 
-    def _read_as_target(self, reading: Binding, writing: Binding, box: Box) -> AnyArray:
+    def read_as_target(self, sides: _Sides, box: Box) -> AnyArray:
         """Return a part of the source as the target's data type, and in its shape."""
-        values = self.translation.carry(_read(reading, box[: len(reading.grid.shape)], self.concurrency))
+        part = box[: len(sides.reading.grid.shape)]
+        values = self.translation.carry(_read(sides.reading, part, self.concurrency))
         shape = tuple(part.stop - part.start for part in box)
-        cast: AnyArray = values.astype(writing.spec.dtype, copy=False)
+        cast: AnyArray = values.astype(sides.writing.spec.dtype, copy=False)
         return cast.reshape(shape)
 
     # -- comparing -----------------------------------------------------------------
 
-    def compare(self, tick: Tick) -> Compared:
+    def compare(self, executor: Executor, tick: Tick) -> Compared:
         """Read both arrays again, and return how they were found to be equal: bit for bit.
 
         Raises ChunkError if they are not; it says where.
         """
         source, target = self.sides()
         try:
-            self._compare_values(source, target, tick)
-        except _SourceUnreadableError as error:
+            self._compare_values(executor, source, target, tick)
+        except SourceUnreadableError as error:
             if not self.translation.same_bytes or not self.translation.same_fill:
                 raise error.reason from None
-            self._compare_bytes(source, target, tick)
+            both = itertools.chain(source.stored(), target.stored())
+            executor.run(_ComparingBytes(self), both, tick)
             return Compared("bytes", str(error.reason))
         return Compared("values")
 
-    def _compare_values(self, source: Chunks, target: Chunks, tick: Tick) -> None:
+    def _compare_values(self, executor: Executor, source: Chunks, target: Chunks, tick: Tick) -> None:
         try:
-            reading = source.bind(ChunkPolicy(missing="fill", allow_pickle=self.allow_pickle))
-        except _UNREADABLE as error:
-            raise _SourceUnreadableError(error) from error
-        again = target.bind(ChunkPolicy(missing="fill", allow_pickle=self.allow_pickle))
-        self._compare_fill(reading, again)
-        item = max(source.element_bytes(), target.element_bytes())
-        regions = plan(
-            _fine(again),
-            _like(source.grid, again.grid),
-            item,
-            self._budget(_COMPARED_BYTES, reading, again),
-            self._workers,
-        )
-        ndim = len(again.grid.shape)
+            reading = source.bind(self._policy())
+        except UNREADABLE as error:
+            raise SourceUnreadableError(error) from error
+        sides = _Sides(source, target, reading, target.bind(self._policy()))
+        self._compare_fill(sides.reading, sides.writing)
+        # Of each of the two arrays that are compared.
+        regions = self._regions(_fine(sides.writing), sides, self.memory // 2, executor.width)
+        ndim = len(regions.grid.shape)
         boxes = itertools.chain(
             (_lifted(source.grid.slices_of(coords), ndim) for coords in source.stored()),
             (target.grid.slices_of(coords) for coords in target.stored()),
         )
-        for number in regions.holding(boxes):
-            box = regions.box(number)
-            try:
-                expected = self._read_as_target(reading, again, box)
-            except _UNREADABLE as error:
-                raise _SourceUnreadableError(error) from error
-            found = _read(again, box, self.concurrency)
-            at = first_difference(expected, found)
-            if at is not None:
-                raise self._difference(box, at, expected, found)
-            tick(expected.size * item)
+        executor.run(_Comparing(self, regions.per_axis), regions.holding(boxes), tick)
 
     def _compare_fill(self, reading: Binding, again: Binding) -> None:
         if not self.translation.same_fill or UNDEFINED in (reading.metadata.fill_value, again.metadata.fill_value):
@@ -356,7 +324,8 @@ class Move:
                 expected=repr(expected[()]),
             )
 
-    def _difference(self, box: Box, at: Coords, expected: AnyArray, found: AnyArray) -> ChunkError:
+    def difference(self, box: Box, at: Coords, expected: AnyArray, found: AnyArray) -> ChunkError:
+        """Return the error that says where the two arrays differ."""
         place = tuple(part.start + index for part, index in zip(box, at, strict=True))
         region = ", ".join(f"{part.start}:{part.stop}" for part in box)
         return ChunkError(
@@ -368,36 +337,156 @@ class Move:
             remedy="let nothing write to the source, and convert again with overwrite=True",
         )
 
-    def _compare_bytes(self, source: Chunks, target: Chunks, tick: Tick) -> None:
-        size = math.prod(source.grid.chunk_shape or ()) * _element_bytes(source)
 
-        def compare(coords: Coords) -> None:
+class _Sides(NamedTuple):
+    """Both arrays, and what reading the one and writing (or reading) the other needs."""
+
+    source: Chunks
+    target: Chunks
+    reading: Binding
+    writing: Binding
+
+    @property
+    def item_bytes(self) -> int:
+        """About how much memory an element takes."""
+        return max(self.source.element_bytes(), self.target.element_bytes())
+
+
+class SourceUnreadableError(Exception):
+    """Elements of the source cannot be had."""
+
+    def __init__(self, reason: BaseException) -> None:
+        super().__init__(reason)  # which is all that a pickle of it holds
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class _OfChunks(Job[Coords]):
+    """What is done with the stored bytes of each chunk."""
+
+    move: Move
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of the elements of a chunk; 0 if nobody knows."""
+        source = self.move.sides()[0]
+        return math.prod(source.grid.chunk_shape or ()) * _element_bytes(source)
+
+    @property
+    def at_once(self) -> int:
+        return max(1, min(self.move.at_once, self.move.memory // max(self.chunk_bytes, 1)))
+
+    @property
+    def share(self) -> int:
+        return max(1, min(_SHARED_CHUNKS, _SHARED_BYTES // max(self.chunk_bytes, 1)))
+
+
+@dataclass(frozen=True)
+class _Copying(_OfChunks):
+    """Copy it as it is."""
+
+    def begin(self) -> tuple[Callable[[Coords], int], Tally]:
+        tally = Tally(self.move.target.store)
+        source, target = self.move.sides(tally)
+        size = self.chunk_bytes
+
+        def copy(coords: Coords) -> int:
+            key = source.key_of(coords)
+            try:
+                if not (self.move.resume and target.store.exists(target.key_of(coords))):
+                    value = source.store.get(key)
+                    if value is not None:
+                        target.store.set(target.key_of(coords), value)
+            except OmnizarrError as error:
+                raise error.add(store=str(source.store), path=self.move.source.path, key=key, coords=coords)
+            return size
+
+        return copy, tally
+
+
+@dataclass(frozen=True)
+class _ComparingBytes(_OfChunks):
+    """Compare it with what the other array has stored."""
+
+    def begin(self) -> tuple[Callable[[Coords], int], None]:
+        source, target = self.move.sides()
+        size = self.chunk_bytes
+
+        def compare(coords: Coords) -> int:
             key = target.key_of(coords)
             expected, found = source.store.get(source.key_of(coords)), target.store.get(key)
             if expected is None and found is None:
-                return
+                return 0
             if expected is None or found is None or memoryview(expected) != memoryview(found):
                 raise ChunkError(
                     "verification failed: the chunk of the target has other bytes than that of the source",
                     store=str(target.store),
-                    path=self.target.path,
+                    path=self.move.target.path,
                     key=key,
                     coords=coords,
                     found="nothing" if found is None else f"{len(found)} bytes",
                     expected="nothing" if expected is None else f"{len(expected)} bytes",
                     remedy="convert again with overwrite=True",
                 )
-            tick(size)
+            return size
 
-        pool.run(compare, itertools.chain(source.stored(), target.stored()), self._workers, 1)
+        return compare, None
 
 
-class _SourceUnreadableError(Exception):
-    """Elements of the source cannot be had."""
+@dataclass(frozen=True)
+class _OfRegions(Job[int]):
+    """What is done with the elements of each region; one at a time, as the engine has threads of its own."""
 
-    def __init__(self, reason: BaseException) -> None:
-        super().__init__(str(reason))
-        self.reason = reason
+    move: Move
+    per_axis: tuple[int, ...]
+
+    @property
+    def at_once(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class _Encoding(_OfRegions):
+    """Read it from the one array, and write it to the other."""
+
+    def begin(self) -> tuple[Callable[[int], int], Tally]:
+        tally = Tally(self.move.target.store)
+        sides = self.move.bound(tally)
+        regions = Regions(sides.target.grid, self.per_axis)
+
+        def encode(number: int) -> int:
+            target = sides.target
+            if self.move.resume and all(target.store.exists(target.key_of(at)) for at in regions.chunks(number)):
+                return 0
+            box = regions.box(number)
+            values = self.move.read_as_target(sides, box)
+            engine.write(sides.writing, indexing.basic(box, sides.writing.grid), values, self.move.concurrency)
+            return values.size * sides.item_bytes
+
+        return encode, tally
+
+
+@dataclass(frozen=True)
+class _Comparing(_OfRegions):
+    """Read it from both arrays, and compare."""
+
+    def begin(self) -> tuple[Callable[[int], int], None]:
+        sides = self.move.bound()
+        regions = Regions(_fine(sides.writing), self.per_axis)
+
+        def compare(number: int) -> int:
+            box = regions.box(number)
+            try:
+                expected = self.move.read_as_target(sides, box)
+            except UNREADABLE as error:
+                raise SourceUnreadableError(error) from error
+            found = _read(sides.writing, box, self.move.concurrency)
+            at = first_difference(expected, found)
+            if at is not None:
+                raise self.move.difference(box, at, expected, found)
+            return expected.size * sides.item_bytes
+
+        return compare, None
 
 
 def _element_bytes(chunks: Chunks) -> int:

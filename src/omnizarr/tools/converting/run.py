@@ -30,10 +30,11 @@ from omnizarr.errors import (
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
 from omnizarr.netcdf.repairs import repairs
 from omnizarr.opening import Mode, locate
-from omnizarr.places import StorePath, dialect_of, dialects_for
+from omnizarr.places import StorePath, dialect_named, dialect_of, dialects_for
 from omnizarr.settings import config as settings
 from omnizarr.tools.converting import inplace, journal
 from omnizarr.tools.converting.account import Conversion, NodeReport
+from omnizarr.tools.converting.executors import Executor, executor
 from omnizarr.tools.converting.journal import Journal
 from omnizarr.tools.converting.moving import Move
 from omnizarr.tools.converting.planning import Options, Plan, Step, plan
@@ -46,7 +47,7 @@ def run(
     source: Any,
     target: Any,
     *,
-    zarr_format: int | str,
+    zarr_format: int | str | None,
     path: str | None,
     source_format: int | str | None,
     options: Mapping[str, Any],
@@ -59,19 +60,28 @@ def run(
     strict: bool,
     allow_pickle: bool,
     concurrency: int | None,
+    scheduler: Any,
+    max_memory: int | None,
     progress: Callable[..., Any] | None,
     storage_options: Mapping[str, Any] | None,
 ) -> Conversion:
-    """Convert, as `omnizarr.convert` says; `options` are what is wanted otherwise than in the source."""
+    """Convert, as `omnizarr.convert` says; `options` are what is wanted otherwise than in the source.
+
+    Without `zarr_format` the format stays as it is.
+    """
     _check_keywords(target, overwrite=overwrite, resume=resume, dry_run=dry_run, in_place=in_place)
+    if max_memory is not None and max_memory < 1:
+        raise ValueError(f"max_memory={max_memory}: a number of bytes, of at least 1")
     began = time.monotonic()
     wishes = Options(**options)
     if in_place and wishes.given:
         raise ValueError(f"in place, chunks stay as they are: {', '.join(wishes.given)} cannot be given")
+    if in_place and scheduler is not None:
+        raise ValueError("in place, chunks stay where they are: there is nothing for a scheduler to do")
     with ExitStack() as opened:
         source_mode: Mode = "r+" if in_place and not dry_run else "r"
         found = detection.open_node(_place(opened, source, path, source_mode, storage_options), source_format)
-        dialect = dialects_for(zarr_format)[0]
+        dialect = dialect_named(found.metadata.dialect) if zarr_format is None else dialects_for(zarr_format)[0]
         if in_place and source_format is None:
             found = _beside(found, dialect)
         plans = plan(found, dialect, wishes, in_place=in_place)
@@ -101,7 +111,8 @@ def run(
             return report
         if concurrency is None:
             concurrency = settings.get("concurrency")
-        work = _Work(plans, place, verify, allow_pickle, concurrency, overwrite)
+        workers = opened.enter_context(executor(scheduler))
+        work = _Work(plans, place, workers, verify, allow_pickle, concurrency, max_memory, overwrite)
         nodes = tuple(_with_repairs(found.where, notes, work.run(progress, resume=resume)))
         return replace(report, nodes=nodes, seconds=time.monotonic() - began)
 
@@ -209,9 +220,11 @@ class _Work:
     plan: Plan
     place: StorePath
     """Where to, as the user says it."""
+    executor: Executor
     verify: bool
     allow_pickle: bool
     concurrency: int | None
+    max_memory: int | None
     overwrite: bool
     root: StorePath = field(init=False)
     """The same, in the hierarchy that it belongs to."""
@@ -241,8 +254,12 @@ class _Work:
 
     def run(self, progress: Callable[..., Any] | None, *, resume: bool) -> tuple[NodeReport, ...]:
         """Write everything, and return what became of each node."""
-        is_complete = self._begin(self.plan.journal(verify=self.verify), resume=resume)
         arrays = [step for step in self.plan.steps if step.is_array]
+        for step in arrays:
+            self._move(step).check_memory()
+        for place in (self.plan.source.where, self.root):
+            self.executor.expect(place.store, ())
+        is_complete = self._begin(self.plan.journal(verify=self.verify), resume=resume)
         sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.verify) for step in arrays}
         shown = _Progress(progress, sum(sizes.values()))
         try:
@@ -358,21 +375,33 @@ class _Work:
                 hierarchy.create(self._at(step), _explicit(step.target))
             return report
         move = self._move(step)
+        self._expect(step)
         if is_there:
             report = replace(report, how="done before")
             if self.verify and self.resumed is not None and self.resumed.verify:
                 return replace(report, verified="values")
             return self._verified(move, report, shown)
-        moved = move.run(shown.tick)
+        moved = move.run(self.executor, shown.tick)
         report = replace(report, how=moved.how, chunks=moved.chunks, nbytes=moved.nbytes)
         report = self._verified(move, report, shown)
         hierarchy.create(self._at(step), step.target)
         return report
 
+    def _expect(self, step: Step) -> None:
+        """Let nobody work for whom the documents of source and target are not there."""
+        if step.found is not None:
+            source = [step.found, self.plan.source]
+            self.executor.expect(source[0].where.store, (key for found in source for key in _documents_of(found)))
+        target = dialect_of(self._at(step), step.target) if step.target is not None else self.plan.dialect
+        self.executor.expect(
+            self.root.store,
+            [self.root.prefix + journal.KEY, *target.keyspace.documents(self._at(step).path).values()],
+        )
+
     def _verified(self, move: Move, report: NodeReport, shown: _Progress) -> NodeReport:
         if not self.verify:
             return report
-        compared = move.compare(shown.tick)
+        compared = move.compare(self.executor, shown.tick)
         remarks = report.remarks
         if compared.why:
             remarks = (*remarks, f"verified by its stored bytes, as its elements cannot be read here: {compared.why}")
@@ -388,6 +417,7 @@ class _Work:
             concurrency=self.concurrency,
             allow_pickle=self.allow_pickle,
             resume=self.resumed is not None,
+            max_memory=self.max_memory,
         )
 
     def _with_copies(self, step: Step, report: NodeReport) -> NodeReport:
@@ -407,6 +437,10 @@ def _plain(where: StorePath, metadata: Metadata) -> Metadata:
     """Return what the documents of a node alone say, without copies of others."""
     found = dialect_of(where, metadata).keyspace.unsettle(metadata)
     return replace(found, consolidated=None) if isinstance(found, GroupMetadata) else found
+
+
+def _documents_of(found: Found[Metadata]) -> Iterable[str]:
+    return dialect_of(found.where, found.metadata).keyspace.documents(found.where.path).values()
 
 
 def _explicit(metadata: GroupMetadata) -> GroupMetadata:

@@ -1,0 +1,374 @@
+"""Who does the work: threads of this process, or the workers of a dask.distributed cluster.
+
+A job says what is done with each of many items: in any order, in whichever process, and twice if need be. So it does
+not matter who does it, and what a worker that was killed had begun is simply done again.
+
+Spec: https://distributed.dask.org/en/stable/client.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import islice
+from queue import Empty, SimpleQueue
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from omnizarr.errors import MissingDependencyError, SchedulerError
+from omnizarr.stores import Store, pool
+from omnizarr.stores.base import Buffer
+from omnizarr.stores.reach import is_shared
+from omnizarr.stores.wrappers import WrapperStore
+
+Item = TypeVar("Item")
+Tick = Callable[[int], None]
+
+_AHEAD: Final = 2
+"""Tasks for each thread of the cluster: one that runs, and one that waits, so that no thread does."""
+_PATIENCE: Final = 60.0
+"""Seconds without any worker after which somebody gives up."""
+_GLANCE: Final = 1.0
+"""Seconds after which somebody who waits looks around."""
+
+
+class Written(NamedTuple):
+    """What was written: values, and their bytes as they are stored."""
+
+    values: int = 0
+    nbytes: int = 0
+
+
+class Tally(WrapperStore):
+    """A store that counts the values that are set through it."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._written = Written()
+        self._guard = threading.Lock()
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Hand on, and count."""
+        super().set(key, value)
+        with self._guard:
+            self._written = Written(self._written.values + 1, self._written.nbytes + len(value))
+
+    @property
+    def written(self) -> Written:
+        """What was set so far."""
+        return self._written
+
+    def __repr__(self) -> str:
+        return repr(self.store)
+
+
+class Job(ABC, Generic[Item]):
+    """What is done with each of many items; pickles, with all that it needs."""
+
+    @property
+    @abstractmethod
+    def at_once(self) -> int:
+        """How many items one process works on at a time."""
+
+    @property
+    def share(self) -> int:
+        """How many items are worth being sent to another process."""
+        return 1
+
+    @abstractmethod
+    def begin(self) -> tuple[Callable[[Item], int], Tally | None]:
+        """Return what is called with each item, by several threads; and the store that it writes to.
+
+        The call returns how many bytes of elements are done with that.
+        """
+
+
+def perform(job: Job[Item], items: Iterable[Item], tick: Tick) -> Written:
+    """Do a job in this process; `tick` is called with the bytes of elements that are done."""
+    work, tally = job.begin()
+    pool.run(lambda item: tick(work(item)), items, job.at_once, 1)
+    return Written() if tally is None else tally.written
+
+
+class Executor(ABC):
+    """Who does jobs."""
+
+    width: int
+    """How many parts of a job are done at a time, each with the threads and the memory of one process."""
+
+    @abstractmethod
+    def run(self, job: Job[Item], items: Iterable[Item], tick: Tick) -> Written:
+        """Do a job. The first error is raised when all have come to rest."""
+
+    @abstractmethod
+    def expect(self, store: Store, keys: Iterable[str]) -> None:
+        """Let nobody work who does not see of the store what is seen here: the first of the keys that has a value.
+
+        What was expected of the same store before is forgotten.
+        """
+
+
+class Local(Executor):
+    """The threads of this process."""
+
+    width = 1
+
+    def run(self, job: Job[Item], items: Iterable[Item], tick: Tick) -> Written:
+        """Do a job here."""
+        return perform(job, items, tick)
+
+    def expect(self, store: Store, keys: Iterable[str]) -> None:
+        """Whoever asks sees what is there."""
+
+
+@contextmanager
+def executor(scheduler: Any = None) -> Iterator[Executor]:
+    """Return who does the work: this process, or for the client or the address of a cluster, its workers.
+
+    A client that is made here is closed in the end.
+
+    Raises
+    ------
+    MissingDependencyError
+        If distributed is not installed.
+    SchedulerError
+        If nobody answers at the address.
+    TypeError
+        If it is neither a client nor an address.
+    """
+    if scheduler is None:
+        yield Local()
+        return
+    distributed = _distributed()
+    if isinstance(scheduler, distributed.Client):
+        if scheduler.asynchronous:
+            raise TypeError("the client is asynchronous: give the address of its scheduler")
+        yield Distributed(scheduler)
+        return
+    if not isinstance(scheduler, (str, distributed.deploy.Cluster)):
+        raise TypeError(f"scheduler must be a dask.distributed client, or an address, not {type(scheduler).__name__}")
+    try:
+        client = distributed.Client(scheduler, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise SchedulerError(
+            f"the scheduler cannot be reached: {error}", found=str(scheduler), expected="such as 'tcp://10.0.0.1:8786'"
+        ) from error
+    with client:
+        yield Distributed(client)
+
+
+def _distributed() -> Any:
+    try:
+        return import_module("distributed")  # takes half a second
+    except ImportError as error:
+        raise MissingDependencyError(
+            "working on a cluster needs distributed", remedy="pip install 'omnizarr[dask]'"
+        ) from error
+
+
+@dataclass(frozen=True)
+class _Witness:
+    """A value that whoever works must see: else what it reads and writes lies elsewhere."""
+
+    store: Store
+    key: str
+    digest: str | None
+
+    @classmethod
+    def of(cls, store: Store, key: str) -> _Witness:
+        value = store.get(key)
+        return cls(store, key, None if value is None else hashlib.sha256(value).hexdigest())
+
+    def check(self) -> None:
+        found = _Witness.of(self.store, self.key).digest
+        if found != self.digest:
+            raise SchedulerError(
+                "a worker does not see the data that this process sees",
+                store=str(self.store),
+                key=self.key,
+                found="nothing there" if found is None else "another value there",
+                remedy="use a store that all workers can reach, by the same name",
+            )
+
+
+class Distributed(Executor):
+    """The workers of a cluster."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._witnesses: dict[object, _Witness] = {}
+        self.width = max(1, self._threads())
+
+    def expect(self, store: Store, keys: Iterable[str]) -> None:
+        """Look at the value, to be compared with what workers see; refuse a store that they cannot reach."""
+        if not is_shared(store):
+            raise SchedulerError(
+                "the store is in the memory of this process: workers of a cluster cannot reach it",
+                store=str(store),
+                remedy="use a directory or an object store (a store of one's own defines `origin`); or no scheduler",
+            )
+        try:
+            import_module("cloudpickle").dumps(store)  # with which distributed sends it
+        except Exception as error:
+            raise SchedulerError(
+                f"the store cannot be sent to the workers of a cluster: {error}",
+                store=str(store),
+                remedy="use a directory or an object store; or no scheduler",
+            ) from error
+        for key in keys:
+            witness = _Witness.of(store, key)
+            if witness.digest is not None:
+                self._witnesses[store.origin()] = witness
+                return
+
+    def run(self, job: Job[Item], items: Iterable[Item], tick: Tick) -> Written:
+        """Do a job, by tasks of a few items each; no more are sent than are soon begun."""
+        run = _Run(self._client, job, tuple(self._witnesses.values()))
+        iterator = iter(items)
+        values = nbytes = 0
+        try:
+            while True:
+                room = max(1, _AHEAD * self._threads()) - run.pending if iterator is not None else 0
+                for _ in range(room):
+                    share = list(islice(iterator, job.share))
+                    if not share:
+                        break
+                    run.submit(share)
+                if not run.pending:
+                    return Written(values, nbytes)
+                done, written = run.next()
+                tick(done)
+                values += written.values
+                nbytes += written.nbytes
+        finally:
+            run.stop()
+
+    def _threads(self) -> int:
+        try:
+            return sum(self._client.nthreads().values())
+        except (OSError, RuntimeError) as error:
+            raise _lost(error) from error
+
+
+class _Run:
+    """The tasks of one job on a cluster."""
+
+    def __init__(self, client: Any, job: Job[Any], witnesses: tuple[_Witness, ...]) -> None:
+        self._client = client
+        self._job = job
+        self._witnesses = witnesses
+        self._name = f"omnizarr-{type(job).__name__.strip('_').lower()}-{uuid.uuid4().hex}"
+        self._futures: set[Any] = set()
+        self._landed: SimpleQueue[Any] = SimpleQueue()
+        self._number = 0
+
+    @property
+    def pending(self) -> int:
+        """Number of tasks that were sent and have not come back."""
+        return len(self._futures)
+
+    def submit(self, share: list[Any]) -> None:
+        """Send a task."""
+        self._number += 1
+        future = self._client.submit(
+            _work, self._name, self._job, share, self._witnesses, key=f"{self._name}-{self._number}", pure=False
+        )
+        self._futures.add(future)
+        future.add_done_callback(self._landed.put)
+
+    def next(self) -> tuple[int, Written]:
+        """Return what a task returns, whichever is the next to come back; raise what it raises."""
+        future = self._wait()
+        self._futures.discard(future)
+        try:
+            return future.result()  # type: ignore[no-any-return]
+        except _distributed().KilledWorker as error:
+            raise SchedulerError(
+                f"a task was given up, as workers that ran it died again and again: {error}",
+                remedy="give workers more memory, or choose a smaller max_memory, and continue with resume=True",
+            ) from error
+        except CancelledError as error:
+            raise _lost(error) from error
+
+    def _wait(self) -> Any:
+        alone = None
+        while True:
+            try:
+                return self._landed.get(timeout=_GLANCE)
+            except Empty:
+                pass
+            if self._client.status in ("closed", "closing"):
+                raise _lost(None)
+            if self._client.nthreads():
+                alone = None
+            elif alone is None:
+                alone = time.monotonic()
+            elif time.monotonic() - alone > _PATIENCE:
+                raise SchedulerError(f"the cluster has had no worker for {_PATIENCE:g} seconds", remedy="start some")
+
+    def stop(self) -> None:
+        """Call off what has not begun, and wait until nobody works any more."""
+        if self._futures and self._client.status == "running":
+            self._client.cancel(list(self._futures))
+            self._client.run(_come_to_rest, self._name, on_error="ignore")
+
+
+def _lost(error: BaseException | None) -> SchedulerError:
+    return SchedulerError(
+        f"the connection to the scheduler was lost{'' if error is None else f': {error}'}",
+        remedy="continue with resume=True",
+    )
+
+
+# What workers do. They may do several tasks at a time, each in a thread.
+
+
+class _StoppedError(Exception):
+    """Nobody waits for this any more."""
+
+
+_at_work: dict[str, int] = {}
+_stopped: set[str] = set()
+_guard = threading.Lock()
+
+
+def _work(name: str, job: Job[Item], share: list[Item], witnesses: tuple[_Witness, ...]) -> tuple[int, Written]:
+    """Do a part of a job; return bytes of elements, and what was written."""
+    done: list[int] = []
+
+    def tick(nbytes: int) -> None:
+        done.append(nbytes)
+        if name in _stopped:
+            raise _StoppedError
+
+    with _guard:
+        if name in _stopped:
+            raise _StoppedError
+        _at_work[name] = _at_work.get(name, 0) + 1
+    try:
+        for witness in witnesses:
+            witness.check()
+        written = perform(job, share, tick)
+    finally:
+        with _guard:
+            _at_work[name] -= 1
+            if not _at_work[name]:
+                del _at_work[name]
+    return sum(done), written
+
+
+async def _come_to_rest(name: str) -> None:
+    """Let no thread of this worker begin with another item of a job, and wait until all are done with theirs."""
+    with _guard:
+        _stopped.add(name)
+    until = time.monotonic() + _PATIENCE
+    while name in _at_work and time.monotonic() < until:  # noqa: ASYNC110 - threads cannot set an event of the loop
+        await asyncio.sleep(0.01)
