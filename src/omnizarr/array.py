@@ -552,21 +552,13 @@ class Array(Node):
         write_values(binding, plan, value, concurrency)
 
     def _set_fields(self, binding: Binding, plan: Plan, value: Any, fields: Fields, concurrency: int | None) -> None:
-        """Change some fields of elements: read them, change them, write them, no other doing so in between."""
+        """Change some fields of elements, while others may change other fields of theirs."""
         dtype = fields_dtype(binding.spec.dtype, fields)
         # A field that is an array itself adds dimensions.
         converted = converted_value(value, dtype.base, plan.shape + dtype.shape, binding)
-        with self._where.lock():
-            elements = np.empty(plan.buffer_shape, binding.spec.dtype)
-            # What is written in part must be read first, missing or not.
-            engine.read(binding.filling(), plan, elements, concurrency)
-            shaped = elements.reshape(plan.shape)
-            if isinstance(fields, str):
-                shaped[fields] = converted
-            else:
-                for name in fields or ():
-                    shaped[name] = converted[name] if dtype.names is not None else converted
-            engine.write(binding, plan, elements, concurrency)
+        shaped = converted.reshape(plan.buffer_shape + dtype.shape)
+        names = [fields] if isinstance(fields, str) else list(fields or ())
+        engine.write_fields(binding, plan, names, shaped, len(plan.buffer_shape), concurrency)
 
     def set_basic_selection(
         self,

@@ -9,9 +9,10 @@ from __future__ import annotations
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.engine import native, reference
 from omnizarr.engine.binding import Binding, bind
+from omnizarr.engine.reference import write_fields
 from omnizarr.indexing import Plan
 
-__all__ = ["Binding", "bind", "read", "write"]
+__all__ = ["Binding", "bind", "read", "write", "write_fields"]
 
 
 def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:

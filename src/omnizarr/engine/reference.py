@@ -66,6 +66,18 @@ def write(binding: Binding, plan: Pieces, value: AnyArray, concurrency: int | No
     pool.run(partial(_write_piece, binding, value), plan, workers, batch)
 
 
+def write_fields(
+    binding: Binding, plan: Pieces, names: Sequence[str], value: AnyArray, ndim: int, concurrency: int | None = None
+) -> None:
+    """Store `value` into some fields of the selected elements; their other fields stay as they are stored.
+
+    `value` is of the shape of the plan's buffer, with `ndim` dimensions, and has those fields; or it is the value of
+    the only one, which may be an array: then its own dimensions come last.
+    """
+    workers, batch = _share(binding, len(plan), concurrency, _SMALLEST_ENCODED)
+    pool.run(partial(_write_fields_of_piece, binding, names, value, ndim), plan, workers, batch)
+
+
 def _share(binding: Binding, pieces: int, concurrency: int | None, smallest: int) -> tuple[int, int]:
     """Return how many threads shall work, and how many pieces each takes at a time."""
     chunk_bytes = max(1, binding.chain.spec.nbytes or _BYTES_PER_WORKER)
@@ -193,6 +205,30 @@ def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:
             return
         # A chunk that the array's edge cuts may hold more by now: others may have made the array longer.
         binding.store.update(key, partial(_changed, binding.store, chain, chunk_selection, part))
+    except OmnizarrError as error:
+        raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
+
+
+def _write_fields_of_piece(binding: Binding, names: Sequence[str], value: AnyArray, ndim: int, piece: Piece) -> None:
+    coords, chunk_selection, out_selection, _ = piece
+    key = binding.key_of(coords)
+    chain = binding.chain_for(coords)
+    part = value[(*out_selection, ...)]
+    # The field itself may be an array, the dimensions of which come last.
+    shape = part.shape[: part.ndim - (value.ndim - ndim)]
+
+    def change(old: Buffer | None) -> Buffer | None:
+        elements = np.empty(shape, binding.spec.dtype)
+        if old is None:
+            elements[...] = binding.spec.fill_value
+        else:
+            (chain.filling or chain).decode_part(old, chunk_selection, elements)
+        for name in names:
+            elements[name] = part if part.dtype.names is None else part[name]
+        return _changed(binding.store, chain, chunk_selection, elements, old)
+
+    try:
+        binding.store.update(key, change)
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
 
