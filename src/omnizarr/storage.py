@@ -20,7 +20,7 @@ from omnizarr.stores import (
 )
 
 if TYPE_CHECKING:
-    from omnizarr.stores import ZipStore
+    from omnizarr.stores import ObjectStore, ZipStore
     from omnizarr.stores.logged import LoggingStore
 
 StoreLike: TypeAlias = Store | StorePath | str | os.PathLike[str] | Mapping[str, Buffer] | None
@@ -30,6 +30,7 @@ __all__ = [
     "LocalStore",
     "LoggingStore",
     "MemoryStore",
+    "ObjectStore",
     "PrefixStore",
     "ReadOnlyStore",
     "Store",
@@ -44,8 +45,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "LoggingStore":  # `logging` takes as long to import as a tenth of omnizarr, and few have a use for it
         return import_module("omnizarr.stores.logged").LoggingStore
-    if name == "ZipStore":
-        return import_module("omnizarr.stores.zip").ZipStore
+    if name in ("ObjectStore", "ZipStore"):
+        return getattr(import_module("omnizarr.stores"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -10,6 +10,7 @@ from omnizarr.stores.resolve import resolve
 from omnizarr.stores.wrappers import PrefixStore, ReadOnlyStore, WrapperStore
 
 if TYPE_CHECKING:
+    from omnizarr.stores.object import ObjectStore
     from omnizarr.stores.zip import ZipStore
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Listing",
     "LocalStore",
     "MemoryStore",
+    "ObjectStore",
     "PrefixStore",
     "ReadOnlyStore",
     "Request",
@@ -28,9 +30,13 @@ __all__ = [
 ]
 
 
+# By the modules that hold them: they need more than the others do, which takes time to import.
+_LATE = {"ObjectStore": "object", "ZipStore": "zip"}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "ZipStore":  # it needs compressors and more, which take time to import
-        return import_module("omnizarr.stores.zip").ZipStore
+    if name in _LATE:
+        return getattr(import_module(f"omnizarr.stores.{_LATE[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

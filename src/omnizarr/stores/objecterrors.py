@@ -1,0 +1,146 @@
+"""What obstore raises, in our words: without dumps of its own structures, and without anything secret.
+
+obstore has one exception for most of what goes wrong; what it was is told by its text, which has the status in it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Final
+
+from omnizarr.errors import ConflictError, StoreAccessError, StoreError, StoreTimeoutError
+
+
+class RangeError(StoreError):
+    """The range is not satisfiable: nothing of the value lies in it, or the server knows no such ranges."""
+
+
+class NoRangesError(RangeError):
+    """The server answers with the whole value, whichever range is asked for."""
+
+
+class NotModifiedError(StoreError):
+    """The value is still the one that the caller has."""
+
+
+class NotAllowedError(StoreError):
+    """The server does not know the method."""
+
+
+class NotConditionalError(StoreError):
+    """The server cannot make writing depend on a condition."""
+
+
+_LONGEST = 300
+
+_MISSING_PLACES: Final = {
+    "NoSuchBucket": "there is no such bucket",
+    "The specified bucket does not exist": "there is no such bucket",
+    "ContainerNotFound": "there is no such container",
+    "ContainerBeingDeleted": "the container is being deleted",
+}
+
+_status = re.compile(r"(?:status code|status): (\d{3})\b").search
+_is_timeout = re.compile(r"timed ?out|timeout|TimedOut", re.IGNORECASE).search
+_is_range = re.compile(r"\b416\b|invalid range|range not satisfiable|InvalidRange|wanted range", re.IGNORECASE).search
+_code = re.compile(r"<Code>([^<]{1,100})</Code>").search
+_detail = re.compile(r"<Message>([^<]{1,300})").search
+
+_pids: dict[str, int] = {}
+
+
+def check_fork() -> None:
+    """Raise if this process was forked from one that used obstore: without its threads, it would wait forever."""
+    pid = os.getpid()
+    if _pids.setdefault("pid", pid) != pid:
+        raise StoreError(
+            "object stores cannot be used in a process that was forked from one that had used them",
+            remedy="start processes by 'spawn' or 'forkserver': multiprocessing_context='spawn' of a DataLoader",
+        )
+
+
+def missing(error: FileNotFoundError) -> StoreError | None:
+    """Return the error that says that the bucket is not there; None if only the key is not."""
+    text = str(error)
+    for sign, message in _MISSING_PLACES.items():
+        if sign in text:
+            return StoreError(message, remedy="create it, or correct the name, the endpoint or the region")
+    return None
+
+
+def translate(error: Exception, store: Any) -> StoreError:
+    """Return the error of ours that says what `error` says."""
+    kind = type(error).__name__
+    raw = str(error)
+    found = clean(raw, store)
+    status = _status(raw)
+    code = int(status[1]) if status else 0
+    if kind in ("AlreadyExistsError", "PreconditionError") or code == 412:
+        return ConflictError("another writer was faster")
+    if kind == "NotModifiedError":
+        return NotModifiedError("not modified")
+    if kind == "NotSupportedError" and "Range" in raw and "not supported by" in raw:
+        return NoRangesError("the server ignores ranges")
+    if _is_range(raw) or (kind == "NotSupportedError" and "range" in raw.lower()):
+        return RangeError("the range cannot be satisfied", found=found)
+    if isinstance(error, NotImplementedError) or kind == "NotSupportedError" or code == 501:
+        return NotConditionalError("the server cannot do this", found=found)
+    return _failure(kind, raw, found, code)
+
+
+def _failure(kind: str, raw: str, found: str, code: int) -> StoreError:
+    if code == 405:
+        return NotAllowedError("the server does not allow this", found=found)
+    if "169.254.169.254" in raw or "metadata.google.internal" in raw or "169.254.170.2" in raw:
+        return StoreAccessError(
+            "there are no credentials",
+            found="neither in the options, nor in the environment, nor from the machine this runs on",
+            remedy="give them in `storage_options`, or {'anon': True} for data that everybody may read",
+        )
+    if kind in ("PermissionDeniedError", "UnauthenticatedError") or code in (401, 403):
+        return StoreAccessError(
+            "access is denied",
+            found=found,
+            remedy="check the credentials, or {'anon': True} for data that everybody may read; "
+            "who may not list a bucket is told this of keys that are not there, too",
+        )
+    if _is_timeout(raw):
+        return StoreTimeoutError("no answer in time", found=found, remedy="raise `timeout`, or see whether it runs")
+    return StoreError("the request failed", found=found)
+
+
+def clean(text: str, store: Any = None) -> str:
+    r"""Return what a message of obstore says, in a line: without dumps, queries of URLs and secrets of `store`.
+
+    >>> clean("Generic S3 error: Error performing GET http://me:pw@host/k?Sig=1 in 2.1ms - 503 Slow\n\nDebug source: .")
+    'S3: GET http://host/k: 503 Slow'
+    """
+    text = text.partition("\n\nDebug source")[0]
+    code, detail = _code(text), _detail(text)
+    text = text.partition("<?xml")[0].partition("<Error>")[0].partition("<!DOCTYPE")[0].partition("<html")[0]
+    text = re.sub(r"://[^/\s@]*@", "://", text)
+    text = re.sub(r"(\w://[^\s?]*)\?\S*", r"\1", text)
+    text = re.sub(r" in [0-9.]+(?:ns|µs|ms|s)\b", "", text)
+    text = re.sub(r"^Generic (\w+) error: ", r"\1: ", text).replace("Error performing ", "").replace(" - ", ": ")
+    text = text.replace("Server returned non-2xx status code: ", "").replace("\n", " ").strip(" :")
+    if code:
+        text = f"{text}: {code[1]}" + (f": {detail[1]}" if detail else "")
+    for secret in _secrets(store):
+        text = text.replace(secret, "***")
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
+def _secrets(store: Any) -> list[str]:
+    """Return what must not be shown of how a store was set up, the longest first."""
+    shown = {"bucket", "region", "default_region", "endpoint", "container_name", "account_name", "base_url"}
+    config = {
+        **(getattr(store, "config", None) or {}),
+        **((getattr(store, "client_options", None) or {}).get("default_headers") or {}),
+    }
+    values = [
+        value.decode("latin-1") if isinstance(value, bytes) else str(value)
+        for name, value in config.items()
+        if name not in shown
+    ]
+    return sorted((value for value in values if len(value) > 5), key=len, reverse=True)
