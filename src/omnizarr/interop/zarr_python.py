@@ -10,51 +10,33 @@ write through omnizarr.
 from __future__ import annotations
 
 import asyncio
-import copy
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, ParamSpec, TypeAlias, TypeVar, overload
 
 from omnizarr.array import Array
-from omnizarr.errors import MissingDependencyError, NotRepresentableError, ReadOnlyError, StoreError
+from omnizarr.errors import NotRepresentableError, ReadOnlyError
 from omnizarr.group import Group
 from omnizarr.opening import open_array, open_group
 from omnizarr.places import StorePath
-from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, ReadOnlyStore, Store, ZipStore, threads
-from omnizarr.stores.base import Buffer, Listing, Span, as_prefix, check_key, is_key
+from omnizarr.stores import MemoryStore, PrefixStore, ReadOnlyStore, Store
+from omnizarr.stores.base import Buffer, Span, as_prefix
 
-try:
-    import zarr
-    from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
-    from zarr.abc.store import Store as TheirStore
-    from zarr.core.buffer import Buffer as TheirBuffer
-    from zarr.core.buffer import BufferPrototype, default_buffer_prototype
-    from zarr.core.sync import sync
-    from zarr.storage import LocalStore as TheirLocalStore
-    from zarr.storage import MemoryStore as TheirMemoryStore
-    from zarr.storage import ZipStore as TheirZipStore
-except ImportError as _error:
-    raise MissingDependencyError(
-        f"sharing stores with zarr-python needs the package 'zarr', which cannot be imported ({_error})",
-        remedy="pip install 'omnizarr[zarr]'",
-    ) from _error
-if "set_partial_values" in TheirStore.__abstractmethods__:  # what a store of theirs had to be able to do before 3.1.3
-    raise MissingDependencyError(
-        "sharing stores with zarr-python needs a later release of it",
-        found=zarr.__version__,
-        expected="3.1.3 or later",
-        remedy="pip install 'omnizarr[zarr]'",
-    )
+# The first of these says so if zarr-python is missing.
+# isort: off
+from omnizarr.stores.zarr_python import ZarrPythonStore as ZarrPythonStore, native
+import zarr
+from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
+from zarr.abc.store import Store as TheirStore
+from zarr.core.buffer import Buffer as TheirBuffer
+from zarr.core.buffer import BufferPrototype, default_buffer_prototype
+# isort: on
 
 T = TypeVar("T")
 P = ParamSpec("P")
 _List: TypeAlias = list  # within the classes, `list` is a verb
 
 _BATCH = 1000  # keys listed per visit to a thread
-_LARGE = 1 << 26  # bytes; a part of a value beyond that is worth asking for the size of the value first
-# zarr-python 3.1.6 reads from memory without its event loop, which takes ten times as long.
-_MEMORY_ANSWERS_AT_ONCE = hasattr(TheirMemoryStore, "get_sync")
 
 
 # -- nodes -------------------------------------------------------------------------
@@ -146,8 +128,9 @@ def from_zarr_python(node: zarr.Array[Any] | zarr.Group | TheirStore) -> Array |
 
     Notes
     -----
-    A directory, and an archive that is open for reading, are opened by their path, so that all that a
-    `LocalStore` promises to writers holds. Any other store is used through its own methods: see `ZarrPythonStore`.
+    Where the data of a store is known (a directory, an archive open for reading, a store of obstore, a filesystem
+    of fsspec), it is opened by a store of omnizarr, so that all that this one promises to writers holds. Any
+    other store is used through its own methods: see `ZarrPythonStore`.
 
     Examples
     --------
@@ -160,10 +143,10 @@ def from_zarr_python(node: zarr.Array[Any] | zarr.Group | TheirStore) -> Array |
     array([0, 7, 7, 0], dtype=int16)
     """
     if isinstance(node, TheirStore):
-        return _store_from_zarr_python(node)
+        return native(node)
     if not isinstance(node, zarr.Array | zarr.Group):
         raise TypeError(f"{type(node).__name__} is neither an Array nor a Group nor a Store of zarr-python 3")
-    where = StorePath(_store_from_zarr_python(node.store), node.path)
+    where = StorePath(native(node.store), node.path)
     if isinstance(node, zarr.Array):
         return open_array(where, zarr_format=node.metadata.zarr_format)
     is_consolidated = node.metadata.consolidated_metadata is not None
@@ -174,16 +157,6 @@ def _store_to_zarr_python(store: Store) -> TheirStore:
     if isinstance(store, ZarrPythonStore) and store.read_only == store.store.read_only:
         return store.store
     return OmnizarrStore(store)  # not all stores of theirs can make a view that may not be written
-
-
-def _store_from_zarr_python(store: TheirStore) -> Store:
-    if isinstance(store, OmnizarrStore):
-        return store.store
-    if type(store) is TheirLocalStore:  # what others derive from it may do things of its own
-        return LocalStore(store.root, read_only=store.read_only)
-    if type(store) is TheirZipStore and store.read_only and getattr(store, "_zmode", None) == "r":
-        return ZipStore(store.path)
-    return ZarrPythonStore(store)
 
 
 # -- a store of zarr-python upon one of omnizarr --------------------------------------
@@ -404,173 +377,3 @@ def _as_ours(value: TheirBuffer) -> Buffer:
     if not isinstance(value, TheirBuffer):
         raise TypeError(f"a value must be a Buffer of zarr-python, not {type(value).__name__}")
     return value.as_numpy_array().view("B").data
-
-
-# -- a store of omnizarr upon one of zarr-python --------------------------------------
-
-
-class ZarrPythonStore(Store):
-    """A store of zarr-python 3, as omnizarr wants it.
-
-    Parameters
-    ----------
-    store : zarr.abc.store.Store
-        The store. Closing this one closes it.
-
-    Notes
-    -----
-    Each verb runs on the event loop of zarr-python and waits for it: from a coroutine on that very loop
-    it cannot be used.
-
-    `lock`, and with it `set_if_absent` and `set_partial`, excludes threads of this process that use the same store
-    through omnizarr, nobody else: stores of zarr-python have no locks. Whether a value becomes visible whole is up
-    to them.
-
-    Where a key is a prefix of others as well, `list_dir` says that it is a key.
-
-    Examples
-    --------
-    >>> import zarr.storage
-    >>> from omnizarr.interop.zarr_python import ZarrPythonStore
-    >>> store = ZarrPythonStore(zarr.storage.MemoryStore())
-    >>> store.set("a/b", b"abc")
-    >>> store.get("a/b", (1, None)), list(store.list())
-    (b'bc', ['a/b'])
-    """
-
-    def __init__(self, store: TheirStore) -> None:
-        if not isinstance(store, TheirStore):
-            raise TypeError(f"{type(store).__name__} is no store of zarr-python 3")
-        self._store = store
-        self.read_only = store.read_only
-
-    @property
-    def store(self) -> TheirStore:
-        """The store of zarr-python."""
-        return self._store
-
-    def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Read the value, or a part of it."""
-        check_key(key)
-        if span is None or span == (0, None):
-            return self._get(key, None)
-        start, stop = span
-        if start < 0:
-            return self._get_last(key, -start)
-        if stop is None:
-            return self._get(key, OffsetByteRequest(start))
-        if stop - start > _LARGE:  # some of their stores make room for as much as is asked for
-            stop = min(stop, self.size(key) or 0)
-        if stop <= start:  # an error for some of their stores
-            return b"" if self.exists(key) else None
-        return self._get(key, RangeByteRequest(start, stop))
-
-    def _get_last(self, key: str, length: int) -> Buffer | None:
-        value = self._get(key, SuffixByteRequest(length))
-        if value is None or len(value) == length:
-            return value
-        # The value is shorter than what was asked for, and their stores disagree on what they return then.
-        value = self._get(key, None)
-        return None if value is None else value[-length:]
-
-    def _get(self, key: str, byte_range: ByteRequest | None) -> bytes | None:
-        if _MEMORY_ANSWERS_AT_ONCE and isinstance(self._store, TheirMemoryStore):
-            value = self._store.get_sync(key, byte_range=byte_range)
-        else:
-            value = _await(self._store.get(key, default_buffer_prototype(), byte_range))
-        return None if value is None else value.to_bytes()
-
-    def exists(self, key: str) -> bool:
-        """Ask for it."""
-        check_key(key)
-        return _await(self._store.exists(key))
-
-    def size(self, key: str) -> int | None:
-        """Ask for it, if it is there: their LocalStore has sizes of directories too."""
-        try:
-            return _await(self._store.getsize(key)) if self.exists(key) else None
-        except FileNotFoundError:
-            return None
-
-    def set(self, key: str, value: Buffer) -> None:
-        """Store a copy of the value."""
-        self.check_writable()
-        check_key(key)
-        _await(self._store.set(key, default_buffer_prototype().buffer.from_bytes(memoryview(value).tobytes())))
-
-    def delete(self, key: str) -> None:
-        """Remove the key. Raises StoreError if it is there and the store cannot remove anything."""
-        self.check_writable()
-        if not self.exists(key):  # their LocalStore would remove a directory of that name, and all in it
-            return
-        try:
-            _await(self._store.delete(key))
-        except NotImplementedError as error:
-            raise StoreError("the store cannot remove a value", store=repr(self), key=key) from error
-
-    def lock(self, key: str) -> AbstractContextManager[None]:
-        """Lock the key among the threads of this process that use this very store, or the same dictionary."""
-        self.check_writable()
-        check_key(key)
-        return threads.lock((id(self._values), key))
-
-    @property
-    def _values(self) -> object:
-        """What this store may share with others: a dictionary becomes a new MemoryStore each time it is opened."""
-        return getattr(self._store, "_store_dict", self._store)
-
-    def list(self) -> Iterator[str]:
-        """Yield the keys there are now."""
-        return self.list_prefix("")
-
-    def list_prefix(self, prefix: str) -> Iterator[str]:
-        """Yield the keys there are now."""
-        prefix = as_prefix(prefix)
-        keys = _await(_collect(self._store.list_prefix(prefix)))
-        return (key for key in keys if key.startswith(prefix) and is_key(key))
-
-    def list_dir(self, prefix: str) -> Listing:
-        """List the names, and ask which of them are keys."""
-        prefix = as_prefix(prefix)
-
-        async def listing() -> Listing:
-            names = {
-                prefix + name.rstrip("/") for name in await _collect(self._store.list_dir(prefix.removesuffix("/")))
-            }
-            found = sorted(filter(is_key, names))
-            are_keys = await asyncio.gather(*map(self._store.exists, found))
-            keys = [name for name, is_one in zip(found, are_keys, strict=True) if is_one]
-            return Listing(keys, sorted({f"{name}/" for name in set(found).difference(keys)}))
-
-        return _await(listing())
-
-    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
-        """Return a store upon the same data that may not be written, or (False) one that may."""
-        upgrade = self._store.read_only and not read_only
-        clone = ZarrPythonStore(self._store.with_read_only(read_only=False)) if upgrade else copy.copy(self)
-        clone.read_only = read_only
-        return clone
-
-    def close(self) -> None:
-        """Close the store of zarr-python."""
-        self._store.close()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ZarrPythonStore) or self.read_only != other.read_only:
-            return False
-        return self._values is other._values or self._store == other._store
-
-    def __hash__(self) -> int:
-        return hash((ZarrPythonStore, type(self._store)))
-
-    def __repr__(self) -> str:
-        return f"ZarrPythonStore({self._store!r})"
-
-
-def _await(answer: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the event loop of zarr-python, and return what it returns."""
-    return sync(answer)
-
-
-async def _collect(keys: AsyncIterator[str]) -> _List[str]:
-    return [key async for key in keys]

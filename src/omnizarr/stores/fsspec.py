@@ -33,13 +33,11 @@ from omnizarr.errors import (
     MissingDependencyError,
     OmnizarrError,
     ReadOnlyError,
-    StoreAccessError,
     StoreError,
     StoreLimitError,
-    StoreTimeoutError,
 )
 from omnizarr.late import Late
-from omnizarr.stores import loops, pool, threads
+from omnizarr.stores import failures, loops, pool, threads
 from omnizarr.stores.base import (
     RESERVED,
     Buffer,
@@ -213,6 +211,9 @@ class FsspecStore(Store):
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Read the parts, and look at the stamp before and after; all of the file where there are no stamps."""
+        if len(spans) == 1:
+            part = self.get(key, spans[0])
+            return None if part is None else [part]
         for _attempt in range(_ATTEMPTS):
             before = self.stamp(key)
             if before is None:
@@ -440,41 +441,19 @@ class FsspecStore(Store):
 
     def _unread(self, error: Exception, key: str, span: Span | None = None) -> Buffer | None:
         """Return what an error in reading means: None, if there is no such file; raise what is really wrong."""
-        if isinstance(error, OmnizarrError):
-            raise error
-        if any(map(_is_missing_bucket, _chain(error))):
+        if isinstance(error, OmnizarrError) or failures.is_missing_place(error):
             raise self._failure(error, key)
         # FileExistsError: in memory, if a parent of the path is a file.
         if isinstance(error, (*_ABSENCE, FileExistsError)):
             return None
-        if span is not None and _is_past_the_end(error):
+        if span is not None and failures.is_past_the_end(error):
             size = self.size(key)
             if size is None or size == 0 or span[0] >= size:
                 return None if size is None else b""
         raise self._failure(error, key)
 
     def _failure(self, error: Exception, key: str) -> OmnizarrError:
-        """Return our own error for one of a filesystem; whatever could be a credential is left out."""
-        if isinstance(error, OmnizarrError):
-            return error
-        secrets = secrets_of(self.fs.storage_options)
-        chain = list(_chain(error))
-        statuses = {status for each in chain if (status := _status(each)) is not None}
-        names = " ".join(type(each).__name__ for each in chain)
-        kind, remedy = StoreError, None
-        if isinstance(error, PermissionError) or statuses & {401, 403} or "Credential" in names:
-            kind, remedy = StoreAccessError, "give credentials, or say that there are none, in storage_options"
-        elif isinstance(error, TimeoutError) or "Timeout" in names:
-            kind = StoreTimeoutError
-        elif any(map(_is_missing_bucket, chain)):
-            remedy = "make the bucket first; is its name spelled right?"
-        text = redact(str(error), secrets) or type(error).__name__
-        failure = kind(text, store=repr(self), key=key or None, remedy=remedy)
-        failure.errno = getattr(error, "errno", None)
-        failure.__suppress_context__ = True
-        if all(redact(shown := repr(each) + str(each), secrets) == shown for each in chain):
-            failure.__cause__ = error
-        return failure
+        return failures.translate(error, self, key, secrets_of(self.fs.storage_options))
 
     # -- the store itself ---------------------------------------------------------
 
@@ -760,50 +739,6 @@ def _protocols(fs: Any) -> tuple[str, ...]:
 
 def _class(module: str, name: str) -> Any:
     return getattr(Late(module), name)
-
-
-# -- errors ------------------------------------------------------------------------
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and those that led to it."""
-    seen: set[int] = set()
-    current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
-        yield current
-        current = current.__cause__ or current.__context__
-
-
-def _code(error: BaseException) -> object:
-    """Return the word that the service has for the error."""
-    response = getattr(error, "response", None)
-    if isinstance(response, Mapping):  # botocore
-        return response.get("Error", {}).get("Code")
-    return getattr(error, "error_code", None)  # Azure
-
-
-def _status(error: BaseException) -> int | None:
-    """Return the HTTP status that the error stands for."""
-    response = getattr(error, "response", None)
-    if isinstance(response, Mapping):
-        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-        return status if isinstance(status, int) else None
-    for name in ("status", "status_code", "code"):
-        status = getattr(error, name, None)
-        if isinstance(status, int):
-            return status
-    return None
-
-
-def _is_missing_bucket(error: BaseException) -> bool:
-    return _code(error) in ("NoSuchBucket", "ContainerNotFound")
-
-
-def _is_past_the_end(error: BaseException) -> bool:
-    return any(
-        _status(each) == 416 or _code(each) == "InvalidRange" or "satisfiable" in str(each) for each in _chain(error)
-    )
 
 
 # -- what `omnizarr.stores.resolve` calls ------------------------------------------------

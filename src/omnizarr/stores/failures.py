@@ -1,0 +1,85 @@
+"""What other libraries raise, in our words: which of our errors it is, and nothing of it that could be a credential.
+
+The libraries below a filesystem or a store each have exceptions of their own, so what went wrong is read from what they
+have in common: the kind of the built-in exception, the status of the answer, the code of the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError, StoreTimeoutError
+from omnizarr.stores.redaction import redact
+
+MISSING_PLACES: Final = frozenset({"NoSuchBucket", "ContainerNotFound"})
+
+
+def translate(error: BaseException, store: object, key: str = "", secrets: Iterable[str] = ()) -> OmnizarrError:
+    """Return the error of ours that says what `error` says, to be raised.
+
+    It has `error` as its cause, unless a traceback would show then what shall not be seen.
+    """
+    if isinstance(error, OmnizarrError):
+        return error
+    secrets = tuple(secrets)
+    errors = list(chain(error))
+    statuses = {status(each) for each in errors}
+    names = " ".join(type(each).__name__ for each in errors)
+    kind, remedy = StoreError, None
+    if is_missing_place(error):
+        remedy = "make the bucket first, or correct its name"
+    elif isinstance(error, PermissionError) or statuses & {401, 403} or "Credential" in names:
+        kind, remedy = StoreAccessError, "give credentials, or say that there are none, in the options of the store"
+    elif isinstance(error, TimeoutError) or "Timeout" in names:
+        kind = StoreTimeoutError
+    text = redact(str(error), secrets) or type(error).__name__
+    failure = kind(text, store=repr(store), key=key or None, remedy=remedy)
+    failure.errno = getattr(error, "errno", None)
+    failure.__suppress_context__ = True
+    if all(redact(shown := f"{each!r} {each}", secrets) == shown for each in errors):
+        failure.__cause__ = error
+    return failure
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error and those that led to it."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def is_missing_place(error: BaseException) -> bool:
+    """Return whether what is missing is not the value but all that should hold it."""
+    return any(_code(each) in MISSING_PLACES for each in chain(error))
+
+
+def is_past_the_end(error: BaseException) -> bool:
+    """Return whether a service says that no byte of the value lies in the range."""
+    return any(
+        status(each) == 416 or _code(each) == "InvalidRange" or "satisfiable" in str(each) for each in chain(error)
+    )
+
+
+def status(error: BaseException) -> int | None:
+    """Return the HTTP status that the error stands for."""
+    response = getattr(error, "response", None)
+    if isinstance(response, Mapping):  # botocore
+        found: Any = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        return found if isinstance(found, int) else None
+    for name in ("status", "status_code", "code"):
+        found = getattr(error, name, None)
+        if isinstance(found, int):
+            return found
+    return None
+
+
+def _code(error: BaseException) -> object:
+    """Return the word that the service has for the error."""
+    response = getattr(error, "response", None)
+    if isinstance(response, Mapping):  # botocore
+        return response.get("Error", {}).get("Code")
+    return getattr(error, "error_code", None)  # Azure
