@@ -83,3 +83,115 @@ def test_child_of_a_fork_has_a_pool_of_its_own():
         assert time.monotonic() < deadline, "the child hangs"
         time.sleep(0.01)
     assert ended[1] == 0
+
+
+# -- gather ---------------------------------------------------------------------------------
+
+
+class Crowd:
+    """A task that counts how many are at work at once."""
+
+    def __init__(self, seconds=0.0):
+        self.seconds = seconds
+        self.now = self.most = self.done = 0
+        self.guard = threading.Lock()
+
+    def __call__(self, item):
+        with self.guard:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(self.seconds)
+        with self.guard:
+            self.now -= 1
+            self.done += 1
+        return item * 10
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7, 64])
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 65, 300])
+def test_gather_yields_each_result_once_with_the_place_of_its_item(workers, count):
+    found = list(pool.gather(Crowd(), range(count), workers))
+    assert sorted(found) == [(number, number * 10) for number in range(count)]
+
+
+def test_gather_has_as_many_at_work_as_there_are_workers():
+    crowd = Crowd(0.05)
+    assert len(list(pool.gather(crowd, range(24), 8))) == 24
+    assert crowd.most == 8
+
+
+def test_gather_yields_what_is_done_first_first():
+    def task(seconds):
+        time.sleep(seconds)
+        return seconds
+
+    assert [position for position, _ in pool.gather(task, [0.3, 0.0, 0.1], 3)] == [1, 2, 0]
+
+
+def test_gather_takes_no_more_items_than_twice_its_workers_ahead():
+    taken = []
+
+    def items():
+        for number in range(1000):
+            taken.append(number)
+            yield number
+
+    results = pool.gather(Crowd(), items(), 4)
+    for landed in range(1, 20):
+        next(results)
+        time.sleep(0.005)
+        assert len(taken) <= landed + 2 * 4
+    results.close()
+    assert len(taken) < 60
+
+
+def test_gather_with_one_worker_asks_for_the_next_only_when_it_is_wanted():
+    crowd = Crowd()
+    results = pool.gather(crowd, iter(range(10)), 1)
+    assert next(results) == (0, 0)
+    assert crowd.done == 1
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_error_of_a_task_is_raised_when_nobody_is_at_work_any_more(workers):
+    crowd = Crowd(0.01)
+
+    def task(item):
+        if item == 5:
+            raise KeyError("five")
+        return crowd(item)
+
+    with pytest.raises(KeyError, match="five"):
+        list(pool.gather(task, range(100), workers))
+    assert crowd.now == 0
+    assert crowd.done < 100
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_error_of_the_items_is_raised(workers):
+    def items():
+        yield from range(6)
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        list(pool.gather(Crowd(), items(), workers))
+
+
+def test_caller_who_has_seen_enough_leaves_nobody_at_work():
+    crowd = Crowd(0.02)
+    results = pool.gather(crowd, range(1000), 8)
+    next(results)
+    results.close()
+    assert crowd.now == 0
+    assert crowd.done < 100
+
+
+def test_crews_within_crews_come_to_an_end_though_the_pool_has_few_threads(monkeypatch):
+    monkeypatch.setattr(pool, "_MOST_THREADS", 2)
+    monkeypatch.setattr(pool, "_state", {})
+
+    def outer(number):
+        return sum(result for _, result in pool.gather(lambda item: item + number, range(5), 5))
+
+    found = dict(pool.gather(outer, range(10), 10))
+    assert found == {number: 10 + 5 * number for number in range(10)}

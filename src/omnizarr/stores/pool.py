@@ -168,7 +168,7 @@ class _Crew(Generic[T, R]):
 
     def _take(self) -> tuple[int, T] | None:
         with self._guard:
-            if not self._more or self._pending >= 2 * self._workers:
+            if not self._more or self._at_work >= self._workers or self._pending >= 2 * self._workers:
                 return None
             try:
                 taken = next(self._items, None)
