@@ -716,7 +716,7 @@ class Array(Node):
         return Array, (self._where, self._metadata, self._config, self._snapshot)
 
     def __dask_tokenize__(self) -> object:
-        return "omnizarr.Array", cards.identity(self.store), self.path, repr(self._metadata)
+        return self._token(self._config.missing, self._config.order)
 
 
 def _values_of(codecs: tuple[Named, ...]) -> tuple[values.CodecValue, ...]:

@@ -181,12 +181,6 @@ def store_name(store: Store) -> str:
     return type(store).__name__.removesuffix("Store").lower()
 
 
-def identity(store: Store) -> str:
-    """Return a text that is the same only for stores upon the same data."""
-    text = str(store)
-    return f"{text}#{id(store)}" if "memory" in type(store).__name__.lower() else text
-
-
 def stored_bytes(where: StorePath) -> int:
     """Return the bytes under a node, documents included."""
     return sum(where.store.size(key) or 0 for key in where.store.list_prefix(where.prefix))

@@ -628,7 +628,13 @@ class Group(Node):
         return hash((Group, self._where.path))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Group, (self._where, replace(self._metadata, consolidated=None), self._config, self._snapshot)
+        # Without what may be copies of thousands of documents; the snapshot reads them again.
+        alone = {name: kept for name, kept in self._metadata.spellings.items() if "consolidated" not in name}
+        metadata = replace(self._metadata, consolidated=None, spellings=alone)
+        return Group, (self._where, metadata, self._config, self._snapshot)
+
+    def __dask_tokenize__(self) -> object:
+        return self._token()
 
 
 def create_node(

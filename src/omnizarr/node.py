@@ -75,3 +75,14 @@ class Node(ABC):
     def attrs(self) -> Attributes:
         """Its attributes; changes are stored at once."""
         return Attributes(self._where, lambda: self._metadata.attributes, self._change_attributes, self.refresh)
+
+    def _token(self, *more: object) -> tuple[object, ...]:
+        """Return what dask makes names of: the same in every process, and free of credentials.
+
+        It is the same for all that are opened from the same place and have the same documents, as they were when they
+        were last read; chunks are not looked at. Of values in memory, which no other process reaches, the place is the
+        mapping that holds them.
+        """
+        data, base = self.store.origin()
+        path = f"{base}/{self.path}".strip("/")
+        return f"omnizarr.{type(self).__name__}", repr(data), path, repr(self._metadata), *more

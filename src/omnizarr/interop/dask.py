@@ -1,0 +1,211 @@
+"""Arrays of dask upon omnizarr's, and the other way round.
+
+>>> import dask.array as da
+>>> import omnizarr
+>>> from omnizarr.interop.dask import from_zarr, to_zarr
+>>> stored = to_zarr(da.arange(6, chunks=2) ** 2, {})
+>>> int(from_zarr(stored).sum().compute())
+55
+
+An `omnizarr.Array` is also what `dask.array.from_array` and `dask.array.store` take. Pickled it is a few hundred bytes:
+its documents, and where it is. Its name in a graph (``dask.base.tokenize``) is made of the place, without credentials,
+of its documents, and of how it was opened: an array that is opened twice, in whichever process, has one name, two
+arrays have two. Chunks are not looked at: results that were kept are not made anew because somebody else has written.
+
+Writers of different parts of a chunk are kept apart by the store (see `Store.exclusion`), so that ``lock=False`` is
+right, and nothing is lost where chunks of dask do not end where those of the array do. What ends there is faster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from importlib import import_module
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from omnizarr.api import create_array
+from omnizarr.array import Array
+from omnizarr.errors import MissingDependencyError, SchedulerError, ShapeError
+from omnizarr.opening import open_array
+from omnizarr.stores.reach import is_shared
+
+if TYPE_CHECKING:
+    import dask.array as da
+
+__all__ = ["from_zarr", "to_zarr"]
+
+
+def from_zarr(
+    source: Any, *, chunks: Any = None, name: str | None = None, inline_array: bool = False, **options: Any
+) -> da.Array:
+    """Return a dask array of what is stored.
+
+    Parameters
+    ----------
+    source : Array, path, URL, Store, StorePath or mutable mapping
+    chunks : int, tuple, str, optional
+        As for `dask.array.from_array`. Default: whole chunks (or shards) of the array, as many side by side as dask's
+        ``array.chunk-size`` says; of shards that are larger, whole inner chunks.
+    name, inline_array
+        As for `dask.array.from_array`.
+    **options
+        Keywords of `open_array`, if the source is not open.
+
+    Returns
+    -------
+    dask.array.Array
+
+    Raises
+    ------
+    ArrayNotFoundError
+        If there is nothing.
+    MissingDependencyError
+        If dask is not installed.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> array = omnizarr.create_array({}, data=[[1, 2], [3, 4]], chunks=(1, 2))
+    >>> from_zarr(array, chunks=(1, 2)).sum(axis=0).compute()
+    array([4, 6])
+    """
+    arrays = _arrays()
+    array = source if isinstance(source, Array) and not options else open_array(source, mode="r", **options)
+    return arrays.from_array(  # type: ignore[no-any-return]
+        array,
+        chunks=_chunks_for(array) if chunks is None else chunks,
+        name=name,
+        lock=False,
+        inline_array=inline_array,
+        meta=np.empty((0,) * array.ndim, array.dtype),
+    )
+
+
+def to_zarr(
+    array: da.Array,
+    target: Any,
+    *,
+    compute: bool = True,
+    storage_options: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """Store a dask array.
+
+    Parameters
+    ----------
+    array : dask.array.Array
+        Of a shape that is known.
+    target : Array, path, URL, Store, StorePath or mutable mapping
+        An array of the same shape, which is written to; or where a new one is created.
+    compute : bool
+        Store now. If not, a `dask.delayed.Delayed` is returned that does it; a new array is there already.
+    storage_options, **options
+        Keywords of `create_array`, for a new array. Its chunks are those of dask where they are of one shape.
+
+    Returns
+    -------
+    Array, or Delayed if not `compute`
+
+    Raises
+    ------
+    ShapeError
+        If the shape is not known, or not that of the target.
+    SchedulerError
+        If values would go to the memory of other processes.
+    NodeExistsError
+        If there is a node at the target, and ``overwrite=True`` is not among the options.
+    MissingDependencyError
+        If dask is not installed.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> stored = to_zarr(da.ones((4, 4), chunks=(2, 4)), {}, compressors=None)
+    >>> stored.chunks, float(stored[...].sum())
+    ((2, 4), 16.0)
+    """
+    arrays = _arrays()
+    if any(math.isnan(length) for length in array.shape):
+        raise ShapeError("the shape of the dask array is not known", remedy="call its compute_chunk_sizes() before")
+    if isinstance(target, Array):
+        stored = _fitting(target, array, options)
+    else:
+        layout = {} if {"chunks", "shards", "codecs"} & options.keys() else {"chunks": _regular(array.chunks)}
+        stored = create_array(
+            target,
+            storage_options=storage_options,
+            **{"shape": array.shape, "dtype": array.dtype, **layout, **options},
+        )
+    if compute and not is_shared(stored.store) and _is_elsewhere():
+        raise SchedulerError(
+            "the store is in the memory of this process: other processes cannot reach it",
+            store=str(stored.store),
+            remedy="use a directory or an object store, or the scheduler 'threads'",
+        )
+    if stored.store.exclusion == "process" and not _is_aligned(array.chunks, stored.write_chunk_sizes):
+        # Nobody would keep writers in other processes apart.
+        array = arrays.rechunk(array, _chunks_for(stored, whole=True))
+    waiting = arrays.store(array, stored, lock=False, compute=compute)
+    return stored if compute else waiting
+
+
+def _arrays() -> Any:
+    try:
+        return import_module("dask.array")
+    except ImportError as error:
+        raise MissingDependencyError("this needs dask", remedy="pip install 'omnizarr[dask]'") from error
+
+
+def _chunks_for(array: Array, *, whole: bool = False) -> tuple[tuple[int, ...], ...]:
+    """Return lengths of chunks for dask: whole chunks of the array, together about as large as dask wants them.
+
+    Of chunks that are larger, whole inner chunks, unless `whole` ones are wanted.
+    """
+    stored = array.write_chunk_sizes
+    limit = import_module("dask.utils").parse_bytes(import_module("dask.config").get("array.chunk-size"))
+    if not whole and math.prod(max(lengths, default=0) for lengths in stored) * array.dtype.itemsize > limit:
+        stored = array.read_chunk_sizes
+    room = limit // max(array.dtype.itemsize * math.prod(max(lengths, default=1) for lengths in stored), 1)
+    merged: list[tuple[int, ...]] = []
+    for lengths in reversed(stored):  # the last dimension first, as elements lie beside each other there
+        several = max(1, min(room, len(lengths)))
+        room //= several
+        merged.append(tuple(sum(lengths[at : at + several]) for at in range(0, len(lengths), several)) or (0,))
+    return tuple(reversed(merged))
+
+
+def _fitting(target: Array, array: da.Array, options: Mapping[str, Any]) -> Array:
+    if options:
+        raise TypeError(f"{', '.join(options)}: of no use for an array that is there already")
+    if target.shape != array.shape:
+        raise ShapeError(
+            "the dask array has another shape",
+            store=str(target.store),
+            path=target.path,
+            found=array.shape,
+            expected=target.shape,
+        )
+    return target
+
+
+def _regular(chunks: tuple[tuple[int, ...], ...]) -> Any:
+    """Return the shape of a chunk where all have one, but the last ones; else what suits the array."""
+    if any(len({*lengths[:-1], max(lengths)}) > 1 for lengths in chunks) or any(
+        max(lengths) == 0 for lengths in chunks
+    ):
+        return "auto"
+    return tuple(lengths[0] for lengths in chunks)
+
+
+def _is_aligned(chunks: tuple[tuple[int, ...], ...], stored: tuple[tuple[int, ...], ...]) -> bool:
+    """Tell whether chunks of dask end where stored ones do."""
+    return all({*accumulate(ours)} <= {*accumulate(theirs)} for ours, theirs in zip(chunks, stored, strict=True))
+
+
+def _is_elsewhere() -> bool:
+    """Tell whether dask would compute in other processes."""
+    get = import_module("dask.base").get_scheduler()
+    return get not in {None, import_module("dask.threaded").get, import_module("dask.local").get_sync}

@@ -1,0 +1,220 @@
+"""Arrays of dask upon omnizarr's: names in graphs, reading, and writing that loses nothing."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr import errors
+from omnizarr.interop.dask import from_zarr, to_zarr
+from omnizarr.stores import LocalStore, MemoryStore
+from omnizarr.stores.wrappers import WrapperStore
+
+dask = pytest.importorskip("dask", reason="dask is what this is about")
+da = pytest.importorskip("dask.array", reason="dask is what this is about")
+
+VALUES = np.arange(40 * 60, dtype="i4").reshape(40, 60)
+
+
+def stored(place, values=VALUES, **options):
+    return omnizarr.create_array(place, data=values, **{"chunks": (10, 10), **options})
+
+
+def ends(lengths):
+    return set(np.cumsum(lengths).tolist())
+
+
+class TestTokens:
+    def test_array_opened_twice_has_one(self, tmp_path):
+        stored(tmp_path)
+        one, other = omnizarr.open(tmp_path), omnizarr.open(str(tmp_path) + "/", mode="r")
+        assert dask.base.tokenize(one) == dask.base.tokenize(other)
+
+    def test_it_is_the_same_by_another_way_to_the_place(self, tmp_path):
+        stored(tmp_path / "a" / "b")
+        ways = (
+            omnizarr.open(tmp_path / "a" / "b"),
+            omnizarr.open(tmp_path, path="a/b"),
+            omnizarr.open(tmp_path / "a")["b"],
+        )
+        assert len({dask.base.tokenize(array) for array in ways}) == 1
+
+    def test_it_is_the_same_in_another_process(self, tmp_path):
+        array = stored(tmp_path)
+        program = f"import dask, omnizarr; print(dask.base.tokenize(omnizarr.open({str(tmp_path)!r})))"
+        said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert said.stdout.strip() == dask.base.tokenize(array)
+
+    def test_it_is_deterministic(self, tmp_path):
+        with dask.config.set({"tokenize.ensure-deterministic": True}):
+            assert dask.base.tokenize(stored(tmp_path / "a"))
+            assert dask.base.tokenize(omnizarr.create_group(tmp_path / "g"))
+
+    def test_other_arrays_have_others(self, tmp_path):
+        arrays = [stored(tmp_path / "a"), stored(tmp_path / "b"), stored({}), stored({})]
+        arrays.append(omnizarr.open(tmp_path / "a", missing="error"))
+        arrays.append(omnizarr.open(tmp_path / "a", order="F"))
+        assert len({dask.base.tokenize(array) for array in arrays}) == len(arrays)
+
+    def test_new_documents_give_another_one(self, tmp_path):
+        array = stored(tmp_path)
+        before = dask.base.tokenize(array)
+        array.attrs["units"] = "K"
+        changed = dask.base.tokenize(omnizarr.open(tmp_path))
+        array.resize((41, 60))
+        assert len({before, changed, dask.base.tokenize(array)}) == 3
+
+    def test_groups_have_theirs(self, tmp_path):
+        one, other = omnizarr.create_group(tmp_path / "a"), omnizarr.create_group(tmp_path / "b")
+        assert dask.base.tokenize(one) == dask.base.tokenize(omnizarr.open(tmp_path / "a"))
+        assert dask.base.tokenize(one) != dask.base.tokenize(other)
+
+
+class TestPickles:
+    @pytest.mark.parametrize("length", [100, 10_000])
+    def test_size_does_not_grow_with_the_data(self, tmp_path, length):
+        array = omnizarr.create_array(tmp_path, data=np.random.default_rng(0).normal(size=(length, 10)))
+        array[...]
+        assert len(pickle.dumps(array)) < 2000
+
+    def test_group_pickles_without_its_members(self, tmp_path):
+        group = omnizarr.create_group(tmp_path)
+        for number in range(50):
+            group.create_array(f"array{number}", data=VALUES)
+        omnizarr.consolidate_metadata(tmp_path)
+        group = omnizarr.open_group(tmp_path)
+        assert len(list(group.arrays())) == 50
+        assert len(pickle.dumps(group)) < 1000
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(group))["array7"][...], VALUES)
+
+
+class TestReading:
+    @pytest.mark.parametrize("scheduler", ["threads", "processes"])
+    def test_values(self, tmp_path, scheduler):
+        array = from_zarr(stored(tmp_path, shards=(20, 20)), chunks=(20, 20))
+        context = {"multiprocessing.context": "fork"} if scheduler == "processes" and sys.platform == "linux" else {}
+        with dask.config.set(context):
+            np.testing.assert_array_equal(
+                (array[::2, 5:50:3] + 1).compute(scheduler=scheduler), VALUES[::2, 5:50:3] + 1
+            )
+
+    def test_from_array_of_dask_takes_one(self, tmp_path):
+        array = da.from_array(stored(tmp_path), chunks=(15, 15))
+        np.testing.assert_array_equal(array[[3, 1, 3]].compute(), VALUES[[3, 1, 3]])
+
+    @pytest.mark.parametrize("shards", [None, (20, 30)])
+    @pytest.mark.parametrize("limit", ["1kB", "3kB", "1MB"])
+    def test_chunks_are_whole_stored_ones(self, shards, limit):
+        array = stored({}, shards=shards)
+        with dask.config.set({"array.chunk-size": limit}):
+            found = from_zarr(array)
+        room = dask.utils.parse_bytes(limit)
+        whole = array.write_chunk_sizes if shards is None or room >= 20 * 30 * 4 else array.read_chunk_sizes
+        assert all(ends(ours) <= ends(theirs) for ours, theirs in zip(found.chunks, whole, strict=True))
+        assert max(map(max, found.chunks)) > 0
+        assert np.prod([max(lengths) for lengths in found.chunks]) * 4 <= room
+
+    def test_chunks_of_different_lengths(self):
+        array = omnizarr.create_array({}, data=VALUES, chunks=[[5, 35], [10, 20, 30]])
+        with dask.config.set({"array.chunk-size": "1B"}):
+            found = from_zarr(array)
+        assert found.chunks == ((5, 35), (10, 20, 30))
+        np.testing.assert_array_equal(found.compute(), VALUES)
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            np.array(["a", "bcd", "é"], np.dtypes.StringDType()),
+            np.array([(1, 2.5), (3, 4.5)], [("a", "i2"), ("b", "f8")]),
+            np.array(5.5),
+            np.zeros((0, 3)),
+            np.array(["2020-01-01", "NaT"], "M8[s]"),
+        ],
+        ids=["string", "struct", "no-dimensions", "empty", "datetime"],
+    )
+    def test_types_and_shapes(self, values):
+        found = from_zarr(omnizarr.create_array({}, data=values))
+        assert (found.dtype, found.shape) == (values.dtype, values.shape)
+        np.testing.assert_array_equal(found.compute(scheduler="sync"), values)
+
+    def test_place_is_opened(self, tmp_path):
+        stored(tmp_path / "a")
+        np.testing.assert_array_equal(from_zarr(tmp_path, path="a").compute(), VALUES)
+        with pytest.raises(errors.ArrayNotFoundError):
+            from_zarr(tmp_path / "b")
+
+
+class TestWriting:
+    @pytest.mark.parametrize("shards", [None, (20, 30)])
+    def test_threads_lose_nothing_where_chunks_do_not_align(self, tmp_path, shards):
+        for number in range(3):
+            target = omnizarr.create_array(
+                tmp_path / str(number), shape=VALUES.shape, dtype="i4", chunks=(10, 10), shards=shards
+            )
+            da.store(da.from_array(VALUES, chunks=(7, 9)), target, lock=False, scheduler="threads", num_workers=8)
+            np.testing.assert_array_equal(target[...], VALUES)
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked, which takes little time")
+    def test_processes_lose_nothing_where_chunks_do_not_align(self, tmp_path):
+        target = omnizarr.create_array(tmp_path, shape=VALUES.shape, dtype="i4", chunks=(10, 10), shards=(20, 30))
+        with dask.config.set({"multiprocessing.context": "fork"}):
+            da.store(da.from_array(VALUES, chunks=(7, 9)), target, lock=False, scheduler="processes", num_workers=4)
+        np.testing.assert_array_equal(target[...], VALUES)
+
+    def test_new_array_has_the_chunks_of_dask(self, tmp_path):
+        array = to_zarr(da.from_array(VALUES, chunks=(16, 60)), tmp_path, attributes={"units": "m"})
+        assert (array.chunks, array.attrs["units"]) == ((16, 60), "m")
+        np.testing.assert_array_equal(omnizarr.open(tmp_path)[...], VALUES)
+
+    @pytest.mark.parametrize("options", [{}, {"chunks": (8, 8)}, {"chunks": (8, 8), "shards": (16, 16)}])
+    def test_chunks_of_dask_that_differ(self, options):
+        array = to_zarr(da.from_array(VALUES, chunks=((3, 30, 7), (60,))), {}, **options)
+        assert array.chunks == options.get("chunks", array.chunks)
+        np.testing.assert_array_equal(array[...], VALUES)
+
+    def test_array_that_is_there(self):
+        target = omnizarr.create_array({}, shape=VALUES.shape, dtype="f8", chunks=(13, 11))
+        assert to_zarr(da.from_array(VALUES, chunks=(7, 9)), target) is target
+        np.testing.assert_array_equal(target[...], VALUES)
+
+    def test_nothing_is_stored_before_it_is_computed(self, tmp_path):
+        waiting = to_zarr(da.from_array(VALUES, chunks=(16, 60)), tmp_path, compute=False)
+        assert not omnizarr.open(tmp_path).nchunks_initialized
+        waiting.compute()
+        np.testing.assert_array_equal(omnizarr.open(tmp_path)[...], VALUES)
+
+    def test_stored_chunks_are_written_by_one_where_nobody_keeps_writers_apart(self, tmp_path):
+        written = []
+
+        class Alone(WrapperStore):
+            exclusion = "process"
+
+            def set(self, key, value):
+                written.append(key)
+                super().set(key, value)
+
+        target = omnizarr.create_array(Alone(LocalStore(tmp_path)), shape=VALUES.shape, dtype="i4", chunks=(10, 10))
+        written.clear()
+        to_zarr(da.from_array(VALUES + 1, chunks=(7, 9)), target)
+        assert len(written) == len(set(written)) == 24
+        np.testing.assert_array_equal(target[...], VALUES + 1)
+
+    def test_memory_of_other_processes_is_refused(self):
+        with dask.config.set(scheduler="processes"), pytest.raises(errors.SchedulerError, match="in the memory"):
+            to_zarr(da.from_array(VALUES), MemoryStore())
+
+    def test_other_shape_is_refused(self):
+        with pytest.raises(errors.ShapeError):
+            to_zarr(da.from_array(VALUES), omnizarr.create_array({}, shape=(60, 40), dtype="i4"))
+
+    def test_unknown_shape_is_refused(self):
+        array = da.from_array(VALUES, chunks=(10, 10))
+        with pytest.raises(errors.ShapeError, match="compute_chunk_sizes"):
+            to_zarr(array[array > 5], {})
+
+    def test_options_of_an_array_that_is_there_are_refused(self):
+        with pytest.raises(TypeError, match="chunks"):
+            to_zarr(da.from_array(VALUES), stored({}), chunks=(1, 1))
