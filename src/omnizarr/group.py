@@ -628,9 +628,10 @@ class Group(Node):
         return hash((Group, self._where.path))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without what may be copies of thousands of documents; the snapshot reads them again.
-        alone = {name: kept for name, kept in self._metadata.spellings.items() if "consolidated" not in name}
-        metadata = replace(self._metadata, consolidated=None, spellings=alone)
+        metadata = self._metadata
+        if metadata.consolidated is not None:
+            # Perhaps copies of thousands of documents, remembered as they were spelled too; the snapshot reads them again.
+            metadata = replace(metadata, consolidated=None, spellings={})
         return Group, (self._where, metadata, self._config, self._snapshot)
 
     def __dask_tokenize__(self) -> object:
