@@ -630,7 +630,7 @@ class Group(Node):
     def __reduce__(self) -> tuple[Any, ...]:
         metadata = self._metadata
         if metadata.consolidated is not None:
-            # Perhaps copies of thousands of documents, remembered as they were spelled too; the snapshot reads them again.
+            # Perhaps copies of thousands of documents, as they were spelled too; the snapshot reads them again.
             metadata = replace(metadata, consolidated=None, spellings={})
         return Group, (self._where, metadata, self._config, self._snapshot)
 
