@@ -113,9 +113,9 @@ class TestOpen:
         assert omnizarr.create_array(group["g"].store_path, name="z", shape=1, dtype="i1").path == "g/z"
 
     def test_keywords_of_zarr_python_that_have_no_meaning(self, store):
-        omnizarr.open_group(store, synchronizer=None, cache_attrs=None)
-        with pytest.warns(UserWarning, match="synchronizer"):
-            omnizarr.open_group(store, synchronizer=object())
+        omnizarr.open_group(store, chunk_store=None, cache_attrs=None)
+        with pytest.warns(UserWarning, match="cache_attrs"):
+            omnizarr.open_group(store, cache_attrs=True)
         with pytest.raises(TypeError):
             omnizarr.open_group(store, colour="red")
         with pytest.raises(errors.StoreError):

@@ -40,6 +40,7 @@ def create_array(
     chunk_key_encoding: Any = None,
     dimension_names: Iterable[str | None] | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
     overwrite: bool = False,
     config: ArrayConfig | Mapping[str, Any] | None = None,
     write_data: bool = True,
@@ -85,6 +86,8 @@ def create_array(
         Zarr v3 only.
     storage_options : mapping, optional
         For stores that take them.
+    synchronizer : object, optional
+        A lock that all writers share, where the store has none; see `omnizarr.open`.
     overwrite : bool
         Replace what is there.
     config, missing, allow_pickle, write_empty_chunks
@@ -121,7 +124,7 @@ def create_array(
     array([[-1, -1, -1, -1],
            [-1, -1,  7,  7]], dtype=int16)
     """
-    where, _ = locate(store, name, "a", storage_options)
+    where, _ = locate(store, name, "a", storage_options, synchronizer)
     return nodes.new_array(
         where,
         shape=shape,
@@ -174,7 +177,7 @@ def create(
         Path within the store.
     mode : {"a", "w", "w-"}, optional
         "w" replaces what is there.
-    zarr_format, storage_options
+    zarr_format, storage_options, synchronizer
         As for `create_array`.
     chunk_shape, chunks
         Shape of a chunk.
@@ -183,8 +186,7 @@ def create(
     **options
         Keywords of `create_array`, and `compressor`, `dimension_separator`.
     """
-    warn_ignored({"synchronizer": synchronizer})
-    where, _ = locate(store, path, "a", storage_options)
+    where, _ = locate(store, path, "a", storage_options, synchronizer)
     if mode == "w":
         options["overwrite"] = True
     if dtype is None and options.get("data") is None:
@@ -256,13 +258,14 @@ def from_array(
     compressors: Any = "keep",
     serializer: Any = "keep",
     storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
     **options: Any,
 ) -> Array:
     """Create an array from another one, of any library, block by block.
 
     Parameters
     ----------
-    store, name, storage_options
+    store, name, storage_options, synchronizer
         As for `create_array`.
     data : array
         What to copy.
@@ -286,7 +289,7 @@ def from_array(
         found.pop("codecs", None)
     if isinstance(data, Array) and "attributes" not in options:
         found["attributes"] = data.attrs.asdict()
-    where, _ = locate(store, name, "a", storage_options)
+    where, _ = locate(store, name, "a", storage_options, synchronizer)
     if not (hasattr(data, "shape") and hasattr(data, "dtype")):
         data = np.asarray(data)
     target = nodes.new_array(where, **found)
@@ -303,12 +306,13 @@ def create_group(
     overwrite: bool = False,
     attributes: Mapping[str, Any] | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
 ) -> Group:
     """Create a group, with the groups above it that are not there.
 
     Parameters
     ----------
-    store, zarr_format, storage_options
+    store, zarr_format, storage_options, synchronizer
         As for `create_array`.
     path : str, optional
         Path within the store.
@@ -321,7 +325,7 @@ def create_group(
     ContainsArrayError, ContainsGroupError
         If there is something, and not `overwrite`.
     """
-    where, _ = locate(store, path, "a", storage_options)
+    where, _ = locate(store, path, "a", storage_options, synchronizer)
     dialect = nodes.dialect_for_new(where, zarr_format)
     found = hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=overwrite)
     return Group(found.where, found.metadata)
@@ -335,11 +339,12 @@ def group(
     zarr_format: int | str | None = None,
     attributes: Mapping[str, Any] | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
     **ignored: Any,
 ) -> Group:
     """Return the group at a place (by default in memory), after creating it if there is none; as `create_group`."""
     warn_ignored(ignored)
-    where, _ = locate(store, path, "a", storage_options)
+    where, _ = locate(store, path, "a", storage_options, synchronizer)
     metadata = nodes.new_group_metadata(where, nodes.dialect_for_new(where, zarr_format), attributes)
     found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
     return Group(found.where, found.metadata)

@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     import pathlib
 
     from omnizarr import suggestions
+    from omnizarr.stores import synchronized
 else:
     pathlib = Late("pathlib")
     suggestions = Late("omnizarr.suggestions")
+    synchronized = Late("omnizarr.stores.synchronized")
 
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
 Missing: TypeAlias = Literal["fill", "error"]
@@ -53,6 +55,7 @@ def open(  # noqa: A001 - the name that zarr has for it
     zarr_format: int | str | None = None,
     path: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
     config: ArrayConfig | Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Array | Group:
@@ -71,6 +74,9 @@ def open(  # noqa: A001 - the name that zarr has for it
         Path within the store.
     storage_options : mapping, optional
         For stores that take them.
+    synchronizer : object, optional
+        A lock, or what gives one for a key, that all writers share: for stores that cannot keep writers apart
+        themselves. See `omnizarr.stores.SynchronizedStore`.
     config : ArrayConfig or mapping, optional
         How arrays behave while they are open.
     **options
@@ -100,7 +106,7 @@ def open(  # noqa: A001 - the name that zarr has for it
     <Array /temp (4,) float32 memory>
     """
     is_array = "shape" in options or "data" in options
-    where, mode = locate(store, path, mode, storage_options)
+    where, mode = locate(store, path, mode, storage_options, synchronizer)
     if mode in _CREATING and (mode != "a" or detection.find(where, zarr_format) is None):
         opener: Any = open_array if is_array else open_group
         return opener(where, mode=mode, zarr_format=zarr_format, config=config, **options)  # type: ignore[no-any-return]
@@ -117,6 +123,7 @@ def open_array(
     zarr_format: int | str | None = None,
     path: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
     config: ArrayConfig | Mapping[str, Any] | None = None,
     missing: Missing | None = None,
     allow_pickle: bool | None = None,
@@ -127,7 +134,7 @@ def open_array(
 
     Parameters
     ----------
-    store, mode, zarr_format, path, storage_options
+    store, mode, zarr_format, path, storage_options, synchronizer
         As for `open`.
     config : ArrayConfig or mapping, optional
         How it behaves while it is open.
@@ -147,7 +154,7 @@ def open_array(
     ContainsGroupError
         If there is a group.
     """
-    where, mode = locate(store, path, mode, storage_options)
+    where, mode = locate(store, path, mode, storage_options, synchronizer)
     behaviour = _behaviour(
         config, options, missing=missing, allow_pickle=allow_pickle, write_empty_chunks=write_empty_chunks
     )
@@ -171,6 +178,7 @@ def open_group(
     mode: Mode | None = None,
     path: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
     zarr_format: int | str | None = None,
     attributes: Mapping[str, Any] | None = None,
     use_consolidated: bool | str | None = None,
@@ -186,7 +194,7 @@ def open_group(
 
     Parameters
     ----------
-    store, mode, path, storage_options, zarr_format
+    store, mode, path, storage_options, synchronizer, zarr_format
         As for `open`.
     attributes : mapping, optional
         Of the group, if it is created.
@@ -208,7 +216,7 @@ def open_group(
         If consolidated metadata is asked for and not there or broken, or checked and stale.
     """
     warn_ignored(ignored)
-    where, mode = locate(store, path, mode, storage_options)
+    where, mode = locate(store, path, mode, storage_options, synchronizer)
     options = {
         "use_consolidated": use_consolidated,
         "check_consolidated": check_consolidated,
@@ -256,7 +264,11 @@ def _behaviour(config: ArrayConfig | Mapping[str, Any] | None, options: Mapping[
 
 
 def locate(
-    store: Any, path: str | None, mode: Mode | None, storage_options: Mapping[str, Any] | None
+    store: Any,
+    path: str | None,
+    mode: Mode | None,
+    storage_options: Mapping[str, Any] | None,
+    synchronizer: Any = None,
 ) -> tuple[StorePath, Mode]:
     """Return the place that a user means, and the mode."""
     if mode is not None and mode not in {"r", "r+", *_CREATING}:
@@ -273,6 +285,8 @@ def locate(
         opened, inner = resolve(store, "a" if mode in {"w", "w-", "x"} else mode, storage_options)
     except NodeNotFoundError as error:  # of an archive that is not there
         raise error.add(remedy=suggestions.question(suggestions.near_directories(pathlib.Path(error.store or "."))))
+    if synchronizer is not None:
+        opened = synchronized.SynchronizedStore(opened, synchronizer)
     at = normalize("/".join((inner, base, path or ""))) if inner or base or path else ""
     if inner and path and mode in {"r", "r+"}:
         # What was taken for the one folder that an archive is packed in may be the first node itself.
@@ -288,7 +302,7 @@ def locate(
 def warn_ignored(options: Mapping[str, Any]) -> None:
     """Let pass what zarr-python once had a use for; raise TypeError for other names."""
     for name, value in options.items():
-        if name not in {"cache_attrs", "synchronizer", "chunk_store", "meta_array", "cache_metadata"}:
+        if name not in {"cache_attrs", "chunk_store", "meta_array", "cache_metadata"}:
             raise TypeError(f"unexpected keyword {name!r}")
         if value is not None:
-            warnings.warn(f"{name} is without effect: writers are kept apart without it", UserWarning, stacklevel=3)
+            warnings.warn(f"{name} is without effect", UserWarning, stacklevel=3)
