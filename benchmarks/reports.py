@@ -121,12 +121,12 @@ def _table(report: Report, results: list[Result]) -> list[str]:
     return lines
 
 
-def into_page(page: Path, text: str) -> None:
+def into_page(page: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
     """Put what was measured between the marks of a page of the manual."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, mark, after = rest.partition(END)
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, mark, after = rest.partition(end)
     assert mark, f"{page} has no marks"
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
+    page.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def details(report: Report) -> dict[str, Any]:
