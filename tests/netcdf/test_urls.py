@@ -272,10 +272,19 @@ def test_s3_as_file_or_archive_contradicts_itself():
         parse("s3://bucket/x.zip#mode=nczarr,zip")
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/x.zarr#mode=nczarr,s3", "https://host/x.zarr#mode=zarr"])
-def test_stores_that_do_not_exist_yet_are_said_so(url):
-    with pytest.raises(StoreError, match="not part of this release"):
-        parse(url).open_store()
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("s3://bucket/x.zarr#mode=nczarr,s3", "s3://bucket/x.zarr"),
+        ("https://bucket.s3.us-west-1.amazonaws.com/a/x.zarr#mode=nczarr", "s3://bucket/a/x.zarr"),
+        ("http://user:secret@localhost:9000/bucket/x%20y#mode=s3", "s3://bucket/x y"),
+        ("https://host/x.zarr#mode=zarr", "https://host/x.zarr"),
+    ],
+)
+def test_store_is_named_without_secrets(url, name):
+    store, _ = parse(url).open_store()
+    assert name in repr(store)
+    assert "secret" not in repr(store)
 
 
 # -- stores --------------------------------------------------------------------

@@ -147,7 +147,7 @@ class Dataset(Group):
             return place, None
         location = urls.parse(filename)
         _refuse_files(location)
-        store, path = location.open_store("a" if mode in ("w", "w-") else mode)
+        store, path = location.open_store("a" if mode in ("w", "w-") else mode, storage_options)
         self._owned = store
         where = StorePath(store, normalize(path))
         return detection.entered_above_the_store(where) or where, location

@@ -21,7 +21,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from omnizarr.errors import SettingError, StoreError
 from omnizarr.late import Late
@@ -47,6 +47,15 @@ _SPEC: Final = 'NCZarr, "Client Parameters"'
 
 _GOOGLE: Final = "storage.googleapis.com"
 _OPTIONS: Final = {"awsprofile": "profile", "aws.profile": "profile", "aws.region": "region"}
+
+# How stores call what a URL says of S3.
+_OF_S3: Final = {
+    "endpoint": "endpoint",
+    "region": "region",
+    "profile": "profile",
+    "access_key_id": "user",
+    "secret_access_key": "password",
+}
 
 _scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://").match  # of two letters or more: C:\ is a drive
 _file = re.compile(r"file:", re.IGNORECASE).match
@@ -102,10 +111,12 @@ class Location:
         last = re.split(r"[/\\]" if os.name == "nt" else "/", path.rstrip("/"))[-1]
         return last.rpartition(".")[0] or last
 
-    def open_store(self, mode: str = "r") -> tuple[Store, str]:
+    def open_store(self, mode: str = "r", storage_options: Mapping[str, Any] | None = None) -> tuple[Store, str]:
         """Return the store, and the path in it where the dataset begins, as `omnizarr.stores.resolve` does.
 
-        The storage that was named decides what is created; what is there already is opened as what it is.
+        The storage that was named decides what is created; what is there already is opened as what it is. What the URL
+        says of S3 (server, region, profile, user) goes before `storage_options`. Of Amazon's own servers only the
+        region is said, so that ``AWS_ENDPOINT_URL`` may name another.
 
         Raises
         ------
@@ -117,7 +128,14 @@ class Location:
                 return archives.ZipStore(self.place, mode=mode), ""
             if self.storage == "file":
                 return LocalStore(self.place), ""
-        return resolve(self.place, mode)
+        if self.storage == "s3":
+            options = self.options
+            said = {name: options.get(key) for name, key in _OF_S3.items()}
+            if _amazon(urllib_parse.urlsplit(options["endpoint"]).netloc):
+                said.pop("endpoint")
+            given = {name: value for name, value in said.items() if value is not None}
+            return resolve(f"s3://{options['bucket']}/{options['key']}", mode, {**(storage_options or {}), **given})
+        return resolve(self.place, mode, storage_options)
 
 
 def parse(text: str | os.PathLike[str]) -> Location:
