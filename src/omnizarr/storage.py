@@ -20,13 +20,18 @@ from omnizarr.stores import (
 )
 
 if TYPE_CHECKING:
-    from omnizarr.stores import ObjectStore, ZipStore
+    from omnizarr.stores import FsspecStore, ObjectStore, ZipStore
     from omnizarr.stores.logged import LoggingStore
 
 StoreLike: TypeAlias = Store | StorePath | str | os.PathLike[str] | Mapping[str, Buffer] | None
-"""What can be given as a store: a store, a place in one, a path, a URL, a dictionary; None is a new one in memory."""
+"""What can be given as a store: a store, a place in one, a path, a URL, a dictionary; None is a new one in memory.
+
+What other libraries call a store is taken as well, without being named here, as they need not be installed: stores of
+obstore and of zarr-python 3 (with its ``StorePath``), filesystems of fsspec, ``FSMap`` and ``UPath``. See `resolve`.
+"""
 
 __all__ = [
+    "FsspecStore",
     "LocalStore",
     "LoggingStore",
     "MemoryStore",
@@ -45,7 +50,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "LoggingStore":  # `logging` takes as long to import as a tenth of omnizarr, and few have a use for it
         return import_module("omnizarr.stores.logged").LoggingStore
-    if name in ("ObjectStore", "ZipStore"):
+    if name in ("FsspecStore", "ObjectStore", "ZipStore"):
         return getattr(import_module("omnizarr.stores"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

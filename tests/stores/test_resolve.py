@@ -1,6 +1,6 @@
 import pickle
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 import pytest
@@ -141,13 +141,135 @@ def test_store_is_itself():
     assert caught.value.remedy
 
 
-@pytest.mark.parametrize("url", ["s3://user:secret@bucket/a?signature=secret", "https://example.org/a", "gs://b/c"])
-def test_cloud_and_web_stores_are_not_there_yet(url):
-    with pytest.raises(StoreError, match="not part of this release") as caught:
+# -- URLs of others
+
+
+@pytest.mark.parametrize(
+    ("url", "near"), [("s4://bucket/a", "s3://"), ("htps://host/a", "https://"), ("memry://a", "memory://")]
+)
+def test_unknown_scheme_is_an_error_that_asks_for_the_nearest(url, near):
+    with pytest.raises(StoreError, match="no store is known") as caught:
         resolve(url)
-    assert url.split(":")[0] in str(caught.value)
-    assert "secret" not in str(caught.value)
-    assert pickle.loads(pickle.dumps(caught.value)).found == caught.value.found
+    assert near in caught.value.remedy
+
+
+def test_unknown_scheme_without_fsspec_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("omnizarr.stores.fsspec.known_protocols", list)
+    with pytest.raises(StoreError, match=r"omnizarr\[cloud\]"):
+        resolve("quite-unknown://a")
+
+
+@pytest.mark.parametrize("url", ["s4://user:hidden@bucket/a?signature=hidden", "quite-unknown://me:hidden@a#hidden"])
+def test_credentials_of_a_url_are_in_no_error(url):
+    with pytest.raises(StoreError) as caught:
+        resolve(url, storage_options={"secret": "hidden"})
+    assert "hidden" not in str(caught.value)
+    assert "hidden" not in str(pickle.loads(pickle.dumps(caught.value)))
+
+
+def test_file_of_another_machine_is_refused():
+    with pytest.raises(StoreError, match="another machine"):
+        resolve("file://elsewhere/data.zarr")
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/a", "https://host/a", "memory://a"])
+def test_path_that_was_a_url_is_refused(url):
+    with pytest.raises(ValueError, match="as a str"):
+        resolve(PurePosixPath(url))
+
+
+@pytest.mark.parametrize("storelike", [{}, None, "data.zarr", Path("data.zarr"), "file:///data.zarr", "memory://a"])
+def test_options_that_mean_nothing_are_refused(storelike):
+    with pytest.raises(StoreError, match="mean nothing") as caught:
+        resolve(storelike, storage_options={"secret": "hidden"})
+    assert "hidden" not in str(caught.value)
+    assert caught.value.found == ["secret"]
+
+
+def test_database_is_known_by_its_first_bytes(tmp_path):
+    path = tmp_path / "data.zarr"
+    with resolve(f"sqlite://{path.as_posix()}", "a")[0] as store:
+        store.set("a", b"1")
+    with resolve(path)[0] as again:
+        assert again.get("a") == b"1"
+        assert again.read_only
+
+
+# -- what other libraries call a store
+
+
+def test_filesystem_of_fsspec_is_a_store(tmp_path):
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
+    store, path = resolve(fsspec.filesystem("memory"), "a")
+    assert (repr(store), path) == ("FsspecStore('memory://')", "")
+    assert resolve(fsspec.get_mapper("memory://a/b"), "a")[0].path == "/a/b"
+    assert resolve(fsspec.get_mapper("memory://a/b"), "r")[0].read_only
+    assert resolve(fsspec.get_mapper(str(tmp_path)), "r+") == (LocalStore(tmp_path), "")
+
+
+def test_url_with_fsspec_before_it_is_served_by_fsspec():
+    pytest.importorskip("fsspec", reason="fsspec is not installed")
+    store, path = resolve("fsspec+memory://a/b", "a")
+    assert (repr(store), path) == ("FsspecStore('memory://a/b')", "")
+
+
+def test_chain_of_urls_is_served_by_fsspec(tmp_path):
+    pytest.importorskip("fsspec", reason="fsspec is not installed")
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("a/zarr.json", b"{}")
+    url = f"zip://a::file://{(tmp_path / 'x.zip').as_posix()}"
+    store, path = resolve(url)
+    assert path == ""
+    assert list(store.list()) == ["zarr.json"]
+    assert store.get("zarr.json", (0, 1)) == b"{"
+    assert resolve(url, None)[0].read_only
+    with pytest.raises(ReadOnlyError, match="for reading"):
+        resolve(url, "a")
+
+
+def test_upath_is_the_store_that_it_leads_to(tmp_path):
+    upath = pytest.importorskip("upath", reason="universal_pathlib is not installed")
+    assert resolve(upath.UPath(tmp_path), "a") == (LocalStore(tmp_path), "")
+    assert resolve(upath.UPath(tmp_path.as_uri()), "a") == (LocalStore(tmp_path), "")
+    assert repr(resolve(upath.UPath("memory://a/b"), "a")[0]) == "FsspecStore('memory://a/b')"
+
+
+def test_store_of_obstore_is_an_object_store():
+    obstore = pytest.importorskip("obstore", reason="obstore is not installed")
+    store, path = resolve(obstore.store.MemoryStore(), "a")
+    assert type(store).__name__ == "ObjectStore"
+    assert path == ""
+
+
+def test_store_of_zarr_python_is_a_store(tmp_path):
+    zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
+    assert resolve(zarr.storage.LocalStore(tmp_path), "a") == (LocalStore(tmp_path), "")
+    place = zarr.storage.StorePath(zarr.storage.MemoryStore(), "a/b")
+    store, path = resolve(place, "r")
+    assert (type(store).__name__, store.read_only, path) == ("ZarrPythonStore", True, "a/b")
+    read_only = zarr.storage.LocalStore(tmp_path, read_only=True)
+    with pytest.raises(ReadOnlyError):
+        resolve(read_only, "r+")
+    assert resolve(read_only, None)[0].read_only
+
+
+def test_mapping_that_another_library_made_is_a_mapping():
+    theirs = type("NestedDirectoryStore", (dict,), {"__module__": "zarr.storage"})()
+    resolve(theirs, "a")[0].set("a", b"1")
+    assert theirs == {"a": b"1"}
+
+
+@pytest.mark.parametrize("module", ["zarr", "fsspec", "upath", "obstore"])
+def test_other_things_of_these_libraries_are_no_stores(module):
+    pytest.importorskip(module, reason=f"{module} is not installed")
+    with pytest.raises(TypeError, match="is no store"):
+        resolve(type("Thing", (), {"__module__": module})())
+
+
+@pytest.mark.parametrize("mode", ["r+", "r"])
+def test_no_mode_is_the_one_that_the_store_allows(mode):
+    values = {"a": b"1"}
+    assert resolve(values if mode == "r+" else MappingProxyType(values), None)[0].read_only == (mode == "r")
 
 
 @pytest.mark.parametrize("thing", [3, b"path", [("a", b"1")], object()])
@@ -156,7 +278,7 @@ def test_anything_else_is_a_type_error(thing):
         resolve(thing)
 
 
-@pytest.mark.parametrize("mode", ["rw", "", None, "R"])
+@pytest.mark.parametrize("mode", ["rw", "", 1, "R"])
 def test_unknown_mode_is_refused(mode):
     with pytest.raises(ValueError, match="mode"):
         resolve({}, mode)

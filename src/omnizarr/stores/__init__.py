@@ -10,11 +10,13 @@ from omnizarr.stores.resolve import resolve
 from omnizarr.stores.wrappers import PrefixStore, ReadOnlyStore, WrapperStore
 
 if TYPE_CHECKING:
+    from omnizarr.stores.fsspec import FsspecStore
     from omnizarr.stores.object import ObjectStore
     from omnizarr.stores.zip import ZipStore
 
 __all__ = [
     "Buffer",
+    "FsspecStore",
     "Listing",
     "LocalStore",
     "MemoryStore",
@@ -31,7 +33,7 @@ __all__ = [
 
 
 # By the modules that hold them: they need more than the others do, which takes time to import.
-_LATE = {"ObjectStore": "object", "ZipStore": "zip"}
+_LATE = {"FsspecStore": "fsspec", "ObjectStore": "object", "ZipStore": "zip"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,18 @@
-"""From what a user calls a store to a store."""
+"""From what a user calls a store to a store.
+
+URLs, each with the module that says more of it:
+
+=========================================  ====================================================  ============
+``file:///path``                           a directory, or a file that is an archive or database  `local`, `zip`
+``memory://name``, ``memory://name/path``  values in this process, the same for the same name    `memory`
+``s3://``, ``gs://``, ``az://``, ...       object stores                                         `object`
+``http://``, ``https://``                  a web server                                          `object`
+``sqlite:///path``                         an SQLite database                                    `sqlite`
+``lmdb:///path``                           an LMDB environment                                   `lmdb`
+``zip::https://...``, ``sftp://``, ...     chains, and every other scheme that fsspec knows      `fsspec`
+``fsspec+s3://``, ``fsspec+https://``      the same as without, but through fsspec               `fsspec`
+=========================================  ====================================================  ============
+"""
 
 from __future__ import annotations
 
@@ -18,15 +32,22 @@ if TYPE_CHECKING:
     import zipfile
     from urllib import parse
 
+    from omnizarr.stores import redaction
     from omnizarr.stores import zip as archives
 else:
+    redaction = Late("omnizarr.stores.redaction")
     zipfile = Late("zipfile")
     parse = Late("urllib.parse")
     archives = Late("omnizarr.stores.zip")
 
 MODES = ("r", "r+", "a", "w", "w-", "x")
 
-_scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://").match  # of two letters or more: C:\\ is a drive
+# Of two letters or more: C:\\ is a drive. What fsspec chains begins with the name of a filesystem.
+_scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)").match
+# What pathlib makes of a URL.
+_lost_slash = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\](?![/\\])").match
+
+_SQLITE = b"SQLite format 3\0"
 
 # Which module of this room opens URLs of a scheme: `open_url(url, mode, options) -> (Store, path)`. Every other scheme
 # is looked for among those of fsspec.
@@ -50,31 +71,47 @@ _LIBRARIES: Final = {
 _named: dict[str, dict[str, Buffer]] = {}
 
 
-def resolve(storelike: Any, mode: str = "r", storage_options: Mapping[str, Any] | None = None) -> tuple[Store, str]:
+def resolve(
+    storelike: Any, mode: str | None = "r", storage_options: Mapping[str, Any] | None = None
+) -> tuple[Store, str]:
     """Return the store that `storelike` means, and the path in it where the hierarchy begins.
 
     Nothing is created: what does not exist yet comes into being with the first value, a zip archive when closed.
 
     Parameters
     ----------
-    storelike : Store, path, str, mutable mapping or None
-        A store; a directory; a zip archive (``*.zip``, or a file that is one); ``file://`` URL;
-        ``memory://name``: values in this process, the same for the same name; ``memory://name/path``;
-        a dictionary; None: new values in memory.
-    mode : {"r", "r+", "a", "w", "w-", "x"}
-        What will be done with it; with "r" the store is read-only.
+    storelike : object
+        - a store of omnizarr;
+        - a path, ``str`` or ``os.PathLike``: of a directory, a zip archive (``*.zip``, or a file that is one), or
+          an SQLite database;
+        - a URL: the table at the head of this module has them all;
+        - a dictionary, or any other mapping from keys to bytes: its values;
+        - None: new values in memory;
+        - a store of obstore;
+        - a filesystem of fsspec, an ``FSMap`` (which is what ``fsspec.get_mapper`` returns), a ``UPath``;
+        - a store of zarr-python 3, its own or of others (Icechunk's ``session.store``), or a ``StorePath``.
+
+        What stands for data that omnizarr has a store for is opened by that one, with all that it can do: a
+        ``LocalStore`` of zarr-python as a directory, a ``UPath`` of a local file by its path.
+    mode : {"r", "r+", "a", "w", "w-", "x"} or None
+        What will be done with it; with "r" the store is read-only. None: "r+", or "r" where nothing can be written.
+    storage_options : mapping, optional
+        For URLs: what the store of that scheme takes.
 
     Returns
     -------
     store : Store
     path : str
-        "" but for ``memory://name/path``, and for an archive that has everything in one folder, as
+        "" but for ``memory://name/path``, a ``StorePath``, and an archive that has everything in one folder, as
         one gets by packing a directory by hand: then the name of the folder.
 
     Raises
     ------
     StoreError
-        The URL means a kind of store that is not there, or the path a file that is no archive.
+        The URL means a kind of store that is not there, or the path a file that is no archive; or options are given
+        that mean nothing to the store.
+    MissingDependencyError
+        The package that such a store needs is not installed.
     ReadOnlyError
         The store cannot be written, and the mode says that it will be.
     TypeError
@@ -86,41 +123,51 @@ def resolve(storelike: Any, mode: str = "r", storage_options: Mapping[str, Any] 
     >>> store.read_only, path, list(store.list())
     (True, '', ['zarr.json'])
     """
+    if mode is None:
+        try:
+            return resolve(storelike, "r+", storage_options)
+        except ReadOnlyError:
+            return resolve(storelike, "r", storage_options)
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}, must be one of {', '.join(map(repr, MODES))}")
     options = dict(storage_options or {})
-    if isinstance(storelike, str) and _is_url(storelike):
+    if isinstance(storelike, str) and _scheme(storelike):
         return _from_url(storelike, mode, options)
     adapted = None if isinstance(storelike, (str, Store)) else _adapted(storelike, mode, options)
     if adapted is not None:
-        return adapted
+        return _in_mode(adapted[0], mode), adapted[1]
     if options:
-        raise StoreError("storage_options mean nothing to this store", found=sorted(options))
-    if isinstance(storelike, str):
-        return _from_path(os.path.expanduser(storelike), mode)
+        raise _meaningless(options)
     if isinstance(storelike, Store):
         return _in_mode(storelike, mode), ""
     if storelike is None:
         return MemoryStore(read_only=mode == "r"), ""
-    if isinstance(storelike, MutableMapping):
-        return MemoryStore(storelike, read_only=mode == "r"), ""
     if isinstance(storelike, Mapping):
-        return _in_mode(MemoryStore(dict(storelike), read_only=True), mode), ""
-    if isinstance(storelike, os.PathLike):
-        return _from_path(os.fsdecode(storelike), mode)
+        return _from_mapping(storelike, mode), ""
+    if isinstance(storelike, (str, os.PathLike)):
+        return _from_pathlike(storelike, mode)
     raise TypeError(
-        f"{type(storelike).__name__} is no store; give a path, a URL, a dictionary, None or an omnizarr.stores.Store"
+        f"{type(storelike).__name__} is no store; give a path, a URL, a dictionary, None, an omnizarr.stores.Store, "
+        "a store of obstore or of zarr-python 3, or a filesystem, FSMap or UPath of fsspec"
     )
 
 
-def _is_url(text: str) -> bool:
-    return _scheme(text) is not None or "::" in text
+def _from_mapping(values: Mapping[str, Buffer], mode: str) -> Store:
+    if isinstance(values, MutableMapping):
+        return MemoryStore(values, read_only=mode == "r")
+    return _in_mode(MemoryStore(dict(values), read_only=True), mode)
+
+
+def _meaningless(options: Mapping[str, Any]) -> StoreError:
+    return StoreError("storage_options mean nothing to this store", found=sorted(options), remedy="leave them out")
 
 
 def _adapted(storelike: Any, mode: str, options: dict[str, Any]) -> tuple[Store, str] | None:
     """Return what another library calls a store as one of ours; None if no library that is known made it."""
     for kind in type(storelike).__mro__:
         module = _LIBRARIES.get(kind.__module__.partition(".")[0])
+        if module == "zarr_python" and isinstance(storelike, MutableMapping):
+            continue  # the stores of zarr-python 2 are mappings, and no more
         if module is not None:
             return import_module(f"omnizarr.stores.{module}").adapt(storelike, mode, options)  # type: ignore[no-any-return]
     return None
@@ -146,21 +193,58 @@ def _file_of(path: str) -> str:
 def _from_url(url: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]:
     parts = parse.urlsplit(url)
     scheme = parts.scheme.lower()
-    if "::" in url:  # a chain, as fsspec writes it
-        return import_module("omnizarr.stores.fsspec").open_url(url, mode, options)  # type: ignore[no-any-return]
-    if scheme in {"file", "local"} and parts.netloc in ("", "localhost") and not options:
+    chained = "::" in url.partition("?")[0]
+    if not chained and scheme in {"file", "local"}:
+        if parts.netloc not in ("", "localhost"):
+            raise StoreError("a file of another machine", found=redaction.redact(url), expected="file:///path")
+        if options:
+            raise _meaningless(options)
         return _from_path(_file_of(parts.path), mode)
-    if scheme == "memory" and not options:
+    if not chained and scheme == "memory":
+        if options:
+            raise _meaningless(options)
         path = parse.unquote(parts.path).strip("/")
         return _named_memory(parts.netloc, mode), as_prefix(path).removesuffix("/")
-    module = _SCHEMES.get(scheme, "fsspec")
+    module = "fsspec" if chained or scheme.startswith("fsspec+") else _SCHEMES.get(scheme)
+    if module is None:
+        _check_known(scheme, url)
+        module = "fsspec"
     return import_module(f"omnizarr.stores.{module}").open_url(url, mode, options)  # type: ignore[no-any-return]
+
+
+def _check_known(scheme: str, url: str) -> None:
+    """Raise StoreError if nobody knows a scheme."""
+    known = import_module("omnizarr.stores.fsspec").known_protocols()
+    if scheme in known:
+        return
+    near = import_module("difflib").get_close_matches(scheme, ["file", "memory", *_SCHEMES, *known], 1, 0.5)
+    if near:
+        remedy = f"did you mean '{near[0]}://'?"
+    else:
+        remedy = "is it misspelled?" if known else "fsspec knows more schemes: pip install 'omnizarr[cloud]'"
+    raise StoreError(
+        f"no store is known for URLs that begin with '{scheme}://'",
+        found=redaction.redact(url.partition("#")[0]),
+        remedy=remedy,
+    )
 
 
 def _named_memory(name: str, mode: str) -> MemoryStore:
     if mode in ("r", "r+"):  # looking does not create
         return MemoryStore(_named.get(name, {}), read_only=mode == "r")
     return MemoryStore(_named.setdefault(name, {}))
+
+
+def _from_pathlike(path: str | os.PathLike[str], mode: str) -> tuple[Store, str]:
+    if isinstance(path, str):
+        return _from_path(os.path.expanduser(path), mode)
+    path = os.fsdecode(path)
+    url = _lost_slash(path)
+    if url is not None and url[1].lower() in {*_SCHEMES, "file", "memory"} and not os.path.exists(f"{url[1]}:"):
+        raise ValueError(
+            f"pathlib has made a path of a URL that began with '{url[1]}://'; give it as a str, or as a UPath"
+        )
+    return _from_path(path, mode)
 
 
 def _from_path(path: str, mode: str) -> tuple[Store, str]:
@@ -174,11 +258,18 @@ def _from_path(path: str, mode: str) -> tuple[Store, str]:
     if is_file and mode in ("w-", "x"):
         raise NodeExistsError("the archive exists already", store=path, remedy='overwrite it with mode "w"')
     if is_file and not zipfile.is_zipfile(path):
+        if _is_database(path):
+            return import_module("omnizarr.stores.sqlite").SQLiteStore(path, read_only=mode == "r"), ""
         raise StoreError(
             "a file that is neither a directory nor a zip archive", store=path, remedy="is it of another format?"
         )
     store = archives.ZipStore(path, mode=mode)
     return store, "" if mode in ("w", "w-", "x") else _top_folder(store)
+
+
+def _is_database(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
 
 
 def _top_folder(store: Store) -> str:
