@@ -147,7 +147,7 @@ def _obstore(place: Place) -> Any:
 
 
 class ZarrPython(Remote):
-    """`through` is obstore or fsspec, `pipeline` the class of codec pipelines; its configuration gets everything else."""
+    """`through` is obstore or fsspec, `pipeline` the class of codec pipelines; the rest goes to its configuration."""
 
     def __init__(self, place: Place, through: str, pipeline: str | None = None, **settings: Any) -> None:
         super().__init__(place)
