@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from omnizarr import hierarchy, nodes
 from omnizarr.array import Array
 from omnizarr.dialects import DIALECTS
 from omnizarr.errors import ContainsGroupError, NodeExistsError
 from omnizarr.group import Group
-from omnizarr.places import StorePath, normalize
+from omnizarr.places import StorePath, dialect_of, normalize
 from omnizarr.stores import resolve
+
+if TYPE_CHECKING:
+    from omnizarr.tools.converting.executors import Executor
 
 IfExists: TypeAlias = Literal["raise", "replace", "skip", "skip_initialized"]
 Log: TypeAlias = "Callable[[str], object] | None"
@@ -40,13 +45,14 @@ class _Job:
     shallow: bool
     log: Log
     options: Mapping[str, Any]
+    executor: Executor | None = None
+    """Other than this process."""
     copied: int = 0
     skipped: int = 0
     nbytes: int = 0
 
     def say(self, text: str) -> None:
-        if self.log is not None:
-            self.log(text)
+        _say(self.log, text)
 
     @property
     def result(self) -> Copied:
@@ -62,6 +68,8 @@ def copy(
     log: Log = None,
     if_exists: IfExists = "raise",
     dry_run: bool = False,  # noqa: FBT001, FBT002
+    *,
+    scheduler: Any = None,
     **create_kws: Any,
 ) -> Copied:
     """Copy an array or a group, with all below it, into a group.
@@ -87,6 +95,8 @@ def copy(
         What to do about a node that is there already ("skip_initialized": skip it if a chunk of it is stored).
     dry_run : bool
         Do nothing, but say what would be done.
+    scheduler : distributed.Client, str or Cluster, optional
+        A dask.distributed cluster whose workers copy the chunks, as for `omnizarr.convert`.
     **create_kws
         Keywords of `create_array` that arrays shall be made with instead.
 
@@ -99,6 +109,8 @@ def copy(
     ------
     NodeExistsError
         If something is there already, and `if_exists` is "raise".
+    SchedulerError
+        If the cluster cannot be reached, or its workers cannot reach source or target.
 
     Examples
     --------
@@ -113,8 +125,9 @@ def copy(
     name = name or str(source.name).rpartition("/")[2]
     if not name:
         raise ValueError("the root has no name: give one, or use copy_all")
-    job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws)
-    _copy_node(job, source, dest, name)
+    with _executor(scheduler) as executor:
+        job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws, executor)
+        _copy_node(job, source, dest, name)
     return job.result
 
 
@@ -126,14 +139,17 @@ def copy_all(
     log: Log = None,
     if_exists: IfExists = "raise",
     dry_run: bool = False,  # noqa: FBT001, FBT002
+    *,
+    scheduler: Any = None,
     **create_kws: Any,
 ) -> Copied:
     """Copy all members of a group into another group; arguments and result as those of `copy`."""
     _check(if_exists)
     _refuse_descent(source, dest.store_path)
-    job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws)
-    for name in list(source.keys()):
-        _copy_node(job, source[name], dest, name)
+    with _executor(scheduler) as executor:
+        job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws, executor)
+        for name in list(source.keys()):
+            _copy_node(job, source[name], dest, name)
     if not without_attrs and not dry_run:
         _copy_attributes(source, dest)
     return job.result
@@ -150,6 +166,8 @@ def copy_store(
     if_exists: Literal["raise", "replace", "skip"] = "raise",
     dry_run: bool = False,  # noqa: FBT001, FBT002 - zarr's signature
     log: Log = None,
+    *,
+    scheduler: Any = None,
 ) -> Copied:
     """Copy keys and values from one store to another as they are.
 
@@ -166,7 +184,7 @@ def copy_store(
         For the regular expressions.
     if_exists : {"raise", "replace", "skip"}
         What to do about a key that is there already.
-    dry_run, log
+    dry_run, log, scheduler
         As for `copy`.
 
     Returns
@@ -192,24 +210,47 @@ def copy_store(
             found=", ".join(sorted(there)[:5]),
             remedy="pass if_exists='replace' or 'skip'",
         )
-    copied = skipped = nbytes = 0
-    names = {name for dialect in DIALECTS for name in dialect.keyspace.documents("")}
-    for key in sorted(keys, key=lambda key: (key.rpartition("/")[2] in names, -key.count("/"), key)):
-        if key in there and if_exists == "skip":
-            skipped += 1
-            if log is not None:
-                log(f"skip {key}")
-            continue
-        value = old.store.get(old.prefix + key)
-        if value is None:
-            continue
-        if log is not None:
-            log(f"copy {key}")
-        copied += 1
-        nbytes += len(value)
-        if not dry_run:
-            new.store.set(new.prefix + key, value)
-    return Copied(copied, skipped, nbytes)
+    documents = {name for dialect in DIALECTS for name in dialect.keyspace.documents("")}
+    wanted = sorted(key for key in keys if key not in there or if_exists == "replace")
+    chunks = [key for key in wanted if key.rpartition("/")[2] not in documents]
+    last = sorted(set(wanted).difference(chunks), key=lambda key: (-key.count("/"), key))
+    for key in sorted(there) if if_exists == "skip" else ():
+        _say(log, f"skip {key}")
+    if dry_run:
+        for key in (*chunks, *last):
+            _say(log, f"copy {key}")
+        return Copied(
+            len(wanted), len(keys) - len(wanted), sum(old.store.size(old.prefix + key) or 0 for key in wanted)
+        )
+    executors = import_module("omnizarr.tools.converting.executors")
+    copy_values = import_module("omnizarr.tools.converting.transfer").copy_values
+    with executors.executor(scheduler) as executor:
+        executor.expect(old.store, [old.prefix + key for key in last])
+        executor.expect(new.store, [])
+        written = [copy_values(old, new, _told(chunks, log), executor)]
+        written += [copy_values(old, new, _told([key], log), executors.Local()) for key in last]
+    return Copied(sum(values for values, _ in written), len(keys) - len(wanted), sum(nbytes for _, nbytes in written))
+
+
+def _told(keys: Iterable[str], log: Log) -> Iterator[str]:
+    for key in keys:
+        _say(log, f"copy {key}")
+        yield key
+
+
+def _say(log: Log, text: str) -> None:
+    if log is not None:
+        log(text)
+
+
+@contextmanager
+def _executor(scheduler: Any) -> Iterator[Executor | None]:
+    """Return the workers of a cluster; None if there is none."""
+    if scheduler is None:
+        yield None
+        return
+    with import_module("omnizarr.tools.converting.executors").executor(scheduler) as executor:
+        yield executor
 
 
 def _check(if_exists: str) -> None:
@@ -252,7 +293,10 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
     if isinstance(source, Array):
         hierarchy.refuse_overlap(source.store_path, dest.store_path / name)
     if _can_copy_bytes(job, source, dest):
-        hierarchy.copy(source.store_path, dest.store_path / name, overwrite=there is not None)
+        if job.executor is None:
+            hierarchy.copy(source.store_path, dest.store_path / name, overwrite=there is not None)
+        else:
+            _convert(job.executor, source.store_path, dest.store_path / name, overwrite=there is not None)
         copied = dest.get_array(name)
         if job.without_attrs:
             copied.attrs.clear()
@@ -260,9 +304,26 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
     keywords = nodes.like(source, {"zarr_format": dest.zarr_format, **job.options})
     keywords.pop("zarr_format")
     made = dest.create_array(name, overwrite=there is not None, **keywords)
-    nodes.fill(made, source)
+    if job.executor is None or not made.shape:
+        nodes.fill(made, source)
+    else:
+        _fill(job.executor, made, source)
     if not job.without_attrs:
         _copy_attributes(source, made)
+
+
+def _convert(executor: Executor, source: StorePath, target: StorePath, *, overwrite: bool) -> None:
+    """Copy the chunks of an array as they are, and its document after them."""
+    convert = import_module("omnizarr.tools.convert").convert
+    convert(source, target, zarr_format=None, overwrite=overwrite, verify=False, scheduler=executor)
+
+
+def _fill(executor: Executor, made: Array, source: Any) -> None:
+    for array in (made, source):
+        if isinstance(array, Array):
+            where = array.store_path
+            executor.expect(where.store, dialect_of(where, array.metadata).keyspace.documents(where.path).values())
+    import_module("omnizarr.tools.converting.transfer").fill(made, source, executor)
 
 
 def _can_copy_bytes(job: _Job, source: Any, dest: Group) -> bool:

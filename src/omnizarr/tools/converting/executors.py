@@ -144,8 +144,8 @@ def executor(scheduler: Any = None) -> Iterator[Executor]:
     TypeError
         If it is neither a client nor an address.
     """
-    if scheduler is None:
-        yield Local()
+    if scheduler is None or isinstance(scheduler, Executor):
+        yield scheduler or Local()
         return
     distributed = _distributed()
     if isinstance(scheduler, distributed.Client):
@@ -215,14 +215,7 @@ class Distributed(Executor):
                 store=str(store),
                 remedy="use a directory or an object store (a store of one's own defines `origin`); or no scheduler",
             )
-        try:
-            import_module("cloudpickle").dumps(store)  # with which distributed sends it
-        except Exception as error:
-            raise SchedulerError(
-                f"the store cannot be sent to the workers of a cluster: {error}",
-                store=str(store),
-                remedy="use a directory or an object store; or no scheduler",
-            ) from error
+        _refuse_unsendable(store, "the store")
         for key in keys:
             witness = _Witness.of(store, key)
             if witness.digest is not None:
@@ -231,6 +224,7 @@ class Distributed(Executor):
 
     def run(self, job: Job[Item], items: Iterable[Item], tick: Tick) -> Written:
         """Do a job, by tasks of a few items each; no more are sent than are soon begun."""
+        _refuse_unsendable(job, "the work")
         run = _Run(self._client, job, tuple(self._witnesses.values()))
         iterator = iter(items)
         values = nbytes = 0
@@ -256,6 +250,17 @@ class Distributed(Executor):
             return sum(self._client.nthreads().values())
         except (OSError, RuntimeError) as error:
             raise _lost(error) from error
+
+
+def _refuse_unsendable(thing: object, name: str) -> None:
+    try:
+        import_module("cloudpickle").dumps(thing)  # as distributed does
+    except Exception as error:
+        raise SchedulerError(
+            f"{name} cannot be sent to the workers of a cluster: {error}",
+            store=str(thing) if isinstance(thing, Store) else None,
+            remedy="use a directory or an object store; or no scheduler",
+        ) from error
 
 
 class _Run:
