@@ -34,7 +34,7 @@ endif
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs bench bench-installed native clean
+.PHONY: help demo test servers lint format docs bench bench-installed native clean
 
 help:
 	@echo "make demo   the main job on real data"
@@ -43,6 +43,7 @@ help:
 	@echo "make format put the code into the format of ruff and rustfmt"
 	@echo "make docs   the manual, in docs/_build/html"
 	@echo "make bench  speed beside zarr-python, zarrs, TensorStore and others"
+	@echo "make servers install the servers that tests start, in .servers (make test does so by itself)"
 	@echo "make native build the native engine in place (other verbs do so by themselves; NATIVE=never leaves it out)"
 	@echo "make clean  remove the virtual environment and everything built"
 
@@ -51,7 +52,7 @@ demo test bench-installed: $(STAMPS)/native-$(NATIVE)
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/demo.py $(ARGS)
 
-test: $(STAMPS)/test
+test: $(STAMPS)/test servers
 ifneq ($(NATIVE),never)
 	cargo test $(CRATE) --locked --quiet
 endif
@@ -61,6 +62,27 @@ endif
 ifeq ($(NATIVE),never)
 	@echo "$(WITHOUT)"
 endif
+
+# What tests start, see tests/servers.py. None of them is required: what cannot be had is said so, and its tests are skipped.
+# moto is installed with the other libraries of the tests.
+SERVERS := $(CURDIR)/.servers
+VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
+FAKE_GCS := github.com/fsouza/fake-gcs-server@v1.56.1
+AZURITE := azurite@3.35.0
+# $(call have,PROGRAM): is it there? $(call put,PROGRAM,LOST,COMMAND): put it there, or say what is lost.
+have = PATH="$$OMNIZARR_SERVERS:$(SERVERS)/bin:$(SERVERS)/node_modules/.bin:$$PATH" command -v $(1) >/dev/null
+put = { echo "installing $(1)"; $(3) >$(SERVERS)/$(1).log 2>&1 || { \
+	echo "NOT INSTALLED: $(1); skipped: $(2); why: $$(tail -n 1 $(SERVERS)/$(1).log)"; }; }
+install-go = env GOBIN=$(SERVERS)/bin GOTOOLCHAIN=local CGO_ENABLED=0 go install -ldflags=-s
+
+servers:
+	@mkdir -p $(SERVERS)
+	@$(call have,azurite-blob) || $(call put,azurite-blob,tests of Azure,\
+		npm install --prefix $(SERVERS) --no-audit --no-fund --fetch-retries 1 $(AZURITE))
+	@$(call have,versitygw) || $(call have,minio) || $(call put,versitygw,tests of S3 but those with moto,\
+		$(install-go) $(VERSITYGW))
+	@$(call have,fake-gcs-server) || $(call put,fake-gcs-server,tests of Google Cloud Storage,\
+		$(install-go) $(FAKE_GCS))
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
@@ -101,7 +123,7 @@ else
 endif
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) build dist docs/_build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) $(SERVERS) build dist docs/_build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf rust/target rust/fuzz/target $(MODULES)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
