@@ -6,11 +6,15 @@ have in common: the kind of the built-in exception, the status of the answer, th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError, StoreTimeoutError
 from omnizarr.stores.redaction import redact
+
+# In the words of S3 and HTTP, and of obstore.
+_tells_of_the_end = re.compile(r"satisfiable|wanted range starting at", re.IGNORECASE).search
 
 MISSING_PLACES: Final = frozenset({"NoSuchBucket", "ContainerNotFound"})
 
@@ -60,7 +64,7 @@ def is_missing_place(error: BaseException) -> bool:
 def is_past_the_end(error: BaseException) -> bool:
     """Return whether a service says that no byte of the value lies in the range."""
     return any(
-        status(each) == 416 or _code(each) == "InvalidRange" or "satisfiable" in str(each) for each in chain(error)
+        status(each) == 416 or _code(each) == "InvalidRange" or _tells_of_the_end(str(each)) for each in chain(error)
     )
 
 

@@ -149,7 +149,7 @@ class ZarrPythonStore(Store):
         if stop - start > _LARGE:  # some of their stores make room for as much as is asked for
             stop = min(stop, await self._size(key) or 0)
         if stop <= start:  # an error for some of their stores
-            return b"" if await self._store.exists(key) else None
+            return b"" if await self._there(key) else None
         return await self._ask(key, RangeByteRequest(start, stop))
 
     async def _read_last(self, key: str, length: int) -> Buffer | None:
@@ -164,21 +164,31 @@ class ZarrPythonStore(Store):
         try:
             value = await self._store.get(key, default_buffer_prototype(), byte_range)
         except Exception as error:
+            if _cannot_be_there(error):
+                return None
             if byte_range is None or not failures.is_past_the_end(error):
                 raise
-            return b"" if await self._store.exists(key) else None
+            return b"" if await self._there(key) else None
         return None if value is None else value.to_bytes()
 
     async def _size(self, key: str) -> int | None:
         try:
-            return await self._store.getsize(key) if await self._store.exists(key) else None
+            return await self._store.getsize(key) if await self._there(key) else None
         except FileNotFoundError:
             return None
+
+    async def _there(self, key: str) -> bool:
+        try:
+            return await self._store.exists(key)
+        except Exception as error:
+            if _cannot_be_there(error):
+                return False
+            raise
 
     def exists(self, key: str) -> bool:
         """Ask for it."""
         check_key(key)
-        return self._await(self._store.exists(key), key)
+        return self._await(self._there(key), key)
 
     def size(self, key: str) -> int | None:
         """Ask for it, if it is there: their LocalStore has sizes of directories too."""
@@ -236,7 +246,7 @@ class ZarrPythonStore(Store):
                 prefix + name.rstrip("/") for name in await _collect(self._store.list_dir(prefix.removesuffix("/")))
             }
             found = sorted(filter(is_key, names))
-            are_keys = await asyncio.gather(*map(self._store.exists, found))
+            are_keys = await asyncio.gather(*map(self._there, found))
             keys = [name for name, is_one in zip(found, are_keys, strict=True) if is_one]
             return Listing(keys, sorted({f"{name}/" for name in set(found).difference(keys)}))
 
@@ -325,6 +335,11 @@ def _innermost(store: TheirStore) -> TheirStore:
 def _is_snapshot(store: TheirStore) -> bool:
     """Return whether nobody else can change what the store shows: Icechunk's sessions."""
     return type(_innermost(store)).__module__.partition(".")[0] == "icechunk"
+
+
+def _cannot_be_there(error: Exception) -> bool:
+    """Return whether a store that holds nothing but Zarr says that the key is no key of Zarr 3: Icechunk's."""
+    return type(error).__module__.partition(".")[0] == "icechunk" and "invalid zarr key" in str(error)
 
 
 async def _running_loop() -> asyncio.AbstractEventLoop:
