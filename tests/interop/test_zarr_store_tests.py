@@ -1,19 +1,22 @@
-"""zarr-python's own tests of stores, run upon omnizarr's; and our tests of stores, run upon zarr-python's."""
+"""zarr-python's own tests of stores, run upon omnizarr's. (The reverse is in `tests/stores/test_zarr_python.py`.)"""
 
+import itertools
 import pickle
 
 import pytest
 
 from omnizarr.errors import ReadOnlyError
-from omnizarr.storage import LocalStore, MemoryStore, PrefixStore, ZipStore
-from tests.stores.contract import StoreContract
+from omnizarr.storage import FsspecStore, LocalStore, MemoryStore, ObjectStore, PrefixStore, ZipStore
+from omnizarr.stores.sqlite import SQLiteStore
 
 zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
 
 from zarr.core.buffer import cpu  # noqa: E402
 from zarr.testing.store import StoreTests  # noqa: E402
 
-from omnizarr.interop.zarr_python import OmnizarrStore, ZarrPythonStore  # noqa: E402
+from omnizarr.interop.zarr_python import OmnizarrStore  # noqa: E402
+
+_numbers = itertools.count()
 
 
 class StoreTestsUponOmnizarr(StoreTests):
@@ -91,30 +94,36 @@ class TestZipStore(StoreTestsUponOmnizarr):
             assert copy.store.get("a") == b"1"
 
 
+class TestFsspecStore(StoreTestsUponOmnizarr):
+    @pytest.fixture
+    def ours(self):
+        fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
+        store = FsspecStore(fsspec.filesystem("memory"), f"store-tests-{next(_numbers)}")
+        yield store
+        store.delete_prefix("")
+
+
+class TestObjectStore(StoreTestsUponOmnizarr):
+    @pytest.fixture
+    def ours(self):
+        obstore = pytest.importorskip("obstore", reason="obstore is not installed")
+        return ObjectStore(obstore.store.MemoryStore())
+
+    async def test_serializable_store(self, store):
+        # What is in the memory of obstore cannot be reached from elsewhere.
+        with pytest.raises(TypeError, match="pickle"):
+            pickle.dumps(store)
+
+
+class TestSQLiteStore(StoreTestsUponOmnizarr):
+    @pytest.fixture
+    def ours(self, tmp_path):
+        with SQLiteStore(tmp_path / "x.sqlite") as store:
+            yield store
+
+
 def test_store_that_cannot_be_written_is_read_only_by_itself():
     store = OmnizarrStore(MemoryStore(read_only=True))
     assert store.read_only
     with pytest.raises(ReadOnlyError):
         OmnizarrStore(MemoryStore(read_only=True), read_only=False)
-
-
-# -- the other way round ------------------------------------------------------------
-
-
-class TestZarrPythonMemoryStore(StoreContract):
-    @pytest.fixture
-    def store(self):
-        return ZarrPythonStore(zarr.storage.MemoryStore())
-
-
-class TestZarrPythonLocalStore(StoreContract):
-    """By its own methods, as a store that somebody derived from it; `from_zarr_python` opens the directory itself."""
-
-    # What was emptied stays as an empty directory, is listed, and is in the way of a value of that name.
-    test_value_may_become_a_prefix_and_back_after_deleting = None
-    test_lock_holds_while_everything_around_it_is_deleted = None
-    test_behaves_like_a_dictionary = None
-
-    @pytest.fixture
-    def store(self, tmp_path):
-        return ZarrPythonStore(zarr.storage.LocalStore(tmp_path))

@@ -73,6 +73,7 @@ def test_store_whose_data_is_known_is_opened_by_one_of_ours(tmp_path):
     ours.set("a", b"1")
     assert bytes(obstore.get(bucket, "a").bytes()) == b"1"
     assert native(zarr.storage.ObjectStore(bucket, read_only=True)).read_only
+    assert native(zarr.storage.ObjectStore(obstore.store.LocalStore(tmp_path))) == LocalStore(tmp_path)
     ours = native(zarr.storage.FsspecStore.from_url("memory://a/b", read_only=True))
     assert (repr(ours), ours.read_only) == ("FsspecStore('memory://a/b')", True)
     assert ours.fs.store is fsspec.filesystem("memory").store

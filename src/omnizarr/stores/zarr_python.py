@@ -308,7 +308,8 @@ def native(store: TheirStore) -> Store:
     if type(store) is TheirZipStore and store.read_only and getattr(store, "_zmode", None) == "r":
         return archives.ZipStore(store.path)
     if type(store) is TheirObjectStore:
-        return objects.ObjectStore(store.store, read_only=store.read_only)
+        adapted = objects.adapt(store.store, "r" if store.read_only else "a", {})
+        return ZarrPythonStore(store) if adapted is None else adapted[0]
     if type(store) is TheirFsspecStore:
         return files.FsspecStore(store.fs, store.path, read_only=store.read_only or None)
     return ZarrPythonStore(store)
