@@ -20,7 +20,7 @@ from omnizarr.stores import (
 )
 
 if TYPE_CHECKING:
-    from omnizarr.stores import FsspecStore, ObjectStore, ZipStore
+    from omnizarr.stores import FsspecStore, LMDBStore, ObjectStore, SQLiteStore, ZipStore
     from omnizarr.stores.logged import LoggingStore
 
 StoreLike: TypeAlias = Store | StorePath | str | os.PathLike[str] | Mapping[str, Buffer] | None
@@ -32,12 +32,14 @@ obstore and of zarr-python 3 (with its ``StorePath``), filesystems of fsspec, ``
 
 __all__ = [
     "FsspecStore",
+    "LMDBStore",
     "LocalStore",
     "LoggingStore",
     "MemoryStore",
     "ObjectStore",
     "PrefixStore",
     "ReadOnlyStore",
+    "SQLiteStore",
     "Store",
     "StoreLike",
     "StorePath",
@@ -50,7 +52,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "LoggingStore":  # `logging` takes as long to import as a tenth of omnizarr, and few have a use for it
         return import_module("omnizarr.stores.logged").LoggingStore
-    if name in ("FsspecStore", "ObjectStore", "ZipStore"):
+    if name in ("FsspecStore", "LMDBStore", "ObjectStore", "SQLiteStore", "ZipStore"):
         return getattr(import_module("omnizarr.stores"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -1,5 +1,7 @@
 import pickle
+import sqlite3
 import zipfile
+from contextlib import closing
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
@@ -287,3 +289,39 @@ def test_unknown_mode_is_refused(mode):
 def test_empty_path_is_refused():
     with pytest.raises(ValueError, match="empty"):
         resolve("")
+
+
+@pytest.mark.parametrize("name", ["data.sqlite", "DATA.SQLITE3", "data.sqldb"])
+def test_name_of_a_database_is_an_sqlite_store(tmp_path, name):
+    for mode in ("r", "a"):
+        store, path = resolve(tmp_path / name, mode)
+        assert (type(store).__name__, store.read_only, path) == ("SQLiteStore", mode == "r", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["data.db", "data.zarr", "data"])
+def test_file_that_is_an_sqlite_database_is_an_sqlite_store(tmp_path, name):
+    with closing(sqlite3.connect(tmp_path / name)) as connection:
+        connection.execute("CREATE TABLE other(x)")
+    assert type(resolve(tmp_path / name)[0]).__name__ == "SQLiteStore"
+
+
+def test_path_that_ends_in_db_and_is_no_database_is_a_directory(tmp_path):
+    assert isinstance(resolve(tmp_path / "data.db", "w")[0], LocalStore)
+
+
+@pytest.mark.parametrize("name", ["data.lmdb", "data.mdb", "data"])
+@pytest.mark.parametrize("subdir", [True, False])
+def test_lmdb_database_is_an_lmdb_store(tmp_path, name, subdir):
+    lmdb = pytest.importorskip("lmdb", reason="lmdb is not installed")
+    lmdb.open(str(tmp_path / name), subdir=subdir).close()
+    for mode in ("r", "r+"):
+        store, path = resolve(tmp_path / name, mode)
+        assert (type(store).__name__, store.read_only, path) == ("LMDBStore", mode == "r", "")
+        store.close()
+    assert type(resolve(tmp_path / "new.lmdb", "w")[0]).__name__ == "LMDBStore"
+
+
+def test_directory_that_is_called_lmdb_and_is_none_is_a_local_store(tmp_path):
+    (tmp_path / "data.lmdb").mkdir()
+    assert isinstance(resolve(tmp_path / "data.lmdb")[0], LocalStore)

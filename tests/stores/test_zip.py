@@ -13,13 +13,15 @@ import pytest
 
 from omnizarr.errors import (
     ChecksumError,
+    ConflictError,
     NodeExistsError,
     NodeNotFoundError,
     ReadOnlyError,
     StoreClosedError,
     StoreError,
 )
-from omnizarr.stores import ZipStore, archive
+from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, ZipStore, archive, resolve
+from omnizarr.stores.faults import FaultyStore
 from tests.stores.contract import StoreContract, in_threads
 
 
@@ -63,6 +65,17 @@ class TestZipStoreOnAnArchiveThatIsThere(StoreContract):
         with ZipStore(tmp_path / "data.zip", mode="r+") as store:
             store.delete("old/value")
             yield store
+
+
+class TestZipStoreInAnotherStore(StoreContract):
+    picklable = False
+
+    @pytest.fixture
+    def store(self):
+        values = MemoryStore()
+        with ZipStore("data.zip", store=PrefixStore(values, "folder"), mode="w") as store:
+            yield store
+        assert list(values.list()) == ["folder/data.zip"]
 
 
 COMPRESSIONS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
@@ -470,3 +483,260 @@ def test_archive_that_only_just_changed_or_is_no_file_has_no_stamps(tmp_path):
         assert store.stamp("a") is None
     with ZipStore(io.BytesIO(path.read_bytes())) as store:
         assert store.stamp("a") is None
+
+
+# -- archives that are values of other stores
+
+
+def packed(values, compression=zipfile.ZIP_STORED, *, comment=b"", force_zip64=False):
+    """An archive as zipfile writes it."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as target:
+        for name, value in values.items():
+            with target.open(zipfile.ZipInfo(name), "w", force_zip64=force_zip64) as entry:
+                entry.write(value)
+        target.comment = comment
+    return file.getvalue()
+
+
+def far(data):
+    return FaultyStore(MemoryStore({"a/data.zip": data}))
+
+
+@pytest.mark.parametrize(("compression", "number"), [*((how, 3) for how in COMPRESSIONS), (zipfile.ZIP_STORED, 3000)])
+def test_archive_in_a_store_is_opened_by_its_end_and_entries_by_one_request_each(compression, number):
+    values = {f"c/{i}": bytes([i % 256]) * 500 + b"%d" % i for i in range(number)}
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as target:
+        for name, value in values.items():
+            target.writestr(name, value)
+    inner = far(file.getvalue())
+    with ZipStore("a/data.zip", store=inner) as store:
+        assert sum(inner.requests.values()) == (1 if number == 3 else 2)
+        assert inner.bytes_read <= 2 * archive._TAIL + 100 * number
+        assert list(store.list()) == sorted(values)
+        assert store.size("c/2") == len(values["c/2"])
+        inner.reset()
+        for key in ("c/0", "c/2", "c/1"):
+            assert store.get(key) == values[key]
+        assert sum(inner.requests.values()) == 3
+        assert inner.bytes_read < 3 * 700
+
+
+def test_parts_of_an_entry_are_read_alone():
+    value = os.urandom(100_000)
+    inner = far(packed({"before": b"1", "c/0": value, "c/1": b"x"}))
+    with ZipStore("a/data.zip", store=inner) as store:
+        inner.reset()
+        parts = store.get_spans("c/0", [(0, 10), (-10, None), (500, 600)])
+        assert [bytes(part) for part in parts] == [value[:10], value[-10:], value[500:600]]
+        assert bytes(store.get("c/0", (1000, 1010))) == value[1000:1010]
+        assert bytes(store.get("c/0", (99_999, 200_000))) == value[-1:]
+        assert bytes(store.get("c/0", (7, 7))) == b""
+        assert inner.bytes_read < 1000
+        assert sum(inner.requests.values()) <= 5
+
+
+def test_entries_are_asked_for_side_by_side():
+    class Slow(FaultyStore):
+        concurrency = 16
+
+    values = {f"{i}": bytes([i]) * 100 for i in range(32)}
+    inner = Slow(MemoryStore({"data.zip": packed(values)}), delay=0.02)
+    with ZipStore("data.zip", store=inner) as store:
+        start = time.perf_counter()
+        assert {f"{i}": value for i, value in store.get_many((key, None) for key in values)} == values
+        assert time.perf_counter() - start < 32 * 0.02 / 2
+
+
+@pytest.mark.parametrize("how", [{"comment": b"PK" * 30_000}, {"force_zip64": True}])
+@pytest.mark.parametrize("number", [1, 2000])
+def test_comments_and_large_archives_are_read_in_a_store(how, number):
+    values = {f"a/ä{i}": b"%d" % i for i in range(number)}
+    with ZipStore("a/data.zip", store=far(packed(values, **how))) as store:
+        assert {key: store.get(key) for key in store.list()} == values
+        assert bytes(store.get("a/ä0", (0, 1))) == b"0"
+
+
+def test_directory_of_a_zip64_archive_is_found(monkeypatch):
+    monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 10)  # of more entries than that, it is of the other form
+    values = {f"{i}": b"%d" % i * 3000 for i in range(50)}
+    data = packed(values)
+    assert b"PK\x06\x07" in data
+    with ZipStore("a/data.zip", store=far(data)) as store:
+        assert {key: store.get(key) for key in store.list()} == values
+
+
+def test_streamed_entries_are_read_in_a_store():
+    class Stream(io.BytesIO):
+        def seekable(self):
+            return False
+
+    file = Stream()
+    with zipfile.ZipFile(file, "w") as target:
+        target.writestr("a", b"0123456789")
+        target.writestr("b", b"x")
+    with ZipStore("a/data.zip", store=far(file.getvalue())) as store:
+        assert store.get("a") == b"0123456789"
+        assert bytes(store.get("a", (2, 4))) == b"23"
+        assert store.get("b") == b"x"
+
+
+def test_something_before_an_archive_in_a_store_is_an_error_and_no_wrong_value():
+    data = os.urandom(80_000) + packed({f"{i}": bytes([i]) * 1000 for i in range(100)})
+    with ZipStore("a/data.zip", store=far(data)) as store, pytest.raises(StoreError, match="before it"):
+        store.get("50")
+
+
+def test_missing_archive_in_a_store_is_not_found():
+    for mode in ("r", "r+"):
+        with pytest.raises(NodeNotFoundError):
+            ZipStore("a/none.zip", store=far(b""), mode=mode)
+
+
+@pytest.mark.parametrize("data", [b"", b"not a zip file at all", bytes(100_000), b"PK\x05\x06" + bytes(10)])
+def test_value_that_is_no_archive_is_a_store_error(data):
+    with pytest.raises(StoreError, match="not a zip archive"):
+        ZipStore("a/data.zip", store=far(data))
+
+
+def test_archive_that_is_replaced_while_it_is_read_gives_no_wrong_value():
+    old, new = ({f"{i}": bytes([i + add]) * 1000 for i in range(100)} for add in (0, 100))
+    values = MemoryStore({"data.zip": packed(old)})
+    with ZipStore("data.zip", store=values) as store:
+        assert store.get("50") == old["50"]
+        values.set("data.zip", packed(new))
+        for span in (None, (10, 20)):
+            with pytest.raises(StoreError, match="replaced"):
+                store.get("50", span)
+        values.delete("data.zip")
+        with pytest.raises(StoreError, match="no more"):
+            store.get("51")
+
+
+class Pinning(MemoryStore):
+    """A store that notices when a value is replaced."""
+
+    def pinned(self, key):
+        first = []
+
+        def read(spans):
+            value = self.get(key)
+            first.append(value)
+            if first[0] is not value:
+                raise ConflictError("replaced", key=key)
+            return self.get_spans(key, spans)
+
+        return read
+
+
+def test_pinned_archive_has_stamps_and_raises_when_it_is_replaced():
+    values = Pinning({"data.zip": packed({"a": b"0123456789"})})
+    with ZipStore("data.zip", store=values) as store:
+        stamp = store.stamp("a")
+        assert stamp is not None
+        assert bytes(store.get("a", (2, 4))) == b"23"
+        assert bytes(store.get("a", (4, 6))) == b"45"
+        values.set("data.zip", packed({"a": b"9876543210"}))
+        with pytest.raises(ConflictError):
+            store.get("a")
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_any_broken_archive_in_a_store_is_a_store_error_or_reads_the_truth(compression):
+    value = bytes(range(100)) * 10
+    good = packed({"a/b": value, "c": b""}, compression)
+    choose = random.Random(1)
+    for number in range(300):
+        bad = bytearray(good)
+        for _ in range(choose.randrange(1, 4)):
+            bad[choose.randrange(len(bad))] = choose.randrange(256)
+        if choose.random() < 0.3:
+            del bad[choose.randrange(len(bad)) :]
+        inner = MemoryStore({"x": bytes(archive._TAIL * (number % 2)) + bytes(bad)})
+        try:
+            with ZipStore("x", store=inner) as store:
+                assert store.get("a/b") in (value, None)
+        except (StoreError, ChecksumError, NodeNotFoundError):
+            pass
+
+
+def test_archive_in_a_store_is_written_by_one_put():
+    values = MemoryStore()
+    inner = FaultyStore(values)
+    with ZipStore("a/data.zip", store=inner, mode="w") as store:
+        store.set_many([("keep", b"1" * 100), ("replace", b"2"), ("delete", b"3")])
+        assert list(values.list()) == []
+    assert contents(io.BytesIO(values.get("a/data.zip"))) == {"keep": b"1" * 100, "replace": b"2", "delete": b"3"}
+    inner.reset()
+    with ZipStore("a/data.zip", store=inner, mode="r+") as store:
+        assert store.get("keep") == b"1" * 100
+        store.set("replace", b"22")
+        store.delete("delete")
+        store.set("new", b"4")
+    assert (inner.requests["set"], inner.requests["set_if_absent"]) == (1, 0)
+    assert contents(io.BytesIO(values.get("a/data.zip"))) == {"keep": b"1" * 100, "replace": b"22", "new": b"4"}
+    inner.reset()
+    with ZipStore("a/data.zip", store=inner, mode="a"):
+        pass
+    assert inner.requests["set"] == 0
+
+
+def test_kept_entries_are_read_in_a_row_when_an_archive_in_a_store_is_written_again():
+    inner = far(packed({f"{i}": bytes([i]) * 10_000 for i in range(100)}))
+    with ZipStore("a/data.zip", store=inner, mode="r+") as store:
+        store.delete("7")
+    assert sum(inner.requests.values()) < 12
+    assert len(contents(io.BytesIO(inner.store.get("a/data.zip")))) == 99
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("mode", ["w", "a"])
+def test_second_of_two_writers_of_an_archive_in_a_store_is_told(mode, there):
+    values = MemoryStore({"data.zip": packed({"old": b"1"})} if there else {})
+    store = ZipStore("data.zip", store=values, mode=mode)
+    store.set("mine", b"1")
+    theirs = packed({"theirs": b"2"})
+    values.set("data.zip", theirs)
+    with pytest.raises(ConflictError, match="somebody else") as caught:
+        store.close()
+    assert (caught.value.store, caught.value.key) == (repr(values), "data.zip")
+    assert values.get("data.zip") == theirs
+
+
+def test_modes_of_an_archive_in_a_store():
+    values = MemoryStore()
+    ZipStore("data.zip", store=values, mode="x").close()
+    with pytest.raises(NodeExistsError):
+        ZipStore("data.zip", store=values, mode="x")
+    with pytest.raises(ReadOnlyError):
+        ZipStore("data.zip", store=values.with_read_only(), mode="a")
+    assert ZipStore("data.zip", store=values).read_only
+
+
+def test_archive_in_a_store_pickles_with_it(tmp_path):
+    LocalStore(tmp_path).set("data.zip", packed({"a": b"1"}))
+    store = ZipStore("data.zip", store=LocalStore(tmp_path))
+    copy = pickle.loads(pickle.dumps(store))
+    assert copy == store
+    assert copy.get("a") == b"1"
+    assert copy.origin() == store.origin() != ZipStore(tmp_path / "data.zip").origin()
+
+
+def test_url_of_an_archive_in_a_store_is_a_zip_store():
+    store, path = resolve("memory://zipped/a%20b/data.zip", "w")
+    with store:
+        assert path == ""
+        store.set("top/zarr.json", b"{}")
+    store, path = resolve("memory://zipped/a%20b/data.zip")
+    assert isinstance(store, ZipStore)
+    assert (path, list(store.list())) == ("top", ["top/zarr.json"])
+    assert list(resolve("memory://zipped")[0].list()) == ["a b/data.zip"]
+    with pytest.raises(NodeNotFoundError):
+        resolve("memory://zipped/other.zip")
+
+
+def test_folder_of_a_store_that_is_called_zip_stays_one():
+    resolve("memory://folders", "w")[0].set("data.zip/zarr.json", b"{}")
+    store, path = resolve("memory://folders/data.zip")
+    assert (type(store), path) == (MemoryStore, "data.zip")

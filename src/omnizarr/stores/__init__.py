@@ -11,12 +11,15 @@ from omnizarr.stores.wrappers import PrefixStore, ReadOnlyStore, WrapperStore
 
 if TYPE_CHECKING:
     from omnizarr.stores.fsspec import FsspecStore
+    from omnizarr.stores.lmdb import LMDBStore
     from omnizarr.stores.object import ObjectStore
+    from omnizarr.stores.sqlite import SQLiteStore
     from omnizarr.stores.zip import ZipStore
 
 __all__ = [
     "Buffer",
     "FsspecStore",
+    "LMDBStore",
     "Listing",
     "LocalStore",
     "MemoryStore",
@@ -24,6 +27,7 @@ __all__ = [
     "PrefixStore",
     "ReadOnlyStore",
     "Request",
+    "SQLiteStore",
     "Span",
     "Store",
     "WrapperStore",
@@ -33,7 +37,13 @@ __all__ = [
 
 
 # By the modules that hold them: they need more than the others do, which takes time to import.
-_LATE = {"FsspecStore": "fsspec", "ObjectStore": "object", "ZipStore": "zip"}
+_LATE = {
+    "FsspecStore": "fsspec",
+    "LMDBStore": "lmdb",
+    "ObjectStore": "object",
+    "SQLiteStore": "sqlite",
+    "ZipStore": "zip",
+}
 
 
 def __getattr__(name: str) -> Any:

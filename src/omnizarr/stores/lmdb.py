@@ -630,6 +630,11 @@ def _key(raw: bytes) -> str | None:
     return key if is_key(key) and key.encode() == raw else None
 
 
+def open_path(path: str, mode: str) -> Store:
+    """Return the store that a path means."""
+    return LMDBStore(path, read_only=mode == "r")
+
+
 def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
     """Return the store that ``lmdb:///path/to/database`` means, and the path in it where the hierarchy begins.
 

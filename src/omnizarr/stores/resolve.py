@@ -18,11 +18,13 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from omnizarr.errors import NodeExistsError, ReadOnlyError, StoreError
+from omnizarr.errors import NodeExistsError, NodeNotFoundError, ReadOnlyError, StoreError
 from omnizarr.late import Late
 from omnizarr.stores.base import Buffer, Store, as_prefix
 from omnizarr.stores.local import LocalStore
@@ -47,7 +49,11 @@ _scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)").match
 # What pathlib makes of a URL.
 _lost_slash = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\](?![/\\])").match
 
-_SQLITE = b"SQLite format 3\0"
+# Databases: by the names that new ones have, and by what stands in those that are there.
+_DATABASES: Final = {".sqlite": "sqlite", ".sqlite3": "sqlite", ".sqldb": "sqlite", ".lmdb": "lmdb"}
+_SQLITE_HEAD: Final = b"SQLite format 3\0"
+_LMDB_HEAD: Final = (0xBEEFC0DE).to_bytes(4, sys.byteorder)  # behind the 16 bytes with which a page begins
+_LMDB_FILE: Final = "data.mdb"
 
 # Which module of this room opens URLs of a scheme: `open_url(url, mode, options) -> (Store, path)`. Every other scheme
 # is looked for among those of fsspec.
@@ -194,6 +200,14 @@ def _from_url(url: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]
     parts = parse.urlsplit(url)
     scheme = parts.scheme.lower()
     chained = "::" in url.partition("?")[0]
+    if not chained and scheme not in {"file", "local", "sqlite", "lmdb"} and parts.path.lower().endswith(".zip"):
+        folder, _, name = parts.path.rpartition("/")
+        if name.lower() != ".zip":
+            outer, path = _from_url(parts._replace(path=folder).geturl(), mode, options)
+            is_encoded = scheme in {"memory", "http", "https"}
+            archive = _archive_in(outer, as_prefix(path) + (parse.unquote(name) if is_encoded else name), mode)
+            if archive is not None:
+                return archive
     if not chained and scheme in {"file", "local"}:
         if parts.netloc not in ("", "localhost"):
             raise StoreError("a file of another machine", found=redaction.redact(url), expected="file:///path")
@@ -210,6 +224,18 @@ def _from_url(url: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]
         _check_known(scheme, url)
         module = "fsspec"
     return import_module(f"omnizarr.stores.{module}").open_url(url, mode, options)  # type: ignore[no-any-return]
+
+
+def _archive_in(store: Store, key: str, mode: str) -> tuple[Store, str] | None:
+    """Return the archive that is a value of a store; None if the name is that of a folder instead."""
+    try:
+        archive = archives.ZipStore(key, store=store, mode=mode)
+    except NodeNotFoundError:
+        with suppress(StoreError):  # not every store can list
+            if next(store.list_prefix(key), None) is not None:
+                return None
+        raise
+    return archive, "" if mode in ("w", "w-", "x") else _top_folder(archive)
 
 
 def _check_known(scheme: str, url: str) -> None:
@@ -250,16 +276,15 @@ def _from_pathlike(path: str | os.PathLike[str], mode: str) -> tuple[Store, str]
 def _from_path(path: str, mode: str) -> tuple[Store, str]:
     if not path:
         raise ValueError("the path of a store cannot be empty; '.' is the current directory")
-    if os.path.isdir(path):
-        return LocalStore(path, read_only=mode == "r"), ""
+    database = _database_at(path)
+    if database is not None:
+        return import_module(f"omnizarr.stores.{database}").open_path(path, mode), ""
     is_file = os.path.isfile(path)
-    if not (is_file or path.lower().endswith(".zip")):
+    if not is_file and (os.path.isdir(path) or not path.lower().endswith(".zip")):
         return LocalStore(path, read_only=mode == "r"), ""
     if is_file and mode in ("w-", "x"):
         raise NodeExistsError("the archive exists already", store=path, remedy='overwrite it with mode "w"')
     if is_file and not zipfile.is_zipfile(path):
-        if _is_database(path):
-            return import_module("omnizarr.stores.sqlite").SQLiteStore(path, read_only=mode == "r"), ""
         raise StoreError(
             "a file that is neither a directory nor a zip archive", store=path, remedy="is it of another format?"
         )
@@ -267,9 +292,18 @@ def _from_path(path: str, mode: str) -> tuple[Store, str]:
     return store, "" if mode in ("w", "w-", "x") else _top_folder(store)
 
 
-def _is_database(path: str) -> bool:
+def _database_at(path: str) -> str | None:
+    """Return the module for the database that a path means: one that is there, or by its name a new one."""
+    if os.path.isdir(path):
+        return "lmdb" if os.path.isfile(os.path.join(path, _LMDB_FILE)) else None
+    named = _DATABASES.get(os.path.splitext(path)[1].lower())
+    if named is not None or not os.path.isfile(path):
+        return named
     with open(path, "rb") as file:
-        return file.read(len(_SQLITE)) == _SQLITE
+        head = file.read(len(_LMDB_HEAD) + 16)
+    if head.startswith(_SQLITE_HEAD):
+        return "sqlite"
+    return "lmdb" if head[16:] == _LMDB_HEAD else None
 
 
 def _top_folder(store: Store) -> str:

@@ -740,6 +740,11 @@ def _failure(error: sqlite3.Error, timeout: float) -> StoreError:
     return failure
 
 
+def open_path(path: str, mode: str) -> Store:
+    """Return the store that a path means."""
+    return SQLiteStore(path, read_only=mode == "r")
+
+
 def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
     """Return the store that ``sqlite:///path/to/file`` means, and the path in it where the hierarchy begins.
 

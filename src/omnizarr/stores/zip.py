@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import weakref
 from bisect import bisect_left
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import IO, Any
 from zipfile import ZIP_STORED
 
 from omnizarr.errors import OmnizarrError, ReadOnlyError
 from omnizarr.stores import threads
-from omnizarr.stores.archive import Archive, Mode
-from omnizarr.stores.base import Buffer, Exclusion, Span, Store, as_prefix, check_key, is_key
+from omnizarr.stores.archive import Archive, Mode, Value
+from omnizarr.stores.base import Buffer, Buffers, Exclusion, Span, Store, as_prefix, check_key, is_key
 from omnizarr.stores.wrappers import ReadOnlyStore
 
 
@@ -23,7 +23,9 @@ class ZipStore(Store):
     Parameters
     ----------
     path : path or binary file object
-        The archive. A file object must be able to seek; it is not closed with the store.
+        The archive. A file object must be able to seek; it is not closed with the store. With `store`: its key there.
+    store : Store, optional
+        Where the archive is a value. It is not closed with this store.
     mode : {"r", "r+", "a", "w", "w-", "x"}, default "r"
         Read; read and write an archive that exists; the same or begin a new one; begin a new one; the
         same, only if there is none ("w-" and "x").
@@ -39,6 +41,10 @@ class ZipStore(Store):
     What is written goes to a temporary file beside the archive. `close` (or leaving the ``with`` block, or the
     end of the program) brings old and new together, without what was overwritten or deleted, and renames the
     result: until then the archive is as it was, whatever happens. One process at a time can write.
+
+    An archive in a store is read by parts: one request or two to open it, and one for each entry, as many at once as
+    the store is asked. All of them are of one version: if the archive is replaced, reading raises `ConflictError`
+    where the store can tell. `close` writes the whole archive at once, if nobody else has meanwhile.
 
     Entries that are no valid keys (``../x``, ``/x``) are passed over, so nothing is found outside. Of several entries
     of one name the last one counts.
@@ -59,13 +65,22 @@ class ZipStore(Store):
         self,
         path: str | os.PathLike[str] | IO[bytes],
         *,
+        store: Store | None = None,
         mode: str = "r",
         read_only: bool | None = None,
         compression: int = ZIP_STORED,
         allowZip64: bool = True,  # noqa: N803 - zipfile's and zarr-python's name
     ) -> None:
         self.mode = _mode(mode)
-        self.path: str | IO[bytes] = os.path.abspath(os.fspath(path)) if isinstance(path, str | os.PathLike) else path
+        self.path: str | IO[bytes]
+        self.store = store
+        if store is not None:
+            self.path = str(path)
+            check_key(self.path)
+            if self.mode != "r":
+                store.check_writable()
+        else:
+            self.path = os.path.abspath(os.fspath(path)) if isinstance(path, str | os.PathLike) else path
         if read_only is None:
             read_only = self.mode == "r"
         if self.mode == "r" and not read_only:
@@ -76,9 +91,15 @@ class ZipStore(Store):
         self._open()
 
     def _open(self) -> None:
-        self._archive = Archive(self.path, self.mode, self._compression, allow_zip64=self._allow_zip64)
+        place = self.path if self.store is None else Value(self.store, str(self.path))
+        self._archive = Archive(place, self.mode, self._compression, allow_zip64=self._allow_zip64)
         # Also when the program ends, or nobody refers to the store any more.
         self._finalizer = weakref.finalize(self, self._archive.close)
+
+    @property
+    def concurrency(self) -> int:
+        """That of the store in which the archive is a value."""
+        return 1 if self.store is None else self.store.concurrency
 
     @property
     def exclusion(self) -> Exclusion:
@@ -87,9 +108,17 @@ class ZipStore(Store):
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read the entry; a part of it alone if it is not compressed. All of it has its checksum checked."""
+        values = self._read(key, None if span is None else [span])
+        return None if values is None else values[0]
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Read the parts of the entry alone, if it is not compressed."""
+        return self._read(key, list(spans))
+
+    def _read(self, key: str, spans: Sequence[Span] | None) -> Buffers | None:
         check_key(key)
         try:
-            return self._archive.read(key, span)
+            return self._archive.read(key, spans)
         except OmnizarrError as error:
             raise error.add(store=repr(self), key=key) from error.__cause__
 
@@ -143,6 +172,9 @@ class ZipStore(Store):
 
     def origin(self) -> tuple[Hashable, str]:
         """Return which archive it is."""
+        if self.store is not None:
+            data, path = self.store.origin()
+            return ("zip", data, f"{path}/{self.path}".strip("/")), ""
         return ("zip", os.path.realpath(self.path) if isinstance(self.path, str) else id(self.path)), ""
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
@@ -168,13 +200,15 @@ class ZipStore(Store):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ZipStore):
             return False
-        return self is other or (self.mode == other.mode == "r" and self.path == other.path)
+        same = self.path == other.path and self.store == other.store
+        return self is other or (self.mode == other.mode == "r" and same)
 
     def __hash__(self) -> int:
         return hash((ZipStore, self.path))
 
     def __repr__(self) -> str:
-        return f"ZipStore({self.path!r}, mode={self.mode!r})"
+        store = "" if self.store is None else f"store={self.store!r}, "
+        return f"ZipStore({self.path!r}, {store}mode={self.mode!r})"
 
 
 def _mode(mode: str) -> Mode:
