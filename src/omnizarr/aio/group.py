@@ -1,0 +1,370 @@
+"""Groups to be awaited."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+from omnizarr import detection
+from omnizarr import metadata as public
+from omnizarr.aio.array import AsyncArray
+from omnizarr.aio.nodes import copies_on, group_on, on, place_on, unreplayed, writing
+from omnizarr.aio.replay import Answers, replay
+from omnizarr.array import Array
+from omnizarr.errors import NodeNotFoundError
+from omnizarr.group import Group, UnreadableNode
+from omnizarr.model import ArrayMetadata, GroupMetadata
+from omnizarr.places import StorePath
+from omnizarr.stores import Store
+from omnizarr.stores.asynchronous import AsyncVerbs, asynchronous
+from omnizarr.stores.tasks import run
+from omnizarr.tree import Tree
+
+T = TypeVar("T")
+
+_MOST_AT_ONCE = 512
+
+
+def awaited(node: Any) -> Any:
+    """Return an array or group as one to be awaited."""
+    if isinstance(node, Array):
+        return AsyncArray(node)
+    return AsyncGroup(node) if isinstance(node, Group) else node
+
+
+class AsyncGroup:
+    """A group in a store, whose members are looked up, made and removed by coroutines.
+
+    Made by `omnizarr.aio.open_group`, `omnizarr.aio.create_group` and other asynchronous groups. It says and does what
+    `omnizarr.Group` does.
+
+    Parameters
+    ----------
+    group : Group
+        The same group for those who do not await.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from omnizarr import aio
+    >>> async def main():
+    ...     root = await aio.create_group({})
+    ...     await root.create_array("atmos/temp", shape=(365, 180), dtype="float32")
+    ...     return [path async for path, _ in root.members(max_depth=None)]
+    >>> asyncio.run(main())
+    ['atmos', 'atmos/temp']
+    """
+
+    __slots__ = ("group",)
+
+    group: Group
+    """The same group for those who do not await."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+
+    @classmethod
+    async def open(
+        cls, store: Any, *, zarr_format: int | str | None = None, use_consolidated: bool | str | None = None
+    ) -> AsyncGroup:
+        """Return the group at a store, a `StorePath`, a path or a URL. Raises GroupNotFoundError."""
+        from omnizarr import aio  # noqa: PLC0415 - which is made of this
+
+        return await aio.open_group(store, zarr_format=zarr_format, use_consolidated=use_consolidated)
+
+    # -- what it is ---------------------------------------------------------------
+
+    @property
+    def metadata(self) -> public.GroupMetadata:
+        """What its documents say."""
+        return self.group.metadata
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """A copy of its attributes, as they were when it was last opened or changed."""
+        return self.group.attrs.asdict()
+
+    @property
+    def store_path(self) -> StorePath:
+        """Where it is: store and path."""
+        return self.group.store_path
+
+    @property
+    def store(self) -> Store:
+        """The store it is in."""
+        return self.group.store
+
+    @property
+    def path(self) -> str:
+        """Path within the store, without a leading slash."""
+        return self.group.path
+
+    @property
+    def name(self) -> str:
+        """Path with a leading slash."""
+        return self.group.name
+
+    @property
+    def basename(self) -> str:
+        """Last part of the path."""
+        return self.group.basename
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it refuses to be written."""
+        return self.group.read_only
+
+    @property
+    def zarr_format(self) -> int | str:
+        """The format it is stored in."""
+        return self.group.zarr_format
+
+    async def info(self) -> Any:
+        """Return what it is, as a card to be printed; it says whether there is consolidated metadata."""
+        return await self._read(lambda group: group.info)
+
+    async def info_complete(self) -> Any:
+        """Return the card with the number of members, at all depths."""
+        return await self._read(lambda group: group.info_complete(), depth=None)
+
+    async def is_consolidated(self) -> bool:
+        """Return whether members are taken from consolidated metadata."""
+        return await self._read(lambda group: group.is_consolidated)
+
+    # -- members ------------------------------------------------------------------
+
+    async def _read(self, function: Callable[[Group], T], depth: int | None = -1) -> T:
+        """Return what `function` returns for the group; bring members at so many levels (None: all) in advance."""
+        store = self.store
+        verbs = asynchronous(store)
+        if verbs is None:
+            return await unreplayed(store, lambda _: function(self.group))
+        answers = Answers(store)
+
+        def call(here: Store) -> tuple[T, Group]:
+            group = group_on(self.group, here)
+            return function(group), group
+
+        if depth != -1 and not await replay(answers, verbs, lambda here: group_on(self.group, here).is_consolidated):
+            await _bring(answers, verbs, self.store_path, self.zarr_format, depth)
+        result, group = await replay(answers, verbs, call)
+        if callable(self.group._copies):  # noqa: SLF001 - nobody has looked for consolidated metadata before
+            self.group._copies = copies_on(group._copies, store)  # noqa: SLF001
+        return result
+
+    async def _nodes(self, function: Callable[[Group], Any], depth: int | None = -1) -> Any:
+        """Return what `function` finds in the group, nodes among it bound to the store and to be awaited."""
+        return self._own(await self._read(function, depth))
+
+    def _own(self, found: Any) -> Any:
+        if isinstance(found, list | tuple):
+            return type(found)(map(self._own, found))
+        if isinstance(found, Array | Group | UnreadableNode) and isinstance(found.store_path.store, Answers):
+            found = on(found, self.store, self.group._copies)  # noqa: SLF001 - which all below a group share
+        return awaited(found)
+
+    async def getitem(self, key: str) -> Any:
+        """Return the array or group at a path below this one. Raises NodeNotFoundError (a KeyError)."""
+        return await self._nodes(lambda group: group[key])
+
+    async def get(self, key: str, default: Any = None) -> Any:
+        """Return the array or group at a path, or `default` if there is none."""
+        try:
+            return await self.getitem(key)
+        except NodeNotFoundError:
+            return default
+
+    async def get_array(self, key: str) -> AsyncArray:
+        """Return the array at a path. Raises ArrayNotFoundError, or ContainsGroupError if there is a group."""
+        array: AsyncArray = await self._nodes(lambda group: group.get_array(key))
+        return array
+
+    async def get_group(self, key: str) -> AsyncGroup:
+        """Return the group at a path. Raises GroupNotFoundError, or ContainsArrayError if there is an array."""
+        group: AsyncGroup = await self._nodes(lambda group: group.get_group(key))
+        return group
+
+    async def contains(self, member: str) -> bool:
+        """Return whether there is a node at a path below this one."""
+        return await self._read(lambda group: member in group)
+
+    async def nmembers(self, max_depth: int | None = 0) -> int:
+        """Return the number of nodes below; `max_depth` as for `members`."""
+        return await self._read(lambda group: group.nmembers(max_depth), max_depth)
+
+    async def members(self, max_depth: int | None = 0) -> AsyncIterator[tuple[str, Any]]:
+        """Yield path and node of what lies below; `max_depth` 0: right below; None: at all depths."""
+        for member in await self._nodes(lambda group: list(group.members(max_depth)), max_depth):
+            yield member
+
+    async def keys(self) -> AsyncIterator[str]:
+        """Yield the names of the members right below."""
+        for name in await self._read(lambda group: list(group.keys()), 0):
+            yield name
+
+    async def groups(self) -> AsyncIterator[tuple[str, AsyncGroup]]:
+        """Yield name and group of each group right below."""
+        for name, node in await self._nodes(lambda group: list(group.groups()), 0):
+            yield name, node
+
+    async def group_keys(self) -> AsyncIterator[str]:
+        """Yield the names of the groups right below."""
+        async for name, _ in self.groups():
+            yield name
+
+    async def group_values(self) -> AsyncIterator[AsyncGroup]:
+        """Yield the groups right below."""
+        async for _, group in self.groups():
+            yield group
+
+    async def arrays(self) -> AsyncIterator[tuple[str, AsyncArray]]:
+        """Yield name and array of each array right below."""
+        for name, node in await self._nodes(lambda group: list(group.arrays()), 0):
+            yield name, node
+
+    async def array_keys(self) -> AsyncIterator[str]:
+        """Yield the names of the arrays right below."""
+        async for name, _ in self.arrays():
+            yield name
+
+    async def array_values(self) -> AsyncIterator[AsyncArray]:
+        """Yield the arrays right below."""
+        async for _, array in self.arrays():
+            yield array
+
+    async def tree(self, level: int | None = None, *, max_nodes: int = 500) -> Tree:
+        """Return a drawing of what lies below; see `omnizarr.Group.tree`."""
+        return await self._read(lambda group: group.tree(level=level, max_nodes=max_nodes), level)
+
+    # -- making and removing ------------------------------------------------------------
+
+    async def _write(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return awaited(await writing(self.store, function, *args, **kwargs))
+
+    async def create_group(
+        self, name: str, *, overwrite: bool = False, attributes: Mapping[str, Any] | None = None
+    ) -> AsyncGroup:
+        """Create a group below this one, with the groups between, and return it."""
+        made: AsyncGroup = await self._write(self.group.create_group, name, overwrite=overwrite, attributes=attributes)
+        return made
+
+    async def require_group(self, name: str, overwrite: bool = False) -> AsyncGroup:  # noqa: FBT001, FBT002 - zarr's
+        """Return the group at a path, after creating it if there is none."""
+        made: AsyncGroup = await self._write(self.group.require_group, name, overwrite)
+        return made
+
+    async def require_groups(self, *names: str) -> tuple[AsyncGroup, ...]:
+        """Return the groups at several paths, after creating those that are not there."""
+        made = await writing(self.store, self.group.require_groups, *names)
+        return tuple(map(AsyncGroup, made))
+
+    async def create_array(self, name: str, **options: Any) -> AsyncArray:
+        """Create an array below this group; keywords as those of `omnizarr.create_array`."""
+        made: AsyncArray = await self._write(self.group.create_array, name, **_at_hand(options))
+        return made
+
+    async def require_array(
+        self, name: str, *, shape: Any, dtype: Any = None, exact: bool = False, **options: Any
+    ) -> AsyncArray:
+        """Return the array at a path, after creating it if there is none; see `omnizarr.Group.require_array`."""
+        require = partial(self.group.require_array, name, shape=shape, dtype=dtype, exact=exact)
+        made: AsyncArray = await self._write(require, **_at_hand(options))
+        return made
+
+    async def create_hierarchy(
+        self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
+    ) -> AsyncIterator[tuple[str, Any]]:
+        """Create many nodes below this group; yield path and node of each."""
+        made = await writing(self.store, lambda: list(self.group.create_hierarchy(nodes, overwrite=overwrite)))
+        for path, node in made:
+            yield path, awaited(node)
+
+    async def setitem(self, key: str, value: Any) -> None:
+        """Store values as an array at a path; an array that is there is replaced, a group is not."""
+        await writing(self.store, self.group.__setitem__, key, _sync(value))
+
+    async def delitem(self, key: str) -> None:
+        """Remove the node at a path, and all below it. Raises NodeNotFoundError if there is none."""
+        await writing(self.store, self.group.__delitem__, key)
+
+    async def move(self, source: str, dest: str) -> None:
+        """Move a node and all below it to another path of this group; see `omnizarr.Group.move`."""
+        await writing(self.store, self.group.move, source, dest)
+
+    async def empty(self, *, name: str, shape: Any, **options: Any) -> AsyncArray:
+        """Create an array whose elements are not set."""
+        return await self._write(self.group.empty, name=name, shape=shape, **options)  # type: ignore[no-any-return]
+
+    async def zeros(self, *, name: str, shape: Any, **options: Any) -> AsyncArray:
+        """Create an array of zeros."""
+        return await self._write(self.group.zeros, name=name, shape=shape, **options)  # type: ignore[no-any-return]
+
+    async def ones(self, *, name: str, shape: Any, **options: Any) -> AsyncArray:
+        """Create an array of ones."""
+        return await self._write(self.group.ones, name=name, shape=shape, **options)  # type: ignore[no-any-return]
+
+    async def full(self, *, name: str, shape: Any, fill_value: Any, **options: Any) -> AsyncArray:
+        """Create an array of one value."""
+        make = partial(self.group.full, name=name, shape=shape, fill_value=fill_value)
+        return await self._write(make, **options)  # type: ignore[no-any-return]
+
+    # -- metadata ------------------------------------------------------------------
+
+    async def update_attributes(self, new_attributes: Mapping[str, Any]) -> AsyncGroup:
+        """Set several attributes in one atomic change; return the group."""
+        await writing(self.store, self.group.update_attributes, new_attributes)
+        return self
+
+    async def refresh(self) -> None:
+        """Read the documents again: others may have changed them."""
+
+        def found(group: Group) -> GroupMetadata:
+            group.refresh()
+            return group._metadata  # noqa: SLF001 - its other half
+
+        self.group._metadata = await self._read(found)  # noqa: SLF001
+
+    # -- Python's ways -------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return repr(self.group).replace("<Group", "<AsyncGroup", 1)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AsyncGroup) and self.group == other.group
+
+    def __hash__(self) -> int:
+        return hash((AsyncGroup, self.group))
+
+
+def _sync(value: Any) -> Any:
+    """Return an array as one that does not need to be awaited."""
+    return value.array if isinstance(value, AsyncArray) else value
+
+
+def _at_hand(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _sync(value) for name, value in options.items()}
+
+
+async def _bring(
+    answers: Answers, verbs: AsyncVerbs, where: StorePath, zarr_format: int | str, depth: int | None
+) -> None:
+    """Learn, side by side, all that is asked for the members below a place; what fails says so when it is asked for."""
+    here = place_on(where, answers)
+    prefer = str(zarr_format)
+
+    def listed(_: Store) -> list[str]:
+        return detection.children(here)
+
+    groups: list[StorePath] = []
+
+    async def one(name: str) -> None:
+        found = await replay(answers, verbs, lambda _: list(detection.load_children(here, [name], prefer)))
+        for _, node in found:
+            if isinstance(node, detection.Found) and isinstance(node.metadata, GroupMetadata):
+                groups.append(node.where)
+
+    await run(one, await replay(answers, verbs, listed), _MOST_AT_ONCE)
+    if depth is None or depth > 0:
+        below = None if depth is None else depth - 1
+        await run(lambda group: _bring(answers, verbs, group, zarr_format, below), groups, _MOST_AT_ONCE)

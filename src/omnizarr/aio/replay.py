@@ -1,0 +1,146 @@
+"""Metadata without threads: functions that know only of a `Store`, run in an event loop.
+
+What opens a node or lists its members is written once, for a store that answers at once. Here such a function is called
+with a store that knows nothing; what it asks is fetched, side by side where it asks for several things at once, and the
+function is called again with the answers, until it comes to its end. Most need two calls. What it raises is what it
+raises otherwise, since failures of the store are answers too.
+
+So the function may only read, must ask the same when it finds the same, and its results must be bound to the store
+itself (`on`) before anybody uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar
+
+from omnizarr.errors import OmnizarrError
+from omnizarr.stores import Store
+from omnizarr.stores.asynchronous import AsyncVerbs
+from omnizarr.stores.base import Buffer, Listing, Request, Span, as_prefix, check_key
+from omnizarr.stores.tasks import run, waited
+
+T = TypeVar("T")
+
+_Question: TypeAlias = tuple[str, str, Span | None]
+"""A verb, a key or prefix, and for `get` the part that is wanted."""
+
+_MOST_ROUNDS: Final = 40
+"""A function that asks more often, one thing after the other, is run in a thread: each round repeats all before it."""
+
+
+class Wanted(BaseException):
+    """What a function asks that is not known yet."""
+
+    def __init__(self, questions: list[_Question]) -> None:
+        super().__init__(questions)
+        self.questions = questions
+
+
+class Answers(Store):
+    """A store that knows what it was told, and raises `Wanted` for the rest.
+
+    Parameters
+    ----------
+    store : Store
+        The one that it stands for.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.read_only = store.read_only
+        self.known: dict[_Question, Callable[[], Any]] = {}
+
+    def _answer(self, verb: str, key: str, span: Span | None = None) -> Any:
+        check_key(key)
+        question = verb, key, span
+        if question not in self.known:
+            raise Wanted([question])
+        return self.known[question]()
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Return what is known to be the value."""
+        answer: Buffer | None = self._answer("get", key, span)
+        return answer
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Yield what is known, or want all that is not."""
+        wanted = list(requests)
+        for key, _ in wanted:
+            check_key(key)
+        unknown = [("get", key, span) for key, span in wanted if ("get", key, span) not in self.known]
+        if unknown:
+            raise Wanted(unknown)
+        return ((position, self.get(*request)) for position, request in enumerate(wanted))
+
+    def exists(self, key: str) -> bool:
+        """Return whether the value is known to be there."""
+        return self.size(key) is not None
+
+    def size(self, key: str) -> int | None:
+        """Return what is known to be the size."""
+        if ("get", key, None) in self.known:
+            value = self.get(key)
+            return None if value is None else len(value)
+        size: int | None = self._answer("size", key)
+        return size
+
+    def list_dir(self, prefix: str) -> Listing:
+        """Return what is known to be there."""
+        question = "list_dir", as_prefix(prefix), None
+        if question not in self.known:
+            raise Wanted([question])
+        listing: Listing = self.known[question]()
+        return listing
+
+    def list(self) -> Iterator[str]:
+        """Do not: nothing that opens or lists nodes asks for all keys."""
+        raise NotImplementedError
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Do not: whoever may be called again must not write."""
+        raise NotImplementedError
+
+    def delete(self, key: str) -> None:
+        """Do not: whoever may be called again must not write."""
+        raise NotImplementedError
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return that of the store."""
+        return self.store.origin()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Answers) and self.store == other.store
+
+    def __hash__(self) -> int:
+        return hash(self.store)
+
+    def __repr__(self) -> str:
+        return repr(self.store)
+
+
+async def replay(answers: Answers, verbs: AsyncVerbs, function: Callable[[Store], T]) -> T:
+    """Return what `function` returns for the store that `answers` stands for; see the module."""
+    for _ in range(_MOST_ROUNDS):
+        try:
+            return function(answers)
+        except Wanted as wanted:
+            questions = list(dict.fromkeys(wanted.questions))
+        await run(partial(_ask, answers, verbs), questions, len(questions))
+    return await waited(function, answers.store)
+
+
+async def _ask(answers: Answers, verbs: AsyncVerbs, question: _Question) -> None:
+    verb, key, span = question
+    asked: Awaitable[Any] = verbs.get(key, span) if verb == "get" else getattr(verbs, verb)(key)
+    try:
+        answer = await asked
+    except OmnizarrError as error:
+        answers.known[question] = partial(_raise, error)
+    else:
+        answers.known[question] = lambda: answer
+
+
+def _raise(error: OmnizarrError) -> Any:
+    raise error

@@ -1,0 +1,170 @@
+"""Chunks between arrays in memory and stores that can be awaited: the same plans, one coroutine for each piece.
+
+Reading drives what codecs ask for (`omnizarr.codecs.chain.Chain.reading`); large chunks are decoded and encoded in
+threads, as many as there are cores, so that the loop goes on. Stores that cannot be awaited are left to the engine of
+the array, in one thread for each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from omnizarr import engine
+from omnizarr.codecs.chain import Chain
+from omnizarr.codecs.contract import AnyArray, Buffer, Reading, Span
+from omnizarr.engine import Binding, reference
+from omnizarr.errors import ConflictError, OmnizarrError
+from omnizarr.indexing import Piece, Plan
+from omnizarr.stores import MemoryStore
+from omnizarr.stores.asynchronous import AsyncVerbs, asynchronous
+from omnizarr.stores.tasks import computed, run, waited
+
+T = TypeVar("T")
+
+_Fetch = Callable[[Sequence[Span] | None], Awaitable[Sequence[Buffer] | None]]
+
+# Chunks of up to so many bytes are decoded in the loop: to hand them to a thread takes as long.
+_SMALL: Final = 128 * 1024
+# Of pieces under way, no more than about this many bytes, but some in any case.
+_BYTES_AT_ONCE: Final = 256 * 1024 * 1024
+_LEAST_AT_ONCE: Final = 4
+
+
+async def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
+    """Fill `out` as `omnizarr.engine.read` does, and raise what that raises."""
+    verbs = asynchronous(binding.store)
+    if verbs is not None:
+        await run(partial(_read_piece, verbs, binding, out), plan, _at_once(binding, plan, concurrency))
+    elif isinstance(binding.store, MemoryStore) and out.nbytes <= _SMALL:
+        engine.read(binding, plan, out, concurrency)
+    else:
+        await waited(engine.read, binding, plan, out, concurrency)
+
+
+async def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
+    """Store `value` as `omnizarr.engine.write` does, and raise what that raises."""
+    verbs = asynchronous(binding.store)
+    if verbs is not None:
+        await run(partial(_write_piece, verbs, binding, value), plan, _at_once(binding, plan, concurrency))
+    elif isinstance(binding.store, MemoryStore) and value.nbytes <= _SMALL:
+        engine.write(binding, plan, value, concurrency)
+    else:
+        await waited(engine.write, binding, plan, value, concurrency)
+
+
+def _at_once(binding: Binding, plan: Plan, concurrency: int | None) -> int:
+    """Return how many pieces shall be under way; how many requests, the store says itself."""
+    room = max(_LEAST_AT_ONCE, _BYTES_AT_ONCE // max(1, binding.spec.nbytes or _SMALL))
+    return max(1, min(concurrency or max(binding.store.concurrency, 8), room, len(plan)))
+
+
+# -- reading --------------------------------------------------------------------------
+
+
+async def _read_piece(verbs: AsyncVerbs, binding: Binding, out: AnyArray, piece: Piece) -> None:
+    coords, chunk_selection, out_selection, whole = piece
+    key = binding.key_of(coords)
+    chain = binding.chain_for(coords)
+    is_scattered = any(isinstance(selector, np.ndarray) for selector in out_selection)
+    # Of scattered places there is no view. The Ellipsis makes one of a 0-d result too.
+    view = _like(out, out_selection) if is_scattered else out[(*out_selection, ...)]
+    is_whole = whole and not is_scattered and view.shape == chain.spec.shape
+    try:
+        await _fill(verbs, key, chain, None if is_whole else chunk_selection, view)
+    except OmnizarrError as error:
+        raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
+    if is_scattered:
+        out[out_selection] = view
+
+
+async def _fill(verbs: AsyncVerbs, key: str, chain: Chain, selection: tuple[Any, ...] | None, out: AnyArray) -> None:
+    """Set `out` to what is selected of a chunk, stored or not, or (None) to all of it."""
+    is_small = (chain.spec.nbytes or _SMALL + 1) <= _SMALL
+    whole = partial(_fetch_whole, verbs, key)
+    if selection is None:
+        is_there = await _drive(_reading_whole(chain, out), whole, is_small=is_small)
+    elif not chain.reads_part:
+        is_there = await _drive(chain.reading_all(selection, out), whole, is_small=is_small)
+    else:
+        pinned = verbs.pinned(key)
+        reading = chain.reading(selection, out, is_pinned=pinned is not None)
+        try:
+            is_there = await _drive(reading, pinned or partial(_fetch, verbs, key), is_small=is_small)
+        except ConflictError:
+            # Somebody has replaced the chunk meanwhile. All of it in one request is of one version.
+            is_there = await _drive(chain.reading_all(selection, out), whole, is_small=is_small)
+    if not is_there:
+        chain.fill_missing(out)
+
+
+def _reading_whole(chain: Chain, out: AnyArray) -> Reading:
+    values = yield None
+    if values is None:
+        return False
+    chain.decode_into(values[0], out)
+    return True
+
+
+async def _drive(reading: Reading, fetch: _Fetch, *, is_small: bool) -> bool:
+    """Answer what `reading` asks for, and return what it returns; it decodes here, or in a thread."""
+    answer: Sequence[Buffer] | None = None
+    while True:
+        size = 0 if answer is None else sum(map(len, answer))
+        is_done, wanted = (
+            _step(reading, answer) if is_small or size <= _SMALL // 4 else await computed(_step, reading, answer)
+        )
+        if is_done:
+            return wanted is True
+        answer = await fetch(wanted)
+
+
+def _step(reading: Reading, answer: Sequence[Buffer] | None) -> tuple[bool, Any]:
+    """Return whether `reading` has come to its end, and what it wants or returns."""
+    try:
+        return False, reading.send(answer)
+    except StopIteration as end:  # cannot leave a thread as an exception
+        return True, end.value
+
+
+async def _fetch(verbs: AsyncVerbs, key: str, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
+    return await _fetch_whole(verbs, key, None) if spans is None else await verbs.get_spans(key, spans)
+
+
+async def _fetch_whole(verbs: AsyncVerbs, key: str, _: Sequence[Span] | None) -> Sequence[Buffer] | None:
+    value = await verbs.get(key)
+    return None if value is None else [value]
+
+
+def _like(out: AnyArray, selection: tuple[Any, ...]) -> AnyArray:
+    """Return new memory of the shape of ``out[selection]``."""
+    shape = np.broadcast_to(np.False_, out.shape)[selection].shape
+    return np.empty(shape, out.dtype)
+
+
+# -- writing --------------------------------------------------------------------------
+
+
+async def _write_piece(verbs: AsyncVerbs, binding: Binding, value: AnyArray, piece: Piece) -> None:
+    coords, chunk_selection, out_selection, whole = piece
+    key = binding.key_of(coords)
+    chain = binding.chain_for(coords)
+    part = value[(*out_selection, ...)]
+    try:
+        if whole and part.shape == chain.spec.shape:
+            data = await _made(part, chain.encode_unless_empty, part)
+            await (verbs.delete(key) if data is None else verbs.set(key, data))
+        else:
+            # A chunk that the array's edge cuts may hold more by now: others may have made the array longer.
+            change = partial(reference._changed, binding.store, chain, chunk_selection, part)  # noqa: SLF001 - the other half
+            await verbs.update(key, change)
+    except OmnizarrError as error:
+        raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
+
+
+async def _made(part: AnyArray, function: Callable[..., T], *args: Any) -> T:
+    """Return what `function` returns, called here or, if much is to be done, in a thread."""
+    return function(*args) if part.nbytes <= _SMALL else await computed(function, *args)

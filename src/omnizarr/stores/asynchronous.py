@@ -1,0 +1,349 @@
+"""Stores that can be awaited: the verbs of a store as coroutines, where nobody has to wait in a thread.
+
+Only object stores have such (`asynchronous` returns None for all others, whose verbs are called in threads). Nothing
+of `omnizarr.stores.object` is written twice: its verbs are *rehearsed*. What obstore would be asked is asked by a
+coroutine instead, and the verb is called again, with the answer, until it has no more questions: most have one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+from omnizarr.errors import ConflictError
+from omnizarr.late import Late
+from omnizarr.stores import conflicts
+from omnizarr.stores import object as objects
+from omnizarr.stores.base import Buffer, Buffers, Change, Listing, Span, Store
+from omnizarr.stores.object import ObjectStore
+from omnizarr.stores.tasks import computed, run, waited
+
+if TYPE_CHECKING:
+    import obstore
+else:
+    obstore = Late("obstore")
+
+T = TypeVar("T")
+
+AsyncReader: TypeAlias = Callable[[Sequence[Span] | None], Awaitable[Buffers | None]]
+"""Returns parts of one value (None: all of it, as one part); None if there is no such key."""
+
+
+class AsyncVerbs(Protocol):
+    """The verbs of a store, to be awaited; they mean, and raise, what those of `Store` do."""
+
+    async def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Return the value, or the part of it within `span`."""
+
+    async def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Return several parts of one version of a value."""
+
+    def pinned(self, key: str) -> AsyncReader | None:
+        """Return what reads parts of `key`, all of one version over several calls."""
+
+    async def exists(self, key: str) -> bool:
+        """Return whether `key` has a value."""
+
+    async def size(self, key: str) -> int | None:
+        """Return the size of the value of `key` in bytes."""
+
+    async def list_dir(self, prefix: str) -> Listing:
+        """Return what stands directly under `prefix`."""
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Make `value` the value of `key`."""
+
+    async def update(self, key: str, change: Change) -> None:
+        """Replace the value of `key` by what `change` makes of it; `change` is called in a thread."""
+
+    async def delete(self, key: str) -> None:
+        """Remove `key` and its value."""
+
+
+def asynchronous(store: Store) -> AsyncVerbs | None:
+    """Return the verbs of a store as coroutines; None if it can only be waited for in a thread.
+
+    >>> from omnizarr.stores import MemoryStore
+    >>> asynchronous(MemoryStore())
+    """
+    return ObjectVerbs(store) if type(store) is ObjectStore else None
+
+
+# -- how many requests are under way ------------------------------------------------------
+
+_gates: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, asyncio.Semaphore]] = WeakKeyDictionary()
+
+
+def _gate(store: Store) -> asyncio.Semaphore:
+    """Return what lets as many requests pass at a time as a store wants, whichever object stands for it."""
+    loop = asyncio.get_running_loop()
+    if loop not in _gates:
+        for closed in [other for other in _gates if other.is_closed()]:  # semaphores keep their loops
+            del _gates[closed]
+    gates = _gates.setdefault(loop, {})
+    name = store.origin()[0], store.concurrency
+    if name not in gates:
+        gates[name] = asyncio.Semaphore(max(store.concurrency, _LEAST))
+    return gates[name]
+
+
+_LEAST: Final = 8  # requests at once, where answers come so soon that threads would not pay
+
+
+# -- rehearsing -----------------------------------------------------------------------------
+
+_TWINS: Final = frozenset({"get", "get_range", "get_ranges", "head", "put", "delete", "list_with_delimiter"})
+"""Functions of obstore that there are as coroutines too, under these names with "_async" behind."""
+
+
+class _Question(BaseException):
+    """A verb asks what is not known yet; no Exception, as verbs handle those."""
+
+    def __init__(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        self.name, self.args, self.kwargs = name, args, kwargs
+
+    @property
+    def identity(self) -> Hashable:
+        """What tells it from other questions; how something is stored may differ: marks are drawn at random."""
+        how = None if self.name == "put" else repr(sorted(self.kwargs.items()))
+        return self.name, repr(self.args[1]), how
+
+
+class _Fetched(NamedTuple):
+    """What obstore returns of a value, with the bytes already here."""
+
+    meta: Mapping[str, Any]
+    attributes: Mapping[str, Any]
+    range: tuple[int, int]
+    data: Any
+
+    def bytes(self) -> Any:
+        return self.data
+
+
+_Answer: TypeAlias = Callable[[], Any]
+"""Returns or raises what obstore does."""
+
+_Known: TypeAlias = dict[Hashable, list[_Answer]]
+"""Answers by question, several if it was asked again."""
+
+
+class _Rehearsed(ObjectStore):
+    """An object store that answers from what is known, and raises every other question."""
+
+    def __init__(self, store: ObjectStore, known: _Known) -> None:  # a copy, so that nothing is made anew
+        self.__dict__.update(store.__dict__, known=known, _asked={}, _original=store)
+
+    known: _Known
+    _asked: dict[Hashable, int]
+    _original: ObjectStore
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Let the store itself learn what is found out about the server."""
+        self.__dict__[name] = value
+        setattr(self._original, name, value)
+
+    def begin(self) -> None:
+        """Let questions be asked from the first one on."""
+        self._asked.clear()
+
+    def _call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        name = getattr(function, "__name__", "")
+        if name not in _TWINS:
+            return super()._call(function, *args, **kwargs)
+        question = _Question(name, args, kwargs)
+        identity = question.identity
+        answers = self.known.get(identity, ())
+        number = self._asked.get(identity, 0)
+        if number >= len(answers):
+            raise question
+        self._asked[identity] = number + 1
+        return super()._call(answers[number])
+
+    @contextmanager
+    def _remembering(self) -> Iterator[None]:
+        record = objects._record  # noqa: SLF001 - a part of ObjectStore
+        record.depth += 1
+        try:
+            yield
+        finally:
+            record.depth -= 1
+            record.seen.clear()
+
+    def lock(self, key: str) -> AbstractContextManager[None]:
+        """Remember what is read, for `set` to be conditional; that is enough to lose nothing, and nobody waits."""
+        self.check_writable()
+        self._path(key)
+        return self._remembering()
+
+
+class ObjectVerbs:
+    """The verbs of an object store as coroutines, on obstore's own.
+
+    Parameters
+    ----------
+    store : ObjectStore
+    """
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    async def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Return the value, or the part of it within `span`."""
+        return await self._rehearse(lambda store: store.get(key, span))
+
+    async def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Return several parts of one version of a value, fetched side by side."""
+        store = _Rehearsed(self._store, {})
+        return await self._read(store, partial(store.get_spans, key), key, spans)
+
+    def pinned(self, key: str) -> AsyncReader | None:
+        """Return what reads parts of the version that it met first."""
+        store = _Rehearsed(self._store, {})
+        read = store.pinned(key)
+        if read is None:
+            return None
+
+        async def reader(spans: Sequence[Span] | None) -> Buffers | None:
+            store.known.clear()
+            return await self._read(store, read, key, spans)
+
+        return reader
+
+    async def exists(self, key: str) -> bool:
+        """Return whether `key` has a value."""
+        return await self._rehearse(lambda store: store.exists(key))
+
+    async def size(self, key: str) -> int | None:
+        """Return the size of the value of `key` in bytes."""
+        return await self._rehearse(lambda store: store.size(key))
+
+    async def list_dir(self, prefix: str) -> Listing:
+        """Return what stands directly under `prefix`."""
+        return await self._rehearse(lambda store: store.list_dir(prefix))
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Send the value."""
+        await self._rehearse(lambda store: store.set(key, value))
+
+    async def delete(self, key: str) -> None:
+        """Ask the server to delete it."""
+        await self._rehearse(lambda store: store.delete(key))
+
+    async def update(self, key: str, change: Change) -> None:
+        """Send what `change` makes of the value, on condition that nobody has changed it meanwhile; again, if so."""
+        if self._store.exclusion != "condition":
+            await waited(partial(self._store.update, key, change))
+            return
+        start, pause = time.monotonic(), 0.005
+        while True:
+            try:
+                await self._update_once(key, change)
+            except ConflictError as error:
+                if time.monotonic() - start > conflicts.PATIENCE:
+                    raise error.add(
+                        found=f"other writers were faster for {conflicts.PATIENCE:g} seconds",
+                        remedy="let fewer programs write to the same chunk or document, or choose smaller chunks",
+                    )
+                await asyncio.sleep(random.uniform(0, pause))  # noqa: S311 - no secret
+                pause = min(2 * pause, 1.0)
+            else:
+                return
+
+    async def _update_once(self, key: str, change: Change) -> None:
+        made: list[Buffer | None] = []
+
+        def once(store: Store) -> None:
+            with store.lock(key):
+                old = store.get(key)
+                if not made:
+                    made.append(change(old))
+                    if made[0] is old:
+                        made[0] = _SAME
+                new = made[0]
+                if new is _SAME:
+                    return
+                if new is None:
+                    store.delete(key)
+                else:
+                    store.set(key, new)
+
+        await self._rehearse(once, in_thread=True)
+
+    # -- asking -------------------------------------------------------------------
+
+    async def _rehearse(self, verb: Callable[[_Rehearsed], T], *, in_thread: bool = False) -> T:
+        return await self._perform(_Rehearsed(self._store, {}), verb, in_thread=in_thread)
+
+    async def _perform(self, store: _Rehearsed, verb: Callable[[_Rehearsed], T], *, in_thread: bool = False) -> T:
+        """Call a verb until it has no more questions; if it has too many, as it is, in a thread."""
+        for _ in range(_MOST_QUESTIONS):
+            asked = await computed(_attempt, store, verb) if in_thread else _attempt(store, verb)
+            if not isinstance(asked, _Question):
+                return asked
+            store.known.setdefault(asked.identity, []).append(await self._ask(asked))
+        return await waited(verb, cast("Any", self._store))
+
+    async def _ask(self, question: _Question) -> _Answer:
+        """Return what obstore answers, or raises, as a function."""
+        function = getattr(obstore, f"{question.name}_async")
+        try:
+            async with _gate(self._store):
+                answer = await function(*question.args, **question.kwargs)
+                if question.name == "get":
+                    answer = await self._fetched(answer, question.kwargs.get("options") or {})
+        except Exception as error:  # noqa: BLE001 - what obstore raises has no base in common
+            return partial(_raise, error)
+        return lambda: answer
+
+    async def _fetched(self, answer: Any, options: Mapping[str, Any]) -> _Fetched:
+        start, stop = answer.range
+        # What is too large is refused before its bytes are asked for.
+        is_wanted = not options.get("head") and stop - start <= self._store._max_value_bytes  # noqa: SLF001
+        data = await answer.bytes_async() if is_wanted else b""
+        return _Fetched(answer.meta, answer.attributes, (start, stop), data)
+
+    async def _read(
+        self,
+        store: _Rehearsed,
+        read: Callable[[Any], Buffers | None],
+        key: str,
+        spans: Sequence[Span] | None,
+    ) -> Buffers | None:
+        """Return what `read` does of `spans`; what it is going to ask is asked beforehand, side by side."""
+        groups = [] if spans is None else objects._groups(spans)  # noqa: SLF001 - a part of ObjectStore
+        if len(groups) > 1:
+            asked = _attempt(store, lambda _: read(spans))
+            if isinstance(asked, _Question) and asked.name == "get":
+                conditions = {name: value for name, value in asked.kwargs["options"].items() if name != "range"}
+
+                async def fetch(group: Span | None) -> None:
+                    await self._perform(
+                        _Rehearsed(self._store, store.known),
+                        lambda part: part._part(key, group, **conditions),  # noqa: SLF001 - a part of ObjectStore
+                    )
+
+                await run(fetch, groups, len(groups))
+        return await self._perform(store, lambda _: read(spans))
+
+
+_MOST_QUESTIONS: Final = 64
+_SAME: Final = cast("bytes", object())
+
+
+def _attempt(store: _Rehearsed, verb: Callable[[_Rehearsed], T]) -> T | _Question:
+    store.begin()
+    try:
+        return verb(store)
+    except _Question as question:
+        return question
+
+
+def _raise(error: Exception) -> Any:
+    raise error
