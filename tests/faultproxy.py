@@ -130,6 +130,8 @@ class FaultProxy:
         Seconds by which every request is delayed; may be changed at any time.
     log : list of Request
         Every request, in the order in which they came.
+    struck : int
+        How many requests a fault has happened to.
     """
 
     def __init__(self, upstream: str, latency: float = 0.0) -> None:
@@ -137,6 +139,7 @@ class FaultProxy:
         self._upstream = (parts.hostname, parts.port)
         self.latency = latency
         self.log: list[Request] = []
+        self.struck = 0
         self._rules: list[_Rule] = []
         self._port = 0
         self._loop = asyncio.new_event_loop()
@@ -180,9 +183,10 @@ class FaultProxy:
         self._rules.append(_Rule(fault, method, re.compile(path), first, times))
 
     def heal(self) -> None:
-        """Forget all faults, and the requests that were counted."""
+        """Forget all faults, and what was counted."""
         self._rules.clear()
         self.log.clear()
+        self.struck = 0
 
     def down(self) -> None:
         """Refuse connections, and reset those that are there."""
@@ -242,6 +246,7 @@ class FaultProxy:
         self.log.append(request)
         faults = [rule.fault for rule in self._rules if rule.takes(request)]
         fault = faults[0] if faults else Fault()
+        self.struck += bool(faults)
         if head.fields.get("expect"):
             writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         body = b"".join([piece async for piece in read_body(reader, head)])

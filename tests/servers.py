@@ -258,15 +258,25 @@ def _minio(program: str, home: Path) -> Process:
 S3_SERVERS = {"versitygw": _versitygw, "minio": _minio}
 
 
-@pytest.fixture(scope="session")
-def s3_server(tmp_path_factory):
-    """A server of S3 that compares and puts in one step: versitygw or MinIO; `OMNIZARR_S3_SERVER` names one of them."""
+@contextlib.contextmanager
+def running_s3(home: Path):
+    """Run a server of S3 that compares and puts in one step, and keeps its values in `home`; yield it.
+
+    versitygw or MinIO; the environment's `OMNIZARR_S3_SERVER` names one of them.
+    """
     need_module("boto3", "s3")
     chosen = os.environ.get("OMNIZARR_S3_SERVER")
     names = [chosen] if chosen else [name for name in S3_SERVERS if find(name)] or [*S3_SERVERS][:1]
-    process = S3_SERVERS[names[0]](need(names[0]), tmp_path_factory.mktemp(names[0]))
+    process = S3_SERVERS[names[0]](need(names[0]), home)
     with _running(process):
         yield Server(names[0], process, _s3_place)
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory):
+    """A server of S3, as `running_s3` says."""
+    with running_s3(tmp_path_factory.mktemp("s3")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -94,6 +94,7 @@ def test_requests_are_counted_by_method_and_path(ask, proxy, page):
 def test_the_nth_requests_are_answered_by_the_proxy(ask, proxy):
     proxy.fault(Answer(503, {"Retry-After": "1"}, b"busy"), method="GET", path="a b$", first=2, times=2)
     assert [ask()[0], ask("HEAD")[0], ask()[0], ask()[0], ask()[0]] == [200, 200, 503, 503, 200]
+    assert proxy.struck == 2
 
 
 def test_the_first_rule_that_takes_a_request_decides(ask, proxy):

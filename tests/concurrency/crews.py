@@ -15,7 +15,7 @@ PATIENCE = 300
 
 
 class Crew:
-    """Processes, started once, that call functions of modules: ``with Crew(2) as crew: crew(function, [(1,), (2,)])``."""
+    """Processes, started once, that call functions: ``with Crew(2) as crew: crew(function, [(1,), (2,)])``."""
 
     def __init__(self, processes: int) -> None:
         context = multiprocessing.get_context("spawn")
