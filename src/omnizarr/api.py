@@ -49,6 +49,7 @@ def create_array(
     write_empty_chunks: bool | None = None,
     object_codec: Any = None,
     codecs: Any = None,
+    storage_transformers: Iterable[Any] = (),
 ) -> Array:
     """Create an array.
 
@@ -98,6 +99,9 @@ def create_array(
         What Python objects are (Zarr v2 only).
     codecs : list of codecs, optional
         All codecs in one list, instead of filters, serializer and compressors.
+    storage_transformers : list of (str, dict), optional
+        What stands between the array and the store, the one next to the array first (Zarr v3 only); see
+        `omnizarr.engine.transformers`.
 
     Returns
     -------
@@ -149,6 +153,7 @@ def create_array(
         write_empty_chunks=write_empty_chunks,
         object_codec=object_codec,
         codecs=codecs,
+        storage_transformers=storage_transformers,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from omnizarr import datatypes, grids, keys
 from omnizarr.detection import with_keys_in_use
+from omnizarr.engine import transformers
 from omnizarr.errors import OmnizarrError
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.places import StorePath, chunk_prefix
@@ -204,7 +205,8 @@ def stored_coords(where: StorePath, metadata: ArrayMetadata) -> Iterator[tuple[i
     prefix = chunk_prefix(where, metadata)
     encoding = keys.bind(with_keys_in_use(where, metadata).chunk_key_encoding)
     grid_shape = grids.bind(metadata.chunk_grid, metadata.shape).grid_shape
-    for key in where.store.list_prefix(prefix):
+    store = transformers.apply(metadata.storage_transformers, where.store, prefix)
+    for key in store.list_prefix(prefix):
         coords = encoding.decode(key[len(prefix) :], len(grid_shape))
         if coords is not None and all(n < total for n, total in zip(coords, grid_shape, strict=True)):
             yield coords

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -18,6 +19,7 @@ from omnizarr.creation import DEFAULT, Coding
 from omnizarr.dialects import DIALECTS
 from omnizarr.dialects import filters as v2_filters
 from omnizarr.dialects.contract import Dialect
+from omnizarr.engine import transformers
 from omnizarr.errors import (
     ContainsArrayError,
     MetadataError,
@@ -62,6 +64,7 @@ class ArrayOptions(TypedDict, total=False):
     allow_pickle: bool | None
     concurrency: int | None
     write_data: bool
+    storage_transformers: Iterable[Any]
 
 
 def new_array(
@@ -93,6 +96,7 @@ def new_array(
     allow_pickle: bool | None = None,
     concurrency: int | None = None,
     write_data: bool = True,
+    storage_transformers: Iterable[Any] = (),
 ) -> Array:
     """Create an array at a place, and return it; keywords as those of `omnizarr.create_array`."""
     dialect = dialect_for_new(where, zarr_format)
@@ -122,6 +126,8 @@ def new_array(
             chunk_key_encoding=chunk_key_encoding,
             dimension_names=dimension_names,
         )
+        if storage_transformers:
+            metadata = replace(metadata, storage_transformers=transformers.parse(storage_transformers))
     except OmnizarrError as error:
         raise error.add(store=str(where.store), path=where.path)
     if overwrite and write_data:
@@ -263,11 +269,17 @@ def like(source: Any, options: Mapping[str, Any]) -> dict[str, Any]:
                 dimension_names=source.dimension_names,
                 chunk_key_encoding=source.metadata.chunk_key_encoding,
                 **codecs_of(source),
+                **_transformers_of(source),
             )
     elif isinstance(getattr(source, "chunks", None), tuple):
         found["chunks"] = source.chunks
     # No format asked for means that of the source.
     return {**found, **{name: value for name, value in options.items() if (name, value) != ("zarr_format", None)}}
+
+
+def _transformers_of(array: Array) -> dict[str, Any]:
+    found = array.metadata.storage_transformers
+    return {"storage_transformers": found} if found else {}
 
 
 def codecs_of(array: Array) -> dict[str, Any]:

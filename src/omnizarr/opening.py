@@ -17,7 +17,8 @@ Opening never creates, unless a mode is typed that says so:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from omnizarr import consolidated, detection, hierarchy, nodes
@@ -25,6 +26,7 @@ from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.detection import Found
+from omnizarr.engine import transformers
 from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError
 from omnizarr.group import Group
 from omnizarr.late import Late
@@ -110,7 +112,7 @@ def open(  # noqa: A001 - the name that zarr has for it
     if mode in _CREATING and (mode != "a" or detection.find(where, zarr_format) is None):
         opener: Any = open_array if is_array else open_group
         return opener(where, mode=mode, zarr_format=zarr_format, config=config, **options)  # type: ignore[no-any-return]
-    found = detection.open_node(where, zarr_format)
+    found = detection.open_node(_through(options.get("storage_transformers"), where), zarr_format)
     if isinstance(found.metadata, ArrayMetadata):
         return Array(found.where, found.metadata, _behaviour(config, options))
     return _opened_group(Found(found.where, found.metadata), config, options)
@@ -128,6 +130,7 @@ def open_array(
     missing: Missing | None = None,
     allow_pickle: bool | None = None,
     write_empty_chunks: bool | None = None,
+    storage_transformers: Iterable[Any] = (),
     **options: Any,
 ) -> Array:
     """Open the array at a place.
@@ -144,6 +147,9 @@ def open_array(
         Let pickled objects be read, which can run any code. Default False.
     write_empty_chunks : bool, optional
         Store chunks that hold nothing but the fill value. Default False.
+    storage_transformers : list of (str, dict), optional
+        What stands between the array, its document included, and the store while it is open, besides those that its
+        document lists: such as leave keys and bytes as they are (caches, say). See `omnizarr.engine.transformers`.
     **options
         Keywords of `create_array`, for modes that create.
 
@@ -155,6 +161,7 @@ def open_array(
         If there is a group.
     """
     where, mode = locate(store, path, mode, storage_options, synchronizer)
+    where = _through(storage_transformers, where)
     behaviour = _behaviour(
         config, options, missing=missing, allow_pickle=allow_pickle, write_empty_chunks=write_empty_chunks
     )
@@ -254,6 +261,13 @@ def _opened_group(
         if snapshot is not None:
             consolidated.check(found.where, snapshot.nodes)
     return Group(found.where, found.metadata, _behaviour(config, options), snapshot)
+
+
+def _through(given: Iterable[Any] | None, where: StorePath) -> StorePath:
+    """Return a place seen through storage transformers that are given while it is open."""
+    if not given:
+        return where
+    return replace(where, store=transformers.apply(transformers.parse(given), where.store, where.prefix))
 
 
 def _behaviour(config: ArrayConfig | Mapping[str, Any] | None, options: Mapping[str, Any], **more: Any) -> ArrayConfig:

@@ -11,13 +11,13 @@ from omnizarr.codecs import chain as chains
 from omnizarr.codecs import registry
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import ArraySpec, ChunkPolicy
-from omnizarr.engine import native
+from omnizarr.engine import native, transformers
 from omnizarr.engine.cache import ChunkCache
-from omnizarr.errors import OmnizarrError, UnknownStorageTransformerError
+from omnizarr.errors import OmnizarrError
 from omnizarr.grids import Grid
 from omnizarr.keys import KeyEncoding
 from omnizarr.memo import Memo
-from omnizarr.model import UNDEFINED, ArrayMetadata, Named, thawed
+from omnizarr.model import UNDEFINED, ArrayMetadata, thawed
 from omnizarr.stores.base import Store
 
 
@@ -28,6 +28,7 @@ class Binding:
     Attributes
     ----------
     store : Store
+        Through which chunks are read and written: where the array lies, or its storage transformers upon that.
     prefix : str
         What stands before each chunk key, "" or ending in "/".
     path : str
@@ -42,6 +43,8 @@ class Binding:
     policy : ChunkPolicy
     chunk_cache : int or ChunkCache
         Bytes of decoded chunks to keep; or a cache that is shared with other arrays.
+    base : Store
+        Where the array lies; None: it is `store`, as there are no storage transformers.
     cache : ChunkCache
         Where decoded chunks are kept; None if they are not.
     number : int
@@ -60,6 +63,7 @@ class Binding:
     metadata: ArrayMetadata
     policy: ChunkPolicy
     chunk_cache: int | ChunkCache = 0
+    base: Store | None = None
     cache: ChunkCache | None = field(init=False, repr=False, default=None)
     number: int = field(init=False, repr=False, default=0)
     native: Any = field(init=False, repr=False)
@@ -105,10 +109,10 @@ class Binding:
         if self.policy.missing == "fill":
             return self
         policy = replace(self.policy, missing="fill")
-        return bind(self.metadata, self.store, self.prefix, policy, self.path, self.chunk_cache)
+        return bind(self.metadata, self.base or self.store, self.prefix, policy, self.path, self.chunk_cache)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return bind, (self.metadata, self.store, self.prefix, self.policy, self.path, self.chunk_cache)
+        return bind, (self.metadata, self.base or self.store, self.prefix, self.policy, self.path, self.chunk_cache)
 
 
 def bind(
@@ -130,10 +134,11 @@ def bind(
     """
     try:
         parts = _parts(metadata, policy)
+        seen = transformers.apply(metadata.storage_transformers, store, prefix)
     except OmnizarrError as error:
         raise error.add(store=str(store), path=path)
     return Binding(
-        store=store,
+        store=seen,
         prefix=prefix,
         path=path,
         grid=parts.grid,
@@ -143,6 +148,7 @@ def bind(
         metadata=metadata,
         policy=parts.chain.spec.policy,
         chunk_cache=chunk_cache,
+        base=None if seen is store else store,
     )
 
 
@@ -159,14 +165,12 @@ def _parts(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
         metadata.shape,
         _said(metadata.chunk_grid),
         _said(metadata.chunk_key_encoding),
-        [_said(transformer) for transformer in metadata.storage_transformers],
         _question_of_chain(metadata, policy),
     )
     return _known.get(question, lambda: _made(metadata, policy), keep=_is_immutable)
 
 
 def _made(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
-    _refuse_transformers(metadata.storage_transformers)
     # Copies, as what is remembered must not change with what a user holds.
     grid = grids.bind(thawed(metadata.chunk_grid), metadata.shape)
     shape = grid.chunk_shape
@@ -211,14 +215,3 @@ _known_chains: Final[Memo[Chain]] = Memo()
 
 def _largest(grid: Grid) -> tuple[int, ...]:
     return tuple(max(axis.sizes, default=0) for axis in grid.axes)
-
-
-def _refuse_transformers(transformers: tuple[Named, ...]) -> None:
-    for position, named in enumerate(transformers):
-        if named.must_understand:
-            raise UnknownStorageTransformerError(
-                "the storage transformer is not known",
-                pointer=f"/storage_transformers/{position}",
-                found=named.name,
-                expected="none: the registry of zarr-extensions defines no storage transformer",
-            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -292,6 +293,10 @@ def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = _silent) -> tu
         stored: int | None = 0
     except OmnizarrError:
         stored = None
+    if metadata.storage_transformers and stored is not None:  # keys below them are not those of chunks
+        with suppress(UnknownExtensionError):
+            return cards.count_stored(where, metadata), sum(_sizes(where, tick))
+        return None, sum(_sizes(where, tick))
     total = 0
     for key in belongings(where):
         total += where.store.size(key) or 0
@@ -300,6 +305,12 @@ def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = _silent) -> tu
             stored += coords is not None and all(n < length for n, length in zip(coords, grid_shape, strict=True))
         tick(1)
     return stored, total
+
+
+def _sizes(where: StorePath, tick: Tick) -> Iterator[int]:
+    for key in belongings(where):
+        tick(1)
+        yield where.store.size(key) or 0
 
 
 def _problem(array: Array) -> str | None:

@@ -19,6 +19,7 @@ from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.documents import to_json
 from omnizarr.dialects.reading import is_list, join
 from omnizarr.dialects.spelling import same
+from omnizarr.engine import transformers
 from omnizarr.errors import NodeNameError, OmnizarrError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Named
 from omnizarr.places import dialect_named
@@ -318,6 +319,9 @@ def _refuse_transformers(source: ArrayMetadata, account: Account) -> None:
     for position, named in enumerate(source.storage_transformers):
         pointer = account.pointer("storage_transformers", position)
         what = f"storage transformer {named.name!r}"
+        if transformers.find(named.name) is not None:
+            why = "chunks lie as it wants them: copy the array to one without it first, with omnizarr.copy"
+            raise account.fail(pointer, f"the array, for its {what}", why)
         if named.must_understand:
             raise account.fail(pointer, f"the array, for its {what}", "it is not known here: chunks cannot be read")
         account.lose(pointer, what, "it is not known here; readers may ignore it")

@@ -13,7 +13,7 @@ from omnizarr import keys as chunk_keys
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import ChunkPolicy
 from omnizarr.dialects.reading import is_list, join
-from omnizarr.engine import Binding
+from omnizarr.engine import Binding, transformers
 from omnizarr.errors import (
     MissingDependencyError,
     OmnizarrError,
@@ -189,6 +189,8 @@ def _is_known(point: str, named: Named) -> bool:
                 grids.bind(named, ())
             case "chunk key encoding":
                 chunk_keys.bind(named)
+            case "storage transformer":
+                return transformers.find(named.name) is not None
             case _:
                 return False
     except (UnknownExtensionError, UnknownCodecError):

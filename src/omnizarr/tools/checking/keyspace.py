@@ -115,10 +115,24 @@ class Keys:
             chunk = self._tell(key)
             if chunk is not None:
                 yield chunk
+        yield from self._transformed_chunks()
         for place, (key, count) in self._orphans.items():
             message = f"{words.plural(count, 'chunk')}, but no document of an array"
             self.findings.add("orphan-chunks", place, message, key=key)
         self._count_missing()
+
+    def _transformed_chunks(self) -> Iterator[Chunk]:
+        """Yield the chunks of arrays whose storage transformers decide which keys they have below."""
+        for begin, owners in self.owners.items():
+            for owner in owners:
+                if owner.binding is None or not owner.metadata.storage_transformers:
+                    continue
+                grid = owner.binding.grid.grid_shape
+                for key in owner.binding.store.list_prefix(begin):
+                    coords = owner.binding.keys.decode(key[len(begin) :], len(grid))
+                    if coords is not None and all(n < length for n, length in zip(coords, grid, strict=True)):
+                        owner.stored += 1
+                        yield Chunk(owner, owner.binding, key, coords)
 
     def _tell(self, key: str) -> Chunk | None:
         """Return the chunk that a key is; else enter what it is."""
@@ -127,6 +141,8 @@ class Keys:
         for owner in owners:
             if owner.binding is None:
                 break
+            if owner.metadata.storage_transformers:
+                return None
             coords = owner.binding.keys.decode(rest, len(owner.metadata.shape))
             if coords is None:
                 continue

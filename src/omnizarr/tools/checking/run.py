@@ -105,9 +105,8 @@ def _check_chunks(
 
     def look(chunk: keyspace.Chunk) -> None:
         path = chunk.owner.node.path
-        store = keys.where.store
         try:
-            troubles = list(_troubles(store, chunk, data=data))
+            troubles = list(_troubles(chunk, data=data))
         except StoreError as error:
             findings.add("unreadable-key", path, error.message, key=chunk.key, found=error.found)
             troubles = []
@@ -129,7 +128,8 @@ def _check_chunks(
     return looked
 
 
-def _troubles(store: Any, chunk: keyspace.Chunk, *, data: bool) -> Any:
+def _troubles(chunk: keyspace.Chunk, *, data: bool) -> Any:
+    store = chunk.binding.store
     if data:
         value = store.get(chunk.key)
         if value is not None:

@@ -1,0 +1,304 @@
+"""Storage transformers: what stands between an array and its store, and changes keys and bytes on their way.
+
+An array's document lists them in ``storage_transformers``, the one next to the array first; each serves as a store to
+the one before it. Unlike codecs they act on all keys of an array, not on the value of one chunk. No transformer is
+registered officially: whoever has one makes it known by `register`, or by an entry point
+``omnizarr.storage_transformers`` whose name is that of the transformer, and whose object is a function
+``bind(configuration, store, prefix) -> Store``.
+
+A transformer is any store upon `store` that leaves keys without `prefix` alone. `StorageTransformer` makes the most
+common kind short: keys that are called otherwise, values that are written otherwise.
+
+Spec: Zarr v3 core, "Storage transformers".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from omnizarr.errors import MissingDependencyError, UnknownStorageTransformerError
+from omnizarr.model import JSON, Named
+from omnizarr.stores.base import (
+    Buffer,
+    Buffers,
+    Listing,
+    Reader,
+    Request,
+    Span,
+    Stamped,
+    Store,
+    as_prefix,
+    check_key,
+    cut,
+)
+from omnizarr.stores.wrappers import WrapperStore
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
+ENTRY_POINTS: Final = "omnizarr.storage_transformers"
+
+Bind: TypeAlias = Callable[[Mapping[str, JSON], Store, str], Store]
+"""From the configuration, the store below, and what keys of the array begin with ("" or "a/b/"), to a store."""
+
+_registered: dict[str, Bind] = {}
+
+
+def register(name: str, bind: Bind) -> None:
+    """Make a storage transformer known to this process under `name`, before any other of that name.
+
+    Parameters
+    ----------
+    name : str
+        As documents name it.
+    bind : callable
+        ``bind(configuration, store, prefix) -> Store``.
+
+    Examples
+    --------
+    >>> from omnizarr.stores import MemoryStore
+    >>> class Backwards(StorageTransformer):
+    ...     def encode(self, value):
+    ...         return bytes(value)[::-1]
+    ...
+    ...     decode = encode
+    >>> register("example.backwards", lambda configuration, store, prefix: Backwards(store, prefix))
+    >>> values = {}
+    >>> store = apply(parse(["example.backwards"]), MemoryStore(values), "")
+    >>> store.set("c/0", b"abc")
+    >>> values, store.get("c/0", (0, 2)).tobytes()
+    ({'c/0': b'cba'}, b'ab')
+
+    With that, ``omnizarr.create_array(..., storage_transformers=["example.backwards"])`` makes an array whose chunks
+    are stored backwards.
+    """
+    _registered[name] = bind
+
+
+def find(name: str) -> Bind | None:
+    """Return what binds the storage transformer called `name`; None if nobody knows it.
+
+    Raises
+    ------
+    MissingDependencyError
+        If it needs a package that is not installed.
+    """
+    bind = _registered.get(name)
+    if bind is not None:
+        return bind
+    for point in _entry_points().select(name=name):
+        try:
+            found: Bind = point.load()
+        except ImportError as error:
+            raise MissingDependencyError(
+                f"the storage transformer {name!r} cannot be imported ({error})",
+                remedy=f"install {error.name or 'what it needs'}",
+            ) from error
+        return found
+    return None
+
+
+@cache
+def _entry_points() -> EntryPoints:
+    found: EntryPoints = import_module("importlib.metadata").entry_points(group=ENTRY_POINTS)
+    return found
+
+
+def parse(transformers: Iterable[Any]) -> tuple[Named, ...]:
+    """Return storage transformers as documents have them, given names, documents or values of the model."""
+    return tuple(map(_parse, transformers))
+
+
+def _parse(given: Any) -> Named:
+    if isinstance(given, Named):
+        return given
+    if isinstance(given, str):
+        return Named(given)
+    if isinstance(given, Mapping) and isinstance(given.get("name"), str):
+        return Named(given["name"], given.get("configuration") or {}, given.get("must_understand", True) is not False)
+    raise TypeError(f"{given!r} is no storage transformer: give a name, or a dictionary with name and configuration")
+
+
+def apply(transformers: Sequence[Named], store: Store, prefix: str) -> Store:
+    """Return the store that an array sees whose transformers are given, upon the one where it lies.
+
+    Unknown ones that need not be understood are passed over.
+
+    Raises
+    ------
+    UnknownStorageTransformerError
+        If one is not known.
+    """
+    for position in reversed(range(len(transformers))):
+        named = transformers[position]
+        bind = find(named.name)
+        if bind is not None:
+            store = bind(named.configuration, store, prefix)
+        elif named.must_understand:
+            raise UnknownStorageTransformerError(
+                "the storage transformer is not known",
+                pointer=f"/storage_transformers/{position}",
+                found=named.name,
+                expected="none, as none is registered officially, or one that this process knows",
+                remedy=f"a package can add it under the entry point {ENTRY_POINTS!r}, "
+                "a program with omnizarr.engine.transformers.register",
+            )
+    return store
+
+
+class StorageTransformer(WrapperStore):
+    """A store that has other keys and other values than the one below; a base for storage transformers.
+
+    A class of one's own overrides `encode` and `decode`, or `stored_key` and `key_of`, or all of them. Whatever a value
+    is, its parts are cut from the whole.
+
+    Parameters
+    ----------
+    store : Store
+        What keys and values are handed on to.
+    prefix : str
+        What keys of the array begin with; other keys are not touched.
+    """
+
+    def __init__(self, store: Store, prefix: str) -> None:
+        super().__init__(store)
+        self.prefix = prefix
+
+    def encode(self, value: Buffer) -> Buffer:
+        """Return what is stored for a value."""
+        return value
+
+    def decode(self, value: Buffer) -> Buffer:
+        """Return the value for what is stored."""
+        return value
+
+    def stored_key(self, key: str) -> str:
+        """Return what a key is called below; both without the prefix."""
+        return key
+
+    def key_of(self, stored_key: str) -> str | None:
+        """Return the key that is called so below; None if none is."""
+        return stored_key
+
+    def _below(self, key: str) -> str:
+        check_key(key)
+        return self.prefix + self.stored_key(key[len(self.prefix) :]) if key.startswith(self.prefix) else key
+
+    def _is_mine(self, key: str) -> bool:
+        return key.startswith(self.prefix)
+
+    def _decoded(self, key: str, value: Buffer | None) -> Buffer | None:
+        return value if value is None or not self._is_mine(key) else self.decode(value)
+
+    # -- reading ------------------------------------------------------------------
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Read and decode the whole value, and cut the part from it."""
+        value = self._decoded(key, self.store.get(self._below(key)))
+        return None if value is None else cut(value, span)
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Read and decode each whole value, and cut the parts from them."""
+        asked: dict[int, Request] = {}
+
+        def below() -> Iterator[Request]:
+            for position, request in enumerate(requests):
+                asked[position] = request
+                yield self._below(request[0]), None
+
+        for position, stored in self.store.get_many(below()):
+            key, span = asked.pop(position)
+            value = self._decoded(key, stored)
+            yield position, None if value is None else cut(value, span)
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Cut the parts from the whole value."""
+        return Store.get_spans(self, key, spans)
+
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        """Copy from the whole value."""
+        return Store.read_into(self, key, out, start)
+
+    def exists(self, key: str) -> bool:
+        """Look for the key below."""
+        return self.store.exists(self._below(key))
+
+    def size(self, key: str) -> int | None:
+        """Return the size of the decoded value."""
+        return Store.size(self, key)
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Return the stamp of what is stored."""
+        return self.store.stamp(self._below(key))
+
+    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+        """Read and decode the value, unless the stamp of what is stored is the same."""
+        found = self.store.get_stamped(self._below(key), unless)
+        return None if found is None else Stamped(self._decoded(key, found.value), found.stamp)
+
+    def pinned(self, key: str) -> Reader | None:
+        """Return nothing: parts are cut from whole values, and so are of one version."""
+        return Store.pinned(self, key)
+
+    # -- writing ------------------------------------------------------------------
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Encode and write."""
+        super().set(self._below(key), self.encode(value) if self._is_mine(key) else value)
+
+    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
+        """Set each with `set`."""
+        Store.set_many(self, items)
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Encode, and write unless there is a value."""
+        return super().set_if_absent(self._below(key), self.encode(value) if self._is_mine(key) else value)
+
+    def set_partial(self, key: str, start: int, value: Buffer) -> None:
+        """Write the whole value anew."""
+        Store.set_partial(self, key, start, value)
+
+    def delete(self, key: str) -> None:
+        """Delete what is stored."""
+        super().delete(self._below(key))
+
+    def delete_many(self, keys: Iterable[str]) -> None:
+        """Delete what is stored."""
+        super().delete_many(map(self._below, keys))
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Delete each key that is listed."""
+        Store.delete_prefix(self, prefix)
+
+    def lock(self, key: str) -> AbstractContextManager[None]:
+        """Lock what is stored."""
+        return super().lock(self._below(key))
+
+    # -- listing ------------------------------------------------------------------
+
+    def list(self) -> Iterator[str]:
+        """Yield keys as they are called here."""
+        for stored in self.store.list():
+            if not self._is_mine(stored):
+                yield stored
+            elif (key := self.key_of(stored[len(self.prefix) :])) is not None:
+                yield self.prefix + key
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield keys as they are called here; all of the array are listed below."""
+        prefix = as_prefix(prefix)
+        if not prefix.startswith(self.prefix):
+            yield from Store.list_prefix(self, prefix)
+            return
+        for stored in self.store.list_prefix(self.prefix):
+            key = self.key_of(stored[len(self.prefix) :])
+            if key is not None and f"{self.prefix}{key}".startswith(prefix):
+                yield self.prefix + key
+
+    def list_dir(self, prefix: str) -> Listing:
+        """List keys as they are called here."""
+        return Store.list_dir(self, prefix)
