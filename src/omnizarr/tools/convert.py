@@ -91,7 +91,7 @@ def convert(
         Such as ``tqdm.tqdm``: is called with ``total=``, ``desc=``, ``unit="B"`` and ``unit_scale=True``, and returns
         something with the methods ``update(n)`` and ``close()``.
     storage_options : mapping, optional
-        For stores that take them.
+        For stores that take them: source and target, or whichever of them is a URL.
 
     Returns
     -------

@@ -9,14 +9,15 @@ Spec: https://distributed.dask.org/en/stable/client.html
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import math
 import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import islice
@@ -78,10 +79,8 @@ class Job(ABC, Generic[Item]):
     def at_once(self) -> int:
         """How many items one process works on at a time."""
 
-    @property
-    def share(self) -> int:
-        """How many items are worth being sent to another process."""
-        return 1
+    share: int = 1
+    """How many items are worth being sent to another process."""
 
     @abstractmethod
     def begin(self) -> tuple[Callable[[Item], int], Tally | None]:
@@ -129,7 +128,7 @@ class Local(Executor):
         """Whoever asks sees what is there."""
 
 
-@contextmanager
+@contextlib.contextmanager
 def executor(scheduler: Any = None) -> Iterator[Executor]:
     """Return who does the work: this process, or for the client or the address of a cluster, its workers.
 
@@ -205,6 +204,7 @@ class Distributed(Executor):
     def __init__(self, client: Any) -> None:
         self._client = client
         self._witnesses: dict[object, _Witness] = {}
+        self._counted = (0, -math.inf)
         self.width = max(1, self._threads())
 
     def expect(self, store: Store, keys: Iterable[str]) -> None:
@@ -230,26 +230,30 @@ class Distributed(Executor):
         values = nbytes = 0
         try:
             while True:
-                room = max(1, _AHEAD * self._threads()) - run.pending if iterator is not None else 0
-                for _ in range(room):
+                for _ in range(max(1, _AHEAD * self._threads()) - run.pending):
                     share = list(islice(iterator, job.share))
                     if not share:
                         break
                     run.submit(share)
                 if not run.pending:
                     return Written(values, nbytes)
-                done, written = run.next()
-                tick(done)
-                values += written.values
-                nbytes += written.nbytes
+                for done, written in run.next():
+                    tick(done)
+                    values += written.values
+                    nbytes += written.nbytes
         finally:
             run.stop()
 
     def _threads(self) -> int:
-        try:
-            return sum(self._client.nthreads().values())
-        except (OSError, RuntimeError) as error:
-            raise _lost(error) from error
+        """Return how many threads all workers have, or had a moment ago: workers come and go."""
+        counted, at = self._counted
+        if time.monotonic() - at > _GLANCE:
+            try:
+                counted = sum(self._client.nthreads().values())
+            except (OSError, RuntimeError) as error:
+                raise _lost(error) from error
+            self._counted = counted, time.monotonic()
+        return counted
 
 
 def _refuse_unsendable(thing: object, name: str) -> None:
@@ -289,12 +293,15 @@ class _Run:
         self._futures.add(future)
         future.add_done_callback(self._landed.put)
 
-    def next(self) -> tuple[int, Written]:
-        """Return what a task returns, whichever is the next to come back; raise what it raises."""
-        future = self._wait()
-        self._futures.discard(future)
+    def next(self) -> list[tuple[int, Written]]:
+        """Return what the tasks return that have come back, at least one; raise what one of them raises."""
+        futures = [self._wait()]
+        with contextlib.suppress(Empty):
+            while True:
+                futures.append(self._landed.get_nowait())
+        self._futures.difference_update(futures)
         try:
-            return future.result()  # type: ignore[no-any-return]
+            return self._client.gather(futures)  # type: ignore[no-any-return]
         except _distributed().KilledWorker as error:
             raise SchedulerError(
                 f"a task was given up, as workers that ran it died again and again: {error}",

@@ -221,11 +221,18 @@ class Move:
         """
         source, target = self.sides()
         if self.will_copy():
-            return Moved("copied", *executor.run(_Copying(self), source.stored(), tick))
+            return Moved("copied", *executor.run(self._of_chunks(_Copying, executor.width), source.stored(), tick))
         sides = self.bound()  # here already, as what cannot be bound here is not sent to others
         regions = self._regions(target.grid, sides, self.memory, executor.width)
         wanted = self._wanted(source, regions)
         return Moved("encoded", *executor.run(_Encoding(self, regions.per_axis), wanted, tick))
+
+    def _of_chunks(self, kind: type[_OfChunks], width: int) -> _OfChunks:
+        """Return a job that deals with chunks; few enough are sent together for so many processes to have some."""
+        source = self.sides()[0]
+        size = math.prod(source.grid.chunk_shape or ()) * _element_bytes(source)
+        most = min(_SHARED_CHUNKS, source.grid.nchunks // (2 * width), min(_SHARED_BYTES, self.memory) // max(size, 1))
+        return kind(self, size, max(1, most))
 
     def strays(self) -> Iterator[str]:
         """Yield the keys of chunks that the target has already; none if it cannot be listed."""
@@ -288,7 +295,7 @@ class Move:
             if not self.translation.same_bytes or not self.translation.same_fill:
                 raise error.reason from None
             both = itertools.chain(source.stored(), target.stored())
-            executor.run(_ComparingBytes(self), both, tick)
+            executor.run(self._of_chunks(_ComparingBytes, executor.width), both, tick)
             return Compared("bytes", str(error.reason))
         return Compared("values")
 
@@ -365,20 +372,13 @@ class _OfChunks(Job[Coords]):
     """What is done with the stored bytes of each chunk."""
 
     move: Move
-
-    @property
-    def chunk_bytes(self) -> int:
-        """Bytes of the elements of a chunk; 0 if nobody knows."""
-        source = self.move.sides()[0]
-        return math.prod(source.grid.chunk_shape or ()) * _element_bytes(source)
+    chunk_bytes: int
+    """Of the elements of a chunk; 0 if nobody knows."""
+    share: int
 
     @property
     def at_once(self) -> int:
         return max(1, min(self.move.at_once, self.move.memory // max(self.chunk_bytes, 1)))
-
-    @property
-    def share(self) -> int:
-        return max(1, min(_SHARED_CHUNKS, _SHARED_BYTES // max(self.chunk_bytes, 1)))
 
 
 @dataclass(frozen=True)

@@ -78,9 +78,10 @@ def run(
         raise ValueError(f"in place, chunks stay as they are: {', '.join(wishes.given)} cannot be given")
     if in_place and scheduler is not None:
         raise ValueError("in place, chunks stay where they are: there is nothing for a scheduler to do")
+    for_source, for_target = _options_for(source, target, storage_options)
     with ExitStack() as opened:
         source_mode: Mode = "r+" if in_place and not dry_run else "r"
-        found = detection.open_node(_place(opened, source, path, source_mode, storage_options), source_format)
+        found = detection.open_node(_place(opened, source, path, source_mode, for_source), source_format)
         dialect = dialect_named(found.metadata.dialect) if zarr_format is None else dialects_for(zarr_format)[0]
         if in_place and source_format is None:
             found = _beside(found, dialect)
@@ -103,7 +104,7 @@ def run(
             return replace(report, target=report.source, removed=removed, seconds=time.monotonic() - began)
         if target is None:
             return report
-        place = _place(opened, target, None, "r" if dry_run else "a", storage_options)
+        place = _place(opened, target, None, "r" if dry_run else "a", for_target)
         hierarchy.refuse_overlap(found.where, place)
         report = replace(report, target=_shown(target, None, place))
         if dry_run:
@@ -163,6 +164,14 @@ def _place(opened: ExitStack, store: Any, path: str | None, mode: Mode, storage_
     if isinstance(store, (str, os.PathLike)):
         opened.callback(where.store.close)
     return where
+
+
+def _options_for(source: Any, target: Any, options: Any) -> tuple[Any, Any]:
+    """Return options for source and target: where only one of them is a URL, that one's."""
+    are_urls = [isinstance(place, str) and "://" in place for place in (source, target)]
+    if len(set(are_urls)) == 1:
+        return options, options
+    return (options, None) if are_urls[0] else (None, options)
 
 
 def _shown(given: Any, path: str | None, where: StorePath) -> str:

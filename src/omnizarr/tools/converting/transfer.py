@@ -43,9 +43,7 @@ class _Values(Job[str]):
     def at_once(self) -> int:
         return max(pool.default_concurrency(), self.source.store.concurrency, self.target.store.concurrency)
 
-    @property
-    def share(self) -> int:
-        return 4 * self.at_once
+    share = 64
 
     def begin(self) -> tuple[Callable[[str], int], Tally]:
         tally = Tally(self.target.store)
