@@ -8,8 +8,10 @@ from typing import Final
 
 import click
 
+from omnizarr.cli.locate import watched
 from omnizarr.cli.progress import counting
 from omnizarr.cli.text import fit, one_line, to_json, visible
+from omnizarr.cli.trace import traced
 from omnizarr.errors import NodeNotFoundError, StoreError
 from omnizarr.tools.check import check as check_hierarchy
 from omnizarr.tools.checking import CheckReport, Finding
@@ -27,6 +29,7 @@ _COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
 @click.option("--data", is_flag=True, help="Read and decode every chunk.")
 @click.option("--strict", is_flag=True, help="Take warnings for errors, and unregistered names for warnings.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@traced
 def check(path: str, data: bool, strict: bool, as_json: bool) -> int:  # noqa: FBT001 - click passes by name
     """Say what is wrong with a hierarchy; nothing is changed.
 
@@ -49,7 +52,7 @@ def check(path: str, data: bool, strict: bool, as_json: bool) -> int:  # noqa: F
     store, inside = _split(path)
     try:
         with counting("chunks") as tick:
-            report = check_hierarchy(store, path=inside or None, data=data, strict=strict, progress=tick)
+            report = check_hierarchy(watched(store), path=inside or None, data=data, strict=strict, progress=tick)
     except (NodeNotFoundError, StoreError) as error:
         click.echo(f"omnizarr: {one_line(str(error))}", err=True)
         return CANNOT

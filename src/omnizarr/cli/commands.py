@@ -25,6 +25,7 @@ from omnizarr.cli.progress import counting, moving
 from omnizarr.cli.repair import repair
 from omnizarr.cli.selections import Part, parse, select
 from omnizarr.cli.text import branches, fit, to_json, visible
+from omnizarr.cli.trace import traced
 from omnizarr.engine import native
 from omnizarr.errors import ContainsGroupError, OmnizarrError
 from omnizarr.group import Group, UnreadableNode
@@ -101,6 +102,7 @@ def omnizarr() -> None:
 @omnizarr.command()
 @_PATH
 @_JSON
+@traced
 def info(path: str, as_json: bool) -> int:  # noqa: FBT001 - click passes by name
     """Show what a node is, and how much of it is stored.
 
@@ -112,6 +114,7 @@ def info(path: str, as_json: bool) -> int:  # noqa: FBT001 - click passes by nam
       omnizarr info era5.zarr
       omnizarr info era5.zarr/temp
       omnizarr info --json era5.zarr | jq '.nodes[].path'
+      omnizarr info --trace https://example.org/era5.zarr
     """  # noqa: D301 - click's mark of lines to be kept
     node = open_node(path)
     notes = _notes_of_netcdf(node)
@@ -194,6 +197,7 @@ def _code(facts: Iterable[Facts]) -> int:
 @_PATH
 @click.option("-L", "--level", type=click.IntRange(min=1), help="Go no deeper than so many levels.")
 @_JSON
+@traced
 def tree(path: str, level: int | None, as_json: bool) -> int:  # noqa: FBT001
     """Draw a hierarchy.
 
@@ -220,6 +224,7 @@ def tree(path: str, level: int | None, as_json: bool) -> int:  # noqa: FBT001
 @_PATH
 @click.option("-r", "--recursive", is_flag=True, help="List what lies below as well, with full paths.")
 @_JSON
+@traced
 def ls(path: str, recursive: bool, as_json: bool) -> int:  # noqa: FBT001
     """List the members of a group, one per line.
 
@@ -264,6 +269,7 @@ def _list_json(node: Array | Group, max_depth: int | None) -> int:
 @click.option("--json", "form", flag_value="json", help="Nested lists; NaN and infinities as strings.")
 @click.option("--npy", "form", flag_value="npy", help="A file for numpy.load.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file instead of stdout.")
+@traced
 def get(path: str, selection: tuple[str, ...], form: str | None, output: str | None) -> int:
     """Print elements of an array.
 

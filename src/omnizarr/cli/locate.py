@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from omnizarr import opening
 from omnizarr.array import Array
+from omnizarr.cli import trace
 from omnizarr.group import Group
+from omnizarr.places import StorePath
+from omnizarr.stores import resolve
 
 
 def open_node(text: str) -> Array | Group:
@@ -21,7 +25,7 @@ def open_node(text: str) -> Array | Group:
     OmnizarrError, OSError
     """
     if "://" in text:
-        return opening.open(text, mode="r", use_consolidated=False)
+        return _open(text)
     place = Path(text).expanduser()
     inside: list[str] = []
     while not place.exists() and place.parent != place:
@@ -29,8 +33,20 @@ def open_node(text: str) -> Array | Group:
         place = place.parent
     is_misspelt_name = len(inside) == 1 and place.is_dir() and not _is_node(place)
     if not inside or is_misspelt_name:
-        return opening.open(text, mode="r", use_consolidated=False)
-    return opening.open(place, mode="r", path="/".join(inside), use_consolidated=False)
+        return _open(text)
+    return _open(place, "/".join(inside))
+
+
+def watched(place: str | Path) -> Any:
+    """Return a place; under ``--trace`` its store, which tells of the requests that it gets."""
+    if not trace.is_on():
+        return place
+    store, path = resolve(place, "r")
+    return StorePath(trace.watched(store), path)
+
+
+def _open(place: str | Path, path: str | None = None) -> Array | Group:
+    return opening.open(watched(place), mode="r", path=path, use_consolidated=False)
 
 
 def _is_node(place: Path) -> bool:
