@@ -14,7 +14,7 @@ import pytest
 
 import omnizarr
 from omnizarr.errors import InvalidKeyError, MissingDependencyError, ReadOnlyError, StoreAccessError, StoreError
-from omnizarr.stores import LocalStore
+from omnizarr.stores import LocalStore, ZipStore
 from tests.stores.contract import StoreContract
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
@@ -28,6 +28,7 @@ _numbers = itertools.count()
 
 # Names that mean something in URLs, or in the patterns of fsspec, and the neighbours that the patterns would match.
 ODD_KEYS = ["a b", "a%20b", "a%2Fb", "a#b", "a?b=c", "a+b", "a*b", "axb", "[a]", "a", "{a,b}", "~", "ä/β", "a&b;c=d"]
+SPANS = [(0, 4), (2, 5), (2, None), (3, 3), (0, 99), (8, 99), (10, None), (50, 60), (-3, None), (-99, None)]
 
 
 class TestMemory(StoreContract):
@@ -45,9 +46,11 @@ class TestLocal(StoreContract):
 
 
 class TestS3(StoreContract):
-    # Thousands of requests, each of which takes milliseconds.
+    # Thousands of requests, each of which takes milliseconds; the locks are those of the others.
     test_behaves_like_a_dictionary = None
     test_equal_stamps_are_of_equal_values = None
+    test_lock_excludes_other_threads = None
+    test_lock_holds_while_the_value_comes_and_goes = None
 
     @pytest.fixture
     def store(self, s3):
@@ -217,6 +220,40 @@ def test_what_is_only_for_reading_is_not_written(url):
     for write in (lambda: FsspecStore.from_url(url, read_only=False), lambda: omnizarr.open_group(url, mode="a")):
         with pytest.raises(ReadOnlyError):
             write()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # blockcache leaves its files open
+@pytest.mark.parametrize("kind", ["simplecache", "filecache", "blockcache", "zip"])
+def test_cache_and_archive_are_read(tmp_path, kind):
+    values = {"zarr.json": b"{}", "a/b": b"0123456789", "a/c": b""}
+    if kind == "zip":
+        with ZipStore(tmp_path / "x.zip", mode="w") as archive:
+            archive.set_many((f"x/{key}", value) for key, value in values.items())
+        url, options = f"zip://x::{(tmp_path / 'x.zip').as_uri()}", {}
+    else:
+        LocalStore(tmp_path / "x").set_many(values.items())
+        url, options = f"{kind}::{(tmp_path / 'x').as_uri()}", {kind: {"cache_storage": str(tmp_path / "cache")}}
+    first = FsspecStore.from_url(url, options)
+    for store in (first, pickle.loads(pickle.dumps(first))):
+        assert {key: store.get(key) for key in store.list()} == values
+        assert store.list_dir("a") == (["a/b", "a/c"], [])
+        assert store.size("a/b") == 10
+        for span in SPANS:
+            assert store.get("a/b", span) == b"0123456789"[slice(*span)]
+        for key in ("a", "x", "a/b/c"):
+            assert store.get(key) is None
+            assert store.get(key, (-1, None)) is None
+            assert not store.exists(key)
+
+
+def test_references_into_other_files_are_read(tmp_path):
+    (tmp_path / "data").write_bytes(b"0123456789")
+    url = (tmp_path / "data").as_uri()
+    fs = fsspec.filesystem("reference", fo={"zarr.json": "{}", "a/b": [url, 2, 4], "c": [url]}, remote_protocol="file")
+    store = FsspecStore(fs)
+    assert sorted(store.list()) == ["a/b", "c", "zarr.json"]
+    assert dict(store.get_many([("a/b", None), ("c", (-2, None)), ("d", None)])) == {0: b"2345", 1: b"89", 2: None}
+    assert store.get("a/b", (1, 3)) == b"34"
 
 
 # -- many at once
@@ -503,9 +540,6 @@ def test_files_of_a_web_server_are_read(web):
     for key in ("c", "c/0", "missing", "zarr.json/a"):
         assert store.get(key) is None
         assert store.size(key) is None
-
-
-SPANS = [(0, 4), (2, 5), (2, None), (3, 3), (0, 99), (8, 99), (10, None), (50, 60), (-3, None), (-99, None)]
 
 
 @pytest.mark.parametrize("span", SPANS)

@@ -508,8 +508,9 @@ class _Files:
     def __init__(self, fs: Any, *, many: bool) -> None:
         self.fs = fs
         self._is_local = isinstance(fs, _local.LocalFileSystem)
+        self._is_at_hand = self._is_local or isinstance(fs, _memory.MemoryFileSystem)
         # Others may talk over one connection, or keep files open, and what they say of threads is little.
-        self._bears_threads = many or self._is_local or isinstance(fs, _memory.MemoryFileSystem)
+        self._bears_threads = many or self._is_at_hand
         # The fallback of fsspec leaves out directories that cannot be listed, whatever the reason.
         self.finds = type(fs).find is not _class("fsspec.spec", "AbstractFileSystem").find
 
@@ -528,6 +529,8 @@ class _Files:
         if span is None or span == (0, None):
             return self._bytes(path)
         start, stop = span
+        if start < 0 and not self._is_at_hand:  # the files of some do not know where they end
+            start = max(0, int(self.call("info", path, fresh=path)["size"]) + start)
         # Some make room for as much as is asked for, or read everything if asked for less than nothing.
         if start > _LARGE or (stop is not None and not 0 < stop - start <= _LARGE):
             size = int(self.call("info", path, fresh=path)["size"])
