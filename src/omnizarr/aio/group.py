@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -122,11 +123,14 @@ class AsyncGroup:
 
     async def info(self) -> Any:
         """Return what it is, as a card to be printed; it says whether there is consolidated metadata."""
-        return await self._read(lambda group: group.info)
+        await self.is_consolidated()  # looks for it, so that the card finds it looked for
+        return self.group.info
 
     async def info_complete(self) -> Any:
         """Return the card with the number of members, at all depths."""
-        return await self._read(lambda group: group.info_complete(), depth=None)
+        complete = await self._read(lambda group: group.info_complete(), depth=None)
+        counts = {name: getattr(complete, name) for name in ("members", "arrays", "groups")}
+        return replace(await self.info(), **counts)
 
     async def is_consolidated(self) -> bool:
         """Return whether members are taken from consolidated metadata."""

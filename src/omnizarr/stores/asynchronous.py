@@ -155,8 +155,13 @@ class _Rehearsed(ObjectStore):
 
     def _call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         name = getattr(function, "__name__", "")
-        if name not in _TWINS:
-            return super()._call(function, *args, **kwargs)
+        return super()._call(self._answer(name, args, kwargs) if name in _TWINS else partial(function, *args, **kwargs))
+
+    def _list_below(self, full: str | None) -> Any:
+        return self._answer("list_with_delimiter", (self._store, full), {})()
+
+    def _answer(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Answer:
+        """Return what is known to be answered; raise the question if nothing is."""
         question = _Question(name, args, kwargs)
         identity = question.identity
         answers = self.known.get(identity, ())
@@ -164,7 +169,7 @@ class _Rehearsed(ObjectStore):
         if number >= len(answers):
             raise question
         self._asked[identity] = number + 1
-        return super()._call(answers[number])
+        return answers[number]
 
     @contextmanager
     def _remembering(self) -> Iterator[None]:
@@ -295,7 +300,9 @@ class ObjectVerbs:
         function = getattr(obstore, f"{question.name}_async")
         try:
             async with _gate(self._store):
-                answer = await function(*question.args, **question.kwargs)
+                asked = function(*question.args, **question.kwargs)
+                is_listing = question.name == "list_with_delimiter"  # which may never end
+                answer = await (asyncio.wait_for(asked, self._store._list_timeout) if is_listing else asked)  # noqa: SLF001
                 if question.name == "get":
                     answer = await self._fetched(answer, question.kwargs.get("options") or {})
         except Exception as error:  # noqa: BLE001 - what obstore raises has no base in common
