@@ -740,3 +740,35 @@ def test_folder_of_a_store_that_is_called_zip_stays_one():
     resolve("memory://folders", "w")[0].set("data.zip/zarr.json", b"{}")
     store, path = resolve("memory://folders/data.zip")
     assert (type(store), path) == (MemoryStore, "data.zip")
+
+
+def test_archive_on_s3_is_written_on_condition_and_read_by_its_url(s3_server):
+    place = s3_server.fresh()
+    url = f"{place.url}/a b/data.zip"
+    store, path = resolve(url, "w", place.options)
+    store.set_many([("top/zarr.json", b"{}"), ("top/c/0", b"0123456789" * 10_000)])
+    store.close()
+    store, path = resolve(url, "r", place.options)
+    assert path == "top"
+    assert bytes(store.get("top/c/0", (10, 15))) == b"01234"
+    first, second = (resolve(url, "r+", place.options)[0] for _ in range(2))
+    first.set("top/first", b"1")
+    second.set("top/second", b"2")
+    first.close()
+    with pytest.raises(ConflictError, match="somebody else"):
+        second.close()
+    with pytest.raises(ConflictError):  # it is not the one any more of which the directory was read
+        store.get("top/zarr.json")
+    assert sorted(resolve(url, "r", place.options)[0].list()) == ["top/c/0", "top/first", "top/zarr.json"]
+
+
+def test_archive_on_a_web_server_is_read_by_its_url(http_server):
+    place = http_server.fresh()
+    (place.directory / "a b.zip").write_bytes(packed({f"c/{i}": bytes([i]) * 1000 for i in range(100)}))
+    store, path = resolve(f"{place.url}/a%20b.zip", "r", place.options)
+    assert (path, store.read_only) == ("c", True)
+    answers = dict(store.get_many((f"c/{i}", None) for i in range(100)))
+    assert answers == {i: bytes([i]) * 1000 for i in range(100)}
+    assert [bytes(part) for part in store.get_spans("c/7", [(0, 2), (-1, None)])] == [bytes([7]) * 2, bytes([7])]
+    with pytest.raises(NodeNotFoundError):
+        resolve(f"{place.url}/none.zip", "r", place.options)

@@ -398,12 +398,7 @@ class Value:
                 except ConflictError:
                     same = False
         if not same:
-            raise ConflictError(
-                "somebody else wrote the archive meanwhile: theirs is kept, nothing of this store is written",
-                store=repr(self.store),
-                key=self.key,
-                remedy="let one process at a time write an archive, or use one key per value",
-            )
+            raise ConflictError("another writer was faster")
 
     def __repr__(self) -> str:
         return f"{self.store!r}, key {self.key!r}"
@@ -600,8 +595,9 @@ class Archive:
             {name: entry.info if entry.part is part else part.take(entry) for name, entry in self.entries.items()}
         )
         if self._value is not None:
-            with mmap.mmap(part.file.fileno(), 0, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
-                self._value.replace(view, self._seen_value)
+            # Not closed here: the client of a far store lets go of what it has sent when it likes.
+            data = mmap.mmap(part.file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._value.replace(memoryview(data), self._seen_value)
         elif self._target is not None:
             part.file.seek(0)
             self._target.seek(0)
@@ -636,9 +632,16 @@ class Archive:
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
-        """Turn errors of the operating system into ours."""
+        """Turn errors of the operating system into ours, and say what a conflict means here."""
         try:
             yield
+        except ConflictError as error:  # of a value: when what was there is read again, or when it is replaced
+            raise ConflictError(
+                "somebody else wrote the archive meanwhile: theirs is kept, nothing of this store is written",
+                store=self._value and repr(self._value.store),
+                key=self._value and self._value.key,
+                remedy="let one process at a time write an archive, or use one key per value",
+            ) from error
         except OmnizarrError:
             raise
         except OSError as error:
