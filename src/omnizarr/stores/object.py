@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast
 
-from omnizarr.errors import ConflictError, InvalidKeyError, StoreError, StoreLimitError
+from omnizarr.errors import ConflictError, InvalidKeyError, StoreError, StoreLimitError, StoreTimeoutError
 from omnizarr.late import Late
 from omnizarr.stores import pool, threads
 from omnizarr.stores.base import (
@@ -39,9 +41,10 @@ from omnizarr.stores.local import LocalStore
 if TYPE_CHECKING:
     import obstore
 
-    from omnizarr.stores import objecterrors, objecturls
+    from omnizarr.stores import deadlines, objecterrors, objecturls
 else:
     obstore = Late("obstore")
+    deadlines = Late("omnizarr.stores.deadlines")
     objecterrors = Late("omnizarr.stores.objecterrors")
     objecturls = Late("omnizarr.stores.objecturls")
 
@@ -65,6 +68,12 @@ _CONDITIONAL: Final = frozenset({"S3Store", "GCSStore", "AzureStore", "MemorySto
 _FORGIVING: Final = frozenset({"S3Store", "MemoryStore"})  # deleting what is not there is no error
 
 _REMEDY: Final = "let the programs that write agree by a lock of their own: `omnizarr.stores.SynchronizedStore`"
+
+
+_MARK: Final = "omnizarrwrite"  # what the clouds keep beside a value; letters alone are allowed by all of them
+_SOONEST_REPETITION: Final = 0.05  # seconds before which no request is sent again
+_NEVER: Final = '"00000000000000000000000000000000"'  # an ETag that no value has
+_keep_conditions: set[Hashable] = set()  # servers that were seen to do so
 
 
 class Version(NamedTuple):
@@ -240,9 +249,16 @@ class ObjectStore(Store):
             raise error.add(key=key) from None
 
     def _call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        objecterrors.check_fork()
+        if self._kind != "MemoryStore":
+            objecterrors.check_fork()
         try:
             return function(*args, **kwargs)
+        except TimeoutError:
+            failure: StoreError = StoreTimeoutError(
+                "the listing takes too long",
+                expected=f"at most {self._list_timeout:g} s",
+                remedy="raise `list_timeout` if there is so much",
+            )
         except FileNotFoundError as error:
             missing = objecterrors.missing(error)
             if missing is None:
@@ -498,18 +514,57 @@ class ObjectStore(Store):
         data: Any = memoryview(value).cast("B")
         if self._kind == "MemoryStore" and type(value) is not bytes:  # it keeps the very memory
             data = bytes(data)
+        if mode != "overwrite":
+            return self._put_if(key, data, mode)
         parts: dict[str, Any] = {"use_multipart": False}
-        if mode == "overwrite" and len(data) > _LARGE:
+        if len(data) > _LARGE:
             parts = {"use_multipart": True, "chunk_size": _PART, "max_concurrency": _PARTS_AT_ONCE}
+        told = self._ask(key, obstore.put, data, **parts)
+        if told is None:
+            raise StoreError("the server says that there is no place for it", store=repr(self), key=key)
+        return cast("Mapping[str, Any]", told)
+
+    def _put_if(self, key: str, data: Buffer, condition: Any) -> Mapping[str, Any]:
+        """Send the value on a condition; raise ConflictError if it does not hold."""
+        # If the answer is lost, obstore sends the request again, and then the condition fails because of us. By
+        # its mark we recognise what is our own.
+        mark = import_module("uuid").uuid4().hex
+        begun = time.monotonic()
         try:
-            told = self._ask(key, obstore.put, data, mode=mode, **parts)
+            told = self._ask(key, obstore.put, data, mode=condition, attributes={_MARK: mark}, use_multipart=False)
         except objecterrors.NotConditionalError as error:
             raise error.add(remedy=_REMEDY) from None
-        if told is None:  # "not found": it was to be replaced, and has been deleted
-            if mode == "overwrite":
-                raise StoreError("the server says that there is no place for it", store=repr(self), key=key)
+        except ConflictError:
+            if time.monotonic() - begun < _SOONEST_REPETITION:
+                raise
+            found = self._ask(key, obstore.get, options={"head": True})
+            if found is None or found.attributes.get(_MARK) != mark:
+                raise
+            told = found.meta
+        if told is None:  # "not found"
             raise ConflictError("the value has been deleted since it was read", store=repr(self), key=key)
+        self._check_conditions(key, data)
         return cast("Mapping[str, Any]", told)
+
+    def _check_conditions(self, key: str, data: Buffer) -> None:
+        """Raise if the server takes no notice of conditions, as some that speak the language of S3; asked once.
+
+        It is asked to write the value that it has just got, on a condition that cannot hold.
+        """
+        if self._kind != "S3Store" or self._data in _keep_conditions or not self._store.config.get("endpoint"):
+            return
+        try:
+            told = self._ask(key, obstore.put, data, mode={"e_tag": _NEVER}, use_multipart=False)
+        except ConflictError:
+            _keep_conditions.add(self._data)
+            return
+        if told is not None:
+            raise StoreError(
+                "the server takes no notice of conditions, so writers can lose each other's changes",
+                store=repr(self),
+                key=key,
+                remedy=_REMEDY + ', and say so by storage_options={"conditional_put": "disabled"}',
+            )
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
         """Send the value on condition that there is none."""
@@ -614,12 +669,16 @@ class ObjectStore(Store):
         """Ask for what is directly below."""
         full = self._prefix + as_prefix(prefix)
         self._check_lists()
-        found = self._call(obstore.list_with_delimiter, self._store, full or None)
+        found = self._call(self._list_below, full or None)
         if found is None:
             return Listing([], [])
         keys = self._keys(meta["path"] for meta in found["objects"] if meta["path"].startswith(full))
         prefixes = self._keys(below for below in found["common_prefixes"] if below.startswith(full))
         return Listing(sorted(keys), sorted(below + "/" for below in prefixes))
+
+    def _list_below(self, full: str | None) -> Any:
+        # obstore asks for all pages before it answers, so nobody counts keys; and only its coroutines can be stopped.
+        return deadlines.within(self._list_timeout, lambda: obstore.list_with_delimiter_async(self._store, full))
 
     def _check_lists(self) -> None:
         if self._kind == "HTTPStore":

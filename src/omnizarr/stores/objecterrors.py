@@ -42,8 +42,8 @@ _MISSING_PLACES: Final = {
 }
 
 _status = re.compile(r"(?:status code|status): (\d{3})\b").search
-_is_timeout = re.compile(r"timed ?out|timeout|TimedOut", re.IGNORECASE).search
-_is_range = re.compile(r"\b416\b|invalid range|range not satisfiable|InvalidRange|wanted range", re.IGNORECASE).search
+_is_timeout = re.compile(r"timed ?out|RequestTimeout", re.IGNORECASE).search
+_is_range = re.compile(r"status code: 416\b|invalid range|InvalidRange|CONTENT_RANGE", re.IGNORECASE).search
 _code = re.compile(r"<Code>([^<]{1,100})</Code>").search
 _detail = re.compile(r"<Message>([^<]{1,300})").search
 
@@ -61,8 +61,14 @@ def check_fork() -> None:
 
 
 def missing(error: FileNotFoundError) -> StoreError | None:
-    """Return the error that says that the bucket is not there; None if only the key is not."""
+    """Return the error that says that it is the bucket that is not there; None if it is the key."""
     text = str(error)
+    if "performing HEAD" in text and (status := _status(text)) and status[1] == "405":  # obstore takes it for 404
+        return NotAllowedError("the server does not know HEAD")
+    return _missing_place(text)
+
+
+def _missing_place(text: str) -> StoreError | None:
     for sign, message in _MISSING_PLACES.items():
         if sign in text:
             return StoreError(message, remedy="create it, or correct the name, the endpoint or the region")
@@ -73,6 +79,8 @@ def translate(error: Exception, store: Any) -> StoreError:
     """Return the error of ours that says what `error` says."""
     kind = type(error).__name__
     raw = str(error)
+    if (place := _missing_place(raw)) is not None:
+        return place
     found = clean(raw, store)
     status = _status(raw)
     code = int(status[1]) if status else 0
@@ -80,11 +88,11 @@ def translate(error: Exception, store: Any) -> StoreError:
         return ConflictError("another writer was faster")
     if kind == "NotModifiedError":
         return NotModifiedError("not modified")
-    if kind == "NotSupportedError" and "Range" in raw and "not supported by" in raw:
+    if "Range request not supported by" in raw or "non-partial response" in raw:
         return NoRangesError("the server ignores ranges")
     if _is_range(raw) or (kind == "NotSupportedError" and "range" in raw.lower()):
         return RangeError("the range cannot be satisfied", found=found)
-    if isinstance(error, NotImplementedError) or kind == "NotSupportedError" or code == 501:
+    if isinstance(error, NotImplementedError) or kind == "NotSupportedError" or code == 501 or "NotImplemented" in raw:
         return NotConditionalError("the server cannot do this", found=found)
     return _failure(kind, raw, found, code)
 

@@ -26,7 +26,7 @@ Options (``storage_options``) are those of obstore:
   `connection_string`, `sas_token`, `headers`.
 
 What is not given is taken from the environment: ``AWS_*``, ``GOOGLE_*``, ``AZURE_*``; also ``AWS_ENDPOINT_URL``,
-``AWS_PROFILE``, ``STORAGE_EMULATOR_HOST``, ``AZURE_STORAGE_CONNECTION_STRING``. Plain http is allowed where the endpoint
+``AWS_PROFILE``, ``STORAGE_EMULATOR_HOST``, ``AZURE_STORAGE_CONNECTION_STRING``. Plain http is allowed if the endpoint
 says so.
 
 A request is sent again if there was no connection, if the answer broke off, or was a status of 5xx or 429; for 30
@@ -90,6 +90,9 @@ _OPTIONS: Final = {
     ),
     "http": frozenset[str](),
 }
+
+# What is no option of obstore, and becomes one or several.
+_OTHERS: Final = {"s3": {"profile"}, "gs": {"token", "project"}, "az": {"connection_string"}, "http": set[str]()}
 
 # How other libraries, and the libraries of the clouds, call the same.
 _SPELLINGS: Final = {
@@ -189,7 +192,7 @@ def _settings(backend: str, options: dict[str, Any]) -> dict[str, Any]:
     for name in ("config", "client_kwargs"):
         options = {**(options.pop(name, None) or {}), **options}
     config: dict[str, Any] = {}
-    known = _OPTIONS[backend] | _CLIENT | _RETRY | {"profile", "connection_string", "project"}
+    known = _OPTIONS[backend] | _OTHERS[backend] | _CLIENT | _RETRY
     for given, value in options.items():
         name = _name(backend, given)
         if value is None:

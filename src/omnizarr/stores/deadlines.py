@@ -1,0 +1,41 @@
+"""To give up what takes too long, where a library only lets its coroutines be stopped."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from omnizarr.late import Late
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = Late("asyncio")
+
+T = TypeVar("T")
+
+_loops: dict[str, asyncio.AbstractEventLoop] = {}
+_guard = threading.Lock()
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop that runs in a thread of its own, as the caller's thread may have one that runs."""
+    with _guard:
+        if "loop" not in _loops:
+            _loops["loop"] = loop = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="omnizarr-deadlines", daemon=True).start()
+        return _loops["loop"]
+
+
+def within(seconds: float, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Return what the coroutine returns; raise TimeoutError, having stopped it, if it takes longer.
+
+    >>> within(10, lambda: import_module("asyncio").sleep(0, "done"))
+    'done'
+    """
+
+    async def limited() -> T:
+        return await asyncio.wait_for(ask(), seconds)
+
+    return asyncio.run_coroutine_threadsafe(limited(), _loop()).result()
