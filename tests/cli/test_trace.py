@@ -80,3 +80,12 @@ def test_of_very_many_requests_the_first_and_the_last_are_shown():
     assert any("800 more requests" in line for line in lines)
     assert any(line.endswith(" 999") for line in lines)
     assert any(re.match(r"all +1,000 ", re.sub(r"\x1b\[\d*m", "", line)) for line in lines)
+
+
+def test_info_says_how_writers_are_kept_apart_where_that_is_not_plain(capsys, place, tmp_path):
+    with omnizarr.open_group(tmp_path / "x.zip", mode="w") as root:
+        root.create_array("a", data=np.arange(4))
+    row = re.compile(r"^  writers +kept apart ", re.MULTILINE)
+    assert not row.search(traced(capsys, "info", place / "a")[1])
+    assert not row.search(traced(capsys, "info", "--trace", place / "a")[1])
+    assert row.search(traced(capsys, "info", tmp_path / "x.zip" / "a")[1])

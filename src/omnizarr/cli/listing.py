@@ -46,6 +46,8 @@ def _rows(facts: ArrayFacts) -> Iterator[tuple[str, str]]:
     yield "fill value", visible(to_json(facts.fill_value)) if facts.has_fill_value else "undefined"
     yield "stored", _presence(facts)
     yield "size", _sizes(facts.bytes_stored, facts.bytes_logical)
+    if facts.writers is not None:
+        yield "writers", facts.writers
 
 
 def array_block(facts: ArrayFacts) -> Iterator[str]:

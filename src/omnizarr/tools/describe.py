@@ -15,6 +15,7 @@ from omnizarr.errors import OmnizarrError, UnknownExtensionError
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note
 from omnizarr.places import StorePath, chunk_prefix
+from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, synchronized
 from omnizarr.tools import words
 
 Tick = Callable[[int], None]
@@ -49,6 +50,8 @@ class ArrayFacts:
         Of the elements in memory; None if it depends on the values.
     problem : str or None
         Why its elements cannot be read here.
+    writers : str or None
+        How the store keeps writers of parts of one chunk apart; None: as a directory and memory do, by locks.
     """
 
     path: str
@@ -71,6 +74,7 @@ class ArrayFacts:
     attributes: Mapping[str, JSON]
     notes: tuple[Note, ...]
     problem: str | None
+    writers: str | None = None
 
     @property
     def unit(self) -> str:
@@ -98,6 +102,7 @@ class ArrayFacts:
             "bytes_logical": self.bytes_logical,
             "ratio": self.bytes_logical / self.bytes_stored if self.bytes_stored and self.bytes_logical else None,
             "attributes": dict(self.attributes),
+            **({} if self.writers is None else {"writers": self.writers}),
             "notes": [_note(note) for note in self.notes],
             "problem": self.problem,
         }
@@ -240,7 +245,16 @@ def describe_array(array: Array, tick: Tick = _silent) -> ArrayFacts:
         attributes=metadata.attributes,
         notes=(*metadata.notes, *detection.beside(array.store_path, metadata)),
         problem=problem,
+        writers=_writers(array.store_path.store),
     )
+
+
+def _writers(store: Store) -> str | None:
+    """Return how a store keeps writers apart, where that is not plain."""
+    inner = store
+    while isinstance(inner, WrapperStore):
+        inner = inner.store
+    return None if isinstance(inner, (LocalStore, MemoryStore)) else synchronized.guarantee(store)
 
 
 def describe_group(group: Group) -> GroupFacts:
