@@ -33,11 +33,12 @@ class Fault:
 
 @dataclass(frozen=True)
 class Answer(Fault):
-    """The proxy answers by itself, and the server hears of nothing."""
+    """The proxy answers by itself, and the server hears of nothing; `done`: but it has done what it was asked to."""
 
     status: int
     fields: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    done: bool = False
 
 
 @dataclass(frozen=True)
@@ -253,7 +254,7 @@ class FaultProxy:
         if self.latency:
             await asyncio.sleep(self.latency)
         if not await self._before(fault, method, writer):
-            return isinstance(fault, Answer)
+            return True
 
         upstream.write(head.without("expect") + body)
         reply = await read_head(there)
@@ -261,31 +262,28 @@ class FaultProxy:
             raise ConnectionResetError
         if isinstance(fault, Hang):
             await asyncio.Event().wait()
+        if isinstance(fault, Answer):
+            async for _ in _body_of_answer(there, method, reply):
+                pass
+            await _answer(fault, method, writer)
+            return True
         if fault == Reset():
             raise ConnectionResetError
         writer.write(reply.raw)
-        if method != "HEAD" and reply.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
-            limit = fault.after if isinstance(fault, Reset | Truncate) else None
-            whole = await _pass_on(read_body(there, reply, until_end=True), writer, limit, fault)
-            if not whole:
-                if isinstance(fault, Reset):
-                    raise ConnectionResetError
-                return False
+        limit = fault.after if isinstance(fault, Reset | Truncate) else None
+        whole = await _pass_on(_body_of_answer(there, method, reply), writer, limit, fault)
+        if not whole:
+            if isinstance(fault, Reset):
+                raise ConnectionResetError
+            return False
         await writer.drain()
         return "close" not in (head.fields.get("connection", "").lower(), reply.fields.get("connection", "").lower())
 
     async def _before(self, fault: Fault, method: str, writer: asyncio.StreamWriter) -> bool:
         """Do what happens before the server hears of the request; return whether it shall hear of it."""
         match fault:
-            case Answer():
-                fields = {"Content-Length": str(len(fault.body)), **fault.fields}
-                lines = [
-                    f"HTTP/1.1 {fault.status} {responses.get(fault.status)}",
-                    *(f"{name}: {text}" for name, text in fields.items()),
-                ]
-                writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
-                writer.write(b"" if method == "HEAD" else fault.body)
-                await writer.drain()
+            case Answer(done=False):
+                await _answer(fault, method, writer)
                 return False
             case Refuse():
                 raise ConnectionResetError
@@ -296,6 +294,21 @@ class FaultProxy:
             case Call():
                 await asyncio.get_running_loop().run_in_executor(None, fault.function)
         return True
+
+
+async def _answer(fault: Answer, method: str, writer: asyncio.StreamWriter) -> None:
+    fields = {"Content-Length": str(len(fault.body)), **fault.fields}
+    line = f"HTTP/1.1 {fault.status} {responses.get(fault.status)}"
+    lines = [line, *(f"{name}: {text}" for name, text in fields.items())]
+    writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+    writer.write(b"" if method == "HEAD" else fault.body)
+    await writer.drain()
+
+
+async def _body_of_answer(there: asyncio.StreamReader, method: str, reply: Head) -> AsyncIterator[bytes]:
+    if method != "HEAD" and reply.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+        async for piece in read_body(there, reply, until_end=True):
+            yield piece
 
 
 async def _pass_on(pieces: AsyncIterator[bytes], writer: asyncio.StreamWriter, limit: int | None, fault: Fault) -> bool:

@@ -97,6 +97,16 @@ def test_the_nth_requests_are_answered_by_the_proxy(ask, proxy):
     assert proxy.struck == 2
 
 
+def test_an_answer_may_be_wrong_about_what_was_done(moto_server):
+    exceptions = pytest.importorskip("botocore.exceptions")
+    place = moto_server.fresh()
+    with FaultProxy(place.endpoint) as proxy, servers.s3_client(proxy.endpoint) as client:
+        proxy.fault(Answer(403, done=True), method="PUT")
+        with pytest.raises(exceptions.ClientError, match="403"):
+            client.put_object(Bucket=place.name, Key="k", Body=BODY)
+        assert client.get_object(Bucket=place.name, Key="k")["Body"].read() == BODY
+
+
 def test_the_first_rule_that_takes_a_request_decides(ask, proxy):
     proxy.fault(Answer(500), times=1)
     proxy.fault(Answer(429), times=2)

@@ -37,6 +37,7 @@ PASSING = [
     Answer(503, {"Retry-After": "0"}),
     Answer(500),
     Answer(429),
+    Answer(503, done=True),
     Refuse(),
     Reset(),
     Reset(50),
@@ -173,7 +174,7 @@ def test_a_connection_lost_in_the_middle_of_a_write_is_healed_by_writing_again(u
     np.testing.assert_array_equal(read(url, near), NEW)
 
 
-@pytest.mark.parametrize("fault", [Reset(), Hang(done=True), Refuse(), Answer(503)], ids=repr)
+@pytest.mark.parametrize("fault", [Reset(), Hang(done=True), Refuse(), Answer(503), Answer(503, done=True)], ids=repr)
 @pytest.mark.parametrize("nth", [1, 2])
 def test_an_append_whose_answer_is_lost_has_appended_once_or_is_an_error(url, near, far, proxy, fault, nth):
     omnizarr.create_array(url, shape=(0,), chunks=(4,), dtype="i4", fill_value=-1, storage_options=near)
@@ -193,12 +194,13 @@ def test_an_append_whose_answer_is_lost_has_appended_once_or_is_an_error(url, ne
     found = read(url, near).tolist()
     assert found[:3] == [1, 2, 3]
     assert found.count(4) <= 1
-    assert found in ([1, 2, 3], [1, 2, 3, 4, 5, 6], [1, 2, 3, -1, -1, -1])
+    # Who is not told that the array has grown by its own doing may leave room that nobody fills.
+    assert found in ([1, 2, 3], [1, 2, 3, 4, 5, 6], [1, 2, 3, -1, -1, -1], [1, 2, 3, -1, -1, -1, 4, 5, 6])
     omnizarr.open_array(url, mode="r+", storage_options=far).append(np.array([7], "i4"))
     assert read(url, near).tolist() == [*found, 7]
 
 
-@pytest.mark.parametrize("fault", [Reset(), Refuse(), Answer(503), Hang(done=True)], ids=repr)
+@pytest.mark.parametrize("fault", [Reset(), Refuse(), Answer(503), Answer(503, done=True), Hang(done=True)], ids=repr)
 def test_attributes_and_new_nodes_survive_a_lost_answer_or_are_an_error(url, near, far, proxy, fault):
     omnizarr.create_group(url, storage_options=near)
     root = omnizarr.open_group(url, mode="r+", storage_options=far)
