@@ -20,7 +20,16 @@ from omnizarr.stores import (
 )
 
 if TYPE_CHECKING:
-    from omnizarr.stores import FsspecStore, LMDBStore, ObjectStore, SQLiteStore, ZipStore
+    from omnizarr.stores import (
+        CacheStore,
+        FsspecStore,
+        LMDBStore,
+        MetricsStore,
+        ObjectStore,
+        SQLiteStore,
+        SynchronizedStore,
+        ZipStore,
+    )
     from omnizarr.stores.logged import LoggingStore
 
 StoreLike: TypeAlias = Store | StorePath | str | os.PathLike[str] | Mapping[str, Buffer] | None
@@ -31,11 +40,13 @@ obstore and of zarr-python 3 (with its ``StorePath``), filesystems of fsspec, ``
 """
 
 __all__ = [
+    "CacheStore",
     "FsspecStore",
     "LMDBStore",
     "LocalStore",
     "LoggingStore",
     "MemoryStore",
+    "MetricsStore",
     "ObjectStore",
     "PrefixStore",
     "ReadOnlyStore",
@@ -43,6 +54,7 @@ __all__ = [
     "Store",
     "StoreLike",
     "StorePath",
+    "SynchronizedStore",
     "WrapperStore",
     "ZipStore",
     "resolve",
@@ -52,7 +64,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "LoggingStore":  # `logging` takes as long to import as a tenth of omnizarr, and few have a use for it
         return import_module("omnizarr.stores.logged").LoggingStore
-    if name in ("FsspecStore", "LMDBStore", "ObjectStore", "SQLiteStore", "ZipStore"):
+    if name in __all__:
         return getattr(import_module("omnizarr.stores"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -10,19 +10,24 @@ from omnizarr.stores.resolve import resolve
 from omnizarr.stores.wrappers import PrefixStore, ReadOnlyStore, WrapperStore
 
 if TYPE_CHECKING:
+    from omnizarr.stores.cached import CacheStore
     from omnizarr.stores.fsspec import FsspecStore
     from omnizarr.stores.lmdb import LMDBStore
+    from omnizarr.stores.metrics import MetricsStore
     from omnizarr.stores.object import ObjectStore
     from omnizarr.stores.sqlite import SQLiteStore
+    from omnizarr.stores.synchronized import SynchronizedStore
     from omnizarr.stores.zip import ZipStore
 
 __all__ = [
     "Buffer",
+    "CacheStore",
     "FsspecStore",
     "LMDBStore",
     "Listing",
     "LocalStore",
     "MemoryStore",
+    "MetricsStore",
     "ObjectStore",
     "PrefixStore",
     "ReadOnlyStore",
@@ -30,6 +35,7 @@ __all__ = [
     "SQLiteStore",
     "Span",
     "Store",
+    "SynchronizedStore",
     "WrapperStore",
     "ZipStore",
     "resolve",
@@ -38,10 +44,13 @@ __all__ = [
 
 # By the modules that hold them: they need more than the others do, which takes time to import.
 _LATE = {
+    "CacheStore": "cached",
     "FsspecStore": "fsspec",
     "LMDBStore": "lmdb",
+    "MetricsStore": "metrics",
     "ObjectStore": "object",
     "SQLiteStore": "sqlite",
+    "SynchronizedStore": "synchronized",
     "ZipStore": "zip",
 }
 
