@@ -30,7 +30,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email.utils import formatdate
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -72,7 +71,7 @@ class Place:
             key: value.replace(self.endpoint, endpoint) if isinstance(value, str) else value
             for key, value in self.options.items()
         }
-        return replace(self, options=MappingProxyType(moved), endpoint=endpoint)
+        return replace(self, options=moved, endpoint=endpoint)
 
     def delayed(self, seconds: float) -> Place:
         """Return the same directory of an HTTP server, each request to which takes so many seconds more."""
@@ -208,7 +207,7 @@ def _s3_place(server: Server, name: str) -> Place:
     }
     with s3_client(server.endpoint) as client:
         client.create_bucket(Bucket=name)
-    return Place(f"s3://{name}", MappingProxyType(options), server.endpoint, name)
+    return Place(f"s3://{name}", options, server.endpoint, name)
 
 
 @contextlib.contextmanager
@@ -307,7 +306,7 @@ def _azure_place(server: Server, name: str) -> Place:
     headers["Authorization"] = f"SharedKey {AZURE_ACCOUNT}:{base64.b64encode(digest).decode()}"
     _request(f"{account}/{name}?restype=container", "PUT", headers=headers | {"Content-Length": "0"})
     options = {"account_name": AZURE_ACCOUNT, "account_key": AZURE_KEY, "endpoint": account, "allow_http": True}
-    return Place(f"az://{name}", MappingProxyType(options), server.endpoint, name)
+    return Place(f"az://{name}", options, server.endpoint, name)
 
 
 @pytest.fixture(scope="session")
@@ -336,7 +335,7 @@ def _gcs_place(server: Server, name: str) -> Place:
     # An account that asks nobody for a token.
     account = {"gcs_base_url": server.endpoint, "disable_oauth": True, "client_email": "", "private_key": ""}
     options = {"service_account_key": json.dumps(account | {"private_key_id": ""}), "allow_http": True}
-    return Place(f"gs://{name}", MappingProxyType(options), server.endpoint, name)
+    return Place(f"gs://{name}", options, server.endpoint, name)
 
 
 @pytest.fixture(scope="session")
@@ -406,9 +405,7 @@ def _http_place_maker(home: Path) -> Callable[[Server, str], Place]:
     def make(server: Server, name: str) -> Place:
         directory = home / "data" / name
         directory.mkdir()
-        return Place(
-            f"{server.endpoint}/{name}", MappingProxyType({"allow_http": True}), server.endpoint, name, directory
-        )
+        return Place(f"{server.endpoint}/{name}", {"allow_http": True}, server.endpoint, name, directory)
 
     return make
 
