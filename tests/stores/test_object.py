@@ -229,7 +229,7 @@ class Recording(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self):
-        self.values, self.asked, self.answer, self.knows_ranges = {}, [], None, True
+        self.values, self.asked, self.answer, self.put_answer, self.knows_ranges = {}, [], None, None, True
         super().__init__(("127.0.0.1", 0), Handler)
 
     def handle_error(self, request, client_address):
@@ -290,6 +290,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_PUT(self):
         self.server.asked.append((self.command, self.path, {k.lower(): v for k, v in self.headers.items()}))
         value = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.server.put_answer is not None and self.server.put_answer(self):
+            return
         self.server.values[self.path] = value
         self.respond(200, ETag=f'"{hash(value)}"')
 
@@ -550,6 +552,32 @@ def test_listing_that_does_not_end_is_an_error(server):
         store.list_dir("")
 
 
+@pytest.mark.parametrize("whose", ["ours", "others"])
+def test_write_whose_answer_was_lost_is_known_by_its_mark(server, whose, monkeypatch):
+    store = ObjectStore.from_url(
+        "s3://bucket", {**KEYS, "endpoint": server.url(), "backoff": {"init_backoff": timedelta(seconds=0.1)}}
+    )
+    monkeypatch.setattr("omnizarr.stores.object._keep_conditions", {store.origin()[0]})
+    marks = []
+
+    def answer(handler):
+        if handler.command == "HEAD":
+            mark = marks[0] if whose == "ours" else "somebody else"
+            handler.respond(200, ETag='"1"', x_amz_meta_omnizarrwrite=mark)
+            return True
+        marks.append(handler.headers["x-amz-meta-omnizarrwrite"])
+        if len(marks) == 1:
+            handler.close_connection = True  # it was written, but nobody is told
+        else:
+            handler.respond(412)
+        return True
+
+    server.put_answer = server.answer = answer
+    assert store.set_if_absent("a", b"1") is (whose == "ours")
+    assert len(marks) == 2
+    assert marks[0] == marks[1]
+
+
 def test_server_that_takes_no_notice_of_conditions_is_found_out(server):
     store = ObjectStore.from_url("s3://bucket", {**KEYS, "endpoint": server.url()})
     with pytest.raises(StoreError, match="no notice"):
@@ -592,6 +620,21 @@ def test_environment_and_spellings_of_fsspec_are_understood(server, monkeypatch)
     monkeypatch.setenv("AWS_ENDPOINT_URL", server.url())
     assert ObjectStore.from_url("s3a://bucket").get("a") == b"1"
     assert all("access-of-mine" in headers["authorization"] for _, _, headers in server.requests())
+
+
+def test_profile_is_read_by_boto3(server, tmp_path, monkeypatch):
+    pytest.importorskip("boto3")
+    server.values["/bucket/a"] = b"1"
+    file = tmp_path / "credentials"
+    file.write_text("[mine]\naws_access_key_id = access-of-mine\naws_secret_access_key = secret-of-mine\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    options = {**FAST, "endpoint": server.url()}
+    assert ObjectStore.from_url("s3://bucket", {**options, "profile": "mine"}).get("a") == b"1"
+    monkeypatch.setenv("AWS_PROFILE", "mine")
+    assert ObjectStore.from_url("s3://bucket", options).get("a") == b"1"
+    assert all("access-of-mine" in headers["authorization"] for _, _, headers in server.requests())
+    with pytest.raises(StoreError, match="yours"):
+        ObjectStore.from_url("s3://bucket", {**options, "profile": "yours"})
 
 
 @pytest.mark.parametrize(

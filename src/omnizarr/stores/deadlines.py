@@ -31,7 +31,8 @@ def _loop() -> asyncio.AbstractEventLoop:
 def within(seconds: float, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Return what the coroutine returns; raise TimeoutError, having stopped it, if it takes longer.
 
-    >>> within(10, lambda: import_module("asyncio").sleep(0, "done"))
+    >>> import asyncio
+    >>> within(10, lambda: asyncio.sleep(0, "done"))
     'done'
     """
 

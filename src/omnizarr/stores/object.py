@@ -585,7 +585,7 @@ class ObjectStore(Store):
         self._remember(key, None, always=True)
 
     def delete_many(self, keys: Iterable[str]) -> None:
-        """Delete a thousand at once."""
+        """Delete a thousand at once, or side by side."""
         self.check_writable()
         remaining = iter(keys)
         while batch := list(islice(remaining, _PAGE)):
@@ -594,13 +594,15 @@ class ObjectStore(Store):
                 self._remember(key, None, always=True)
 
     def _delete(self, paths: Sequence[str]) -> None:
-        # Some servers answer as one whether all were there, so those that are left have to be asked for one by one.
-        if self._kind not in _FORGIVING or self._call(obstore.delete, self._store, paths) is not None:
-            for path in paths:
-                self._call(obstore.delete, self._store, path)
+        if self._kind in _FORGIVING:
+            self._call(obstore.delete, self._store, paths)
+            return
+        # Where one that is not there is an error, obstore would leave those behind it.
+        for _ in pool.gather(partial(self._call, obstore.delete, self._store), paths, self._concurrency):
+            pass
 
     def delete_prefix(self, prefix: str) -> None:
-        """List and delete, page by page."""
+        """List, and delete what is listed."""
         self.check_writable()
         self.delete_many(list(self.list_prefix(prefix)))
 
@@ -677,6 +679,8 @@ class ObjectStore(Store):
         return Listing(sorted(keys), sorted(below + "/" for below in prefixes))
 
     def _list_below(self, full: str | None) -> Any:
+        if self._kind == "MemoryStore":
+            return obstore.list_with_delimiter(self._store, full)
         # obstore asks for all pages before it answers, so nobody counts keys; and only its coroutines can be stopped.
         return deadlines.within(self._list_timeout, lambda: obstore.list_with_delimiter_async(self._store, full))
 

@@ -264,8 +264,11 @@ def _take_profile(profile: str, config: dict[str, Any]) -> None:
         raise MissingDependencyError(
             "profiles of AWS are read by the package boto3", remedy="pip install boto3, or give the keys"
         ) from error
-    session = boto3.Session(profile_name=profile)
-    credentials = session.get_credentials()
+    try:
+        session = boto3.Session(profile_name=profile)
+        credentials = session.get_credentials()
+    except Exception as error:  # there is no such profile, or its file is broken
+        raise StoreError("the profile cannot be read", found=f"{profile}: {error}") from error
     if credentials is None:
         raise StoreError("the profile has no credentials", found=profile)
     keys = credentials.get_frozen_credentials()
