@@ -255,11 +255,24 @@ def test_lock_reads_what_is_there_whatever_is_kept():
         assert store.get("n") == b"2"
         assert bytes(store.get("n", (0, 1))) == b"2"
         assert store.get_spans("n", [(0, 1)]) == [b"2"]
+        below._concurrency = 8
+        assert [value for _, value in store.get_many([("n", None)] * 8)] == [b"2"] * 8
         assert store.get_stamped("n").value == b"2"
         assert store.read_into("n", memoryview(bytearray(1))) == 1
         assert store.stamp("n") == '"2"'
         store.set("n", b"3")
     assert store.get("n") == b"3"
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_attributes_that_others_have_set_are_not_lost(zarr_format):
+    values = {}
+    first = omnizarr.create_group(CacheStore(MemoryStore(values), max_age=math.inf), zarr_format=zarr_format)
+    first.attrs["a"] = 1
+    assert dict(omnizarr.open_group(first.store).attrs) == {"a": 1}
+    omnizarr.open_group(MemoryStore(values)).attrs["b"] = 2
+    omnizarr.open_group(first.store).attrs["c"] = 3
+    assert dict(omnizarr.open_group(MemoryStore(values)).attrs) == {"a": 1, "b": 2, "c": 3}
 
 
 def test_writers_with_caches_of_their_own_lose_nothing():

@@ -13,7 +13,8 @@ Parts of values
 
 Writers
     Whatever is written through the store is read from it at once. What others write is seen when the next question is
-    asked. Within `lock` (so also by `update`, and whenever a part of a chunk is written) the cache is left aside.
+    asked. A thread that holds a `lock` (so also in `update`, and whenever a part of a chunk is written) passes the
+    cache by, whichever key it reads: what is changed under a lock is changed as it is, not as it was.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ import math
 import operator
 import os
 import threading
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -184,7 +184,7 @@ class CacheStore(WrapperStore):
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return what is kept, or ask the store."""
-        if self._state.holds(key):
+        if self._state.holds():
             return self.store.get(key, span)
         entry = self._kept((key, None))
         if span is None or entry is not None:
@@ -196,12 +196,12 @@ class CacheStore(WrapperStore):
         return self.store.get(key, span)
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Ask for each with `get`, many at once."""
-        return Store.get_many(self, requests)
+        """Ask for each with `get`, many at once; within a lock, the store itself."""
+        return self.store.get_many(requests) if self._state.holds() else Store.get_many(self, requests)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Cut the parts from what is kept, or ask the store."""
-        if self._state.holds(key):
+        if self._state.holds():
             return self.store.get_spans(key, spans)
         entry = self._kept((key, None))
         if entry is not None:
@@ -211,15 +211,15 @@ class CacheStore(WrapperStore):
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Copy what is kept, or the whole value once it has been read; parts of others come from the store."""
-        entry = None if self._state.holds(key) else self._kept((key, None))
-        if self._state.holds(key) or (entry is None and start):
+        entry = None if self._state.holds() else self._kept((key, None))
+        if self._state.holds() or (entry is None and start):
             return self.store.read_into(key, out, start)
         value = self._true(key, entry).value
         return None if value is None else fill(out, memoryview(value)[start:])
 
     def _fresh(self, key: str) -> Entry | None:
         """Return what is kept, if no question need be asked."""
-        if not self.max_age or self._state.holds(key):
+        if not self.max_age or self._state.holds():
             return None
         entry = self._state.shelf.get((key, None))
         return entry if entry is not None and self._is_fresh(key, entry) else None
@@ -243,19 +243,19 @@ class CacheStore(WrapperStore):
 
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Return what is kept, or ask the store."""
-        entry = None if self._state.holds(key) else self._kept((key, None))
+        entry = None if self._state.holds() else self._kept((key, None))
         if entry is not None and entry.stamp is not None:
             value, stamp, _ = self._true(key, entry)
             return None if stamp is not None and stamp == unless else Stamped(value, stamp)
         asked = self._state.shelf.clock()
         found = self.store.get_stamped(key, unless)
-        if found is not None and not self._state.holds(key):
+        if found is not None and not self._state.holds():
             self._keep(key, found, asked)
         return found
 
     def pinned(self, key: str) -> Reader | None:
         """Return what reads parts of the value that is kept, or of one version that the store has."""
-        if self._state.holds(key):
+        if self._state.holds():
             return self.store.pinned(key)
         entry = self._kept((key, None))
         if entry is not None:
@@ -332,11 +332,11 @@ class CacheStore(WrapperStore):
 
     def lock(self, key: str) -> AbstractContextManager[None]:
         """Lock in the store; within, what is read and written passes by the cache."""
-        return self._locked(key, super().lock(key))
+        return self._locked(super().lock(key))
 
     @contextmanager
-    def _locked(self, key: str, lock: AbstractContextManager[None]) -> Iterator[None]:
-        with lock, self._state.holding(key):
+    def _locked(self, lock: AbstractContextManager[None]) -> Iterator[None]:
+        with lock, self._state.holding():
             yield
 
     # -- the store itself ---------------------------------------------------------
@@ -396,28 +396,18 @@ class _State:
         self._changed[slot] = max(before, self.shelf.clock())
         return self._changed[slot]
 
-    @property
-    def _held(self) -> Counter[str]:
-        held: Counter[str] | None = getattr(self._local, "held", None)
-        if held is None:
-            held = self._local.held = Counter()
-        return held
-
-    def holds(self, key: str) -> bool:
-        """Return whether this thread has the lock of a key."""
-        return bool(self._held) and key in self._held
+    def holds(self) -> bool:
+        """Return whether this thread has a lock: of any key, as one lock may stand for several documents."""
+        return getattr(self._local, "depth", 0) > 0
 
     @contextmanager
-    def holding(self, key: str) -> Iterator[None]:
-        """Note that this thread has the lock of a key."""
-        held = self._held
-        held[key] += 1
+    def holding(self) -> Iterator[None]:
+        """Note that this thread has a lock."""
+        self._local.depth = getattr(self._local, "depth", 0) + 1
         try:
             yield
         finally:
-            held[key] -= 1
-            if not held[key]:
-                del held[key]
+            self._local.depth -= 1
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _State, self._made_of
