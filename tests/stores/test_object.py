@@ -386,6 +386,9 @@ def test_server_without_ranges_serves_all_the_same(server, web):
     assert web.read_into("a", memoryview(out), 7) == 3
     assert out == b"789\0"
     assert web.get("empty") == b""
+    server.requests()
+    assert web.get("a") == web.get("a", (0, 10)) == b"0123456789"
+    assert len(server.requests()) == 2
 
 
 def test_server_without_head_is_asked_by_get(server, web):

@@ -356,14 +356,16 @@ class ObjectStore(Store):
         start, stop = (0, _MOST_AT_ONCE) if span is None else span
         if stop is None or not 0 <= start < stop <= start + _MOST_AT_ONCE or start > _FARTHEST:
             return self._get(key, span)
-        if span is None and not self._values_are_small:
+        if self._ignores_ranges or (span is None and not self._values_are_small):
             return self._get(key, span)
         # One call where `_fetch` makes two: a thousand small values are a sixth faster without the second wait for the
         # interpreter.
         try:
             data = self._ask(key, obstore.get_range, start=start, end=stop)
-        except objecterrors.RangeError:
-            return self._get(key, span)
+        except objecterrors.RangeError as error:
+            value = self._get(key, span)
+            self._ignores_ranges |= isinstance(error, objecterrors.NoRangesError) and bool(value)
+            return value
         if data is None:
             return None
         if span is None and len(data) == _MOST_AT_ONCE:  # it may go on, so ask for the size first, and so from now on
