@@ -32,7 +32,7 @@ from omnizarr.group import Group
 from omnizarr.late import Late
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.places import StorePath, normalize
-from omnizarr.stores import Store, resolve
+from omnizarr.stores import resolve
 
 if TYPE_CHECKING:
     import pathlib
@@ -292,13 +292,13 @@ def locate(
     base, home = "", None
     if isinstance(store, StorePath):
         store, base, home = store.store, store.path, store.home
-    if mode is None:
-        mode = "r" if isinstance(store, Store) and store.read_only else "r+"
     # What "w" replaces, and "w-" leaves alone, is a node in the store, not the store.
     try:
         opened, inner = resolve(store, "a" if mode in {"w", "w-", "x"} else mode, storage_options)
     except NodeNotFoundError as error:  # of an archive that is not there
         raise error.add(remedy=suggestions.question(suggestions.near_directories(pathlib.Path(error.store or "."))))
+    if mode is None:
+        mode = "r" if opened.read_only else "r+"
     if synchronizer is not None:
         opened = synchronized.SynchronizedStore(opened, synchronizer)
     at = normalize("/".join((inner, base, path or ""))) if inner or base or path else ""
