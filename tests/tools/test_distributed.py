@@ -1,6 +1,7 @@
 """Chunks moved by the workers of a dask.distributed cluster: two processes, of which one is killed."""
 
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -329,6 +330,16 @@ class TestCopying:
         again = omnizarr.copy(omnizarr.open(source)["a"], dest, if_exists="replace", scheduler=client)
         assert again.copied == 1
         assert contents(found) == contents(expected)
+
+    def test_array_with_storage_transformers(self, client, tmp_path):
+        named = {"name": "unheard.of", "must_understand": False}
+        root = omnizarr.create_group(tmp_path / "source")
+        root.create_array("a", data=VALUES, chunks=(80, 80))
+        document = tmp_path / "source" / "a" / "zarr.json"
+        document.write_text(json.dumps({**json.loads(document.read_text()), "storage_transformers": [named]}))
+        dest = omnizarr.create_group(tmp_path / "target")
+        omnizarr.copy(omnizarr.open(tmp_path / "source")["a"], dest, scheduler=client)
+        assert contents(LocalStore(tmp_path / "target" / "a")) == contents(LocalStore(tmp_path / "source" / "a"))
 
     def test_group_into_another_format(self, client, source, tmp_path):
         target = Watched(LocalStore(tmp_path / "target"), tmp_path / "log")

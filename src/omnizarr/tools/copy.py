@@ -293,7 +293,7 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
     if isinstance(source, Array):
         hierarchy.refuse_overlap(source.store_path, dest.store_path / name)
     if _can_copy_bytes(job, source, dest):
-        if job.executor is None:
+        if job.executor is None or source.metadata.storage_transformers:  # whose keys are not those of chunks
             hierarchy.copy(source.store_path, dest.store_path / name, overwrite=there is not None)
         else:
             _convert(job.executor, source.store_path, dest.store_path / name, overwrite=there is not None)
@@ -315,7 +315,7 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
 def _convert(executor: Executor, source: StorePath, target: StorePath, *, overwrite: bool) -> None:
     """Copy the chunks of an array as they are, and its document after them."""
     convert = import_module("omnizarr.tools.convert").convert
-    convert(source, target, zarr_format=None, overwrite=overwrite, verify=False, scheduler=executor)
+    convert(source, target, zarr_format=None, overwrite=overwrite, verify=False, strict=True, scheduler=executor)
 
 
 def _fill(executor: Executor, made: Array, source: Any) -> None:
