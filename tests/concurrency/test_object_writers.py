@@ -100,8 +100,7 @@ def append_blocks(url, options, process, blocks):
     return landed
 
 
-@pytest.mark.parametrize("how", [{}, {"shards": (14, 6)}, {"zarr_format": 2}], ids=["v3", "shards", "v2"])
-def test_appended_blocks_are_all_there_once_and_where_their_writers_are_told(crew, place, how):
+def lose_no_block(crew, place, **how):
     created = create(place, "a", shape=(0, 4), chunks=(7, 3), dtype="i4", fill_value=-1, **how)
     landed = list(chain(*crew(append_blocks, [(*where(place, "a"), number, BLOCKS) for number in range(crew.size)])))
     created.refresh()
@@ -111,6 +110,15 @@ def test_appended_blocks_are_all_there_once_and_where_their_writers_are_told(cre
     for region, value in landed:
         assert (values[region] == value).all()
         assert (values == value).sum() == values[region].size
+
+
+@pytest.mark.parametrize("how", [{}, {"shards": (14, 6)}, {"zarr_format": 2}], ids=["v3", "shards", "v2"])
+def test_appended_blocks_are_all_there_once_and_where_their_writers_are_told(crew, place, how):
+    lose_no_block(crew, place, **how)
+
+
+def test_blocks_appended_in_other_clouds_are_all_there_once(crew, other_cloud):
+    lose_no_block(crew, other_cloud)
 
 
 def set_attributes(url, options, process, count):
