@@ -1,0 +1,86 @@
+"""`omnizarr.rechunk`."""
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr import errors
+from omnizarr.tools.converting import moving
+
+VALUES = np.arange(60 * 40, dtype="i4").reshape(60, 40)
+
+
+def make(zarr_format):
+    root = omnizarr.create_group({}, zarr_format=zarr_format, attributes={"title": "t"})
+    root.create_array("a", data=VALUES, chunks=(10, 40), fill_value=-1, attributes={"units": "K"})
+    root.create_array("line", data=VALUES[0], chunks=40)
+    return root
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_everything_but_chunks_stays(zarr_format):
+    source, target = make(zarr_format), {}
+    assert omnizarr.rechunk(source, target, chunks=(60, 8)).verified
+    found = omnizarr.open(target)
+    assert (found.zarr_format, found.attrs["title"]) == (zarr_format, "t")
+    assert (found["a"].chunks, found["a"].fill_value, found["a"].attrs["units"]) == ((60, 8), -1, "K")
+    assert found["line"].chunks == (40,)
+    assert found["a"].compressors == source["a"].compressors
+    np.testing.assert_array_equal(found["a"][...], VALUES)
+    np.testing.assert_array_equal(found["line"][...], VALUES[0])
+
+
+def test_shards():
+    target = {}
+    omnizarr.rechunk(make(3)["a"], target, chunks=(5, 5), shards=(30, 20))
+    found = omnizarr.open(target)
+    assert (found.chunks, found.shards) == ((5, 5), (30, 20))
+    np.testing.assert_array_equal(found[...], VALUES)
+
+
+def test_path():
+    target = {}
+    omnizarr.rechunk(make(3).store, target, path="a", chunks=(60, 1))
+    assert omnizarr.open(target).chunks == (60, 1)
+
+
+@pytest.mark.parametrize(("max_memory", "most"), [(240, 1), (480, 2), (None, 40)])
+def test_no_more_is_read_at_a_time_than_memory_allows(monkeypatch, max_memory, most):
+    shapes = []
+    read = moving._read
+
+    def noted(*args):
+        values = read(*args)
+        shapes.append(values.shape)
+        return values
+
+    monkeypatch.setattr(moving, "_read", noted)
+    omnizarr.rechunk(make(3)["a"], {}, chunks=(60, 1), max_memory=max_memory, verify=False)
+    assert max(shapes) == (60, most)
+
+
+def test_memory_that_one_chunk_exceeds_is_refused_before_anything_is_written():
+    target = {}
+    with pytest.raises(ValueError, match=r"max_memory=239.*240 bytes"):
+        omnizarr.rechunk(make(3)["a"], target, chunks=(60, 1), max_memory=239)
+    assert not target
+
+
+@pytest.mark.parametrize("options", [{}, {"chunks": None, "shards": None}, {"chunks": (1, 1), "max_memory": 0}])
+def test_what_makes_no_sense(options):
+    with pytest.raises(ValueError):
+        omnizarr.rechunk(make(3)["a"], {}, **options)
+
+
+def test_source_is_no_target():
+    source = make(3)
+    with pytest.raises(errors.NodeNameError):
+        omnizarr.rechunk(source, source.store, chunks=(60, 1))
+
+
+def test_dry_run_needs_no_target():
+    report = omnizarr.rechunk(make(3), chunks=(60, 1), dry_run=True)
+    assert [(node.path, node.how) for node in report.nodes if node.node_type == "array"] == [
+        ("a", "encoded"),
+        ("line", "copied"),
+    ]
