@@ -111,8 +111,8 @@ class _Question(BaseException):
     @property
     def identity(self) -> Hashable:
         """What tells it from other questions; how something is stored may differ: marks are drawn at random."""
-        how = None if self.name == "put" else repr(sorted(self.kwargs.items()))
-        return self.name, repr(self.args[1]), how
+        how = () if self.name == "put" else tuple(self.kwargs.items())
+        return self.name, self.args[1], how if self.name == "get_range" else repr(how)
 
 
 class _Fetched(NamedTuple):
