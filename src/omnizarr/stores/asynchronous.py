@@ -179,7 +179,8 @@ class _Rehearsed(ObjectStore):
             yield
         finally:
             record.depth -= 1
-            record.seen.clear()
+            if not record.depth:
+                record.seen.clear()
 
     def lock(self, key: str) -> AbstractContextManager[None]:
         """Remember what is read, for `set` to be conditional; that is enough to lose nothing, and nobody waits."""
