@@ -250,3 +250,19 @@ def test_loops_that_are_closed_are_forgotten(monkeypatch):
         run(aio.open(store))
     gc.collect()
     assert len(asynchronous._gates) <= 1
+
+
+@pytest.mark.parametrize("server", ["http_server", "s3_server"])
+def test_urls_of_servers_open(request, server):
+    place = request.getfixturevalue(server).fresh()
+    values = np.arange(200).reshape(20, 10)
+    target = LocalStore(place.directory) if place.directory else place.url
+    options = {} if place.directory else {"storage_options": dict(place.options)}
+    omnizarr.create_array(target, name="a", data=values, chunks=(3, 3), **options)
+
+    async def read():
+        array = await aio.open_array(place.url, path="a", mode="r", storage_options=dict(place.options))
+        return await asyncio.gather(*(array.getitem((slice(n, None), -1)) for n in range(20)))
+
+    for n, found in enumerate(run(read())):
+        np.testing.assert_array_equal(found, values[n:, -1])
