@@ -152,7 +152,7 @@ class ZarrPython(Remote):
     def __init__(self, place: Place, through: str, pipeline: str | None = None, **settings: Any) -> None:
         super().__init__(place)
         self._zarr = import_module("zarr")
-        self._through, self._pipeline = through, pipeline
+        self._through, self._connections = through, settings.get("async__concurrency")
         if pipeline is not None:
             module, _, name = pipeline.rpartition(".")
             if not hasattr(import_module(module), name):
@@ -175,8 +175,7 @@ class ZarrPython(Remote):
                 "client_kwargs": {
                     "endpoint_url": self.place.options["endpoint"], "region_name": self.place.options["region"],
                 },
-                # As many connections as are asked for; it has 10 otherwise.
-                "config_kwargs": {"max_pool_connections": 512},
+                "config_kwargs": {} if self._connections is None else {"max_pool_connections": self._connections},
             }  # fmt: skip
         return storage.FsspecStore.from_url(
             f"{self.place.url}/{name}", storage_options=options, read_only=read_only or not self.place.is_s3
