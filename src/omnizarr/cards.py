@@ -184,7 +184,7 @@ def store_name(store: Store) -> str:
 
 def stored_bytes(where: StorePath) -> int:
     """Return the bytes under a node, documents included."""
-    return sum(where.store.size(key) or 0 for key in where.store.list_prefix(where.prefix))
+    return sum(size for _, size in where.store.list_sizes(where.prefix))
 
 
 def count_expected(metadata: ArrayMetadata) -> int | None:

@@ -314,6 +314,13 @@ class StoreContract:
         assert store.list_dir("b/") == ([], [])
         assert store.list_dir("") == ([], ["a/"])
 
+    def test_list_sizes_are_the_keys_of_list_prefix_with_their_sizes(self, store):
+        store.set_many((key, b"x" * size) for size, key in enumerate(("a/b", "a/c/d", "e/f/g")))
+        assert sorted(store.list_sizes("a/")) == [("a/b", 0), ("a/c/d", 1)]
+        assert sorted(store.list_sizes("a/c")) == [("a/c/d", 1)]
+        assert sorted(store.list_sizes("")) == [("a/b", 0), ("a/c/d", 1), ("e/f/g", 2)]
+        assert list(store.list_sizes("x/")) == []
+
     def test_list_prefix_as_in_the_specification(self, store):
         store.set_many((key, b"") for key in ("a/b", "a/c/d", "e/f/g"))
         assert sorted(store.list_prefix("a/")) == ["a/b", "a/c/d"]

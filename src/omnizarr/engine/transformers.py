@@ -223,6 +223,10 @@ class StorageTransformer(WrapperStore):
         """Copy from the whole value."""
         return Store.read_into(self, key, out, start)
 
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Look for each."""
+        return Store.has_any(self, prefix, names)
+
     def exists(self, key: str) -> bool:
         """Look for the key below."""
         return self.store.exists(self._below(key))
@@ -298,6 +302,10 @@ class StorageTransformer(WrapperStore):
             key = self.key_of(stored[len(self.prefix) :])
             if key is not None and f"{self.prefix}{key}".startswith(prefix):
                 yield self.prefix + key
+
+    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Return the sizes of decoded values."""
+        return Store.list_sizes(self, prefix)
 
     def list_dir(self, prefix: str) -> Listing:
         """List keys as they are called here."""

@@ -264,7 +264,7 @@ class OmnizarrStore(TheirStore):
         """Return the size of all values under `prefix` in bytes."""
 
         def sizes() -> int:
-            return sum(self._store.size(key) or 0 for key in self._store.list_prefix(prefix))
+            return sum(size for _, size in self._store.list_sizes(prefix))
 
         return await self._run(sizes)
 

@@ -287,6 +287,16 @@ class Store(ABC):
         prefix = as_prefix(prefix)
         return (key for key in self.list() if key.startswith(prefix))
 
+    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Yield every key under `prefix` with the size of its value in bytes, in any order.
+
+        >>> from omnizarr.stores import MemoryStore
+        >>> sorted(MemoryStore({"a/b": b"12", "a/c/d": b"", "e": b"3"}).list_sizes("a/"))
+        [('a/b', 2), ('a/c/d', 0)]
+        """
+        sizes = pool.gather(lambda key: (key, self.size(key)), self.list_prefix(prefix), self.concurrency)
+        return ((key, size) for _, (key, size) in sizes if size is not None)
+
     def list_dir(self, prefix: str) -> Listing:
         """Return the keys and the prefixes that stand directly under `prefix`.
 

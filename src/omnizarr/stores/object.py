@@ -510,7 +510,13 @@ class ObjectStore(Store):
                 remedy=_REMEDY,
             )
         mode: Any = "create" if seen == "absent" else seen.condition() if isinstance(seen, Version) else "overwrite"
-        self._remember(key, self._put(key, value, mode), always=True)
+        try:
+            told = self._put(key, value, mode)
+        except ConflictError:
+            # Whoever tries again reads again, be it within a lock of something else that still lasts.
+            _record.seen.pop((self._data, path), None)
+            raise
+        self._remember(key, told, always=True)
 
     def _put(self, key: str, value: Buffer, mode: Any) -> Mapping[str, Any]:
         data: Any = memoryview(value).cast("B")
@@ -643,22 +649,28 @@ class ObjectStore(Store):
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Ask for page after page."""
+        return (key for key, _ in self.list_sizes(prefix))
+
+    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Ask for page after page, which tell sizes too."""
         full = self._prefix + as_prefix(prefix)
         self._check_lists()
-        return self._keys(path for page in self._pages(full) for path in page if path.startswith(full))
+        skip = len(self._prefix)
+        found = ((meta["path"], meta["size"]) for page in self._pages(full) for meta in page)
+        return ((path[skip:], size) for path, size in found if path.startswith(full) and is_key(path[skip:]))
 
     def _keys(self, paths: Iterable[str]) -> Iterator[str]:
         skip = len(self._prefix)
         return (key for key in (path[skip:] for path in paths) if is_key(key))
 
-    def _pages(self, full: str) -> Iterator[Sequence[str]]:
+    def _pages(self, full: str) -> Iterator[Sequence[Mapping[str, Any]]]:
         stream = self._call(obstore.list, self._store, full or None, chunk_size=_PAGE)
         begun: set[str] = set()
         count = 0
         while page := self._call(next, stream, None):
-            paths = [meta["path"] for meta in page]
-            count += len(paths)
-            if count > self._max_keys or paths[0] in begun:
+            count += len(page)
+            first = page[0]["path"]
+            if count > self._max_keys or first in begun:
                 raise StoreLimitError(
                     "the listing does not end" if count > self._max_keys else "the listing repeats itself",
                     store=repr(self),
@@ -666,8 +678,8 @@ class ObjectStore(Store):
                     expected=f"at most {self._max_keys}, each once",
                     remedy="raise `max_keys` if there are more" if count > self._max_keys else None,
                 )
-            begun.add(paths[0])
-            yield paths
+            begun.add(first)
+            yield page
 
     def list_dir(self, prefix: str) -> Listing:
         """Ask for what is directly below."""

@@ -334,7 +334,7 @@ def import_obstore() -> Any:
         ) from error
 
 
-def origin(store: Any, kind: str) -> tuple[Hashable, str]:
+def origin(store: Any, kind: str) -> tuple[tuple[Hashable, ...], str]:
     """Return what tells the bucket of a store of obstore from all others, and the path in it where the store begins."""
     if kind == "HTTPStore":
         root, path = _split_http(store.url)

@@ -60,7 +60,7 @@ class ObservedStore(WrapperStore):
             self._end(begun, moved, time.perf_counter() - begun.start, failed=failed)
         return result
 
-    def _listed(self, verb: str, prefix: str, begin: Callable[[], Iterator[str]]) -> Iterator[str]:
+    def _listed(self, verb: str, prefix: str, begin: Callable[[], Iterator[T]]) -> Iterator[T]:
         """Yield keys; the time that the caller takes between them does not count."""
         begun = self._begin(verb, prefix)
         seconds, start, failed = 0.0, begun.start, True
@@ -113,6 +113,10 @@ class ObservedStore(WrapperStore):
             lambda: self._target(key).read_into(key, out, start),
             lambda size: None if size is None else min(size, out.nbytes),
         )
+
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Watch each question."""
+        return Store.has_any(self, prefix, names)
 
     def exists(self, key: str) -> bool:
         """Watch and hand on."""
@@ -193,6 +197,10 @@ class ObservedStore(WrapperStore):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Watch and hand on."""
         return self._listed("list_prefix", prefix, lambda: self.store.list_prefix(prefix))
+
+    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Watch and hand on."""
+        return self._listed("list_sizes", prefix, lambda: self.store.list_sizes(prefix))
 
     def list_dir(self, prefix: str) -> Listing:
         """Watch and hand on."""

@@ -60,6 +60,10 @@ class WrapperStore(Store):
         """Hand on."""
         return self.store.read_into(key, out, start)
 
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Hand on."""
+        return self.store.has_any(prefix, names)
+
     def exists(self, key: str) -> bool:
         """Hand on."""
         return self.store.exists(key)
@@ -127,6 +131,10 @@ class WrapperStore(Store):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Hand on."""
         return self.store.list_prefix(prefix)
+
+    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Hand on."""
+        return self.store.list_sizes(prefix)
 
     def list_dir(self, prefix: str) -> Listing:
         """Hand on."""
@@ -220,6 +228,11 @@ class PrefixStore(WrapperStore):
         """Read below the prefix."""
         return self.store.read_into(self._full(key), out, start)
 
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Look below the prefix."""
+        prefix = as_prefix(prefix)
+        return self.store.has_any("", [self._full(prefix + name) for name in names])
+
     def exists(self, key: str) -> bool:
         """Look below the prefix."""
         return self.store.exists(self._full(key))
@@ -280,6 +293,11 @@ class PrefixStore(WrapperStore):
         """List below the prefix."""
         skip = len(self.prefix)
         return (key[skip:] for key in self.store.list_prefix(self.prefix + as_prefix(prefix)))
+
+    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """List below the prefix."""
+        skip = len(self.prefix)
+        return ((key[skip:], size) for key, size in self.store.list_sizes(self.prefix + as_prefix(prefix)))
 
     def list_dir(self, prefix: str) -> Listing:
         """List below the prefix."""

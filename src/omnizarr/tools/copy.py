@@ -219,9 +219,7 @@ def copy_store(
     if dry_run:
         for key in (*chunks, *last):
             _say(log, f"copy {key}")
-        return Copied(
-            len(wanted), len(keys) - len(wanted), sum(old.store.size(old.prefix + key) or 0 for key in wanted)
-        )
+        return Copied(len(wanted), len(keys) - len(wanted), _total(old, wanted))
     executors = import_module("omnizarr.tools.converting.executors")
     copy_values = import_module("omnizarr.tools.converting.transfer").copy_values
     with executors.executor(scheduler) as executor:
@@ -230,6 +228,12 @@ def copy_store(
         written = [copy_values(old, new, _told(chunks, log), executor)]
         written += [copy_values(old, new, _told([key], log), executors.Local()) for key in last]
     return Copied(sum(values for values, _ in written), len(keys) - len(wanted), sum(nbytes for _, nbytes in written))
+
+
+def _total(place: StorePath, keys: Iterable[str]) -> int:
+    """Return the bytes that keys of a place hold."""
+    wanted = {place.prefix + key for key in keys}
+    return sum(size for key, size in place.store.list_sizes(place.prefix) if key in wanted)
 
 
 def _told(keys: Iterable[str], log: Log) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from omnizarr import cards, consolidated, datatypes, detection, grids, keys
 from omnizarr.array import Array
-from omnizarr.detection import belongings, with_keys_in_use
+from omnizarr.detection import sizes, with_keys_in_use
 from omnizarr.errors import OmnizarrError, UnknownExtensionError
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note
@@ -312,8 +312,8 @@ def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = _silent) -> tu
             return cards.count_stored(where, metadata), sum(_sizes(where, tick))
         return None, sum(_sizes(where, tick))
     total = 0
-    for key in belongings(where):
-        total += where.store.size(key) or 0
+    for key, size in sizes(where):
+        total += size
         if stored is not None and key.startswith(prefix):
             coords = decode(key[len(prefix) :], len(grid_shape))
             stored += coords is not None and all(n < length for n, length in zip(coords, grid_shape, strict=True))
@@ -322,9 +322,9 @@ def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = _silent) -> tu
 
 
 def _sizes(where: StorePath, tick: Tick) -> Iterator[int]:
-    for key in belongings(where):
+    for _, size in sizes(where):
         tick(1)
-        yield where.store.size(key) or 0
+        yield size
 
 
 def _problem(array: Array) -> str | None:
