@@ -24,7 +24,8 @@ from omnizarr.engine import cache
 from omnizarr.engine.binding import Binding
 from omnizarr.errors import ChunkSizeError, OmnizarrError
 from omnizarr.indexing import Piece, Pieces
-from omnizarr.stores import Store, conflicts, pool
+from omnizarr.stores import Store, pool
+from omnizarr.stores.base import Reader
 
 # Below this many bytes per thread, handing work to a thread costs more than it saves.
 _BYTES_PER_WORKER = 512 * 1024
@@ -159,9 +160,9 @@ def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> boo
 def _read_part(binding: Binding, chain: Chain, key: str, chunk_selection: tuple[Any, ...], view: AnyArray) -> bool:
     """Decode what the selection needs of a chunk; return False if the chunk is missing."""
     if chain.reads_part:
-        if binding.store.pinned(key) is None:
-            return chain.read(partial(_fetch, binding, key), chunk_selection, view)
-        return conflicts.retrying(lambda: chain.read(_Pinned(binding.store, key), chunk_selection, view))
+        read = binding.store.pinned(key)
+        source = partial(_fetch, binding, key) if read is None else _Pinned(binding, key, read)
+        return chain.read(source, chunk_selection, view)
     data = binding.store.get(key)
     if data is None:
         return False
@@ -183,15 +184,16 @@ def _fetch(binding: Binding, key: str, spans: Sequence[Span] | None) -> Sequence
 
 
 class _Pinned:
-    """A source of parts of one version of a value."""
+    """A source of parts of one version of a value; all of it is of whichever version is there."""
 
     is_pinned = True
 
-    def __init__(self, store: Store, key: str) -> None:
-        self._read = store.pinned(key)
+    def __init__(self, binding: Binding, key: str, read: Reader) -> None:
+        self._whole = partial(_fetch, binding, key, None)
+        self._read = read
 
     def __call__(self, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
-        return None if self._read is None else self._read(spans)
+        return self._whole() if spans is None else self._read(spans)
 
 
 def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:

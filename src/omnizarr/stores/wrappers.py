@@ -230,8 +230,10 @@ class PrefixStore(WrapperStore):
 
     def has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """Look below the prefix."""
-        prefix = as_prefix(prefix)
-        return self.store.has_any("", [self._full(prefix + name) for name in names])
+        prefix, names = as_prefix(prefix), list(names)
+        for name in names:
+            check_key(prefix + name)
+        return self.store.has_any(self.prefix + prefix, names)
 
     def exists(self, key: str) -> bool:
         """Look below the prefix."""
