@@ -526,6 +526,7 @@ class StoreContract:
         with copy.lock("b"):
             copy.set("b", b"2")
         assert bytes(copy.get("b")) == b"2"
+        assert store.exists("b") or not store.is_shared
 
     def test_closing_twice_does_no_harm(self, store):
         with store:

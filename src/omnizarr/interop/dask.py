@@ -30,7 +30,6 @@ from omnizarr.api import create_array
 from omnizarr.array import Array
 from omnizarr.errors import MissingDependencyError, SchedulerError, ShapeError
 from omnizarr.opening import open_array
-from omnizarr.stores.reach import is_shared
 
 if TYPE_CHECKING:
     import dask.array as da
@@ -139,7 +138,7 @@ def to_zarr(
             storage_options=storage_options,
             **{"shape": array.shape, "dtype": array.dtype, **layout, **options},
         )
-    if compute and not is_shared(stored.store) and _is_elsewhere():
+    if compute and not stored.store.is_shared and _is_elsewhere():
         raise SchedulerError(
             "the store is in the memory of this process: other processes cannot reach it",
             store=str(stored.store),

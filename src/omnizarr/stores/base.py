@@ -109,6 +109,14 @@ class Store(ABC):
         """
         return "process"
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether a copy of the store that is made by pickling reaches the same data, from other processes too.
+
+        The fallback says no: what is written elsewhere must not be lost without a word.
+        """
+        return False
+
     # -- reading ------------------------------------------------------------------
 
     @abstractmethod

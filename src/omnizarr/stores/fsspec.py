@@ -173,6 +173,11 @@ class FsspecStore(Store):
         return self._concurrency or self._files.concurrency
 
     @property
+    def is_shared(self) -> bool:
+        """What is in memory is seen by this process alone."""
+        return not isinstance(self.fs, _memory.MemoryFileSystem)
+
+    @property
     def _files(self) -> _Files:
         """The filesystem as it is called; made anew after a fork, which the event loop of fsspec does not survive."""
         if self._made is None or self._made[0] != os.getpid():

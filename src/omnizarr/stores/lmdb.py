@@ -129,6 +129,11 @@ class LMDBStore(Store):
         """All who can reach these values are kept out."""
         return "lock"
 
+    @property
+    def is_shared(self) -> bool:
+        """Other processes see the same files."""
+        return True
+
     # -- transactions -------------------------------------------------------------
 
     def _read(self, work: Callable[[Transaction], T], key: str | None = None) -> T | None:

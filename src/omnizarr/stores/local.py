@@ -118,6 +118,11 @@ class LocalStore(Store):
         """All who can reach these values are kept out."""
         return "lock"
 
+    @property
+    def is_shared(self) -> bool:
+        """Other processes see the same files."""
+        return True
+
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read the file."""
         parent, slash, name = key.rpartition("/")

@@ -226,6 +226,11 @@ class ObjectStore(Store):
         return "condition" if self._has_conditions else "process"
 
     @property
+    def is_shared(self) -> bool:
+        """What is in memory is seen by this process alone."""
+        return self._kind != "MemoryStore"
+
+    @property
     def _has_conditions(self) -> bool:
         if self._kind not in _CONDITIONAL:
             return False

@@ -150,6 +150,11 @@ class SQLiteStore(Store):
         """All who can reach these values are kept out."""
         return "lock"
 
+    @property
+    def is_shared(self) -> bool:
+        """Other processes see the same files."""
+        return True
+
     # -- transactions -------------------------------------------------------------
 
     @contextmanager

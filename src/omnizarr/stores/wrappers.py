@@ -44,6 +44,11 @@ class WrapperStore(Store):
         """That of the store."""
         return self.store.exclusion
 
+    @property
+    def is_shared(self) -> bool:
+        """That of the store."""
+        return self.store.is_shared
+
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Hand on."""
         return self.store.get(key, span)

@@ -106,6 +106,12 @@ class ZarrPythonStore(Store):
         """64, but 1 for stores in memory and in local files."""
         return 1 if isinstance(_innermost(self._store), (TheirMemoryStore, TheirLocalStore, TheirZipStore)) else _MANY
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether a store of omnizarr's own upon the same data would be; of others nobody can tell."""
+        store = native(_innermost(self._store))
+        return not isinstance(store, ZarrPythonStore) and store.is_shared
+
     # -- reading ------------------------------------------------------------------
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:

@@ -106,6 +106,11 @@ class ZipStore(Store):
         """All who can reach these values are kept out."""
         return "lock"
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether the archive is a file, or a value of a store that is shared."""
+        return isinstance(self.path, str) if self.store is None else self.store.is_shared
+
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Read the entry; a part of it alone if it is not compressed. All of it has its checksum checked."""
         values = self._read(key, None if span is None else [span])

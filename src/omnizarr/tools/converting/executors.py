@@ -27,7 +27,6 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from omnizarr.errors import MissingDependencyError, SchedulerError
 from omnizarr.stores import Store, pool
 from omnizarr.stores.base import Buffer
-from omnizarr.stores.reach import is_shared
 from omnizarr.stores.wrappers import WrapperStore
 
 Item = TypeVar("Item")
@@ -209,11 +208,11 @@ class Distributed(Executor):
 
     def expect(self, store: Store, keys: Iterable[str]) -> None:
         """Look at the value, to be compared with what workers see; refuse a store that they cannot reach."""
-        if not is_shared(store):
+        if not store.is_shared:
             raise SchedulerError(
                 "the store is in the memory of this process: workers of a cluster cannot reach it",
                 store=str(store),
-                remedy="use a directory or an object store (a store of one's own defines `origin`); or no scheduler",
+                remedy="use a directory or an object store (a store of one's own says so by `is_shared`); or no scheduler",
             )
         _refuse_unsendable(store, "the store")
         for key in keys:
