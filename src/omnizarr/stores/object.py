@@ -12,12 +12,20 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import timedelta
 from functools import partial
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast
 
-from omnizarr.errors import ConflictError, InvalidKeyError, StoreError, StoreLimitError, StoreTimeoutError
+from omnizarr.errors import (
+    ConflictError,
+    InvalidKeyError,
+    StoreAccessError,
+    StoreError,
+    StoreLimitError,
+    StoreTimeoutError,
+)
 from omnizarr.late import Late
 from omnizarr.stores import pool, threads
 from omnizarr.stores.base import (
@@ -71,7 +79,7 @@ _REMEDY: Final = "let the programs that write agree by a lock of their own: `omn
 
 
 _MARK: Final = "omnizarrwrite"  # what the clouds keep beside a value; letters alone are allowed by all of them
-_SOONEST_REPETITION: Final = 0.05  # seconds before which no request is sent again
+_INIT_BACKOFF: Final = timedelta(seconds=0.1)  # of obstore, before it sends a request again
 _NEVER: Final = '"00000000000000000000000000000000"'  # an ETag that no value has
 _keep_conditions: set[Hashable] = set()  # servers that were seen to do so
 
@@ -111,6 +119,13 @@ class _Answer(NamedTuple):
         if start < 0 or start + length > len(self.data):
             return None
         return memoryview(self.data)[start : start + length]
+
+
+class _Write(NamedTuple):
+    """A conditional write: what it is recognised by, and when it was first asked for."""
+
+    mark: str
+    begun: float
 
 
 class _Read(NamedTuple):
@@ -203,8 +218,11 @@ class ObjectStore(Store):
         self._max_value_bytes = _max_value_bytes() if max_value_bytes is None else max_value_bytes
         self._max_keys = max_keys
         self._list_timeout = list_timeout
+        backoff = (getattr(store, "retry_config", None) or {}).get("backoff") or {}
+        self._soonest_repetition = backoff.get("init_backoff", _INIT_BACKOFF).total_seconds()
         self._values_are_small = True
         self._ignores_ranges = False
+        self._keeps_order = self._kind != "HTTPStore"  # a cloud does; of any other server, one answer is looked at
         self._data, self._below = objecturls.origin(store, self._kind)
 
     @classmethod
@@ -282,16 +300,21 @@ class ObjectStore(Store):
             return None
         start, stop = result.range
         self._check_size(key, stop - start)
-        data = self._ask(key, lambda *_: result.bytes())
-        if data is None or len(data) != stop - start:
+        # Not `bytes`, which would collect a body that never ends, whatever was announced.
+        data = self._ask(key, lambda *_: next(result.stream(stop - start), b"")) or b""
+        self._check_length(key, data, stop - start)
+        self._keeps_order = True
+        return _Answer(memoryview(data), start, result.meta)
+
+    def _check_length(self, key: str, data: Buffer, length: int) -> None:
+        if len(data) != length:
             raise StoreError(
                 "the answer is shorter or longer than announced",
                 store=repr(self),
                 key=key,
-                found=f"{len(data)} bytes",
-                expected=stop - start,
+                found=f"{len(data)} bytes" if len(data) < length else f"more than {length} bytes",
+                expected=length,
             )
-        return _Answer(memoryview(data), start, result.meta)
 
     def _part(self, key: str, span: Span | None, **conditions: str) -> _Answer | None:
         """Return at least the part of `key` within `span`; by one request, if it is not empty and the server can."""
@@ -358,13 +381,10 @@ class ObjectStore(Store):
             answer = self._part(key, span)
             self._remember(key, answer and answer.meta)
             return None if answer is None else self._cut(key, span or _ALL, [answer])
-        start, stop = (0, _MOST_AT_ONCE) if span is None else span
-        if stop is None or not 0 <= start < stop <= start + _MOST_AT_ONCE or start > _FARTHEST:
+        wanted = self._in_one_call(span)
+        if wanted is None:
             return self._get(key, span)
-        if self._ignores_ranges or (span is None and not self._values_are_small):
-            return self._get(key, span)
-        # One call where `_fetch` makes two: a thousand small values are a sixth faster without the second wait for the
-        # interpreter.
+        start, stop = wanted
         try:
             data = self._ask(key, obstore.get_range, start=start, end=stop)
         except objecterrors.RangeError as error:
@@ -373,11 +393,25 @@ class ObjectStore(Store):
             return value
         if data is None:
             return None
-        if span is None and len(data) == _MOST_AT_ONCE:  # it may go on, so ask for the size first, and so from now on
+        if span is None and len(data) == stop:  # it may go on, so ask for the size first, and so from now on
             self._values_are_small = False
             return self._get(key, span)
+        if len(data) > stop - start:
+            self._check_length(key, data, stop - start)
         self._check_size(key, len(data))
         return memoryview(data)
+
+    def _in_one_call(self, span: Span | None) -> tuple[int, int] | None:
+        """Return the range by which `span` is asked for in one call where `_fetch` makes two; None if it cannot be.
+
+        A thousand small values are a sixth faster without the second wait for the interpreter.
+        """
+        start, stop = (0, _MOST_AT_ONCE) if span is None else span
+        if stop is None or not 0 <= start < stop <= start + _MOST_AT_ONCE or start > _FARTHEST:
+            return None
+        if self._ignores_ranges or not self._keeps_order or (span is None and not self._values_are_small):
+            return None
+        return start, stop
 
     def _get(self, key: str, span: Span | None) -> Buffer | None:
         answer = self._part(key, span)
@@ -539,25 +573,39 @@ class ObjectStore(Store):
 
     def _put_if(self, key: str, data: Buffer, condition: Any) -> Mapping[str, Any]:
         """Send the value on a condition; raise ConflictError if it does not hold."""
-        # If the answer is lost, obstore sends the request again, and then the condition fails because of us. By
-        # its mark we recognise what is our own.
-        mark = import_module("uuid").uuid4().hex
-        begun = time.monotonic()
-        try:
-            told = self._ask(key, obstore.put, data, mode=condition, attributes={_MARK: mark}, use_multipart=False)
-        except objecterrors.NotConditionalError as error:
-            raise error.add(remedy=_REMEDY) from None
-        except ConflictError:
-            if time.monotonic() - begun < _SOONEST_REPETITION:
-                raise
-            found = self._ask(key, obstore.get, options={"head": True})
-            if found is None or found.attributes.get(_MARK) != mark:
-                raise
-            told = found.meta
+        told = self._put_marked(key, data, condition, self._new_write())
         if told is None:  # "not found"
             raise ConflictError("the value has been deleted since it was read", store=repr(self), key=key)
         self._check_conditions(key, data)
-        return cast("Mapping[str, Any]", told)
+        return told
+
+    def _put_marked(self, key: str, data: Buffer, condition: Any, write: _Write) -> Mapping[str, Any] | None:
+        """Send the value with a mark, by which we recognise what is our own if the answer is lost.
+
+        Then nobody knows whether it was written: it is sent again, by obstore or by us, and if it was, that request
+        fails because of the first one.
+        """
+        options: dict[str, Any] = {"mode": condition, "attributes": {_MARK: write.mark}, "use_multipart": False}
+        for is_last in (False, True):
+            try:
+                return cast("Mapping[str, Any] | None", self._ask(key, obstore.put, data, **options))
+            except objecterrors.NotConditionalError as error:
+                raise error.add(remedy=_REMEDY) from None
+            except StoreAccessError:
+                raise
+            except StoreError as error:
+                is_conflict = isinstance(error, ConflictError)
+                if is_conflict and time.monotonic() - write.begun < self._soonest_repetition:
+                    raise
+                found = self._ask(key, obstore.get, options={"head": True})
+                if found is not None and found.attributes.get(_MARK) == write.mark:
+                    return cast("Mapping[str, Any]", found.meta)
+                if is_conflict or is_last:
+                    raise
+        return None
+
+    def _new_write(self) -> _Write:
+        return _Write(import_module("uuid").uuid4().hex, time.monotonic())
 
     def _check_conditions(self, key: str, data: Buffer) -> None:
         """Raise if the server takes no notice of conditions, as some that speak the language of S3; asked once.
@@ -571,6 +619,10 @@ class ObjectStore(Store):
         except ConflictError:
             _keep_conditions.add(self._data)
             return
+        except objecterrors.NotConditionalError as error:
+            raise error.add(remedy=_REMEDY) from None
+        except StoreError:
+            return  # the value itself is written; the next time will tell
         if told is not None:
             raise StoreError(
                 "the server takes no notice of conditions, so writers can lose each other's changes",
