@@ -5,6 +5,7 @@ Importing all of omnizarr takes twice as long as importing what opening an array
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -21,13 +22,18 @@ class Late:
     Decimal('1.1')
     """
 
-    __slots__ = ("_module",)
+    __slots__ = ("_found", "_module")
 
     def __init__(self, module: str) -> None:
         self._module = module
+        self._found: Any = None
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._module), name)
+        # `import_module` takes longer than most of what is called.
+        found = self._found
+        if found is None or sys.modules.get(self._module) is not found:
+            found = self._found = import_module(self._module)
+        return getattr(found, name)
 
     def __repr__(self) -> str:
         return f"Late({self._module!r})"

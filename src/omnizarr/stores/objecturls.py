@@ -312,10 +312,37 @@ def _allow_http(endpoint: str, settings: dict[str, Any]) -> None:
         settings["client_options"].setdefault("allow_http", True)
 
 
+# Stores of obstore by all that makes them: to make one takes as long as several requests, and it has connections.
+_made: Final[dict[Hashable, Any]] = {}
+_MOST_MADE: Final = 64
+_VARIABLES: Final = ("AWS_", "GOOGLE_", "AZURE_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_")
+
+
+def _name_of(kind: str, place: str, settings: Mapping[str, Any]) -> Hashable:
+    """Return what tells a store from all that would be made otherwise; None if nothing does."""
+    if settings.get("credential_provider") is not None:
+        return None
+    given = tuple(sorted((name, repr(value)) for name, value in settings.items()))
+    variables = tuple(sorted(item for item in os.environ.items() if item[0].upper().startswith(_VARIABLES)))
+    return os.getpid(), kind, place, given, variables
+
+
 def _make(kind: str, place: str, settings: dict[str, Any]) -> Any:
+    settings = {name: value for name, value in settings.items() if value}
+    name = _name_of(kind, place, settings)
+    made = _made.get(name)
+    if made is None:
+        made = _new(kind, place, settings)
+        if len(_made) >= _MOST_MADE:
+            _made.clear()
+        if name is not None:
+            _made[name] = made
+    return made
+
+
+def _new(kind: str, place: str, settings: dict[str, Any]) -> Any:
     from omnizarr.stores import objecterrors  # noqa: PLC0415 - not needed before
 
-    settings = {name: value for name, value in settings.items() if value}
     make = getattr(import_obstore(), kind)
     try:
         return make(place, **settings)
