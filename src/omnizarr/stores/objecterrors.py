@@ -77,6 +77,8 @@ def _missing_place(text: str) -> StoreError | None:
 
 def translate(error: Exception, store: Any) -> StoreError:
     """Return the error of ours that says what `error` says."""
+    if isinstance(error, StoreError):  # not obstore's
+        return error
     kind = type(error).__name__
     raw = str(error)
     if (place := _missing_place(raw)) is not None:
