@@ -527,13 +527,21 @@ def beside(where: StorePath, metadata: Metadata) -> tuple[Note, ...]:
     Which one is taken says the order at the top of this module. Looks for each document, as opening a node does not.
     """
     own = set(_own_keys(where, metadata))
+    others = [dialect for dialect in DIALECTS if dialect.entry_point is None and dialect.name != metadata.dialect]
+    makers = {
+        dialect.name: {
+            name: key
+            for name, key in dialect.keyspace.documents(where.path).items()
+            if name in (dialect.array_document, dialect.group_document) and key not in own
+        }
+        for dialect in others
+    }
+    keys = {key for names in makers.values() for key in names.values()}
+    looked = pool.gather(lambda key: (key, where.store.exists(key)), keys, where.store.concurrency)
+    found = {key for _, (key, is_there) in looked if is_there}
     notes = []
-    for dialect in DIALECTS:
-        if dialect.entry_point is not None or dialect.name == metadata.dialect:
-            continue
-        keys = dialect.keyspace.documents(where.path)
-        makers = dict.fromkeys((dialect.array_document, dialect.group_document))
-        there = [name for name in makers if keys[name] not in own and where.store.exists(keys[name])]
+    for dialect in others:
+        there = [name for name, key in makers[dialect.name].items() if key in found]
         if there:
             message = f"documents of Zarr {dialect.name} lie at the same place: {', '.join(there)}"
             notes.append(Note("", f"{message}; zarr_format={dialect.zarr_format!r} opens them"))

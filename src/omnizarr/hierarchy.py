@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import groupby
 from typing import Final, TypeVar
 
 from omnizarr import keys as chunk_keys
@@ -44,7 +45,7 @@ from omnizarr.errors import (
 from omnizarr.memo import Memo
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.places import StorePath, dialect_named, dialect_of, dialects_at
-from omnizarr.stores import conflicts
+from omnizarr.stores import conflicts, pool
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 
@@ -336,14 +337,15 @@ def _copy_keys(source: StorePath, target: StorePath) -> None:
         pairs.update({key: after + key[len(before) :] for key in source.store.list_prefix(before)})
     is_document = _document_test(source)
     makers = tuple(name for dialect in formats for name in (dialect.array_document, dialect.group_document))
-    last = []
-    for key, copied in pairs.items():
-        if is_document(key):
-            last.append((key, copied))
-        else:
-            _copy_value(source, target, key, copied)
-    for key, copied in sorted(last, key=lambda pair: (-pair[0].count("/"), pair[0].endswith(makers), pair[0])):
-        _copy_value(source, target, key, copied)
+
+    def turn(pair: tuple[str, str]) -> tuple[int, ...]:
+        key, _ = pair
+        return (1, -key.count("/"), key.endswith(makers)) if is_document(key) else (0,)
+
+    workers = max(source.store.concurrency, target.store.concurrency)
+    for _, several in groupby(sorted(pairs.items(), key=turn), turn):
+        together = list(several)
+        pool.run(lambda pair: _copy_value(source, target, *pair), together, min(workers, len(together)), 1)
 
 
 def _document_test(where: StorePath) -> Callable[[str], bool]:

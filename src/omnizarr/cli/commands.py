@@ -31,7 +31,7 @@ from omnizarr.errors import ContainsGroupError, OmnizarrError
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.late import Late
 from omnizarr.model import Note
-from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, describe, walk
+from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, describe, describe_all, walk
 
 if TYPE_CHECKING:
     from omnizarr.netcdf import repairs as netcdf
@@ -186,7 +186,7 @@ def _facts_below(group: Group, notes: Notes) -> Iterator[Iterator[Facts]]:
         nullcontext(lambda _: None) if sys.stdout.isatty() else counting("keys")
     )
     with shown as tick:
-        yield (describe(node, tick, notes) for _, node in walk(group))
+        yield describe_all((node for _, node in walk(group)), tick, notes, group.store.concurrency)
 
 
 def _code(facts: Iterable[Facts]) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from omnizarr import hierarchy, nodes
@@ -15,7 +16,7 @@ from omnizarr.dialects import DIALECTS
 from omnizarr.errors import ContainsGroupError, NodeExistsError
 from omnizarr.group import Group
 from omnizarr.places import StorePath, dialect_of, normalize
-from omnizarr.stores import resolve
+from omnizarr.stores import pool, resolve
 
 if TYPE_CHECKING:
     from omnizarr.tools.converting.executors import Executor
@@ -201,7 +202,8 @@ def copy_store(
     old = StorePath(resolve(source, "r")[0], normalize(source_path))
     new = StorePath(resolve(dest, "a")[0], normalize(dest_path))
     keys = list(_wanted_keys(old, _patterns(excludes, flags), _patterns(includes, flags)))
-    there = {key for key in keys if new.store.exists(new.prefix + key)}
+    found = pool.gather(lambda key: (key, new.store.exists(new.prefix + key)), keys, new.store.concurrency)
+    there = {key for _, (key, is_there) in found if is_there}
     if there and if_exists == "raise":
         raise NodeExistsError(
             "keys are there already",
@@ -213,7 +215,7 @@ def copy_store(
     documents = {name for dialect in DIALECTS for name in dialect.keyspace.documents("")}
     wanted = sorted(key for key in keys if key not in there or if_exists == "replace")
     chunks = [key for key in wanted if key.rpartition("/")[2] not in documents]
-    last = sorted(set(wanted).difference(chunks), key=lambda key: (-key.count("/"), key))
+    last = sorted(set(wanted).difference(chunks), key=_height)
     for key in sorted(there) if if_exists == "skip" else ():
         _say(log, f"skip {key}")
     if dry_run:
@@ -226,8 +228,13 @@ def copy_store(
         executor.expect(old.store, [old.prefix + key for key in last])
         executor.expect(new.store, [])
         written = [copy_values(old, new, _told(chunks, log), executor)]
-        written += [copy_values(old, new, _told([key], log), executors.Local()) for key in last]
+        for _, level in groupby(last, _height):  # the deepest first
+            written.append(copy_values(old, new, _told(level, log), executors.Local()))
     return Copied(sum(values for values, _ in written), len(keys) - len(wanted), sum(nbytes for _, nbytes in written))
+
+
+def _height(key: str) -> int:
+    return -key.count("/")
 
 
 def _total(place: StorePath, keys: Iterable[str]) -> int:

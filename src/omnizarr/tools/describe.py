@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from omnizarr.errors import OmnizarrError, UnknownExtensionError
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note
 from omnizarr.places import StorePath, chunk_prefix
-from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, synchronized
+from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, pool, synchronized
 from omnizarr.tools import words
 
 Tick = Callable[[int], None]
@@ -205,6 +205,19 @@ def describe(
         return UnreadableFacts(node.path, _reason(error))
     added = (more or {}).get(node.path, ())
     return replace(facts, notes=(*facts.notes, *added)) if added else facts
+
+
+def describe_all(
+    nodes: Iterable[Any], tick: Tick, more: Mapping[str, tuple[Note, ...]], concurrency: int
+) -> Iterator[Facts]:
+    """Yield the facts of nodes in their order, several of them looked at side by side."""
+    early: dict[int, Facts] = {}
+    due = 0
+    for position, facts in pool.gather(lambda node: describe(node, tick, more), nodes, concurrency):
+        early[position] = facts
+        while due in early:
+            yield early.pop(due)
+            due += 1
 
 
 def describe_array(array: Array, tick: Tick = _silent) -> ArrayFacts:

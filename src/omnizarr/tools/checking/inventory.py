@@ -140,6 +140,13 @@ def keys_below(where: StorePath) -> Iterator[str]:
     return detection.belongings(where)
 
 
+def sizes_below(where: StorePath) -> Iterator[tuple[str, int]]:
+    """Yield the same keys, each with the size of its value in bytes."""
+    if where.home is None:
+        return where.store.list_sizes(where.prefix)
+    return detection.sizes(where)
+
+
 def take(where: StorePath, zarr_format: int | str | None = None) -> Inventory:
     """Return what lies at a place and below it, its documents read and parsed, but not yet understood."""
     wanted = dialects_for(zarr_format)

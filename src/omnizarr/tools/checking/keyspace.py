@@ -24,7 +24,7 @@ from omnizarr.stores import LocalStore, filelocks
 from omnizarr.stores.base import RESERVED
 from omnizarr.tools import words
 from omnizarr.tools.checking.findings import Findings
-from omnizarr.tools.checking.inventory import Inventory, Node, keys_below
+from omnizarr.tools.checking.inventory import Inventory, Node, keys_below, sizes_below
 from omnizarr.tools.converting.journal import KEY as JOURNAL
 
 _SYSTEM = re.compile(
@@ -70,6 +70,8 @@ class Chunk(NamedTuple):
     binding: Binding
     key: str
     coords: tuple[int, ...]
+    size: int | None
+    """Of its value in bytes, where the listing tells."""
 
 
 class Keys:
@@ -107,12 +109,12 @@ class Keys:
             prefix(node.path): owners for owners in self.owners.values() for owner in owners if (node := owner.node)
         }
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self, *, with_sizes: bool) -> Iterator[Chunk]:
         """Yield the stored chunks, and enter what is none on the way."""
-        for key in keys_below(self.where):
+        for key, size in self._listed(with_sizes=with_sizes):
             if key in self.inventory.known:
                 continue
-            chunk = self._tell(key)
+            chunk = self._tell(key, size)
             if chunk is not None:
                 yield chunk
         yield from self._transformed_chunks()
@@ -120,6 +122,12 @@ class Keys:
             message = f"{words.plural(count, 'chunk')}, but no document of an array"
             self.findings.add("orphan-chunks", place, message, key=key)
         self._count_missing()
+
+    def _listed(self, *, with_sizes: bool) -> Iterator[tuple[str, int | None]]:
+        """Yield every key, with the size of its value if that is wanted, and a listing costs less than to ask."""
+        if with_sizes and self.where.store.concurrency > 1:
+            return sizes_below(self.where)
+        return ((key, None) for key in keys_below(self.where))
 
     def _transformed_chunks(self) -> Iterator[Chunk]:
         """Yield the chunks of arrays whose storage transformers decide which keys they have below."""
@@ -132,9 +140,9 @@ class Keys:
                     coords = owner.binding.keys.decode(key[len(begin) :], len(grid))
                     if coords is not None and all(n < length for n, length in zip(coords, grid, strict=True)):
                         owner.stored += 1
-                        yield Chunk(owner, owner.binding, key, coords)
+                        yield Chunk(owner, owner.binding, key, coords, None)
 
-    def _tell(self, key: str) -> Chunk | None:
+    def _tell(self, key: str, size: int | None) -> Chunk | None:
         """Return the chunk that a key is; else enter what it is."""
         owners, begin = self._owners_of(key)
         rest = key[len(begin) :]
@@ -149,7 +157,7 @@ class Keys:
             grid = owner.binding.grid.grid_shape
             if all(number < length for number, length in zip(coords, grid, strict=True)):
                 owner.stored += 1
-                return Chunk(owner, owner.binding, key, coords)
+                return Chunk(owner, owner.binding, key, coords, size)
             self.findings.add(
                 "chunk-beyond-grid",
                 owner.node.path,

@@ -99,7 +99,7 @@ def _check_chunks(
 
     def stream() -> Any:
         nonlocal looked
-        for chunk in keys.chunks():
+        for chunk in keys.chunks(with_sizes=not data):
             looked += 1
             yield chunk
 
@@ -123,7 +123,7 @@ def _check_chunks(
         if progress is not None:
             progress(1)
 
-    workers = concurrency or (pool.default_concurrency() if data else 1)
+    workers = concurrency or max(pool.default_concurrency() if data else 1, keys.where.store.concurrency)
     pool.run(look, stream(), workers, 1 if data else 64)
     return looked
 
@@ -135,6 +135,6 @@ def _troubles(chunk: keyspace.Chunk, *, data: bool) -> Any:
         if value is not None:
             yield from chunks.check_data(chunk.binding, chunk.coords, value)
         return
-    size = store.size(chunk.key)
+    size = store.size(chunk.key) if chunk.size is None else chunk.size
     if size is not None:
         yield from chunks.check_size(size, chunks.exact_size(chunk.binding, chunk.coords))
