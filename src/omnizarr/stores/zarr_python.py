@@ -31,7 +31,7 @@ try:
     from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
     from zarr.abc.store import Store as TheirStore
     from zarr.core.buffer import default_buffer_prototype
-    from zarr.core.sync import sync
+    from zarr.core.sync import _get_loop
     from zarr.storage import FsspecStore as TheirFsspecStore
     from zarr.storage import LocalStore as TheirLocalStore
     from zarr.storage import MemoryStore as TheirMemoryStore
@@ -132,8 +132,7 @@ class ZarrPythonStore(Store):
             check_key(request[0])
             return self._read(*request)
 
-        loop = self._await(_running_loop())
-        for (key, _), position, future in loops.gather(task, requests, self.concurrency, loop):
+        for (key, _), position, future in loops.gather(task, requests, self.concurrency, _get_loop()):
             yield position, self._result(future, key)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
@@ -262,7 +261,7 @@ class ZarrPythonStore(Store):
 
     def _await(self, answer: Coroutine[Any, Any, T], key: str = "") -> T:
         """Run a coroutine on the event loop of zarr-python, and return what it returns."""
-        return self._told(partial(sync, answer), key)
+        return self._told(partial(loops.run, answer, _get_loop()), key)
 
     def _result(self, future: Future[T], key: str) -> T:
         return self._told(future.result, key)
@@ -347,10 +346,6 @@ def _is_snapshot(store: TheirStore) -> bool:
 def _cannot_be_there(error: Exception) -> bool:
     """Return whether a store that holds nothing but Zarr says that the key is no key of Zarr 3: Icechunk's."""
     return type(error).__module__.partition(".")[0] == "icechunk" and "invalid zarr key" in str(error)
-
-
-async def _running_loop() -> asyncio.AbstractEventLoop:
-    return asyncio.get_running_loop()
 
 
 async def _collect(keys: AsyncIterator[str]) -> _List[str]:
