@@ -33,6 +33,9 @@ endif
 # pyo3 would ask the first Python on the PATH.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
+# Tests of what lies below the engines, or asks them for nothing that other tests do not: they run once.
+BELOW := tests/stores tests/test_servers.py tests/test_faultproxy.py tests/tools/test_distributed.py
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test servers lint format docs bench bench-installed native clean
 
@@ -56,9 +59,10 @@ test: $(STAMPS)/test servers
 ifneq ($(NATIVE),never)
 	cargo test $(CRATE) --locked --quiet
 endif
-	@set -e; for engine in $(ENGINES); do \
+	@set -e; without=; for engine in $(ENGINES); do \
 		echo "== with the $$engine engine"; \
-		OMNIZARR_ENGINE=$$engine $(BIN)/python -m pytest -n $(WORKERS) $(ARGS); done
+		OMNIZARR_ENGINE=$$engine $(BIN)/python -m pytest -n $(WORKERS) $$without $(ARGS); \
+		without="$(if $(ARGS),,$(addprefix --ignore=,$(BELOW)))"; done
 ifeq ($(NATIVE),never)
 	@echo "$(WITHOUT)"
 endif
