@@ -389,6 +389,28 @@ def test_store_serves_parent_and_forked_child_while_threads_use_it(store):
 # -- the store itself
 
 
+def test_database_is_open_once_also_if_a_store_is_closed_while_a_thread_reads(path, monkeypatch):
+    monkeypatch.setattr(databases, "_PATIENCE", 0.05)
+    store = LMDBStore(path)
+    store.set("a", b"1")
+    entered, leave = threading.Event(), threading.Event()
+
+    def look(_):
+        entered.set()
+        return leave.wait(10)
+
+    reader = threading.Thread(target=store._read, args=(look,))
+    reader.start()
+    assert entered.wait(10)
+    store.close()
+    with LMDBStore(path) as again:
+        again.set("b", again.get("a"))
+        leave.set()
+        reader.join(10)
+        assert again.get("b") == b"1"
+    assert records(path) == {b"a": b"1", b"b": b"1"}
+
+
 def test_closed_store_says_so_and_others_go_on(path):
     store = LMDBStore(path)
     store.set("a", b"1")

@@ -421,18 +421,19 @@ class LMDBStore(Store):
 class _Environment:
     """A database as this process has it open, at most once: what LMDB demands."""
 
-    def __init__(self, path: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
         self.users = 0
         self.token = object()  # of the time since it was opened
-        self._subdir: bool = options["subdir"]
-        self._map_size: int = options["map_size"]
-        self._fsync: bool = options["fsync"]
         self._opened: Any = None
         self._writes = False
         self._opening = threading.Lock()
         self._gate = Gate(self._close, self._abandon)
         self._lmdb = _library()
+
+    def configure(self, *, subdir: bool, map_size: int, fsync: bool) -> None:
+        """Say how it is to be opened next."""
+        self._subdir, self._map_size, self._fsync = subdir, map_size, fsync
 
     def run(
         self, work: Callable[[Transaction], T], store: str, key: str | None, *, writes: bool, size: int = 0
@@ -572,7 +573,8 @@ class _Environment:
         return failure
 
 
-_environments: dict[str, _Environment] = {}
+# Also those that no store is upon any more, for as long as a thread is inside: nobody may open the same database beside.
+_environments: weakref.WeakValueDictionary[str, _Environment] = weakref.WeakValueDictionary()
 _registry = threading.RLock()  # a store can be forgotten, and so closed, at any time
 _abandoned: list[Any] = []
 
@@ -593,9 +595,10 @@ def _acquire(store: LMDBStore) -> _Environment:
     with _registry:
         environment = _environments.get(path)
         if environment is None:
-            options = {"subdir": store.subdir, "map_size": store.map_size, "fsync": store.fsync}
-            environment = _environments[path] = _Environment(path, options)
+            environment = _environments[path] = _Environment(path)
         environment.users += 1
+        if environment.users == 1:
+            environment.configure(subdir=store.subdir, map_size=store.map_size, fsync=store.fsync)
         return environment
 
 
@@ -604,8 +607,6 @@ def _release(environment: _Environment) -> None:
     with _registry:
         environment.users -= 1
         if not environment.users:
-            if _environments.get(environment.path) is environment:
-                del _environments[environment.path]
             environment.close()
 
 

@@ -578,10 +578,12 @@ class _Connections:
                 yield connection if usable else None
             finally:
                 self._busy.discard(connection)
-                if self._closed or connection.in_transaction:
+                if connection.in_transaction:
                     connection.close()
                 else:
                     self._idle.append(connection)
+                if self._closed:
+                    self._close_idle()
 
     def close(self) -> None:
         """Close the connections; those in use, when they are given back."""
