@@ -127,6 +127,8 @@ def clean(text: str, store: Any = None) -> str:
     'S3: GET http://host/k: 503 Slow'
     """
     text = text.partition("\n\nDebug source")[0]
+    if type(store).__name__ == "HTTPStore":  # what a web server says may be what it was sent
+        text = re.sub(r"(?s)(status code: \d{3}[^:]*):.*", r"\1", text)
     code, detail = _code(text), _detail(text)
     text = text.partition("<?xml")[0].partition("<Error>")[0].partition("<!DOCTYPE")[0].partition("<html")[0]
     text = re.sub(r"://[^/\s@]*@", "://", text)
@@ -153,4 +155,5 @@ def _secrets(store: Any) -> list[str]:
         for name, value in config.items()
         if name not in shown
     ]
-    return sorted((value for value in values if len(value) > 5), key=len, reverse=True)
+    words = {word for value in values for word in (value, *value.split())}  # a server may repeat one word of "Bearer x"
+    return sorted((word for word in words if len(word) > 5), key=len, reverse=True)

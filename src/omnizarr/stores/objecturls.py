@@ -116,7 +116,7 @@ _SPELLINGS: Final = {
         "endpoint_url": "endpoint",
         "blob_endpoint": "endpoint",
     },
-    "http": {"headers": "default_headers"},
+    "http": {},
 }
 _PREFIXES: Final = {"s3": ("aws_",), "gs": ("google_",), "az": ("azure_storage_", "azure_"), "http": ()}
 
@@ -174,7 +174,10 @@ def parse(url: str, options: dict[str, Any]) -> tuple[Any, str, dict[str, Any]]:
 
 def _split_http(url: str) -> tuple[str, str]:
     """Return the URL of the server, with user and query, and the path, decoded."""
-    parts = urls.urlsplit(url)
+    try:
+        parts = urls.urlsplit(url)
+    except ValueError as error:
+        raise StoreError("no URL", found=str(error), expected="https://host/path") from None
     if not parts.hostname:
         raise StoreError("the URL names no host", found=f"{parts.scheme}://", expected="https://host/path")
     path = urls.unquote(parts.path).strip("/")
@@ -221,7 +224,7 @@ def _name(backend: str, name: str) -> str:
         if name.startswith(prefix):
             name = name.removeprefix(prefix)
             break
-    return _SPELLINGS[backend].get(name, name)
+    return "default_headers" if name == "headers" else _SPELLINGS[backend].get(name, name)
 
 
 def _unknown(name: str, known: frozenset[str], message: str) -> StoreError:
@@ -308,6 +311,11 @@ def _az(container: str, settings: dict[str, Any]) -> Any:
 
 
 def _allow_http(endpoint: str, settings: dict[str, Any]) -> None:
+    """Allow plain http if the endpoint says so; raise StoreError if it says nothing that obstore could read."""
+    try:
+        _ = urls.urlsplit(endpoint).port
+    except ValueError as error:
+        raise StoreError("the endpoint is no URL", found=str(error), expected="https://host:port") from None
     if endpoint.lower().startswith("http://"):
         settings["client_options"].setdefault("allow_http", True)
 
@@ -369,8 +377,9 @@ def origin(store: Any, kind: str) -> tuple[tuple[Hashable, ...], str]:
     if kind == "MemoryStore":
         return ("obstore", id(store)), ""
     config = store.config
-    place = [config.get(name) for name in ("bucket", "container_name", "endpoint", "base_url", "account_name")]
-    return (kind, *place), str(store.prefix or "").strip("/")
+    place = [config.get(name) for name in ("bucket", "container_name", "account_name")]
+    ends = [_shown_host(config[name]) if name in config else None for name in ("endpoint", "base_url")]
+    return (kind, *place, *ends), str(store.prefix or "").strip("/")
 
 
 def shown(store: Any, kind: str, prefix: str) -> str:
@@ -387,4 +396,4 @@ def shown(store: Any, kind: str, prefix: str) -> str:
 
 def _shown_host(url: str) -> str:
     parts = urls.urlsplit(url)
-    return urls.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "/", "", ""))
+    return urls.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path or "/", "", ""))
