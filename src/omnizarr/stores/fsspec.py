@@ -365,17 +365,27 @@ class FsspecStore(Store):
         prefix = as_prefix(prefix)
         if not self._files.finds:
             return self._walk(prefix)
-        return self._find(prefix)
+        return (key for key, _ in self._find(prefix))
 
-    def _find(self, prefix: str) -> Iterator[str]:
+    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Take the sizes from the listing, where the filesystem lists all at once and knows them."""
+        if not self._files.finds:
+            return super().list_sizes(prefix)
+        found = self._find(as_prefix(prefix), detail=True)
+        sizes = ((key, self.size(key) if info.get("size") is None else int(info["size"])) for key, info in found)
+        return ((key, size) for key, size in sizes if size is not None)
+
+    def _find(self, prefix: str, *, detail: bool = False) -> Iterator[tuple[str, _Info]]:
         path = (self._base + prefix).removesuffix("/")
         try:
-            names = self._files.call("find", path, fresh=path)
+            found = self._files.call("find", path, fresh=path, detail=detail)
         except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
             self._unread(error, prefix)
-            return iter(())
-        keys = map(self._key_of, names)
-        return (key for key in keys if key is not None and key.startswith(prefix) and is_key(key))
+            return
+        for name in found:
+            key = self._key_of(name)
+            if key is not None and key.startswith(prefix) and is_key(key):
+                yield key, found[name] if detail else {}
 
     def _walk(self, prefix: str) -> Iterator[str]:
         level = [prefix]

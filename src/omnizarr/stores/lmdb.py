@@ -573,7 +573,7 @@ class _Environment:
         return failure
 
 
-# Also those that no store is upon any more, for as long as a thread is inside: nobody may open the same database beside.
+# Also those that no store is upon any more, while a thread is inside: nobody may open the same database beside.
 _environments: weakref.WeakValueDictionary[str, _Environment] = weakref.WeakValueDictionary()
 _registry = threading.RLock()  # a store can be forgotten, and so closed, at any time
 _abandoned: list[Any] = []
