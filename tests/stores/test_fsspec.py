@@ -392,7 +392,7 @@ def test_package_that_fsspec_misses_is_named(monkeypatch):
 
 
 def _in_child(store, answers):
-    answers.put((store.get("a"), [value for _, value in store.get_many([("a", None), ("b", None)])]))
+    answers.put((store.get("a"), dict(store.get_many([("a", None), ("b", None)]))))
 
 
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
@@ -406,7 +406,7 @@ def test_store_serves_a_forked_process(s3):
     child = context.Process(target=_in_child, args=(store, answers))
     child.start()
     try:
-        assert answers.get(timeout=60) == (b"1", [b"1", None])
+        assert answers.get(timeout=60) == (b"1", {0: b"1", 1: None})
     finally:
         child.kill()
         child.join()
