@@ -1,5 +1,7 @@
 """Object stores by way of obstore: the contract on servers of three clouds, and what they are asked on the wire."""
 
+import asyncio
+import base64
 import itertools
 import multiprocessing
 import os
@@ -19,6 +21,7 @@ from omnizarr.errors import (
     StoreTimeoutError,
 )
 from omnizarr.stores import LocalStore, resolve
+from omnizarr.stores.asynchronous import asynchronous
 from omnizarr.stores.object import ObjectStore, Version
 from tests.stores.contract import VALID_KEYS, StoreContract, in_threads
 from tests.stores.recording import FAST, recording
@@ -327,16 +330,26 @@ def test_http_is_written_by_put_and_lists_nothing(server, web):
             verb()
 
 
-def test_credentials_do_not_follow_to_another_host(server, web):
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_credentials_do_not_follow_to_another_host(server, is_awaited):
     with recording() as other:
         other.values["/data/a"] = b"abc"
-        server.answer = lambda handler: handler.respond(302, Location=other.url(handler.path)) or True
-        options = {**FAST, "headers": {"Authorization": "Bearer secret-token", "Cookie": "secret-cookie"}}
-        assert ObjectStore.from_url(server.url("/data"), options).get("a") == b"abc"
-        ((_, _, sent),) = server.requests()
-        ((_, _, forwarded),) = other.requests()
-    assert sent["authorization"] == "Bearer secret-token"
+        server.answer = lambda handler: handler.respond(302, Location=other.url("/data/a")) or True
+        options = {**FAST, "headers": {"Authorization": "Bearer secret-token", "Cookie": "secret-cookie", "X-Own": "1"}}
+        url = f"http://me:secret-pass%40word@127.0.0.1:{server.server_port}/data?sig=secret-signature"
+        plain = ObjectStore.from_url(server.url("/data"), options)
+        for store in (plain, ObjectStore.from_url(url, FAST)):
+            assert (asyncio.run(asynchronous(store).get("a")) if is_awaited else store.get("a")) == b"abc"
+        (_, _, first), (_, path, second) = server.requests()
+        forwarded = other.requests()
+    assert first["authorization"] == "Bearer secret-token"
+    assert second["authorization"] == "Basic " + base64.b64encode(b"me:secret-pass@word").decode()
+    assert path == "/data/a?sig=secret-signature"
+    # As the manual warns: nothing but these goes along.
+    assert forwarded[0][2].pop("x-own") == "1"
+    assert "secret-signature" in forwarded[1][2].pop("referer")
     assert "secret" not in str(forwarded)
+    assert not any("authorization" in headers for _, _, headers in forwarded)
 
 
 def test_redirects_that_do_not_end_are_an_error(server, web):

@@ -182,7 +182,8 @@ class ObjectStore(Store):
     *Keys.* obstore cannot name keys with control characters; they raise `InvalidKeyError`. Objects whose names
     are no keys (a leading slash, two in a row, ``..``) are not listed.
 
-    *Redirects.* At most 10 are followed. ``Authorization`` and ``Cookie`` are not sent along to another host.
+    *Redirects.* At most 10 are followed. ``Authorization`` and ``Cookie`` are not sent along to another host; other
+    headers that were given are, and the query of the URL is, as ``Referer``.
 
     Examples
     --------

@@ -9,8 +9,9 @@
 ========================================  ============================================================================
 
 What stands first in each line is canonical: the scheme, the bucket, and the path as it is, not percent-encoded, as the
-tools of these clouds write it. URLs of HTTP are percent-encoded, and may have a query, which is sent along with every
-request and never shown. ``https://`` is HTTP even if it leads to S3: for that, give ``s3://`` and `endpoint`.
+tools of these clouds write it. URLs of HTTP are percent-encoded, and may have a user and a password, and a query, which
+are sent along with every request and never shown. ``https://`` is HTTP even if it leads to S3: for that, give ``s3://``
+and `endpoint`.
 
 Options (``storage_options``) are those of obstore:
 
@@ -155,6 +156,7 @@ def parse(url: str, options: dict[str, Any]) -> tuple[Any, str, dict[str, Any]]:
     if backend == "http":
         settings = _settings(backend, options)
         root, path = _split_http(url)
+        root = _log_in(root, settings["client_options"])
         settings["client_options"].setdefault("allow_http", scheme.lower() == "http")
         return _make("HTTPStore", root, settings), path, own
     bucket, _, path = rest.partition("/")
@@ -182,6 +184,18 @@ def _split_http(url: str) -> tuple[str, str]:
         raise StoreError("the URL names no host", found=f"{parts.scheme}://", expected="https://host/path")
     path = urls.unquote(parts.path).strip("/")
     return urls.urlunsplit((parts.scheme.lower(), parts.netloc, "/", parts.query, "")), path
+
+
+def _log_in(root: str, client: dict[str, Any]) -> str:
+    """Return the URL without user and password; they become a header, as obstore does not send them."""
+    parts = urls.urlsplit(root)
+    user, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return root
+    given = urls.unquote_to_bytes(user if ":" in user else f"{user}:")
+    token = import_module("base64").b64encode(given).decode()
+    client["default_headers"] = {"Authorization": f"Basic {token}", **(client.get("default_headers") or {})}
+    return urls.urlunsplit(parts._replace(netloc=host))
 
 
 def _settings(backend: str, options: dict[str, Any]) -> dict[str, Any]:
