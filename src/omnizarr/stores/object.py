@@ -222,6 +222,7 @@ class ObjectStore(Store):
         backoff = (getattr(store, "retry_config", None) or {}).get("backoff") or {}
         self._soonest_repetition = backoff.get("init_backoff", _INIT_BACKOFF).total_seconds()
         self._values_are_small = True
+        self._is_honest = self._kind != "HTTPStore"  # clouds are, and servers that were seen to send what they announce
         self._ignores_ranges = False
         self._data, self._below = objecturls.origin(store, self._kind)
 
