@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
@@ -359,9 +360,31 @@ fn clear_dropped(_: Python<'_>) {
     drop(objects);
 }
 
+/// The bytes of a value, in memory that Python holds.
+enum PyMemory {
+    Bytes(PyBackedBytes),
+    /// Of another object; whoever gave it will not change them.
+    Buffer(PyBuffer<u8>),
+}
+
+impl Deref for PyMemory {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Buffer(buffer) if buffer.len_bytes() == 0 => &[],
+            // SAFETY: the buffer is held, contiguous, of single bytes, and read-only.
+            Self::Buffer(buffer) => unsafe {
+                std::slice::from_raw_parts(buffer.buf_ptr().cast_const().cast(), buffer.len_bytes())
+            },
+        }
+    }
+}
+
 /// A value that a store in Python gave.
 struct PyValue {
-    bytes: Arc<Held<PyBackedBytes>>,
+    bytes: Arc<Held<PyMemory>>,
     /// Where the object lies: as long as it lives, no other lies there. None if the store has another one each time.
     place: Option<u64>,
 }
@@ -373,10 +396,15 @@ impl PyValue {
             return Ok(None);
         }
         let (bytes, place) = if let Ok(bytes) = value.cast::<PyBytes>() {
-            (PyBackedBytes::from(bytes.clone()), is_kept.then(|| value.as_ptr() as u64))
+            (PyMemory::Bytes(PyBackedBytes::from(bytes.clone())), is_kept.then(|| value.as_ptr() as u64))
         } else {
-            let copy = PyBuffer::<u8>::get(value)?.to_vec(value.py())?;
-            (PyBackedBytes::from(PyBytes::new(value.py(), &copy)), None)
+            let buffer = PyBuffer::<u8>::get(value)?;
+            if buffer.readonly() && buffer.is_c_contiguous() {
+                (PyMemory::Buffer(buffer), None)
+            } else {
+                let copy = PyBytes::new(value.py(), &buffer.to_vec(value.py())?);
+                (PyMemory::Bytes(PyBackedBytes::from(copy)), None)
+            }
         };
         let nbytes = bytes.len();
         Ok(Some(Box::new(Self { bytes: Arc::new(Held(Some(bytes), nbytes)), place })))
@@ -430,6 +458,11 @@ impl Store for PyStore {
             }
         })
         .map_err(foreign)
+    }
+
+    fn attached(&self, work: &mut (dyn FnMut() + Send)) {
+        // What Python keeps of a thread is made once, and not for each request.
+        Python::attach(|py| py.detach(work));
     }
 
     fn concurrency(&self) -> usize {

@@ -273,6 +273,11 @@ impl Job<'_> {
                 }
             }
         };
+        let work = || {
+            let mut result = Ok(());
+            self.store.attached(&mut || result = work());
+            result
+        };
         if let Err(error) = on_threads(outer, work) {
             fail(None, error);
         }

@@ -67,6 +67,11 @@ pub trait Store: Send + Sync {
         keys.iter().map(|key| self.open(key)).collect()
     }
 
+    /// Do `work` as one of the threads that ask this store again and again.
+    fn attached(&self, work: &mut (dyn FnMut() + Send)) {
+        work();
+    }
+
     /// How many requests had better be on their way at once; 1 where each is answered at once.
     fn concurrency(&self) -> usize {
         1
