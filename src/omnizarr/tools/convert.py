@@ -207,7 +207,7 @@ def rechunk(
     target : the same, optional
         Where to; it cannot be the source itself. May be left out in a dry run.
     chunks, shards
-        As for `create_array`; one of them must be given. With `chunks` alone there are no shards. In a hierarchy,
+        As for `create_array`; one of them must be given. With ``chunks`` alone there are no shards. In a hierarchy,
         lengths are for the arrays that have as many dimensions.
     path : str, optional
         Path in the source of the node.
