@@ -267,15 +267,16 @@ def test_store_that_nobody_closed_is_written_when_the_program_ends(path):
     assert contents(path) == {"a": b"1"}
 
 
-def run(code, *arguments):
+def run(code, *arguments, **options):
     code = "import os, sys\nfrom omnizarr.stores import ZipStore\n" + textwrap.dedent(code)
-    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)])
+    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], **options)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 def test_killed_writer_leaves_the_archive_old_or_new(path):
     code = """
         n = 1
+        print(flush=True)
         while True:
             n = n % 100 + 1
             with ZipStore(sys.argv[1], mode="a") as store:
@@ -287,11 +288,12 @@ def test_killed_writer_leaves_the_archive_old_or_new(path):
     with ZipStore(path, mode="w") as store:
         store.set_many((f"{i}", bytes(10_000)) for i in range(3))
     choose = random.Random(0)
-    for _ in range(10):
-        process = run(code, path)
-        time.sleep(0.15 + choose.random() * 0.1)
+    for _ in range(20 if "RUNS" in os.environ else 4):
+        process = run(code, path, stdout=subprocess.PIPE)
+        process.stdout.readline()
+        time.sleep(choose.random() * 0.1)
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.communicate()
         values = contents(path)
         assert sorted(values) == ["0", "1", "2"]
         assert len(set(values.values())) == 1
