@@ -224,7 +224,7 @@ def rechunk(
     Raises
     ------
     ValueError
-        If neither `chunks` nor `shards` is given, or one chunk of the target needs more than `max_memory`.
+        If neither ``chunks`` nor ``shards`` is given, or one chunk of the target needs more than `max_memory`.
     MetadataError
         If the lengths make no sense.
     NodeNotFoundError, NodeExistsError, NodeNameError, ChunkError, SchedulerError, ReadOnlyError, StoreError
