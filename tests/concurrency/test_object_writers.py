@@ -13,8 +13,8 @@ from tests.concurrency import crews, scenarios
 
 # With `RUNS=50` as many, by 4 processes of 8 threads; a few by fewer everywhere else.
 FULL = "RUNS" in os.environ
-RUNS = int(os.environ.get("RUNS", "2"))
-PROCESSES, THREADS = (4, 8) if FULL else (3, 4)
+RUNS = int(os.environ.get("RUNS", "1"))
+PROCESSES, THREADS = (4, 8) if FULL else (2, 4)
 BLOCKS = 50 if FULL else 5  # of each process
 
 LAYOUTS = {
