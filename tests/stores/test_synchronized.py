@@ -246,6 +246,43 @@ def test_writers_of_arrays_take_the_lock_that_was_given(open_):
     assert array[...].tolist() == [0, 5, 0, 0]
 
 
+def test_one_lock_for_all_keys_may_be_held_by_who_needs_several(tmp_path):
+    store = SynchronizedStore(LocalStore(tmp_path), threading.Lock())
+    other = threading.Thread(target=store.set_partial, args=("chunk", 0, b"1"))
+    with store.lock("document"):
+        other.start()
+        other.join(0.1)
+        assert other.is_alive()
+        store.set_partial("chunk", 1, b"2")
+    other.join(10)
+    assert not other.is_alive()
+    assert store.get("chunk") == b"12"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_forked_process_takes_the_lock_that_a_thread_had_entered(tmp_path):
+    store = SynchronizedStore(LocalStore(tmp_path / "data"), FileLock(str(tmp_path / "lock")))
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with store.lock("a"):
+            entered.set()
+            leave.wait(10)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert entered.wait(10)
+    child = multiprocessing.get_context("fork").Process(target=store.set_partial, args=("b", 0, b"1"))
+    child.start()
+    child.join(0.3)
+    assert store.get("b") is None
+    leave.set()
+    holder.join(10)
+    child.join(10)
+    assert (child.exitcode, store.get("b")) == (0, b"1")
+
+
 def test_no_synchronizer_wraps_nothing():
     store = MemoryStore()
     omnizarr.create_array(store, shape=4, chunks=4, dtype="i4", synchronizer=None)

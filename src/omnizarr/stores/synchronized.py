@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeAlias
@@ -13,8 +14,11 @@ from omnizarr.stores.wrappers import WrapperStore
 Synchronizer: TypeAlias = Any
 """An object with ``[key] -> context manager``, a callable of the same, or one context manager for all keys."""
 
-# How often each lock of a user has been entered by the thread that has it.
-_depths: Final[dict[Hashable, int]] = {}
+# The locks of users that a thread of this process has entered.
+_entered: Final[set[Hashable]] = set()
+if hasattr(os, "register_at_fork"):
+    # The threads that have entered them do not exist in the child.
+    os.register_at_fork(after_in_child=_entered.clear)
 
 _SENTENCES: Final[dict[Exclusion, str]] = {
     "lock": "kept apart by locks",
@@ -66,24 +70,25 @@ class SynchronizedStore(WrapperStore):
         return "lock" if self.store.exclusion == "process" else self.store.exclusion
 
     def lock(self, key: str) -> AbstractContextManager[None]:
-        """Take the lock of the store, then the user's."""
+        """Take the user's lock, then that of the store."""
         return self._locked(key, super().lock(key))
 
     @contextmanager
     def _locked(self, key: str, lock: AbstractContextManager[None]) -> Iterator[None]:
         name = (id(self.synchronizer), None if _is_one(self.synchronizer) else key)
-        # Whoever has the lock of this name is alone in reading and changing its depth.
-        with lock, threads.lock(("synchronizer", name)):
-            depth = _depths.get(name, 0)
-            if depth:
-                yield
+        # One lock for all keys comes before that of any key: who has it may need that of another key as well.
+        with threads.lock(("synchronizer", name)):
+            if name in _entered:
+                with lock:
+                    yield
                 return
             with self._lock_of(key):
-                _depths[name] = 1
+                _entered.add(name)
                 try:
-                    yield
+                    with lock:
+                        yield
                 finally:
-                    del _depths[name]
+                    _entered.discard(name)
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
         """Look and set under the lock."""
