@@ -72,12 +72,13 @@ class ObjectStoreContract(StoreContract):
             lambda store: store.get("a", (0, 1)),
             lambda store: list(store.get_many([("b", None), ("a", None)])),
             lambda store: store.get_spans("a", [(0, 1), (1, 2)]),
+            lambda store: store.pinned("a")([(0, 1)]),
             lambda store: store.get_stamped("a"),
             lambda store: store.read_into("a", memoryview(bytearray(2))),
             lambda store: store.size("a"),
             lambda store: store.stamp("a"),
         ],
-        ids=["part", "many", "spans", "stamped", "into", "size", "stamp"],
+        ids=["part", "many", "spans", "pinned", "stamped", "into", "size", "stamp"],
     )
     @pytest.mark.parametrize("before", [None, b"12"], ids=["absent", "present"])
     def test_whichever_way_it_was_read_a_change_is_noticed(self, store, read, before):

@@ -16,6 +16,8 @@ import pytest
 import omnizarr
 from omnizarr import aio
 from omnizarr.errors import StoreError
+from omnizarr.stores.asynchronous import asynchronous
+from omnizarr.stores.object import ObjectStore
 from tests import servers
 from tests.faultproxy import Answer, Delay, FaultProxy, Hang, Refuse, Reset, Slow, Truncate
 
@@ -227,6 +229,28 @@ def test_appends_and_partial_writes_whose_answer_is_lost_are_done_once(url, near
         array.write(slice(1, 3), 9)
     assert proxy.struck == 1
     assert read(url, near).tolist() == [1, 9, 9, *expected[3:]]
+
+
+@pytest.mark.parametrize("fault", LOST, ids=repr)
+@pytest.mark.parametrize("before", [None, b"1"], ids=["absent", "present"])
+def test_updates_whose_answer_is_lost_are_made_once(url, near, far, proxy, fault, before):
+    straight, store = ObjectStore.from_url(url, near), ObjectStore.from_url(url, far)
+
+    def awaited(key, change):
+        asyncio.run(asynchronous(store).update(key, change))
+
+    # When it is first written to, the server is asked whether it keeps conditions.
+    for update, keys in ((store.update, "ab"), (awaited, "b")):
+        for key in keys:
+            straight.delete(key)
+            if before is not None:
+                straight.set(key, before)
+            proxy.heal()
+            proxy.fault(fault, method="PUT", path=f"/{key}$")
+            with bounded():
+                update(key, lambda old: b"1" if old is None else bytes(old) + b"1")
+            assert proxy.struck == 1
+            assert straight.get(key) == (before or b"") + b"1"
 
 
 @pytest.mark.parametrize("fault", LOST, ids=repr)

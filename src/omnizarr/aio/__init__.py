@@ -2,8 +2,9 @@
 
 The names are those of zarr-python's `zarr.api.asynchronous`. What is in an object store is asked for by coroutines, as
 many requests at a time as `Store.concurrency` says for all tasks of a loop together, and without threads; large chunks
-are decoded in as many threads as there are cores. Every other store is waited for in a thread for each call, out of a
-few. Errors, results and guarantees are those of the functions of the same names without ``await``.
+are decoded in as many threads as there are cores, and not looked for in a `chunk_cache`. Every other store is waited
+for in a thread for each call, out of a few. Errors, results and guarantees are those of the functions of the same names
+without ``await``.
 
 A task that is cancelled leaves no others behind. What it has written by then stays, each chunk and document whole.
 Where a thread is at work, the task waits for its end.

@@ -513,6 +513,7 @@ class ObjectStore(Store):
         def read(spans: Sequence[Span] | None) -> Buffers | None:
             pin = pins.get("pin")
             found = self._read(key, spans, pin)
+            self._remember(key, found and found.meta)
             if found is None:
                 return None
             # Of several threads that ask first, one has the say.
