@@ -12,10 +12,8 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from hashlib import sha256
 from importlib import import_module
 from typing import Any, Final, TypeAlias, TypeVar
-from urllib.parse import unquote, urlsplit
 
 from omnizarr.errors import (
     ConflictError,
@@ -26,9 +24,8 @@ from omnizarr.errors import (
     StoreError,
     StoreLimitError,
 )
-from omnizarr.stores import conflicts, filelocks
+from omnizarr.stores import conflicts, databases
 from omnizarr.stores.base import (
-    RESERVED,
     Buffer,
     Buffers,
     Change,
@@ -326,10 +323,7 @@ class LMDBStore(Store):
         """Take a lock file beside the database; others can write other keys meanwhile."""
         self.check_writable()
         check_key(key)
-        folder, name = os.path.split(os.path.realpath(self.path))
-        digest = sha256(f"{name}/{key}".encode()).hexdigest()[:40]
-        path = os.path.join(folder, f"{RESERVED}{digest}{filelocks.SUFFIX}")
-        return filelocks.lock(path, lambda: os.makedirs(folder, exist_ok=True))
+        return databases.lock(self.path, key)
 
     # -- listing ------------------------------------------------------------------
 
@@ -646,17 +640,5 @@ def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, st
 
     Options are those of `LMDBStore`.
     """
-    parts = urlsplit(url)
-    if parts.netloc not in ("", "localhost") or parts.query or parts.fragment or not parts.path.strip("/"):
-        raise StoreError(
-            "not the URL of a database", found=f"{parts.scheme}://{parts.path}", expected="lmdb:///path/to/database"
-        )
-    unknown = sorted(set(options) - {"fsync", "map_size", "subdir"})
-    if unknown:
-        raise StoreError(
-            "storage_options mean nothing to this store", found=unknown, expected=["fsync", "map_size", "subdir"]
-        )
-    path = unquote(parts.path)
-    if os.name == "nt" and path[2:3] == ":":
-        path = path[1:]
-    return LMDBStore(path, read_only=mode == "r", **options), ""
+    databases.check_options(options, {"fsync", "map_size", "subdir"})
+    return LMDBStore(databases.path_of(url), read_only=mode == "r", **options), ""

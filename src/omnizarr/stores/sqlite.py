@@ -14,10 +14,8 @@ import sqlite3
 import weakref
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeAlias
-from urllib.parse import unquote, urlsplit
 
 from omnizarr.errors import (
     ConflictError,
@@ -28,9 +26,8 @@ from omnizarr.errors import (
     StoreLimitError,
     StoreTimeoutError,
 )
-from omnizarr.stores import conflicts, filelocks
+from omnizarr.stores import conflicts, databases
 from omnizarr.stores.base import (
-    RESERVED,
     Buffer,
     Buffers,
     Change,
@@ -393,10 +390,7 @@ class SQLiteStore(Store):
         """Take a lock file beside the database; others can write other keys meanwhile."""
         self.check_writable()
         check_key(key)
-        folder, name = os.path.split(os.path.realpath(self.path))
-        digest = sha256(f"{name}/{key}".encode()).hexdigest()[:40]
-        path = os.path.join(folder, f"{RESERVED}{digest}{filelocks.SUFFIX}")
-        return filelocks.lock(path, lambda: os.makedirs(folder, exist_ok=True))
+        return databases.lock(self.path, key)
 
     # -- listing ------------------------------------------------------------------
 
@@ -757,15 +751,5 @@ def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, st
 
     Options are those of `SQLiteStore`.
     """
-    parts = urlsplit(url)
-    if parts.netloc not in ("", "localhost") or parts.query or parts.fragment or not parts.path.strip("/"):
-        raise StoreError(
-            "not the URL of a database", found=f"{parts.scheme}://{parts.path}", expected="sqlite:///path/to/file"
-        )
-    unknown = sorted(set(options) - {"timeout", "fsync"})
-    if unknown:
-        raise StoreError("storage_options mean nothing to this store", found=unknown, expected=["fsync", "timeout"])
-    path = unquote(parts.path)
-    if os.name == "nt" and path[2:3] == ":":
-        path = path[1:]
-    return SQLiteStore(path, read_only=mode == "r", **options), ""
+    databases.check_options(options, {"fsync", "timeout"})
+    return SQLiteStore(databases.path_of(url), read_only=mode == "r", **options), ""
