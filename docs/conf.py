@@ -36,6 +36,8 @@ napoleon_use_rtype = False
 napoleon_use_ivar = True  # attributes in a list, beside those that have docstrings of their own
 napoleon_preprocess_types = False  # types are prose: "int or tuple of int"
 
+# Names of attributes in lists are looked up as well, and `chunks` is one of Array and of AsyncArray.
+suppress_warnings = ["ref.python"]
 default_role = "py:obj"  # a link where there is such a thing, else code
 maximum_signature_line_length = 88  # long signatures get a line per parameter
 toc_object_entries_show_parents = "hide"
