@@ -147,7 +147,10 @@ impl Job<'_> {
     /// # Errors
     /// The first thing that goes wrong.
     pub fn read(&self) -> Result<Vec<usize>, Failure> {
-        let at_once = self.store.at_once(self.array.codecs.chain.layout.nbytes);
+        let chain = &self.array.codecs.chain;
+        // Parts are refused where the store knows better how to fetch them: then nothing may be fetched before.
+        let may_refuse = !self.store.reads_parts() && (chain.reads_runs() || chain.as_shard().is_some());
+        let at_once = if may_refuse { None } else { self.store.at_once(chain.layout.nbytes) };
         let mut pieces = None;
         if self.array.chunks.is_some() && at_once.is_none() && self.array.codecs.chain.as_shard().is_none() {
             // What is kept is placed by one thread, sooner than another could come to help.
@@ -289,9 +292,27 @@ impl Job<'_> {
         Ok(refused)
     }
 
+    /// Open the values of pieces; the store is not asked for those that will be refused.
     fn open(&self, numbers: impl Iterator<Item = usize>) -> Vec<Result<Option<Box<dyn Value + '_>>>> {
-        let keys: Vec<String> = numbers.map(|number| self.array.keys.key(&self.plan.piece(number).coords)).collect();
-        self.store.open_many(&keys)
+        let mut keys = Vec::new();
+        let pieces: Vec<Result<()>> = numbers
+            .map(|number| {
+                let piece = self.plan.piece(number);
+                self.admit(self.array.codecs.chain_of(&piece.coords)?, &piece)?;
+                keys.push(self.array.keys.key(&piece.coords));
+                Ok(())
+            })
+            .collect();
+        let mut opened = self.store.open_many(&keys).into_iter();
+        let lost = || Err(Error::refused("the value did not arrive"));
+        pieces.into_iter().map(|piece| piece.and_then(|()| opened.next().unwrap_or_else(lost))).collect()
+    }
+
+    fn admit(&self, chain: &Chain, piece: &Piece) -> Result<()> {
+        if !self.store.reads_parts() && Self::is_part(chain, piece) {
+            return Err(Error::refused("a part, of a store that knows better how to fetch it"));
+        }
+        Ok(())
     }
 
     // -- reading ------------------------------------------------------------------
@@ -309,9 +330,7 @@ impl Job<'_> {
 
     fn read_piece(&self, piece: &Piece, opened: Opened<'_>, scratch: &mut Scratch) -> Result<()> {
         let chain = self.array.codecs.chain_of(&piece.coords)?;
-        if !self.store.reads_parts() && Self::is_part(chain, piece) {
-            return Err(Error::refused("a part, of a store that knows better how to fetch it"));
-        }
+        self.admit(chain, piece)?;
         if let Some(value) = opened {
             return match value {
                 None => chain.fill_missing(&piece.selection, self.memory),

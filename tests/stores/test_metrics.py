@@ -132,3 +132,14 @@ def test_array_is_read_by_one_request_per_chunk():
     report = store.report()
     assert report.total.requests == 10
     assert report.total.nbytes == sum(len(value) for key, value in values.items() if key.startswith("c/"))
+
+
+@pytest.mark.parametrize("shards", [None, (8, 8)])
+def test_part_of_an_array_is_read_by_one_request_per_small_chunk(shards):
+    values = {}
+    omnizarr.create_array(values, data=[[1] * 16] * 16, chunks=(4, 4), shards=shards)
+    store = MetricsStore(MemoryStore(values))
+    array = omnizarr.open_array(store, mode="r")
+    store.reset()
+    assert array[1:3].sum() == 32
+    assert store.report().total.requests == (4 if shards is None else 2)
