@@ -178,3 +178,16 @@ def test_whole_shard_is_one_request(sharded):
     store.reset()
     np.testing.assert_array_equal(array[:], SHARDED)
     assert sum(store.requests.values()) == 1
+
+
+@pytest.mark.parametrize("engine", ["reference", "native"])
+@pytest.mark.parametrize("layout", [{"chunks": (1, 128), "shards": (64, 4096)}, {"chunks": (64, 4096)}])
+def test_element_of_a_large_chunk_in_a_store_nearby_is_not_all_of_it(engine, layout):
+    inner = MemoryStore()
+    omnizarr.create_array(inner, data=SHARDED, compressors=None, **layout)
+    store = FaultyStore(inner)
+    with omnizarr.config.set({"engine": engine}):
+        array = omnizarr.open_array(store)
+        store.reset()
+        assert array[3, 5] == SHARDED[3, 5]
+        assert store.bytes_read < SHARDED.nbytes // 20

@@ -71,9 +71,9 @@ def from_zarr(
     >>> from_zarr(array, chunks=(1, 2)).sum(axis=0).compute()
     array([4, 6])
     """
-    arrays = _arrays()
+    arrays: Any = _arrays()
     array = source if isinstance(source, Array) and not options else open_array(source, mode="r", **options)
-    return arrays.from_array(  # type: ignore[no-any-return]
+    result: da.Array = arrays.from_array(
         array,
         chunks=_chunks_for(array) if chunks is None else chunks,
         name=name,
