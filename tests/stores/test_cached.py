@@ -717,3 +717,19 @@ def test_arrays_of_two_caches_see_each_others_changes():
     assert second[...].sum() == 5
     second[6:9] = 2
     assert first[...].sum() == 4 + 6
+
+
+def test_directory_keeps_values_of_an_object_store_and_asks_whether_they_are_the_same(tmp_path):
+    import obstore.store
+
+    from omnizarr.stores import ObjectStore
+
+    below = FaultyStore(ObjectStore(obstore.store.MemoryStore()))
+    below.set("a", b"x" * 1000)
+    store = CacheStore(below, tmp_path)
+    for expected in (1000, 0):
+        below.reset()
+        assert bytes(store.get("a")) == b"x" * 1000
+        assert below.bytes_read == expected
+    below.set("a", b"new")
+    assert bytes(store.get("a")) == b"new"

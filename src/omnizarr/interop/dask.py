@@ -81,6 +81,7 @@ def from_zarr(
         inline_array=inline_array,
         meta=np.empty((0,) * array.ndim, array.dtype),
     )
+    return result
 
 
 def to_zarr(

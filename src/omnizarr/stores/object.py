@@ -489,12 +489,13 @@ class ObjectStore(Store):
         self._remember(key, meta)
         return self._stamp(meta)
 
-    def _stamp(self, meta: Mapping[str, Any] | None) -> Version | None:
-        return None if meta is None else Version.of(meta)
+    def _stamp(self, meta: Mapping[str, Any] | None) -> Hashable | None:
+        version = None if meta is None else Version.of(meta)
+        return None if version is None else tuple(version)  # text alone, which caches on disks can keep
 
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Ask once for the value and its stamp, and have no value sent if the stamp is `unless`."""
-        known = unless.e_tag if isinstance(unless, Version) else None
+        known = unless[0] if isinstance(unless, tuple) else None
         try:
             answer = self._fetch(key, **({} if known is None else {"if_none_match": known}))
         except objecterrors.NotModifiedError:

@@ -106,14 +106,15 @@ def _failure(kind: str, raw: str, found: str, code: int) -> StoreError:
         return StoreAccessError(
             "there are no credentials",
             found="neither in the options, nor in the environment, nor from the machine this runs on",
-            remedy="give them in `storage_options`, or {'anon': True} for data that everybody may read",
+            remedy="give them in `storage_options` or the environment; for data that everybody may read "
+            "{'anon': True}, or AWS_SKIP_SIGNATURE=true",
         )
     if kind in ("PermissionDeniedError", "UnauthenticatedError") or code in (401, 403):
         return StoreAccessError(
             "access is denied",
             found=found,
-            remedy="check the credentials, or {'anon': True} for data that everybody may read; "
-            "who may not list a bucket is told this of keys that are not there, too",
+            remedy="check the credentials; for data that everybody may read {'anon': True}, or "
+            "AWS_SKIP_SIGNATURE=true; who may not list a bucket is told this of keys that are not there, too",
         )
     if _is_timeout(raw):
         return StoreTimeoutError("no answer in time", found=found, remedy="raise `timeout`, or see whether it runs")

@@ -247,7 +247,7 @@ def _check_known(scheme: str, url: str) -> None:
     if near:
         remedy = f"did you mean '{near[0]}://'?"
     else:
-        remedy = "is it misspelled?" if known else "fsspec knows more schemes: pip install 'omnizarr[cloud]'"
+        remedy = "is it misspelled?" if known else "fsspec knows more schemes: pip install 'omnizarr[fsspec]'"
     raise StoreError(
         f"no store is known for URLs that begin with '{scheme}://'",
         found=redaction.redact(url.partition("#")[0]),
