@@ -8,11 +8,12 @@ coroutine instead, and the verb is called again, with the answer, until it has n
 from __future__ import annotations
 
 import asyncio
+import atexit
 import random
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -72,7 +73,16 @@ def asynchronous(store: Store) -> AsyncVerbs | None:
     >>> from omnizarr.stores import MemoryStore
     >>> asynchronous(MemoryStore())
     """
-    return ObjectVerbs(store) if type(store) is ObjectStore else None
+    if type(store) is not ObjectStore:
+        return None
+    _rest_at_exit()
+    return ObjectVerbs(store)
+
+
+@cache
+def _rest_at_exit() -> None:
+    # A thread of obstore that has just answered a coroutine and meets an interpreter that is ending aborts the process.
+    atexit.register(time.sleep, 0.05)
 
 
 # -- how many requests are under way ------------------------------------------------------
