@@ -376,13 +376,14 @@ class ObjectStore(Store):
             return self._get(key, span)
         start, stop = wanted
         try:
-            data = self._ask(key, get_range if self._kind == "HTTPStore" else obstore.get_range, start=start, end=stop)
+            data = self._ask(key, obstore.get_range if self._is_honest else get_range, start=start, end=stop)
         except objecterrors.RangeError as error:
             value = self._get(key, span)
             self._ignores_ranges |= isinstance(error, objecterrors.NoRangesError) and bool(value)
             return value
         if data is None:
             return None
+        self._is_honest = True
         if span is None and len(data) == stop:  # it may go on, so ask for the size first, and so from now on
             self._values_are_small = False
             return self._get(key, span)
