@@ -229,6 +229,10 @@ class Watched(WrapperStore):
         self.note()
         return super().get_many(requests)
 
+    def get_spans(self, key, spans):
+        self.note()
+        return super().get_spans(key, spans)
+
     def set(self, key, value):
         self.note()
         super().set(key, value)

@@ -3,7 +3,9 @@
 import builtins
 import json
 import re
+import sys
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -56,6 +58,16 @@ def no_dataset(_):
     netcdf.Dataset("notes.txt")
 
 
+def without_obstore(_):
+    with mock.patch.dict(sys.modules, {"obstore": None, "obstore.store": None}):
+        netcdf.Dataset("http://127.0.0.1:1/x.zarr#mode=zarr")
+
+
+def nobody_there(_):
+    options = {"access_key_id": "a", "secret_access_key": "b", "region": "us-east-1", "max_retries": 0}
+    netcdf.Dataset("http://127.0.0.1:1/bucket/x.zarr#mode=nczarr,s3", storage_options=options)
+
+
 ACTIONS = {
     "NC_EBADID": closed,
     "NC_EBADGRPID": closed,
@@ -90,8 +102,8 @@ ACTIONS = {
     "NC_ENCZARR": lambda _: netcdf.Dataset({".zgroup": b"{"}),
     "NC_EZARRMETA": lambda _: netcdf.Dataset({".zgroup": b'{"zarr_format": 7}'}),
     "NC_EURL": lambda _: netcdf.Dataset("file://x.zarr#mode=nonsense"),
-    "NC_ENOTBUILT": lambda _: netcdf.Dataset("https://example.org/x.zarr#mode=zarr"),
-    "NC_ES3": lambda _: netcdf.Dataset("s3://bucket/x.zarr#mode=nczarr,s3"),
+    "NC_ENOTBUILT": without_obstore,
+    "NC_ES3": nobody_there,
 }
 
 
