@@ -343,7 +343,9 @@ def through_netcdf(output, data):
             omnizarr.convert(file, nczarr, zarr_format=2, overwrite=True),
             omnizarr.convert(nczarr, back, overwrite=True),
         ]
-        check("nothing was lost", all(each.is_lossless for each in done))
+        # NCZarr keeps texts without the NUL that ends those of C programs, and the report says so of each.
+        losses = [str(loss) for each in done for loss in each.losses]
+        check("nothing was lost but the NULs that end texts", all(" = char '" in loss for loss in losses))
         with netCDF4.Dataset(file) as original, by_netcdf_c(nczarr) as theirs, netCDF4.Dataset(back) as again:
             check(f"netCDF-C reads {nczarr.name} as it reads {file.name}", same_netcdf(original, theirs))
             check(f"{back.name} is {file.name} again, attributes too", same_netcdf(original, again, attributes=True))
