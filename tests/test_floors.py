@@ -24,6 +24,7 @@ FLOORS = {
     "datatypes": 2,
     "grids": 2,
     "keys": 2,
+    "fillcoding": 2,
     "indexing": 2.5,
     "codecs": 3,
     "dialects": 3,
