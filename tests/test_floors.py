@@ -28,6 +28,7 @@ FLOORS = {
     "indexing": 2.5,
     "codecs": 3,
     "dialects": 3,
+    "conventions": 3.5,
     "stores": 4,
     "engine": 5,
     **{room: 6 + place / 100 for place, room in enumerate(NODES)},

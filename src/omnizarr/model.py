@@ -67,6 +67,29 @@ class Note:
     spec: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something that a translation could not carry.
+
+    Attributes
+    ----------
+    path : str
+        Of the node.
+    pointer : str
+        JSON pointer of the member in the source's document; empty if it is the node as a whole.
+    what, why : str
+        In plain words.
+    kept : str
+        What stands there instead; empty if nothing does.
+    """
+
+    path: str
+    pointer: str
+    what: str
+    why: str
+    kept: str = ""
+
+
 class Problem(NamedTuple):
     """One departure of a document from its format."""
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.reading import join
 from omnizarr.errors import NotRepresentableError, OmnizarrError
-from omnizarr.model import ArrayMetadata, Metadata, Problem
+from omnizarr.model import ArrayMetadata, Loss, Metadata, Problem
 
 M = TypeVar("M", bound=Metadata)
 
@@ -38,29 +38,6 @@ _KEYS: Final[Mapping[str, str]] = {
 }
 _LONGEST: Final = 60
 """Characters of a value in a report."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """Something that a conversion could not carry.
-
-    Attributes
-    ----------
-    path : str
-        Of the node.
-    pointer : str
-        JSON pointer of the member in the source's document; empty if it is the node as a whole.
-    what, why : str
-        In plain words.
-    kept : str
-        What stands there instead; empty if nothing does.
-    """
-
-    path: str
-    pointer: str
-    what: str
-    why: str
-    kept: str = ""
 
 
 class CannotCarryError(Exception):
