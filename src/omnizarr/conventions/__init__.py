@@ -5,14 +5,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from omnizarr.conventions.contract import Carried, Convention, Fault, Nodes
 from omnizarr.conventions.xarray import XARRAY
 from omnizarr.model import Loss, Metadata
 
-__all__ = ["CONVENTIONS", "Carried", "CarriedAll", "Convention", "Fault", "Nodes", "carry", "faults", "followed"]
+__all__ = [
+    "CONVENTIONS",
+    "Carried",
+    "CarriedAll",
+    "Convention",
+    "Fault",
+    "Nodes",
+    "carry",
+    "faults",
+    "followed",
+    "title_of",
+]
 
 CONVENTIONS: Final[tuple[Convention, ...]] = (XARRAY,)
 """In the order in which they are asked."""
@@ -25,15 +36,13 @@ class CarriedAll(NamedTuple):
     ----------
     metadata : ArrayMetadata or GroupMetadata
         Still in the source's dialect.
-    names : tuple of str
-        Of the conventions that the node follows.
-    remarks : tuple of str
+    remarks : mapping of str to (tuple of str)
+        What is carried in another form, by the names of the conventions that the node follows.
     losses : tuple of Loss
     """
 
     metadata: Metadata
-    names: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
+    remarks: Mapping[str, tuple[str, ...]]
     losses: tuple[Loss, ...] = ()
 
 
@@ -42,31 +51,36 @@ def followed(path: str, nodes: Nodes) -> Iterator[Convention]:
     return (convention for convention in CONVENTIONS if convention.recognise(path, nodes))
 
 
-def carry(path: str, nodes: Nodes, dialect: str) -> CarriedAll:
+def title_of(name: str) -> str:
+    """Return what the convention of a name is called in a sentence."""
+    return next((convention.title for convention in CONVENTIONS if convention.name == name), name)
+
+
+def carry(path: str, nodes: Nodes, metadata: Metadata, dialect: str) -> CarriedAll:
     """Return the node at a path as its conventions write it in the dialect of that name.
+
+    `metadata` is what is carried: ``nodes[path]``, or what the caller has made of it.
 
     Examples
     --------
     >>> from omnizarr.dialects import V2
     >>> array = V2.load({".zarray": {"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<i2", "order": "C",
     ...     "compressor": None, "filters": None, "fill_value": -99}, ".zattrs": {"_ARRAY_DIMENSIONS": ["time"]}})
-    >>> found = carry("depth", {"depth": array}, "v3")
-    >>> found.metadata.dimension_names, dict(found.metadata.attributes), found.names
-    (('time',), {'_FillValue': -99}, ('xarray',))
+    >>> found = carry("depth", {"depth": array}, array, "v3")
+    >>> found.metadata.dimension_names, dict(found.metadata.attributes), list(found.remarks)
+    (('time',), {'_FillValue': -99}, ['xarray'])
     """
-    names: list[str] = []
-    remarks: list[str] = []
+    remarks: dict[str, tuple[str, ...]] = {}
     losses: list[Loss] = []
-    metadata = nodes[path]
     is_other = metadata.dialect != dialect
     for convention in followed(path, nodes):
-        names.append(convention.name)
+        remarks[convention.name] = ()
         if is_other:
             found = convention.carry(metadata, path, nodes, dialect)
             metadata = found.metadata
-            remarks += found.remarks
+            remarks[convention.name] = found.remarks
             losses += found.losses
-    return CarriedAll(metadata, tuple(names), tuple(remarks), tuple(losses))
+    return CarriedAll(metadata, remarks, tuple(losses))
 
 
 def faults(path: str, nodes: Nodes) -> Iterator[Fault]:

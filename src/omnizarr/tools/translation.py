@@ -2,28 +2,31 @@
 
 Translating is pure: metadata in, metadata out. Everything is kept that the target can say; where it cannot, the nearest
 that holds the same values is taken, and a remark says so. A `Loss` says what could not be carried. Whether the target
-can say something is not decided here: its dialect writes it, and reads it back.
+can say something is not decided here: its dialect writes it, and reads it back. What attributes and names mean to
+programs such as xarray is not decided here either: `omnizarr.conventions` carries it first.
 
-Spec: the texts of all formats; ``_ARRAY_DIMENSIONS`` is a convention of xarray.
+Spec: the texts of all formats.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
+from omnizarr import conventions
+from omnizarr.conventions import Nodes
 from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.documents import to_json
 from omnizarr.dialects.reading import is_list, join
 from omnizarr.dialects.spelling import same
 from omnizarr.engine import transformers
 from omnizarr.errors import NodeNameError, OmnizarrError
-from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Named
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Loss, Metadata, Named
 from omnizarr.places import dialect_named
-from omnizarr.tools.translating.account import Account, CannotCarryError, Loss, M, attempt, shown
+from omnizarr.tools.translating.account import Account, CannotCarryError, M, attempt, shown
 from omnizarr.tools.translating.coding import (
     KEEP,
     Wishes,
@@ -38,16 +41,14 @@ from omnizarr.tools.translating.elements import (
     Values,
     carry,
     new_array,
+    reads_alike,
     remark_byte_order,
     with_fill_value,
     with_nearest_type,
 )
 from omnizarr.tools.translating.equivalence import have_same_bytes, spec_of
 
-__all__ = ["DIMENSIONS", "KEEP", "Loss", "Translation", "translate"]
-
-DIMENSIONS: Final = "_ARRAY_DIMENSIONS"
-"""The attribute that names the dimensions in formats without a place for that."""
+__all__ = ["KEEP", "Loss", "Translation", "translate"]
 
 _MEMBERS: Final[Mapping[str, str]] = {
     "data_type": "data type",
@@ -77,6 +78,8 @@ class Translation:
         Chunks that are missing read the same. If not, they have to be written to keep the values.
     values : {"same", "cast", "integers", "raw"}
         What `carry` does to elements.
+    conventions : mapping of str to (tuple of str)
+        The conventions that the node follows, and what is carried of them in another form.
     """
 
     source: Metadata
@@ -86,6 +89,7 @@ class Translation:
     same_bytes: bool = False
     same_fill: bool = True
     values: Values = "same"
+    conventions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def carry(self, array: np.ndarray[Any, Any]) -> Any:
         """Return decoded elements of the source as the target has them, in the same shape.
@@ -108,6 +112,7 @@ def translate(
     dialect: Dialect,
     *,
     path: str = "",
+    nodes: Nodes | None = None,
     siblings: Collection[str] = (),
     chunks: Any = None,
     shards: Any = None,
@@ -126,6 +131,8 @@ def translate(
         The target.
     path : str
         Of the node in its hierarchy. The target must allow all names in it: nothing is renamed.
+    nodes : mapping of str to ArrayMetadata or GroupMetadata, optional
+        The nodes of the hierarchy by path, for conventions that concern several of them. Default: this node alone.
     siblings : collection of str
         Names of the nodes beside it: where names may not differ in case alone, the one that sorts first is carried.
     chunks, shards, filters, serializer, compressors, codecs
@@ -155,16 +162,25 @@ def translate(
     """
     account = Account(metadata, dialect, path)
     wishes = Wishes(chunks, shards, filters, serializer, compressors, codecs)
+    carried = conventions.carry(path, {path: metadata} if nodes is None else nodes, metadata, dialect.name)
+    account.losses += carried.losses
     try:
         _check_names(account, siblings)
-        if isinstance(metadata, ArrayMetadata):
-            found = _translate_array(metadata, wishes, account, in_place=in_place)
+        if isinstance(carried.metadata, ArrayMetadata):
+            found = _translate_array(carried.metadata, wishes, account, in_place=in_place)
+            found = replace(found, same_fill=found.same_fill and reads_alike(metadata, carried.metadata))
         else:
-            found = _translate_group(metadata, account)
+            found = _translate_group(carried.metadata, account)
     except CannotCarryError:
         # what else there was to say is of no matter
         return Translation(metadata, None, (account.losses[-1],))
-    return replace(found, losses=tuple(account.losses), remarks=tuple(account.remarks))
+    return replace(
+        found,
+        source=metadata,
+        losses=tuple(account.losses),
+        remarks=tuple(account.remarks),
+        conventions=carried.remarks,
+    )
 
 
 def _check_names(account: Account, siblings: Collection[str]) -> None:
@@ -309,7 +325,7 @@ def _translate_array(source: ArrayMetadata, wishes: Wishes, account: Account, *,
     same_bytes = have_same_bytes(source, read)
     if not same_bytes and not any("anew" in remark for remark in account.remarks):
         account.remark(_ENCODED_ANEW)
-    if in_place and not (same_bytes and same_fill):
+    if in_place and not same_bytes:
         why = "chunks would have to be written anew, and in place they stay as they are"
         raise account.fail("", "the array", f"{why}: convert it to another place")
     return Translation(source, read, same_bytes=same_bytes, same_fill=same_fill, values=values)
@@ -386,39 +402,14 @@ def _with_keys(target: ArrayMetadata, source: ArrayMetadata, account: Account, *
 
 
 def _with_names(target: ArrayMetadata, source: ArrayMetadata, account: Account) -> ArrayMetadata:
-    """Return `target` with attributes and names of dimensions, which older formats keep in an attribute."""
-    attributes = _strict_attributes(source, account)
+    """Return `target` with attributes, and with names of dimensions if the format has a place for them."""
     names = source.dimension_names
-    if account.dialect.new_arrays.has_filters:
-        target = replace(target, dimension_names=None)
-        if names is not None:
-            _name_by_attribute(names, attributes, account)
-    else:
-        if names is None and DIMENSIONS in attributes and source.dialect != account.dialect.name:
-            names = _names_of_attribute(attributes, len(target.shape), account)
+    read, _ = attempt(replace(target, dimension_names=names), account.dialect)
+    if read is not None and read.dimension_names == names:
         target = replace(target, dimension_names=names)
-    return _with_attributes(target, attributes, account)
-
-
-def _names_of_attribute(attributes: dict[str, JSON], ndim: int, account: Account) -> tuple[str | None, ...] | None:
-    listed = attributes[DIMENSIONS]
-    if not is_list(listed) or len(listed) != ndim or not all(isinstance(name, str) for name in listed):
-        account.remark(f"the attribute {DIMENSIONS} is no list of {ndim} names, and stays an attribute")
-        return None
-    del attributes[DIMENSIONS]
-    account.remark(f"the attribute {DIMENSIONS} becomes dimension_names")
-    return tuple(listed)
-
-
-def _name_by_attribute(names: tuple[str | None, ...], attributes: dict[str, JSON], account: Account) -> None:
-    pointer, what = "/dimension_names", f"dimension_names {list(names)}"
-    why = f"{account.title} has no place for them"
-    if names and all(name is None for name in names):
+    elif names is not None and all(name is None for name in names):
         account.remark("dimension_names that are all null are left out")
-    elif any(name is None for name in names):
-        account.lose(pointer, what, f"{why}, and the attribute {DIMENSIONS} has no null")
-    elif DIMENSIONS not in attributes:
-        attributes[DIMENSIONS] = list(names)
-        account.remark(f"dimension_names become the attribute {DIMENSIONS}")
-    elif not same(attributes[DIMENSIONS], list(names)):
-        account.lose(pointer, what, f"{why}, and there is an attribute {DIMENSIONS} that says something else")
+    elif names is not None:
+        why = f"{account.title} has no place for them, and the attribute _ARRAY_DIMENSIONS has no null"
+        account.lose("/dimension_names", f"dimension_names {list(names)}", why)
+    return _with_attributes(target, _strict_attributes(source, account), account)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from omnizarr import conventions
 from omnizarr.tools import words
 from omnizarr.tools.translation import Loss
 
@@ -40,6 +42,8 @@ class NodeReport:
         What could not be carried.
     remarks : tuple of str
         What is said in other words.
+    conventions : mapping of str to (tuple of str)
+        The conventions that the node follows (``"xarray"``), and what is carried of them in another form.
     verified : {"values", "bytes", ""}
         What was read again, and found to be equal.
     """
@@ -51,6 +55,7 @@ class NodeReport:
     nbytes: int = 0
     losses: tuple[Loss, ...] = ()
     remarks: tuple[str, ...] = ()
+    conventions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     verified: Verified = ""
 
     def __str__(self) -> str:
@@ -138,8 +143,19 @@ class Conversion:
         for node in self.nodes:
             if node.losses or node.remarks or node.how == "left out":
                 yield str(node)
+        yield from self._conventions()
         yield self.summary()
         yield self._lost()
+
+    def _conventions(self) -> Iterator[str]:
+        """Yield a line that says which conventions were carried from one format to another, and of how many nodes."""
+        kinds = Counter((name, node.node_type) for node in self.nodes for name in node.conventions)
+        if kinds and self.source_format != self.target_format:
+            counts: dict[str, list[str]] = {}
+            for (name, node_type), count in kinds.items():
+                counts.setdefault(name, []).append(words.plural(count, node_type or "node"))
+            carried = [f"{conventions.title_of(name)} ({', '.join(each)})" for name, each in counts.items()]
+            yield f"conventions carried: {', '.join(carried)}"
 
     def summary(self) -> str:
         """Return how much was done, on one line."""

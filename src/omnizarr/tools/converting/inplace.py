@@ -119,9 +119,9 @@ def _reason(step: Step, dialect: Dialect) -> str:
         return ""
     if not made.same_bytes:
         return "its chunks have to be encoded anew"
-    if not made.same_fill:
-        return "its fill value cannot be carried"
     before, after = Chunks.of(found.where, made.source), Chunks.of(found.where, made.target)
+    if not made.same_fill and sum(1 for _ in before.stored()) < before.grid.nchunks:
+        return "its fill value changes, and chunks are missing that would have to be written"
     if (before.prefix, before.encoding) != (after.prefix, after.encoding):
         first = (0,) * len(made.source.shape)
         return f"its chunks would be looked for at {after.key_of(first)}, not at {before.key_of(first)}"

@@ -10,6 +10,7 @@ from omnizarr import consolidated, detection, hierarchy
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import BytesSpec
 from omnizarr.consolidated import Snapshot
+from omnizarr.conventions import Nodes
 from omnizarr.detection import Found
 from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.spelling import same
@@ -100,7 +101,8 @@ class Step:
         how: How = "left out" if self.target is None else "documents"
         if self.is_array and self.translation is not None and not in_place:
             how = "copied" if self.translation.same_bytes else "encoded"
-        return NodeReport(self.path, node_type, how, losses=self.losses, remarks=self.remarks)
+        followed = {} if self.translation is None else self.translation.conventions
+        return NodeReport(self.path, node_type, how, losses=self.losses, remarks=self.remarks, conventions=followed)
 
 
 class Plan(NamedTuple):
@@ -153,13 +155,15 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
     """
     is_alone = isinstance(source.metadata, ArrayMetadata)
     steps = []
-    for node in _walk(source):
+    walked = list(_walk(source))
+    nodes = {node.path: node.found.metadata for node in walked if isinstance(node.found, Found)}
+    for node in walked:
         if isinstance(node.found, OmnizarrError):
             loss = Loss(node.path, "", "the node", f"it cannot be read: {node.found}")
             steps.append(Step(node.path, None, None, (loss,)))
             continue
         try:
-            steps.append(_step(node, node.found, dialect, options, is_alone=is_alone, in_place=in_place))
+            steps.append(_step(node, node.found, nodes, dialect, options, is_alone=is_alone, in_place=in_place))
         except OmnizarrError as error:
             if options.given:
                 raise error.add(path=node.found.where.path)
@@ -198,21 +202,29 @@ class _Node(NamedTuple):
 
 
 def _step(
-    node: _Node, found: Found[Metadata], dialect: Dialect, options: Options, *, is_alone: bool, in_place: bool
+    node: _Node,
+    found: Found[Metadata],
+    nodes: Nodes,
+    dialect: Dialect,
+    options: Options,
+    *,
+    is_alone: bool,
+    in_place: bool,
 ) -> Step:
     metadata = _alone(found.metadata)
     keywords: dict[str, Any] = {}
     if isinstance(metadata, ArrayMetadata):
         metadata = detection.with_keys_in_use(found.where, metadata)
         keywords = options.for_array(len(metadata.shape), is_alone=is_alone)
-    made = translate(metadata, dialect, path=node.path, siblings=node.siblings, in_place=in_place, **keywords)
+    place: dict[str, Any] = {"path": node.path, "nodes": nodes, "siblings": node.siblings}
+    made = translate(metadata, dialect, in_place=in_place, **place, **keywords)
     if made.same_bytes and keywords and not _has_codecs_already(made, dialect):
         # Readers would not mind the chunks as they are, but the user wants to have others.
         made = replace(made, same_bytes=False)
     if not made.same_bytes and "compressors" not in keywords and (name := _that_cannot_encode(made.target)):
         # Read it can be: blosc with snappy, of old.
         keywords["compressors"] = "auto"
-        made = translate(metadata, dialect, path=node.path, siblings=node.siblings, **keywords)
+        made = translate(metadata, dialect, **place, **keywords)
         made = replace(made, remarks=(*made.remarks, f"chunks can be read here with {name!r}, but not written"))
     remarks = (_ONLY_A_COPY, *made.remarks) if node.is_copy else made.remarks
     return Step(node.path, found, made, made.losses, remarks, node.has_copies)

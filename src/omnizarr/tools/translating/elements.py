@@ -23,7 +23,7 @@ from omnizarr.dialects.filters import byte_order_of
 from omnizarr.dialects.reading import is_list
 from omnizarr.dialects.spelling import same
 from omnizarr.errors import OmnizarrError
-from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Metadata, Named
 from omnizarr.tools.translating.account import Account, attempt, shown
 
 ByteOrder: TypeAlias = Literal["<", ">"]
@@ -220,6 +220,18 @@ def with_fill_value(
     kept = "null, which reads as zero" if undefined is UNDEFINED else shown(default)
     account.lose("/fill_value", what, f"{account.title} has no words for it: {why or 'null is undefined'}", kept)
     return replace(target, fill_value=undefined), _are_equal(after.default_fill_value, wanted, after)
+
+
+def reads_alike(one: Metadata, other: Metadata) -> bool:
+    """Return whether chunks of two arrays of one data type read the same where they are not stored."""
+    if not isinstance(one, ArrayMetadata) or not isinstance(other, ArrayMetadata) or one is other:
+        return True
+    if one.fill_value is UNDEFINED or other.fill_value is UNDEFINED:
+        return one.fill_value is other.fill_value
+    if same(one.fill_value, other.fill_value):
+        return True
+    data_type = datatypes.bind(one.data_type)
+    return _are_equal(data_type.fill_from_json(one.fill_value), data_type.fill_from_json(other.fill_value), data_type)
 
 
 def _zero(data_type: DataType, default: JSON) -> str:
