@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from omnizarr.conventions.anndata import ANNDATA
 from omnizarr.conventions.contract import Carried, Convention, Fault, Nodes
 from omnizarr.conventions.xarray import XARRAY
 from omnizarr.model import Loss, Metadata
@@ -25,7 +26,7 @@ __all__ = [
     "title_of",
 ]
 
-CONVENTIONS: Final[tuple[Convention, ...]] = (XARRAY,)
+CONVENTIONS: Final[tuple[Convention, ...]] = (ANNDATA, XARRAY)
 """In the order in which they are asked."""
 
 
@@ -66,7 +67,7 @@ def carry(path: str, nodes: Nodes, metadata: Metadata, dialect: str) -> CarriedA
     >>> from omnizarr.dialects import V2
     >>> array = V2.load({".zarray": {"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<i2", "order": "C",
     ...     "compressor": None, "filters": None, "fill_value": -99}, ".zattrs": {"_ARRAY_DIMENSIONS": ["time"]}})
-    >>> found = carry("depth", {"depth": array}, array, "v3")
+    >>> found = carry("depth", Nodes({"depth": array}), array, "v3")
     >>> found.metadata.dimension_names, dict(found.metadata.attributes), list(found.remarks)
     (('time',), {'_FillValue': -99}, ['xarray'])
     """

@@ -9,12 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from omnizarr.model import Loss, Metadata
+from omnizarr.model import ArrayMetadata, Loss, Metadata
 
-Nodes: TypeAlias = Mapping[str, Metadata]
-"""The nodes of a hierarchy by path, without a leading slash; the root is ``""``."""
+
+class Nodes(Mapping[str, Metadata]):
+    """The nodes of a hierarchy by path, without a leading slash; the root is ``""``."""
+
+    __slots__ = ("_arrays", "_nodes")
+
+    def __init__(self, nodes: Mapping[str, Metadata]) -> None:
+        self._nodes = nodes
+        self._arrays: dict[str, list[ArrayMetadata]] | None = None
+
+    def __getitem__(self, path: str) -> Metadata:
+        return self._nodes[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def arrays_beside(self, path: str) -> list[ArrayMetadata]:
+        """Return the arrays right below the group that the node at a path lies in, itself included."""
+        if self._arrays is None:
+            self._arrays = {}
+            for at, node in self._nodes.items():
+                if isinstance(node, ArrayMetadata):
+                    self._arrays.setdefault(at.rpartition("/")[0], []).append(node)
+        return self._arrays.get(path.rpartition("/")[0], [])
 
 
 class Carried(NamedTuple):
@@ -45,8 +70,7 @@ class Fault(NamedTuple):
     path : str
         Of the node.
     pointer : str
-        JSON pointer below the attributes of the node (``"/multiscales/0/axes"``), or to a member of its document that
-        the convention uses (``"/dimension_names"``).
+        JSON pointer in the node's document as v3 has it (``"/attributes/multiscales/0/axes"``, ``"/shape"``).
     message : str
         What is wrong, in one clause.
     found, expected : object

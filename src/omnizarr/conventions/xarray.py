@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from omnizarr import datatypes, fillcoding
-from omnizarr.conventions import ome
+from omnizarr.conventions import anndata, ome
 from omnizarr.conventions.contract import Carried, Convention, Fault, Nodes
 from omnizarr.datatypes import DataType
 from omnizarr.dialects.reading import is_list
@@ -80,7 +80,20 @@ def _referenced(metadata: ArrayMetadata) -> list[str] | None:
 
 def _recognise(path: str, nodes: Nodes) -> bool:
     node = nodes[path]
-    return isinstance(node, ArrayMetadata) and (DIMENSIONS in node.attributes or _are_named(node))
+    if not isinstance(node, ArrayMetadata):
+        return False
+    if DIMENSIONS in node.attributes or _are_named(node):
+        return True
+    return _is_bare_scalar(node) and not anndata.is_element(node) and all(map(_has_names, nodes.arrays_beside(path)))
+
+
+def _is_bare_scalar(array: ArrayMetadata) -> bool:
+    """Return whether it has no dimensions, and says nothing of their names: so xarray's scalars look in v3."""
+    return array.dialect == _NAMED and not array.shape
+
+
+def _has_names(array: ArrayMetadata) -> bool:
+    return _is_bare_scalar(array) or _are_named(array)
 
 
 def _are_named(array: ArrayMetadata) -> bool:
@@ -109,7 +122,7 @@ class _Carrying:
 def _carry(array: Metadata, path: str, nodes: Nodes, dialect: str) -> Carried:
     if not isinstance(array, ArrayMetadata) or _NAMED not in (array.dialect, dialect):
         return Carried(array)
-    if not _are_named(array):
+    if not _has_names(array):
         remark = f"the attribute {DIMENSIONS} is no list of {len(array.shape)} names, and stays an attribute"
         return Carried(array, (remark,) if DIMENSIONS in array.attributes else ())
     carrying = _Carrying(path, array, dict(array.attributes))

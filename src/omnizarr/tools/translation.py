@@ -131,7 +131,7 @@ def translate(
         The target.
     path : str
         Of the node in its hierarchy. The target must allow all names in it: nothing is renamed.
-    nodes : mapping of str to ArrayMetadata or GroupMetadata, optional
+    nodes : Nodes, optional
         The nodes of the hierarchy by path, for conventions that concern several of them. Default: this node alone.
     siblings : collection of str
         Names of the nodes beside it: where names may not differ in case alone, the one that sorts first is carried.
@@ -162,7 +162,7 @@ def translate(
     """
     account = Account(metadata, dialect, path)
     wishes = Wishes(chunks, shards, filters, serializer, compressors, codecs)
-    carried = conventions.carry(path, {path: metadata} if nodes is None else nodes, metadata, dialect.name)
+    carried = conventions.carry(path, nodes or Nodes({path: metadata}), metadata, dialect.name)
     account.losses += carried.losses
     try:
         _check_names(account, siblings)

@@ -156,7 +156,7 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
     is_alone = isinstance(source.metadata, ArrayMetadata)
     steps = []
     walked = list(_walk(source))
-    nodes = {node.path: node.found.metadata for node in walked if isinstance(node.found, Found)}
+    nodes = Nodes({node.path: node.found.metadata for node in walked if isinstance(node.found, Found)})
     for node in walked:
         if isinstance(node.found, OmnizarrError):
             loss = Loss(node.path, "", "the node", f"it cannot be read: {node.found}")
