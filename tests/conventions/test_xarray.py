@@ -226,3 +226,28 @@ def test_masks_that_xarray_does_not_understand_are_faults(attributes, data_type,
 def test_coordinate_of_another_length_is_a_fault(length, codes):
     nodes = Nodes({"g/v": node(shape=(2, 4), names=("y", "x")), "g/x": node(shape=(length,))})
     assert [fault.code for path in nodes for fault in faults(path, nodes)] == codes
+
+
+def test_check_finds_what_xarray_refuses(tmp_path):
+    group = zarr.open_group(tmp_path / "d.zarr", mode="w")
+    group.create_array("x", shape=(5,), dtype="i2", dimension_names=["x"])
+    group.create_array("v", shape=(4,), dtype="f4", dimension_names=["x"], attributes={"_FillValue": -9.0})
+    with pytest.raises(TypeError, match="decode fill_value"):
+        xr.open_zarr(tmp_path / "d.zarr", consolidated=False)
+    del group["v"].attrs["_FillValue"]
+    with pytest.raises(ValueError, match="conflicting sizes"):
+        xr.open_zarr(tmp_path / "d.zarr", consolidated=False)
+    group["v"].attrs["_FillValue"] = -9.0
+    found = {
+        (finding.code, finding.path, finding.key, finding.pointer) for finding in omnizarr.check(tmp_path / "d.zarr")
+    }
+    assert ("mask-unreadable", "v", "v/zarr.json", "/attributes/_FillValue") in found
+    assert ("coordinate-length", "v", "v/zarr.json", "/shape") in found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_check_finds_nothing_in_what_xarray_writes(tmp_path, zarr_format):
+    dataset(VARIABLES).to_zarr(tmp_path / "d.zarr", zarr_format=zarr_format)
+    codes = {finding.code for finding in omnizarr.check(tmp_path / "d.zarr")}
+    assert not codes & {"array-dimensions", "mask-of-another-type", "mask-unreadable", "coordinate-length"}

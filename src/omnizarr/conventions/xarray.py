@@ -40,6 +40,8 @@ _ENCODED: Final = "biufc"
 """Those of which xarray reads ``_FillValue`` in v3."""
 _TEXT: Final = "UT"
 """Those that xarray masks in v3 by ``missing_value`` alone, as it cannot read their ``_FillValue``."""
+_USER: Final = 2
+"""`numpy.dtype.isbuiltin` of types that other packages register."""
 _REFERENCES: Final = ("_nczarr_array", "_NCZARR_ARRAY")
 
 
@@ -164,13 +166,14 @@ def _data_type(array: ArrayMetadata) -> DataType | None:
         found = datatypes.bind(array.data_type)
     except OmnizarrError:
         return None
-    return found if found.dtype.kind in _MASKED else None
+    # what ml_dtypes adds may become a float or an integer in another format
+    return found if found.dtype.kind in _MASKED or found.dtype.isbuiltin == _USER else None
 
 
 def _mask_by_attribute(carrying: _Carrying) -> None:
     """Say by attributes what the fill value says before v3: which elements xarray shows as missing."""
     data_type = _data_type(carrying.array)
-    if data_type is None:
+    if data_type is None or data_type.dtype.isbuiltin == _USER:
         return
     attributes, kind = carrying.attributes, data_type.dtype.kind
     json = carrying.array.fill_value
@@ -220,14 +223,22 @@ def _mask_by_fill_value(carrying: _Carrying) -> None:
 def _faults(path: str, nodes: Nodes) -> Iterator[Fault]:
     array = nodes[path]
     if isinstance(array, ArrayMetadata):
+        yield from _fault_of_names(path, array)
         yield from _fault_of_mask(path, array)
         yield from _faults_of_lengths(path, array, nodes)
+
+
+def _fault_of_names(path: str, array: ArrayMetadata) -> Iterator[Fault]:
+    listed = array.attributes.get(DIMENSIONS)
+    if DIMENSIONS in array.attributes and dimension_names(replace(array, dimension_names=None)) is None:
+        message, expected = "names of dimensions that do not fit the shape", f"{len(array.shape)} strings"
+        yield Fault("array-dimensions", path, f"/attributes/{DIMENSIONS}", message, listed, expected)
 
 
 def _fault_of_mask(path: str, array: ArrayMetadata) -> Iterator[Fault]:
     stored = array.attributes.get(FILL_VALUE)
     data_type = _data_type(array)
-    if stored is None or data_type is None:
+    if stored is None or data_type is None or data_type.dtype.isbuiltin == _USER:
         return
     value, pointer = fillcoding.decode(stored, data_type.dtype), f"/attributes/{FILL_VALUE}"
     expected = f"a value of {array.data_type.name}"

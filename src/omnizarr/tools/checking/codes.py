@@ -34,13 +34,30 @@ CODES: Final[Mapping[str, Code]] = {
     "invalid-fill-value": Code("error", "the fill value is no value of the data type", "correct it"),
     "invalid-metadata": Code("error", "a document breaks its format otherwise", "correct it"),
     "unusable-codecs": Code("error", "codecs that cannot be combined or configured so", "correct the list of codecs"),
+    "extra-member": Code("note", "a member that no text defines, passed over by readers", "move it to the attributes"),
+    "tolerated-spelling": Code("note", "spelled otherwise than the text has it, and understood", _REWRITE),
+    # Conventions
     "array-dimensions": Code(
         "warning",
         "_ARRAY_DIMENSIONS has not one name per dimension; xarray refuses the whole group",
         "correct the attribute",
     ),
-    "extra-member": Code("note", "a member that no text defines, passed over by readers", "move it to the attributes"),
-    "tolerated-spelling": Code("note", "spelled otherwise than the text has it, and understood", _REWRITE),
+    "mask-of-another-type": Code(
+        "warning", "the attribute _FillValue is no value of the data type", "correct the attribute"
+    ),
+    "mask-unreadable": Code(
+        "warning",
+        "the attribute _FillValue of a v3 array is not in the form that xarray reads; xarray refuses the whole group",
+        "write the form that is expected",
+    ),
+    "coordinate-length": Code(
+        "warning",
+        "a dimension is longer or shorter than the coordinate of its name; xarray refuses the whole group",
+        "resize one of the two arrays",
+    ),
+    "anndata-missing-node": Code(
+        "warning", "a node is missing that attributes of anndata speak of", "restore the node, or correct the attribute"
+    ),
     # Extensions
     "unknown-extension": Code(
         "error",

@@ -9,10 +9,10 @@ from typing import Any
 from omnizarr import detection, opening
 from omnizarr.engine import Binding
 from omnizarr.errors import NodeNotFoundError, StoreError
-from omnizarr.model import ArrayMetadata
+from omnizarr.model import ArrayMetadata, Metadata
 from omnizarr.places import StorePath
 from omnizarr.stores import pool
-from omnizarr.tools.checking import chunks, copies, extensions, inventory, keyspace, places, texts, writers
+from omnizarr.tools.checking import chunks, copies, extensions, inventory, keyspace, meaning, places, texts, writers
 from omnizarr.tools.checking.findings import CheckReport, Findings
 
 Progress = Callable[[int], object]
@@ -38,6 +38,7 @@ def run(
         for problem in problems:
             texts.enter_entry_problem(findings, at, entry, problem)
     bindings: dict[int, Binding | None] = {}
+    essences: dict[str, Metadata] = {}
     is_netcdf = False
     for node in found:
         is_netcdf = is_netcdf or writers.is_netcdf(node)
@@ -50,11 +51,15 @@ def run(
             findings.add("only-consolidated", node.path, message, key=node.marker.key, pointer=node.base)
         extensions.check_keys_in_use(findings, node, bindings[id(node)])
         writers.check_byte_order(findings, found, node)
+        essence = meaning.essence(node)
+        if essence is not None:
+            essences.setdefault(node.path, essence)
         if isinstance(node.metadata, ArrayMetadata):
             _forget(node)
     if is_netcdf:
         writers.check_netcdf(findings, found, where)
     places.check_places(findings, where, found)
+    meaning.check_conventions(findings, where.path, found, essences)
     for node in found:
         copies.check_copies(findings, found, node)
         _forget(node)

@@ -10,11 +10,10 @@ from typing import Any, Final, NamedTuple
 from omnizarr.datatypes import typestr
 from omnizarr.dialects.reading import is_list, join
 from omnizarr.errors import ConsolidatedMetadataError, OmnizarrError, UnknownExtensionError
-from omnizarr.model import JSON, ArrayMetadata, Metadata, Note, Problem
+from omnizarr.model import JSON, Note, Problem
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Document, Node
 
-_DIMENSIONS: Final = "_ARRAY_DIMENSIONS"
 _BOM: Final = b"\xef\xbb\xbf"
 _JSON: Final = "RFC 8259"
 
@@ -89,30 +88,9 @@ def understand(findings: Findings, node: Node) -> None:
     if node.metadata is not None:
         for note in node.metadata.notes:
             enter_note(findings, node, note)
-        _check_dimensions(findings, node, node.metadata)
     for name, pointer, code, message, found in _known_mistakes(node, values):
         findings.add(code, node.path, message, key=node.documents[name].key, pointer=pointer, found=found)
     node.is_sound = node.metadata is not None and not _has_own_error(findings, node, before)
-
-
-def _check_dimensions(findings: Findings, node: Node, metadata: Metadata) -> None:
-    """Enter names of dimensions, by the convention of xarray, that are not one per dimension."""
-    if not isinstance(metadata, ArrayMetadata) or _DIMENSIONS not in metadata.attributes:
-        return
-    names = metadata.attributes[_DIMENSIONS]
-    is_names = is_list(names) and all(isinstance(name, str) for name in names)
-    if not is_names or len(names) != len(metadata.shape):  # type: ignore[arg-type]
-        document = node.documents.get(str(node.dialect.attributes_document), node.marker)
-        pointer = f"/{_DIMENSIONS}" if document is not node.marker else f"/attributes/{_DIMENSIONS}"
-        findings.add(
-            "array-dimensions",
-            node.path,
-            "names of dimensions that do not fit the shape",
-            key=document.key,
-            pointer=pointer,
-            found=names,
-            expected=f"{len(metadata.shape)} strings",
-        )
 
 
 def _has_own_error(findings: Findings, node: Node, before: int) -> bool:
