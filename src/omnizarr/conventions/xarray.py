@@ -6,7 +6,7 @@ NCZarr that lack that attribute name them by their references to dimensions.
 Before v3, the fill value of an array is its mask: xarray shows elements that equal it as missing. In v3 the attribute
 ``_FillValue`` is the mask, and the fill value says only what chunks hold that are not stored. So an array is carried
 with the mask in the place where its new format has it; where nothing is masked, the fill value becomes undefined
-(null).
+(null). In NCZarr the attribute ``_FillValue`` is the mask in all formats.
 
 Spec: xarray, "Zarr Encoding Specification"; CF conventions, "Missing data".
 """
@@ -17,8 +17,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import numpy as np
+
 from omnizarr import datatypes, fillcoding
-from omnizarr.conventions import anndata, ome
+from omnizarr.conventions import anndata, nczarr, ome
 from omnizarr.conventions.contract import Carried, Convention, Fault, Nodes
 from omnizarr.datatypes import DataType
 from omnizarr.dialects.reading import is_list
@@ -38,11 +40,13 @@ _MASKED: Final = "biufcSUTO"
 """Kinds of NumPy data types in which xarray masks values: not times, for which NaT is missing, nor records."""
 _ENCODED: Final = "biufc"
 """Those of which xarray reads ``_FillValue`` in v3."""
+_NUMBERS: Final = "iuf"
+"""Those of which ``_FillValue`` is a number in JSON, if it is finite."""
 _TEXT: Final = "UT"
 """Those that xarray masks in v3 by ``missing_value`` alone, as it cannot read their ``_FillValue``."""
 _USER: Final = 2
 """`numpy.dtype.isbuiltin` of types that other packages register."""
-_REFERENCES: Final = ("_nczarr_array", "_NCZARR_ARRAY")
+_REFERENCES: Final = "_nczarr_array"
 
 
 # Names of dimensions
@@ -71,12 +75,10 @@ def dimension_names(metadata: Metadata) -> tuple[str | None, ...] | None:
 
 def _referenced(metadata: ArrayMetadata) -> list[str] | None:
     """Return the names of the dimensions that an array of NCZarr refers to."""
-    for members in (metadata.attributes, metadata.unknown):
-        for name in _REFERENCES:
-            marks = members.get(name)
-            found = marks.get("dimrefs", marks.get("dimension_references")) if isinstance(marks, Mapping) else None
-            if is_list(found):
-                return [str(reference).rpartition("/")[2] for reference in found]
+    for name, note in nczarr.notes_of(metadata).items():
+        found = note.get("dimrefs", note.get("dimension_references")) if isinstance(note, Mapping) else None
+        if name.lower() == _REFERENCES and is_list(found):
+            return [str(reference).rpartition("/")[2] for reference in found]
     return None
 
 
@@ -177,7 +179,7 @@ def _mask_by_attribute(carrying: _Carrying) -> None:
         return
     attributes, kind = carrying.attributes, data_type.dtype.kind
     json = carrying.array.fill_value
-    if json is UNDEFINED:
+    if json is UNDEFINED or nczarr.notes_of(carrying.array):
         value = fillcoding.decode(attributes.get(FILL_VALUE), data_type.dtype)
         if value is not None and kind in _ENCODED:
             attributes[FILL_VALUE] = fillcoding.encode(value)
@@ -212,7 +214,11 @@ def _mask_by_fill_value(carrying: _Carrying) -> None:
         carrying.remarks.append("fill_value becomes null, as xarray would show elements that equal it as missing")
     else:
         changed = data_type.fill_to_json(value)
-        del carrying.attributes[FILL_VALUE]
+        # netCDF-C reads the attribute, xarray the fill value: both say the same
+        if data_type.dtype.kind in _NUMBERS and np.isfinite(value):
+            carrying.attributes[FILL_VALUE] = value.item()
+        else:
+            del carrying.attributes[FILL_VALUE]
         carrying.remarks.append("the attribute _FillValue becomes the fill value, which xarray masks")
     carrying.array = replace(carrying.array, fill_value=changed)
 
@@ -272,7 +278,7 @@ XARRAY: Final = Convention(
     name="xarray",
     title="xarray/CF",
     spec=_SPEC,
-    attributes=frozenset({DIMENSIONS, FILL_VALUE, MISSING_VALUE, *_REFERENCES}),
+    attributes=frozenset({DIMENSIONS, FILL_VALUE, MISSING_VALUE}),
     recognise=_recognise,
     carry=_carry,
     faults=_faults,
