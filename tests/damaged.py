@@ -291,6 +291,7 @@ _METADATA: list[Damaged] = [
     one("v3 coordinate of another length", {**v3(dimension_names=["y", "x"]), "x/zarr.json": text({**V3_ARRAY,
         "shape": [3], "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [3]}},
         "dimension_names": ["x"]})}, "coordinate-length", A3),
+    one("v3 without a readable reference system", v3(attributes={"_CRS": {"epsg": 4326}}), "crs-unreadable", A3),
     one("anndata without categories", {**v3(), "zarr.json": text({**V3_GROUP, "attributes": {
         "encoding-type": "categorical", "encoding-version": "0.2.0"}}), "codes/zarr.json": text(V3_ARRAY)},
         "anndata-missing-node", "zarr.json", ""),
@@ -612,6 +613,7 @@ _WRITERS: list[Damaged] = [
     one("v3 names are null", {**v3(), A3: text({**V3_ARRAY, "dimension_names": None})}, "null-member", A3),
     one("v3 with codec endian", v3(codecs=[ENDIAN]), "endian-codec", A3),
     one("v3 bytes without endian", v3(codecs=[{"name": "bytes"}]), "missing-endian", A3),
+    one("v3 without a member codecs", v3(codecs=None), "missing-codecs", A3),
     one("v3 without codecs", v3(codecs=[]), "empty-codecs", A3),
     one("v3 transpose with a letter", v3(codecs=[LETTER, BYTES]), "transpose-letter", A3),
     one("v3 shard without index codecs", {**sharded(FOUR + crc(index(*PLACES))), A3: text({**V3_ARRAY,

@@ -1,4 +1,4 @@
-"""The attribute ``_FillValue`` as xarray stores it in Zarr v3: JSON <-> scalar.
+"""Fill values above Zarr: the attribute ``_FillValue`` as xarray stores it in v3, and the defaults of netCDF.
 
 Spec: xarray, "Zarr Encoding Specification"; ``FillValueCoder`` of ``xarray.backends.zarr``.
 
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -37,6 +37,20 @@ if TYPE_CHECKING:
 else:
     base64 = Late("base64")
     binascii = Late("binascii")
+
+NETCDF_DEFAULTS: Final[Mapping[str, Any]] = {
+    "i1": np.int8(-127),
+    "i2": np.int16(-32767),
+    "i4": np.int32(-2147483647),
+    "i8": np.int64(-9223372036854775806),
+    "u1": np.uint8(255),
+    "u2": np.uint16(65535),
+    "u4": np.uint32(4294967295),
+    "u8": np.uint64(18446744073709551614),
+    "f4": np.float32(9.9692099683868690e36),
+    "f8": np.float64(9.9692099683868690e36),
+}
+"""What netCDF takes elements to hold that were never written, by kind and size of the data type; from netcdf.h."""
 
 _WORDS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _DOUBLE: Final = struct.Struct("<d")

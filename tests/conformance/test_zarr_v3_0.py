@@ -125,11 +125,16 @@ def test_an_array_has_a_document_called_zarr_json():
     assert omnizarr.open_array(store({"a/zarr.json": ARRAY, **chunks}), path="a")[0].tolist() == [0] * 6
 
 
-@pytest.mark.parametrize("name", sorted(without(ARRAY, "zarr_format", "node_type")))
+@pytest.mark.parametrize("name", sorted(without(ARRAY, "zarr_format", "node_type", "codecs")))
 def test_array_without_a_mandatory_name_is_refused(name):
     with pytest.raises(errors.MetadataError) as caught:
         omnizarr.open(store({"zarr.json": without(ARRAY, name)}))
     assert caught.value.pointer == f"/{name}"
+
+
+def test_array_without_codecs_as_gdal_writes_it_is_read_with_a_note():
+    array = omnizarr.open(store({"zarr.json": without(ARRAY, "codecs")}))
+    assert [note.pointer for note in array.metadata.notes] == ["/codecs"]
 
 
 @pytest.mark.parametrize("name", ["zarr_format", "node_type"])

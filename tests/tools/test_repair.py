@@ -83,7 +83,7 @@ MENDED = {
     "stale-consolidated-metadata", "broken-consolidated-metadata", "only-consolidated", "temporary-file", "lock-file",
     "undeclared-separator", "missing-filters", "empty-filters", "null-separator", "numbers-as-strings",
     "zero-elementsize", "byte-order-of-bytes", "missing-byte-order", "fixed-width-strings", "zero-chunk-length",
-    "null-fill-value", "empty-fill-value", "null-member", "endian-codec", "missing-endian", "empty-codecs",
+    "null-fill-value", "empty-fill-value", "null-member", "endian-codec", "missing-endian", "empty-codecs", "missing-codecs",
     "transpose-letter", "missing-index-codecs", "codec-uri", "shuffle-word", "fill-value-as-string",
     "missing-serializer", "shard-tail-torn",
 }  # fmt: skip
@@ -280,6 +280,7 @@ F_ORDER = np.block([[BLOCK.T, BLOCK.T], [BLOCK.T, BLOCK.T]])
         ("v3 with codec endian", TILED),
         ("v3 bytes without endian", TILED),
         ("v3 without codecs", TILED),
+        ("v3 without a member codecs", TILED),
         ("v3 codecs without one that makes bytes", None),
         ("v3 transpose with a letter", F_ORDER),
         ("v3 shard without index codecs", TILED),

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from omnizarr.conventions.anndata import ANNDATA
 from omnizarr.conventions.contract import Carried, Convention, Fault, Nodes
+from omnizarr.conventions.gdal import GDAL
 from omnizarr.conventions.nczarr import NCZARR
 from omnizarr.conventions.xarray import XARRAY
 from omnizarr.model import Loss, Metadata
@@ -27,7 +28,7 @@ __all__ = [
     "title_of",
 ]
 
-CONVENTIONS: Final[tuple[Convention, ...]] = (ANNDATA, XARRAY, NCZARR)
+CONVENTIONS: Final[tuple[Convention, ...]] = (ANNDATA, GDAL, XARRAY, NCZARR)
 """In the order in which they are asked."""
 
 

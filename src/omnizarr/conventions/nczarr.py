@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+
+from omnizarr import fillcoding
 from omnizarr.conventions.contract import Carried, Convention, Fault, Nodes
-from omnizarr.model import JSON, Metadata
+from omnizarr.model import JSON, ArrayMetadata, Metadata
 
 _PREFIX: Final = "_nczarr"
+_ATTRIBUTES: Final = "_nczarr_attr"
 _NAMES: Final = frozenset(
     name
     for kind in ("superblock", "group", "array", "attr")
@@ -27,6 +31,27 @@ def notes_of(node: Metadata) -> Mapping[str, JSON]:
     """Return the notes of NCZarr on a node, by their names."""
     everything = {**node.unknown, **node.attributes}
     return {name: value for name, value in everything.items() if name.lower().startswith(_PREFIX)}
+
+
+def is_fill_value(array: ArrayMetadata, value: Any) -> bool:
+    """Return whether a value that masks an array is its ``_FillValue`` to netCDF, and no default of its type.
+
+    The attribute says so in v2, if it is a finite number; notes of NCZarr list all attributes of netCDF.
+    """
+    if not np.isfinite(value):
+        return False
+    default = fillcoding.NETCDF_DEFAULTS.get(value.dtype.str[1:])
+    listed = [types_of(note) for name, note in notes_of(array).items() if name.lower().startswith(_ATTRIBUTES)]
+    if listed:
+        return any("_FillValue" in types for types in listed)
+    # netCDF-C writes the default of double with six digits
+    return default is None or not np.isclose(float(value), float(default), rtol=1e-6)
+
+
+def types_of(note: JSON) -> Mapping[str, JSON]:
+    """Return the types of attributes by name, as a note of NCZarr lists them."""
+    types = note.get("types") if isinstance(note, Mapping) else None
+    return types if isinstance(types, Mapping) else {}
 
 
 def _recognise(path: str, nodes: Nodes) -> bool:

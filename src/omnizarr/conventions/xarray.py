@@ -6,7 +6,7 @@ NCZarr that lack that attribute name them by their references to dimensions.
 Before v3, the fill value of an array is its mask: xarray shows elements that equal it as missing. In v3 the attribute
 ``_FillValue`` is the mask, and the fill value says only what chunks hold that are not stored. So an array is carried
 with the mask in the place where its new format has it; where nothing is masked, the fill value becomes undefined
-(null). In NCZarr the attribute ``_FillValue`` is the mask in all formats.
+(null).
 
 Spec: xarray, "Zarr Encoding Specification"; CF conventions, "Missing data".
 """
@@ -17,10 +17,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-import numpy as np
-
 from omnizarr import datatypes, fillcoding
-from omnizarr.conventions import anndata, nczarr, ome
+from omnizarr.conventions import anndata, gdal, nczarr, ome
 from omnizarr.conventions.contract import Carried, Convention, Fault, Nodes
 from omnizarr.datatypes import DataType
 from omnizarr.dialects.reading import is_list
@@ -137,7 +135,7 @@ def _carry(array: Metadata, path: str, nodes: Nodes, dialect: str) -> Carried:
             _mask_by_attribute(carrying)
     else:
         _name_by_attribute(carrying)
-        if is_masked:
+        if is_masked and not gdal.is_georeferenced(array):
             _mask_by_fill_value(carrying)
     return carrying.finished()
 
@@ -179,7 +177,7 @@ def _mask_by_attribute(carrying: _Carrying) -> None:
         return
     attributes, kind = carrying.attributes, data_type.dtype.kind
     json = carrying.array.fill_value
-    if json is UNDEFINED or nczarr.notes_of(carrying.array):
+    if json is UNDEFINED:
         value = fillcoding.decode(attributes.get(FILL_VALUE), data_type.dtype)
         if value is not None and kind in _ENCODED:
             attributes[FILL_VALUE] = fillcoding.encode(value)
@@ -214,9 +212,8 @@ def _mask_by_fill_value(carrying: _Carrying) -> None:
         carrying.remarks.append("fill_value becomes null, as xarray would show elements that equal it as missing")
     else:
         changed = data_type.fill_to_json(value)
-        # netCDF-C reads the attribute, xarray the fill value: both say the same
-        if data_type.dtype.kind in _NUMBERS and np.isfinite(value):
-            carrying.attributes[FILL_VALUE] = value.item()
+        if data_type.dtype.kind in _NUMBERS and nczarr.is_fill_value(carrying.array, value):
+            carrying.attributes[FILL_VALUE] = value.item()  # where netCDF-C looks for it
         else:
             del carrying.attributes[FILL_VALUE]
         carrying.remarks.append("the attribute _FillValue becomes the fill value, which xarray masks")

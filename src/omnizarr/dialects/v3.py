@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from omnizarr import datatypes
 from omnizarr.dialects import consolidated, paths
-from omnizarr.dialects.chains import read_codecs
+from omnizarr.dialects.chains import LITTLE, read_codecs
 from omnizarr.dialects.contract import Consolidated, Dialect, Documents, NewArrays
 from omnizarr.dialects.documents import name_of_nonfinite, notes_of
 from omnizarr.dialects.extensions import SPEC as _EXTENSION
@@ -144,13 +144,17 @@ def _check_format(reader: Reader, document: Mapping[str, JSON]) -> None:
 
 
 def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
-    for name in ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs"):
+    for name in ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value"):
         if name not in document:
             reader.problem(f"/{name}", f"{name} is missing", spec=_ARRAY)
     shape = read_lengths(reader, document.get("shape", []), "/shape", 'Zarr v3, "shape"')
     data_type = read_understood(reader, document.get("data_type", "uint8"), "/data_type", Named("uint8"))
     bound = _bind(reader, data_type)
-    codecs = read_codecs(reader, document.get("codecs", ["bytes"]), "/codecs", len(shape), bound)
+    codecs: tuple[Named, ...] = (LITTLE,)
+    if "codecs" in document:
+        codecs = read_codecs(reader, document["codecs"], "/codecs", len(shape), bound)
+    else:
+        reader.note("/codecs", "missing, taken as little-endian bytes", _ARRAY)
     values: dict[str, Any] = {
         "shape": shape,
         "data_type": data_type,

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from omnizarr.errors import UnknownDataTypeError
+from omnizarr.fillcoding import NETCDF_DEFAULTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +78,17 @@ class UserType:
 
 AnyType = NcType | UserType
 
-BYTE: Final = NcType("byte", 1, np.dtype("i1"), np.int8(-127), "b")
+BYTE: Final = NcType("byte", 1, np.dtype("i1"), NETCDF_DEFAULTS["i1"], "b")
 CHAR: Final = NcType("char", 2, np.dtype("S1"), np.bytes_(b"\0"))
-SHORT: Final = NcType("short", 3, np.dtype("i2"), np.int16(-32767), "s")
-INT: Final = NcType("int", 4, np.dtype("i4"), np.int32(-2147483647))
-FLOAT: Final = NcType("float", 5, np.dtype("f4"), np.float32(9.9692099683868690e36), "f")
-DOUBLE: Final = NcType("double", 6, np.dtype("f8"), np.float64(9.9692099683868690e36))
-UBYTE: Final = NcType("ubyte", 7, np.dtype("u1"), np.uint8(255), "UB")
-USHORT: Final = NcType("ushort", 8, np.dtype("u2"), np.uint16(65535), "US")
-UINT: Final = NcType("uint", 9, np.dtype("u4"), np.uint32(4294967295), "U")
-INT64: Final = NcType("int64", 10, np.dtype("i8"), np.int64(-9223372036854775806), "LL")
-UINT64: Final = NcType("uint64", 11, np.dtype("u8"), np.uint64(18446744073709551614), "ULL")
+SHORT: Final = NcType("short", 3, np.dtype("i2"), NETCDF_DEFAULTS["i2"], "s")
+INT: Final = NcType("int", 4, np.dtype("i4"), NETCDF_DEFAULTS["i4"])
+FLOAT: Final = NcType("float", 5, np.dtype("f4"), NETCDF_DEFAULTS["f4"], "f")
+DOUBLE: Final = NcType("double", 6, np.dtype("f8"), NETCDF_DEFAULTS["f8"])
+UBYTE: Final = NcType("ubyte", 7, np.dtype("u1"), NETCDF_DEFAULTS["u1"], "UB")
+USHORT: Final = NcType("ushort", 8, np.dtype("u2"), NETCDF_DEFAULTS["u2"], "US")
+UINT: Final = NcType("uint", 9, np.dtype("u4"), NETCDF_DEFAULTS["u4"], "U")
+INT64: Final = NcType("int64", 10, np.dtype("i8"), NETCDF_DEFAULTS["i8"], "LL")
+UINT64: Final = NcType("uint64", 11, np.dtype("u8"), NETCDF_DEFAULTS["u8"], "ULL")
 STRING: Final = NcType("string", 12, np.dtype(object), "")
 
 TYPES: Final[Mapping[str, NcType]] = {

@@ -58,6 +58,9 @@ CODES: Final[Mapping[str, Code]] = {
     "anndata-missing-node": Code(
         "warning", "a node is missing that attributes of anndata speak of", "restore the node, or correct the attribute"
     ),
+    "crs-unreadable": Code(
+        "warning", "the attribute _CRS has no form that GDAL reads", "write it with a member wkt, projjson or url"
+    ),
     # Extensions
     "unknown-extension": Code(
         "error",
@@ -256,6 +259,11 @@ CODES: Final[Mapping[str, Code]] = {
     "missing-endian": Code(
         "warning", "bytes without endian for items of several bytes: zarr-python; some readers fail", _REWRITE
     ),
+    "missing-codecs": Code(
+        "warning",
+        "no member codecs, though v3 requires it: GDAL, for chunks without compression; most readers fail",
+        _REWRITE,
+    ),
     "empty-codecs": Code("warning", "no codec at all: zarrita of 2023, zarrita.js; most readers fail", _REWRITE),
     "missing-serializer": Code("warning", "no array to bytes codec: zarrita of June 2023; most readers fail", _REWRITE),
     "transpose-letter": Code(
@@ -319,6 +327,7 @@ REPAIRABLE: Final = frozenset(
         "null-member",
         "endian-codec",
         "missing-endian",
+        "missing-codecs",
         "empty-codecs",
         "transpose-letter",
         "missing-index-codecs",

@@ -193,6 +193,7 @@ _RULES: Final = tuple(
         ("shuffle-word", ".*/shuffle", "the string '[A-Z]+'", ""),
         ("numbers-as-strings", ".*", "the string .*, taken as a number", ""),
         ("zero-elementsize", ".*/elementsize", "0, taken as", ""),
+        ("missing-codecs", "/codecs", "missing, taken as", "v3"),
         ("empty-codecs", ".*", "no codecs, taken as", "v3"),
         ("missing-serializer", ".*", "no array to bytes codec", "v3"),
         ("endian-codec", ".*", "'endian', the old name", "v3"),

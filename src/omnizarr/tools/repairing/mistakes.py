@@ -401,6 +401,7 @@ _MENDERS: Final[Mapping[str, Callable[[_Case], Made]]] = {
     "null-member": _remove("leave out the member"),
     "endian-codec": _endian_codec,
     "missing-endian": _endian,
+    "missing-codecs": _insert("name the codec that readers take", [_BYTES]),
     "empty-codecs": _replace("name the codec that readers take", lambda *_: [_BYTES]),
     "transpose-letter": _replace("name the axes", _axes),
     "missing-index-codecs": _insert("name the codecs of the index that readers take", _INDEX_CODECS),

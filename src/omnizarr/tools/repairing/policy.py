@@ -30,6 +30,7 @@ DOCUMENT_CODES: Final = frozenset(
         "null-member",
         "endian-codec",
         "missing-endian",
+        "missing-codecs",
         "empty-codecs",
         "transpose-letter",
         "missing-index-codecs",
