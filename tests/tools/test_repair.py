@@ -83,7 +83,8 @@ MENDED = {
     "stale-consolidated-metadata", "broken-consolidated-metadata", "only-consolidated", "temporary-file", "lock-file",
     "undeclared-separator", "missing-filters", "empty-filters", "null-separator", "numbers-as-strings",
     "zero-elementsize", "byte-order-of-bytes", "missing-byte-order", "fixed-width-strings", "zero-chunk-length",
-    "null-fill-value", "empty-fill-value", "null-member", "endian-codec", "missing-endian", "empty-codecs", "missing-codecs",
+    "null-fill-value", "empty-fill-value", "null-member", "endian-codec", "missing-endian", "empty-codecs",
+    "missing-codecs",
     "transpose-letter", "missing-index-codecs", "codec-uri", "shuffle-word", "fill-value-as-string",
     "missing-serializer", "shard-tail-torn",
 }  # fmt: skip

@@ -16,6 +16,8 @@ from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.spelling import same
 from omnizarr.errors import CodecError, OmnizarrError, StoreError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.netcdf.layouts import marks
+from omnizarr.netcdf.layouts.reading import objects_at
 from omnizarr.places import StorePath, dialect_of
 from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.account import How, NodeReport
@@ -155,7 +157,7 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
     """
     is_alone = isinstance(source.metadata, ArrayMetadata)
     steps = []
-    walked = list(_walk(source))
+    walked = list(_with_objects_of_netcdf(source, _walk(source)))
     nodes = Nodes({node.path: node.found.metadata for node in walked if isinstance(node.found, Found)})
     for node in walked:
         if isinstance(node.found, OmnizarrError):
@@ -275,6 +277,26 @@ def _walk(source: Found[Metadata]) -> Iterator[_Node]:
         for name, found, is_copy in reversed(below):
             path = f"{node.found.where.prefix}{name}"[len(root.prefix) :]
             pending.append((_Node(path, found, names, is_copy=is_copy), copies))
+
+
+def _with_objects_of_netcdf(source: Found[Metadata], walked: Iterator[_Node]) -> Iterator[_Node]:
+    """Yield nodes with what netCDF-C 4.8.0 noted in objects of its own, as if members of their documents said it.
+
+    So later versions write it, and so it is carried.
+    """
+    where = source.where
+    if source.metadata.dialect != "v2" or not where.store.exists(where.prefix + marks.SUPERBLOCK):
+        yield from walked
+        return
+    for node in walked:
+        if isinstance(node.found, Found):
+            objects = objects_at(node.found.where, node.found.metadata)
+            kinds = {name: kind for kind, names in marks.OBJECTS.items() for name in names}
+            members = {f"_nczarr_{kinds[name]}": value for name, value in objects.items()}
+            metadata = replace(node.found.metadata, unknown={**members, **node.found.metadata.unknown})
+            yield node._replace(found=replace(node.found, metadata=metadata))
+        else:
+            yield node
 
 
 def _copies(found: Found[Metadata]) -> Snapshot | None:
