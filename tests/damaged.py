@@ -402,7 +402,9 @@ def _named(files: Files, name: str) -> Files:
 
 
 _NAMES: list[Damaged] = [
-    one("v3 name that is reserved", _named(v3(), "__a"), "invalid-node-name", "__a/zarr.json", "__a"),
+    one("v3 name that is reserved", _named(v3(), "__a"), "reserved-node-name", "__a/zarr.json", "__a"),
+    one("v3 name with a backslash", {**v3(), **_named(v3(), "b\\c")}, "unreachable-node", None, "b\\c"),
+    one("2020 name with a backslash", {**d2020(), **_named(d2020(), "b\\c")}, "unreachable-node", None, "b\\c"),
     one("v3 name of periods", _named(v3(), "..."), "invalid-node-name", ".../zarr.json", "..."),
     one("2020 name with a space", _named(d2020(), "a b"), "invalid-node-name", "meta/root/a b.array.json", "a b"),
     one("v3 names that differ by case", {**v3(), **_named(v3(), "A")}, "names-differ-by-case", None, ""),

@@ -458,9 +458,11 @@ class TestDraftHierarchies:
         group["my temp"].attrs["units"] = "K"
         assert omnizarr.open(values, path=f"{above}my temp").attrs["units"] == "K"
 
-    def test_periods_that_lead_elsewhere_are_no_names(self):
+    def test_nodes_whose_names_lead_elsewhere_are_listed_but_cannot_be_read(self):
         values = {"zarr.json": ENTRY, "meta/root/..array.json": DRAFT_ARRAY, "meta/root/...array.json": DRAFT_ARRAY}
-        assert list(omnizarr.open_group(values)) == []
+        found = dict(omnizarr.open_group(values).members())
+        assert list(found) == [".", ".."]
+        assert all(isinstance(node.error, errors.NodeNameError) for node in found.values())
 
     @pytest.mark.parametrize(
         "action",

@@ -31,6 +31,7 @@ from omnizarr.node import Node
 from omnizarr.places import StorePath
 from omnizarr.reading import Prepared, prepare
 from omnizarr.stores import resolve
+from omnizarr.texts import visible
 from omnizarr.views import AnyArray, AsType, Fields, Indexer, fields_dtype, points
 
 if TYPE_CHECKING:
@@ -699,7 +700,8 @@ class Array(Node):
     # -- Python's ways -------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return f"<Array {self.name} {self.shape} {cards.type_name(self._metadata)} {cards.store_name(self.store)}>"
+        name, store = visible(self.name), cards.store_name(self.store)
+        return f"<Array {name} {self.shape} {cards.type_name(self._metadata)} {store}>"
 
     def _repr_html_(self) -> str | None:
         return cards.html_of(self)

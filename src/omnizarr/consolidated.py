@@ -10,7 +10,7 @@ Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from omnizarr import detection, hierarchy
 from omnizarr.detection import Documents, Found
 from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects.contract import Dialect
-from omnizarr.errors import ConsolidatedMetadataError, OmnizarrError, StoreError
+from omnizarr.errors import ConsolidatedMetadataError, InvalidKeyError, NodeNameError, OmnizarrError, StoreError
 from omnizarr.model import GroupMetadata, Metadata, strict
 from omnizarr.places import StorePath, dialect_of, dialects_at
 from omnizarr.stores import conflicts
@@ -228,23 +228,31 @@ def documents_at(where: StorePath, prefer: str = "") -> Documents:
     return {}
 
 
-def gather(where: StorePath, prefer: str = "") -> dict[str, Documents]:
-    """Return the documents of all nodes below a group, by path relative to it, the group itself under ""."""
+def gather(where: StorePath, prefer: str = "", unreachable: list[str] | None = None) -> dict[str, Documents]:
+    """Return the documents of all nodes below a group, by path relative to it, the group itself under "".
+
+    `unreachable` gets the paths that `walk` passes over.
+    """
     nodes: dict[str, Documents] = {"": documents_at(where, prefer)}
-    for place in walk(where):
+    for place in walk(where, unreachable):
         nodes[place.path[len(where.prefix) :]] = documents_at(place, prefer)
     return nodes
 
 
-def walk(where: StorePath) -> Iterator[StorePath]:
+def walk(where: StorePath, unreachable: list[str] | None = None) -> Iterator[StorePath]:
     """Yield the places of all nodes below a group that have documents, parents first.
 
+    What the store has no keys for is passed over: its path, relative to the group, is added to `unreachable`.
     Raises StoreError if the store fails: what it does not say must not pass for what is not there.
     """
     pending = [where]
     while pending:
         here = pending.pop()
         for name, found in detection.load_children(here, detection.children(here), ""):
+            if isinstance(found, (InvalidKeyError, NodeNameError)):
+                if unreachable is not None:
+                    unreachable.append(f"{here.prefix}{name}"[len(where.prefix) :])
+                continue
             if isinstance(found, StoreError):
                 raise found
             if isinstance(found, OmnizarrError):
@@ -298,17 +306,27 @@ def consolidate(where: StorePath) -> None:
     """Gather the documents of all nodes below a group and store copies of them with it."""
     with where.lock():
         dialect = _dialect_of_group(where)
-        nodes = gather(where, dialect.name)
+        unreachable: list[str] = []
+        nodes = gather(where, dialect.name, unreachable)
         write(where, nodes)
     others = [path for path, node in nodes.items() if path and not _is_of(dialect, node)]
     if others:
-        shown = ", ".join(map(repr, others[:5])) + (", ..." if len(others) > 5 else "")
         warnings.warn(
-            f"consolidated metadata of Zarr {dialect.name} has no place for nodes of other formats ({shown}): "
+            f"consolidated metadata of Zarr {dialect.name} has no place for nodes of other formats ({_some(others)}): "
             "who opens the group with use_consolidated=False sees them",
             UserWarning,
             stacklevel=3,
         )
+    if unreachable:
+        warnings.warn(
+            f"consolidated metadata leaves out what the store has no keys for ({_some(unreachable)})",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _some(paths: Sequence[str]) -> str:
+    return ", ".join(map(repr, paths[:5])) + (", ..." if len(paths) > 5 else "")
 
 
 def differences(where: StorePath, nodes: Nodes) -> list[str]:

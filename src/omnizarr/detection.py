@@ -33,6 +33,7 @@ from omnizarr.errors import (
     ContainsArrayError,
     ContainsGroupError,
     GroupNotFoundError,
+    InvalidKeyError,
     MetadataError,
     NodeNameError,
     NodeNotFoundError,
@@ -61,6 +62,7 @@ Kind: TypeAlias = Literal["array", "group"]
 
 _ENTRY: Final = "zarr.json"
 _MAX_SEARCHED: Final = 1000
+_RENAME: Final = "rename it, or open it as a store of its own"
 
 _MAX_REMEMBERED: Final = 8000  # bytes
 _remembered: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
@@ -558,11 +560,23 @@ def _own_keys(where: StorePath, metadata: Metadata) -> tuple[str, ...]:
 
 
 def children(where: StorePath) -> list[str]:
-    """Return the names of what may be nodes right below a place, sorted."""
+    """Return the names of what may be nodes right below a place, sorted; also of what `unreachable` returns."""
+    listing = where.store.list_dir(_directory(where))
+    return _names(where, (*listing.keys, *listing.prefixes, *listing.others))
+
+
+def unreachable(where: StorePath) -> list[str]:
+    """Return the names of what may be nodes right below a place, but the store has no keys for them, sorted."""
+    return _names(where, where.store.list_dir(_directory(where)).others)
+
+
+def _directory(where: StorePath) -> str:
+    return dialects_at(where)[0].keyspace.directory(where.path)
+
+
+def _names(where: StorePath, entries: Iterable[str]) -> list[str]:
     keyspace = dialects_at(where)[0].keyspace
-    directory = keyspace.directory(where.path)
-    listing = where.store.list_dir(directory)
-    names = (keyspace.child(entry[len(directory) :]) for entry in (*listing.keys, *listing.prefixes))
+    names = (keyspace.child(entry[len(_directory(where)) :]) for entry in entries)
     return sorted({name for name in names if name})
 
 
@@ -571,7 +585,8 @@ def load_children(
 ) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
     """Yield the nodes right below a place; for one that cannot be read, the error that says why.
 
-    What is no node is passed over, and what cannot be one by its name. `prefer` names the dialect to look for first.
+    What is no node is passed over. A name that a format reserves or forbids hides no node: other programs write such.
+    `prefer` names the dialect to look for first.
     """
     preferred = sorted(DIALECTS, key=lambda dialect: dialect.name != prefer)
     look = partial(_child_or_error, where, preferred)
@@ -587,26 +602,18 @@ def load_children(
 
 
 def _child_or_error(
-    where: StorePath, dialects: Iterable[Dialect], name: str
+    where: StorePath, dialects: Sequence[Dialect], name: str
 ) -> tuple[str, Found[Metadata] | OmnizarrError | None]:
-    order = [dialect for dialect in dialects if _allows(where, dialect, name)]
     place = where.at(f"{where.prefix}{name}")
+    if name in {".", ".."}:
+        message = "a node cannot be called so: in a path it leads elsewhere"
+        return name, NodeNameError(message, store=str(where.store), path=place.path, found=name, remedy=_RENAME)
     try:
-        found = here(place, order)
-        return name, implied(place) if found is None and order else found
+        return name, here(place, dialects) or implied(place)
+    except InvalidKeyError as error:
+        return name, error.add(path=place.path, remedy=_RENAME)
     except OmnizarrError as error:
         return name, error
-
-
-def _allows(where: StorePath, dialect: Dialect, name: str) -> bool:
-    if where.home is not None:
-        # A directory may be anything, but a document below "meta" is a node, whatever GDAL let it be called.
-        return name not in {".", ".."}
-    try:
-        dialect.check_name(name)
-    except NodeNameError:
-        return False
-    return True
 
 
 def belongings(where: StorePath) -> Iterator[str]:

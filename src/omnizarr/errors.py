@@ -61,6 +61,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from omnizarr.texts import visible
+
 
 class OmnizarrError(Exception):
     """The root of the tree; catch it to catch everything omnizarr raises by itself.
@@ -124,7 +126,7 @@ class OmnizarrError(Exception):
         if self.store is not None:
             where.append(f"{self.store}")
         if self.path is not None:
-            where.append(f"/{self.path}")
+            where.append(visible(f"/{self.path}"))
         place = f"key {self.key!r}" if self.key is not None else ""
         if self.coords is not None:
             place += f"{' ' if place else ''}(chunk {self.coords})"

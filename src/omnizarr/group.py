@@ -31,6 +31,7 @@ from omnizarr.node import Node
 from omnizarr.nodes import ArrayOptions
 from omnizarr.places import StorePath, dialect_named
 from omnizarr.stores import pool, resolve
+from omnizarr.texts import visible
 from omnizarr.tree import Tree, draw
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class UnreadableNode:
         return self.store_path.name
 
     def __repr__(self) -> str:
-        return f"<Unreadable {self.name}: {self.error.message}>"
+        return f"<Unreadable {visible(self.name)}: {self.error.message}>"
 
 
 class Group(Node):
@@ -614,7 +615,7 @@ class Group(Node):
         self.store.close()
 
     def __repr__(self) -> str:
-        return f"<Group {self.name} {cards.store_name(self.store)}>"
+        return f"<Group {visible(self.name)} {cards.store_name(self.store)}>"
 
     def _repr_html_(self) -> str | None:
         return cards.html_of(self)

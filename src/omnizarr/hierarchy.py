@@ -25,6 +25,7 @@ from omnizarr.detection import (
     implied,
     is_free,
     load,
+    load_children,
     not_found,
     open_node,
     read_documents,
@@ -35,6 +36,7 @@ from omnizarr.dialects.keyspaces import Split
 from omnizarr.errors import (
     ContainsArrayError,
     ContainsGroupError,
+    InvalidKeyError,
     NodeNameError,
     NodeNotFoundError,
     NotRepresentableError,
@@ -292,6 +294,8 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
     dialect = dialect_of(source, found.metadata)
     check_path(dialect, target.path)
     refuse_overlap(source, target)
+    if isinstance(found.metadata, GroupMetadata):
+        _refuse_unreachable(source, found.metadata.dialect)
     above = _Above()
     target = settled(target, dialect, above)
     _refuse_other_keys(source, target)
@@ -306,6 +310,18 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
             _erase(existing.where if isinstance(existing, Found) else target)
         _write_entry_point(target, dialect)
         _copy_keys(source, target)
+
+
+def _refuse_unreachable(source: StorePath, dialect: str) -> None:
+    """Raise InvalidKeyError if something below a group would be left behind, as the store has no keys for it."""
+    pending = [source]
+    while pending:
+        here = pending.pop()
+        for _, below in load_children(here, children(here), dialect):
+            if isinstance(below, InvalidKeyError):
+                raise below
+            if isinstance(below, Found) and isinstance(below.metadata, GroupMetadata):
+                pending.append(below.where)
 
 
 def _refuse_other_keys(source: StorePath, target: StorePath) -> None:

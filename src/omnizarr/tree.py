@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnizarr.array import Array
 from omnizarr.late import Late
+from omnizarr.texts import visible
 
 if TYPE_CHECKING:
     import html
@@ -61,7 +62,7 @@ def draw(root: str, members: Iterable[tuple[str, Any]], max_nodes: int = 500) ->
 
 
 def _label(path: str, node: Any) -> str:
-    name = path.rpartition("/")[2]
+    name = visible(path.rpartition("/")[2])
     if isinstance(node, Array):
         return f"{name} {node.shape} {cards.type_name(node.metadata)}"
     if hasattr(node, "error"):

@@ -303,6 +303,7 @@ class TestLinks:
         store = LocalStore(root)
         assert list(store.list()) == ["in/value"]
         assert store.list_dir("") == ([], ["in/"])
+        assert store.list_dir("").others == ["file", "folder/", "up/"]
         with pytest.raises(InvalidKeyError):
             store.list_dir("folder/")
 

@@ -164,6 +164,8 @@ def test_entries_that_are_no_keys_are_not_there(path):
             archive.writestr(name, b"1")
     assert list(ZipStore(path).list()) == ["good"]
     assert ZipStore(path).list_dir("") == (["good"], [])
+    assert ZipStore(path).list_dir("").others == ["../", "/"]
+    assert ZipStore(path).list_dir("a").others == ["a/../", "a//"]
 
 
 def test_closing_without_changes_leaves_the_file_alone(path):

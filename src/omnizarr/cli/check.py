@@ -10,9 +10,10 @@ import click
 
 from omnizarr.cli.locate import watched
 from omnizarr.cli.progress import counting
-from omnizarr.cli.text import fit, one_line, to_json, visible
+from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.cli.trace import traced
 from omnizarr.errors import NodeNotFoundError, StoreError
+from omnizarr.texts import visible
 from omnizarr.tools.check import check as check_hierarchy
 from omnizarr.tools.checking import CheckReport, Finding
 from omnizarr.tools.checking.codes import CODES

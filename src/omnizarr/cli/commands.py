@@ -24,13 +24,14 @@ from omnizarr.cli.locate import open_node
 from omnizarr.cli.progress import counting, moving
 from omnizarr.cli.repair import repair
 from omnizarr.cli.selections import Part, parse, select
-from omnizarr.cli.text import branches, fit, to_json, visible
+from omnizarr.cli.text import branches, fit, to_json
 from omnizarr.cli.trace import traced
 from omnizarr.engine import native
 from omnizarr.errors import ContainsGroupError, OmnizarrError
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.late import Late
 from omnizarr.model import Note
+from omnizarr.texts import visible
 from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, describe, describe_all, walk
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ import click
 
 from omnizarr.cli.locate import open_node
 from omnizarr.cli.progress import moving
-from omnizarr.cli.text import fit, to_json, visible
+from omnizarr.cli.text import fit, to_json
 from omnizarr.dialects import DIALECTS
+from omnizarr.texts import visible
 from omnizarr.tools.convert import convert as convert_hierarchy
 from omnizarr.tools.converting.account import Conversion
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from omnizarr.cli.text import one_line, visible
+from omnizarr.cli.text import one_line
 from omnizarr.late import Late
+from omnizarr.texts import visible
 
 if TYPE_CHECKING:
     from omnizarr.netcdf import dataset as datasets

@@ -10,9 +10,10 @@ import click
 
 from omnizarr import cards
 from omnizarr.array import Array
-from omnizarr.cli.text import Branches, fit, one_line, shorten, to_json, visible
+from omnizarr.cli.text import Branches, fit, one_line, shorten, to_json
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.model import Note
+from omnizarr.texts import visible
 from omnizarr.tools import words
 from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, members
 

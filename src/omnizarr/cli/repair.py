@@ -10,8 +10,9 @@ import click
 
 from omnizarr.cli.check import CANNOT, FOUND, _split
 from omnizarr.cli.progress import counting
-from omnizarr.cli.text import fit, one_line, to_json, visible
+from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.errors import NodeNotFoundError, ReadOnlyError, StoreError
+from omnizarr.texts import visible
 from omnizarr.tools.checking import Finding
 from omnizarr.tools.repair import repair as repair_hierarchy
 from omnizarr.tools.repair import undo_repair

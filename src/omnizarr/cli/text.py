@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
+from omnizarr.texts import visible
+
 # What stands for the signs of `omnizarr.tools.words` where there are none.
 _PLAIN: Final = str.maketrans({"×": "x", "·": "-", "…": "...", "→": "->"})
 
@@ -44,19 +46,6 @@ def branches() -> Branches:
 def fit(text: str) -> str:
     """Return our own text with the signs that stdout can show."""
     return text if has_signs(sys.stdout) else text.translate(_PLAIN)
-
-
-def visible(text: str) -> str:
-    r"""Return text of others without what would command a terminal: names and attributes may hold anything.
-
-    >>> visible("a\x1b[2Jb\n")
-    'a\\x1b[2Jb\\n'
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
-    )
 
 
 def one_line(text: str) -> str:

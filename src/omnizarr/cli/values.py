@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.cli.selections import Part
-from omnizarr.cli.text import fit, to_json, visible
+from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import NotRepresentableError, SelectionError
+from omnizarr.texts import visible
 
 # Elements at a time: of text few, as whoever reads it waits for the first of them.
 _TEXT_BLOCK: Final = 2**16

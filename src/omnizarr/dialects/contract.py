@@ -20,11 +20,11 @@ Nodes: TypeAlias = Mapping[str, Documents]
 """The documents of many nodes, by path relative to the group that keeps them."""
 
 
-class PathFunction(Protocol):
-    """From a path to a string."""
+class NameFunction(Protocol):
+    """From a name to a text."""
 
-    def __call__(self, path: str, /) -> str:
-        """Return the string."""
+    def __call__(self, name: str, /) -> str:
+        """Return the text."""
 
 
 class NameCheck(Protocol):
@@ -68,6 +68,10 @@ class OtherKeys(Protocol):
 
 def _none(metadata: ArrayMetadata, /) -> tuple[Named, ...]:
     return ()
+
+
+def _no_reason(name: str, /) -> str:
+    return ""
 
 
 class LoadNodes(Protocol):
@@ -146,8 +150,9 @@ class Dialect:
     consolidated: Consolidated
     new_arrays: NewArrays
     check_name: NameCheck
-    normalize_path: PathFunction
-    """What a user typed -> the path, without slashes at its ends; raises NodeNameError."""
+    """Raises NodeNameError for what no new node can be called; existing nodes are read whatever their names are."""
+    why_reserved: NameFunction = _no_reason
+    """A name -> why the format reserves it; "" if it does not. A new node can have it all the same."""
     entry_point: EntryPoint | None = None
     """None: every node stands for itself."""
     has_groups: bool = True

@@ -68,7 +68,6 @@ V1: Final = Dialect(
         compressor={"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1},
     ),
     check_name=paths.check_v2_name,
-    normalize_path=paths.normalize_v2,
     has_groups=False,
 )
 
@@ -91,7 +90,6 @@ V0: Final = Dialect(
         compressor={"id": "blosc", "cname": "blosclz", "clevel": 5, "shuffle": 1},
     ),
     check_name=paths.check_v2_name,
-    normalize_path=paths.normalize_v2,
     has_groups=False,
 )
 
@@ -113,7 +111,6 @@ DRAFT2019: Final = Dialect(
         compressor={"id": "gzip", "level": 1},
     ),
     check_name=paths.check_draft_name,
-    normalize_path=paths.normalize_draft,
     entry_point=EntryPoint(_late("draft_entry", "enter"), _late("draft2019", "entry")),
     has_cases=False,
 )
@@ -138,7 +135,6 @@ DRAFT2020: Final = Dialect(
         compressor={"id": "gzip", "level": 1},
     ),
     check_name=paths.check_draft_name,
-    normalize_path=paths.normalize_draft,
     other_keys=_other_scalars,
     entry_point=EntryPoint(_late("draft_entry", "enter"), _late("draft_entry", "entry")),
 )

@@ -1,11 +1,9 @@
-"""Paths and names of nodes, and the keys that they make.
+"""Names of nodes, and the keys that they make.
 
 Spec: Zarr v3 core, "Node names"; Zarr v2, "Logical storage paths".
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from omnizarr.errors import NodeNameError
 
@@ -35,10 +33,17 @@ def check_v3_name(name: str) -> None:
     _check_characters(name, _V3)
     if not name.strip("."):
         raise NodeNameError("a node name cannot consist of periods only", found=repr(name), spec=_V3)
-    if name.startswith("__"):
-        raise NodeNameError("node names that start with '__' are reserved", found=repr(name), spec=_V3)
     if name == "zarr.json":
         raise NodeNameError("a node cannot be called as its document is", found=repr(name), spec=_V3)
+
+
+def reserved_in_v3(name: str) -> str:
+    """Return why Zarr v3 reserves a name, though a node can have it; "" if it does not.
+
+    >>> reserved_in_v3("__xarray_dataarray_variable__")
+    "Zarr v3 reserves names that begin with '__'"
+    """
+    return "Zarr v3 reserves names that begin with '__'" if name.startswith("__") else ""
 
 
 def check_v2_name(name: str) -> None:
@@ -60,50 +65,6 @@ def check_draft_name(name: str) -> None:
         raise NodeNameError("a node cannot have this name", found=repr(name), expected=expected, spec=_DRAFT)
     if not name.strip("."):
         raise NodeNameError("a node name cannot consist of periods only", found=repr(name), spec=_DRAFT)
-
-
-def normalize_v3(path: str) -> str:
-    """Return a path without the slashes that a user may put before, behind and between names.
-
-    Raises NodeNameError if a part of it is no node name.
-
-    >>> normalize_v3("/ocean//temp/")
-    'ocean/temp'
-    """
-    return _normalize(path, check_v3_name)
-
-
-def normalize_draft(path: str) -> str:
-    """Return a path without the slashes that a user may put before, behind and between names.
-
-    Raises NodeNameError if a part of it is no node name.
-
-    >>> normalize_draft("/ocean//temp/")
-    'ocean/temp'
-    """
-    return _normalize(path, check_draft_name)
-
-
-def normalize_v2(path: str) -> str:
-    r"""Return a path as the specification of Zarr v2 normalises it: backslashes become slashes, extra slashes go.
-
-    Raises NodeNameError if a part of it is no node name.
-
-    >>> normalize_v2("\\ocean/temp//")
-    'ocean/temp'
-    """
-    return _normalize(path, check_v2_name, path.replace("\\", "/"))
-
-
-def _normalize(path: str, check: Callable[[str], None], with_slashes: str | None = None) -> str:
-    """Return the names of a path, joined; `with_slashes` is the path with slashes between all of them."""
-    names = [name for name in (with_slashes or path).split("/") if name]
-    for name in names:
-        try:
-            check(name)
-        except NodeNameError as error:
-            raise error.add(path=path) from None
-    return "/".join(names)
 
 
 def _check_characters(name: str, spec: str) -> None:

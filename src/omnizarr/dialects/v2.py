@@ -475,6 +475,5 @@ V2: Final = Dialect(
         has_one_nan=True,
     ),
     check_name=paths.check_v2_name,
-    normalize_path=paths.normalize_v2,
     other_keys=other_keys,
 )

@@ -444,5 +444,5 @@ V3: Final = Dialect(
     consolidated=Consolidated(None, consolidated.load_inline, consolidated.dump_inline),
     new_arrays=NewArrays(Named("default", {"separator": "/"})),
     check_name=paths.check_v3_name,
-    normalize_path=paths.normalize_v3,
+    why_reserved=paths.reserved_in_v3,
 )

@@ -48,13 +48,30 @@ _SEGMENT = rf"(?!\.\.?(?:/|\Z))(?!{re.escape(RESERVED)})[^/\\\x00\ud800-\udfff]+
 _is_key = re.compile(rf"(?![A-Za-z]:(?:/|\Z)){_SEGMENT}(?:/{_SEGMENT})*").fullmatch
 
 
-class Listing(NamedTuple):
-    """What stands directly under a prefix; both in sorted order, and both in full, as they would be asked for."""
-
+class _KeysAndPrefixes(NamedTuple):
     keys: list[str]
     """Keys with nothing but a name after the prefix: ``a/b``."""
     prefixes: list[str]
     """Prefixes that have keys under them: ``a/d/``."""
+
+
+class Listing(_KeysAndPrefixes):
+    """What stands directly under a prefix; both in sorted order, and both in full, as they would be asked for.
+
+    Attributes
+    ----------
+    others : list of str
+        What stands there as well, but cannot be asked for: names that no key can have, links that lead out of the
+        store. No part of the tuple.
+    """
+
+    others: Sequence[str]
+
+    def __new__(cls, keys: list[str], prefixes: list[str], others: Sequence[str] = ()) -> Self:
+        """Return keys and prefixes as a tuple."""
+        self = super().__new__(cls, keys, prefixes)
+        self.others = others
+        return self
 
 
 class Stamped(NamedTuple):
@@ -197,6 +214,13 @@ class Store(ABC):
     @abstractmethod
     def set(self, key: str, value: Buffer) -> None:
         """Make `value` the value of `key`; the old one stays readable until the new one is complete."""
+
+    def check_storable(self, key: str) -> None:
+        """Raise `InvalidKeyError` or `StoreLimitError` if no value can be stored under `key`; nothing is asked for it.
+
+        What passes may fail all the same: a file system has limits of its own.
+        """
+        check_key(key)
 
     def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
         """Set several keys, in their order; each is atomic by itself, all together are not."""
@@ -439,18 +463,30 @@ def as_prefix(prefix: str) -> str:
     return prefix
 
 
-def listing(keys: Iterable[str], prefix: str) -> Listing:
-    """Return what stands directly under `prefix`, given keys that begin with it."""
-    found: list[str] = []
+def listing(names: Iterable[str], prefix: str) -> Listing:
+    """Return what stands directly under `prefix`.
+
+    `names` are all that begin with it, keys or not, or at least those directly under it; a directory has a slash at its
+    end.
+    """
+    keys: set[str] = set()
     prefixes: set[str] = set()
+    others: set[str] = set()
     skip = len(prefix)
-    for key in keys:
-        end = key.find("/", skip)
-        if end < 0:
-            found.append(key)
-        else:
-            prefixes.add(key[: end + 1])
-    return Listing(sorted(found), sorted(prefixes))
+    for name in names:
+        if len(name) == skip:
+            continue  # the directory itself, as some archives have it
+        end = name.find("/", skip)
+        entry = name if end < 0 else name[: end + 1]
+        if is_key(name.removesuffix("/")):
+            (keys if end < 0 else prefixes).add(entry)
+        elif not is_key(entry.removesuffix("/")) and not _is_temporary(entry[skip:]):
+            others.add(entry)
+    return Listing(sorted(keys), sorted(prefixes), sorted(others))
+
+
+def _is_temporary(name: str) -> bool:
+    return name.startswith(RESERVED) and not name.endswith("/")
 
 
 def bounds(span: Span, size: int) -> tuple[int, int]:

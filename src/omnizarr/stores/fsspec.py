@@ -50,6 +50,7 @@ from omnizarr.stores.base import (
     check_key,
     cut,
     is_key,
+    listing,
 )
 from omnizarr.stores.local import LocalStore
 from omnizarr.stores.redaction import redact, secrets_of
@@ -395,9 +396,9 @@ class FsspecStore(Store):
                     "directories within directories without end", store=repr(self), key=prefix, expected=_DEPTH
                 )
             below: _List[str] = []
-            for _, listing in pool.gather(self.list_dir, level, self.concurrency):
-                yield from listing.keys
-                below += listing.prefixes
+            for _, found in pool.gather(self.list_dir, level, self.concurrency):
+                yield from found.keys
+                below += found.prefixes
             if not below:
                 return
             level = below
@@ -405,16 +406,17 @@ class FsspecStore(Store):
     def list_dir(self, prefix: str) -> Listing:
         """List the directory."""
         prefix = as_prefix(prefix)
-        keys, prefixes = set(), set()
+        return listing(self._entries(prefix), prefix)
+
+    def _entries(self, prefix: str) -> Iterator[str]:
         for info in self._ls(self._base + prefix):
             name = self._key_of(info["name"].removesuffix("/"))
-            if name is None or not name.startswith(prefix) or "/" in name[len(prefix) :] or not is_key(name):
+            if name is None or not name.startswith(prefix) or "/" in name[len(prefix) :]:
                 continue  # a file lists itself, and web pages have links to anywhere
             if info["type"] == "directory":
-                prefixes.add(name + "/")
+                yield f"{name}/"
             elif info["type"] == "file" or self._files.call("isfile", info["name"]):
-                keys.add(name)
-        return Listing(sorted(keys), sorted(prefixes))
+                yield name
 
     def _ls(self, path: str) -> _List[_Info]:
         path = path if self._files.keeps_slash else path.removesuffix("/")

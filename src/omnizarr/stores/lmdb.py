@@ -39,11 +39,11 @@ from omnizarr.stores.base import (
     check_key,
     fill,
     is_key,
+    listing,
 )
 from omnizarr.stores.gates import Gate
 
 T = TypeVar("T")
-Keys: TypeAlias = list[str]
 Transaction: TypeAlias = Any  # lmdb has no types
 
 MAP_SIZE: Final = 2**30 if os.name != "nt" else 2**26  # on Windows the file is as large as the map
@@ -272,6 +272,11 @@ class LMDBStore(Store):
         conflicts.retrying(once)
 
     def _checked(self, key: str, value: Buffer) -> tuple[bytes, memoryview]:
+        self.check_storable(key)
+        return key.encode(), memoryview(value).cast("B")
+
+    def check_storable(self, key: str) -> None:
+        """Check its length, too."""
         check_key(key)
         raw = key.encode()
         if len(raw) > MAX_KEY:
@@ -283,7 +288,6 @@ class LMDBStore(Store):
                 expected=f"at most {MAX_KEY} bytes",
                 remedy="choose shorter names, or another store",
             )
-        return raw, memoryview(value).cast("B")
 
     def delete(self, key: str) -> None:
         """Delete the record."""
@@ -351,7 +355,7 @@ class LMDBStore(Store):
 
         # No transaction is open while the caller looks at them: it would keep what is deleted meanwhile.
         while raws := self._read(page):
-            yield from filter(None, map(_key, raws))
+            yield from filter(is_key, map(_name, raws))
             last = raws[-1]
 
     def list_dir(self, prefix: str) -> Listing:
@@ -370,15 +374,7 @@ class LMDBStore(Store):
                     there = cursor.next() if slash < 0 else cursor.set_range(raw[:slash] + b"0")
             return found
 
-        keys: Keys = []
-        prefixes: Keys = []
-        for raw in self._read(work) or ():
-            if raw.endswith(b"/"):
-                if (name := _key(raw[:-1])) is not None:
-                    prefixes.append(name + "/")
-            elif (name := _key(raw)) is not None:
-                keys.append(name)
-        return Listing(keys, prefixes)
+        return listing(map(_name, self._read(work) or ()), as_prefix(prefix))
 
     # -- the store itself ---------------------------------------------------------
 
@@ -624,10 +620,9 @@ def _seek(cursor: Any, start: bytes) -> bool:
     return bool(cursor.set_range(start) if start else cursor.first()) if len(start) <= MAX_KEY else False
 
 
-def _key(raw: bytes) -> str | None:
-    """Return the key that a record has; None if it is none."""
-    key = raw.decode(errors="replace")
-    return key if is_key(key) and key.encode() == raw else None
+def _name(raw: bytes) -> str:
+    """Return what a record is called, be it a key or not."""
+    return raw.decode(errors="surrogateescape")  # with what no key can have, where it is no UTF-8
 
 
 def open_path(path: str, mode: str) -> Store:

@@ -57,6 +57,7 @@ _List: TypeAlias = list  # within the class, `list` is a verb
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
 _MAX_KNOWN = 100_000  # directories remembered as checked
 _FEW = 16  # entries of a directory that are listed sooner than names are looked for
+_MAX_NAME = 255  # bytes, on most file systems; what has a lower limit says so itself
 _ATTEMPTS = 1000  # to create a directory that others keep removing
 _SPARE = bytearray(1)  # one byte past the end: whoever reads it learns that there is more; its content means nothing
 
@@ -284,13 +285,13 @@ class LocalStore(Store):
     def set(self, key: str, value: Buffer) -> None:
         """Write a temporary file, and rename it."""
         self.check_writable()
-        self._check_name(key)
+        self.check_storable(key)
         self._place(key, value, files.replace)
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
         """Write a temporary file, and give it the name only if that is free."""
         self.check_writable()
-        self._check_name(key)
+        self.check_storable(key)
         try:
             self._place(key, value, files.rename_to_free)
         except FileExistsError:
@@ -351,7 +352,7 @@ class LocalStore(Store):
     def lock(self, key: str) -> AbstractContextManager[None]:
         """Lock a file beside that of the value; see `omnizarr.stores.filelocks`."""
         self.check_writable()
-        self._check_name(key)
+        self.check_storable(key)
         return self._locked(key)
 
     def _place(self, key: str, value: Buffer, rename: Callable[[str, str], None]) -> None:
@@ -454,14 +455,14 @@ class LocalStore(Store):
     def list_dir(self, prefix: str) -> Listing:
         """List one directory. Empty directories are listed as prefixes."""
         prefix = as_prefix(prefix)
-        keys, prefixes = self._scan(prefix)
-        return Listing(sorted(keys), sorted(name for name, _ in prefixes))
+        keys, prefixes, others = self._scan(prefix)
+        return Listing(sorted(keys), sorted(name for name, _ in prefixes), sorted(others))
 
     def _walk(self, prefix: str) -> Iterator[str]:
         todo: _List[tuple[str, frozenset[str]]] = [(prefix, frozenset())]
         while todo:
             prefix, links = todo.pop()
-            keys, prefixes = self._scan(prefix)
+            keys, prefixes, _ = self._scan(prefix)
             yield from keys
             for below, is_link in prefixes:
                 if is_link:
@@ -474,20 +475,22 @@ class LocalStore(Store):
                 else:
                     todo.append((below, links))
 
-    def _scan(self, prefix: str) -> tuple[_List[str], _List[tuple[str, bool]]]:
-        """Return the keys directly under `prefix`, and the prefixes, each with whether it is a symbolic link."""
+    def _scan(self, prefix: str) -> tuple[_List[str], _List[tuple[str, bool]], _List[str]]:
+        """Return keys, prefixes and others directly under `prefix`; of a prefix, whether it is a symbolic link."""
         keys: _List[str] = []
         prefixes: _List[tuple[str, bool]] = []
+        others: _List[str] = []
         try:
             with os.scandir(self._base + prefix) as entries:
                 self._admit(prefix[:-1])
                 for entry in entries:
-                    name = entry.name
-                    if not is_key(name):
-                        continue
-                    key = prefix + name
+                    key = prefix + entry.name
                     is_link = entry.is_symlink()
-                    if is_link and not self._is_inside(key):
+                    if not is_key(key) or (is_link and not self._is_inside(key)):
+                        if os.path.isdir(entry):
+                            others.append(f"{key}/")
+                        elif not entry.name.startswith(RESERVED):
+                            others.append(key)
                         continue
                     # A link may lead in a circle; `isdir` and `isfile` make no fuss of that.
                     if os.path.isdir(entry) if is_link else entry.is_dir():
@@ -499,15 +502,19 @@ class LocalStore(Store):
         except OSError as error:
             if not files.is_absence(error):
                 raise self._failure(error, prefix) from error
-        return keys, prefixes
+        return keys, prefixes, others
 
     # -- keeping inside -----------------------------------------------------------
 
-    def _check_name(self, key: str) -> None:
-        """Check a key that is to be written."""
+    def check_storable(self, key: str) -> None:
+        """Check its names by the rules for files, too."""
         check_key(key)
-        if files.WINDOWS and _is_windows_key(key) is None:
-            raise InvalidKeyError("Windows has no such file names", store=repr(self), key=key)
+        if files.WINDOWS:
+            if _is_windows_key(key) is None:
+                raise InvalidKeyError("Windows has no such file names", store=repr(self), key=key)
+        elif len(key) > _MAX_NAME // 4 and any(len(name.encode()) > _MAX_NAME for name in key.split("/")):
+            expected = f"at most {_MAX_NAME} bytes"
+            raise InvalidKeyError("a file name is too long", store=repr(self), key=key, expected=expected)
 
     def _admit(self, parent: str) -> bool:
         """Return whether the directory `parent` exists; raise `InvalidKeyError` if it is reached by a link outwards."""

@@ -6,7 +6,20 @@ from collections.abc import Hashable, Iterator, MutableMapping
 from contextlib import AbstractContextManager
 
 from omnizarr.stores import threads
-from omnizarr.stores.base import Buffer, Exclusion, Identity, Span, Store, as_prefix, check_key, cut, fill, is_key
+from omnizarr.stores.base import (
+    Buffer,
+    Exclusion,
+    Identity,
+    Listing,
+    Span,
+    Store,
+    as_prefix,
+    check_key,
+    cut,
+    fill,
+    is_key,
+    listing,
+)
 
 
 class MemoryStore(Store):
@@ -112,6 +125,12 @@ class MemoryStore(Store):
         """Yield the keys there are now."""
         prefix = as_prefix(prefix)
         return (key for key in list(self._values) if isinstance(key, str) and key.startswith(prefix) and is_key(key))
+
+    def list_dir(self, prefix: str) -> Listing:
+        """Look at all names."""
+        prefix = as_prefix(prefix)
+        names = (name for name in list(self._values) if isinstance(name, str) and name.startswith(prefix))
+        return listing(names, prefix)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MemoryStore) and self._values is other._values and self.read_only == other.read_only

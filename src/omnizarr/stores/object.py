@@ -43,6 +43,7 @@ from omnizarr.stores.base import (
     check_key,
     fill,
     is_key,
+    listing,
 )
 from omnizarr.stores.local import LocalStore
 
@@ -258,10 +259,14 @@ class ObjectStore(Store):
 
     # -- asking -------------------------------------------------------------------
 
-    def _path(self, key: str) -> str:
+    def check_storable(self, key: str) -> None:
+        """Check for control characters, too."""
         check_key(key)
         if _has_control_character(key):
             raise InvalidKeyError("an object store can have no control character in a key", key=key, store=repr(self))
+
+    def _path(self, key: str) -> str:
+        self.check_storable(key)
         return self._prefix + key
 
     def _ask(self, key: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -707,10 +712,6 @@ class ObjectStore(Store):
         found = ((meta["path"], meta["size"]) for page in self._pages(full) for meta in page)
         return ((path[skip:], size) for path, size in found if path.startswith(full) and is_key(path[skip:]))
 
-    def _keys(self, paths: Iterable[str]) -> Iterator[str]:
-        skip = len(self._prefix)
-        return (key for key in (path[skip:] for path in paths) if is_key(key))
-
     def _pages(self, full: str) -> Iterator[Sequence[Mapping[str, Any]]]:
         stream = self._call(obstore.list, self._store, full or None, chunk_size=_PAGE)
         begun: set[str] = set()
@@ -731,14 +732,15 @@ class ObjectStore(Store):
 
     def list_dir(self, prefix: str) -> Listing:
         """Ask for what is directly below."""
-        full = self._prefix + as_prefix(prefix)
+        prefix = as_prefix(prefix)
+        full = self._prefix + prefix
         self._check_lists()
         found = self._call(self._list_below, full or None)
         if found is None:
             return Listing([], [])
-        keys = self._keys(meta["path"] for meta in found["objects"] if meta["path"].startswith(full))
-        prefixes = self._keys(below for below in found["common_prefixes"] if below.startswith(full))
-        return Listing(sorted(keys), sorted(below + "/" for below in prefixes))
+        skip = len(self._prefix)
+        paths = [meta["path"] for meta in found["objects"]] + [f"{below}/" for below in found["common_prefixes"]]
+        return listing((path[skip:] for path in paths if path.startswith(full)), prefix)
 
     def _list_below(self, full: str | None) -> Any:
         if self._kind == "MemoryStore":

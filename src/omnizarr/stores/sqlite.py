@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from omnizarr.errors import (
     ConflictError,
@@ -42,10 +42,9 @@ from omnizarr.stores.base import (
     check_key,
     fill,
     is_key,
+    listing,
 )
 from omnizarr.stores.gates import Gate
-
-Keys: TypeAlias = list[str]
 
 _PAGE = 1000  # keys of a listing that are fetched at once
 _BATCH = 2**24  # bytes of values that are written in one transaction
@@ -411,7 +410,7 @@ class SQLiteStore(Store):
                 statement = "SELECT k FROM zarr WHERE k > CAST(? AS TEXT) AND k < ? ORDER BY k LIMIT ?"
                 keys = [key for (key,) in connection.execute(statement, (start, end, _PAGE))]
             # No transaction is open while the caller looks at them: he may take his time, and write.
-            yield from _valid(keys)
+            yield from filter(is_key, map(_name, keys))
             if len(keys) < _PAGE:
                 return
             start = keys[-1]
@@ -420,17 +419,11 @@ class SQLiteStore(Store):
         """Step from entry to entry in the index; what lies below them is not looked at."""
         prefix = as_prefix(prefix)
         start, end = _range(prefix)
-        skip = len(prefix)
         with self._connected() as connection:
             if connection is None:
                 return Listing([], [])
-            found = connection.execute(_LIST_DIR, {"prefix": start, "end": end, "skip": skip + 1}).fetchall()
-        keys: Keys = []
-        prefixes: Keys = []
-        for key in _valid(key for (key,) in found):
-            name, slash, _ = key[skip:].partition("/")
-            (prefixes if slash else keys).append(prefix + name + slash)
-        return Listing(keys, prefixes)
+            found = connection.execute(_LIST_DIR, {"prefix": start, "end": end, "skip": len(prefix) + 1}).fetchall()
+        return listing((_name(key) for (key,) in found), prefix)
 
     # -- the store itself ---------------------------------------------------------
 
@@ -709,11 +702,9 @@ def _range(prefix: str) -> tuple[str, str | bytes]:
     return prefix, prefix[:-1] + "0" if prefix else b""
 
 
-def _valid(keys: Iterable[bytes]) -> Iterator[str]:
-    for raw in keys:
-        key = raw.decode(errors="replace") if isinstance(raw, bytes) else ""
-        if is_key(key) and key.encode() == raw:
-            yield key
+def _name(raw: object) -> str:
+    """Return what a row is called, be it a key or not; "" where that is no text."""
+    return raw.decode(errors="surrogateescape") if isinstance(raw, bytes) else ""
 
 
 def _failure(error: sqlite3.Error, timeout: float) -> StoreError:

@@ -94,6 +94,10 @@ class WrapperStore(Store):
         self.check_writable()
         self.store.set(key, value)
 
+    def check_storable(self, key: str) -> None:
+        """Hand on."""
+        self.store.check_storable(key)
+
     def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
         """Hand on."""
         self.check_writable()
@@ -264,6 +268,10 @@ class PrefixStore(WrapperStore):
         """Write below the prefix."""
         super().set(self._full(key), value)
 
+    def check_storable(self, key: str) -> None:
+        """Check it below the prefix."""
+        super().check_storable(self._full(key))
+
     def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
         """Write below the prefix."""
         super().set_many((self._full(key), value) for key, value in items)
@@ -308,9 +316,9 @@ class PrefixStore(WrapperStore):
 
     def list_dir(self, prefix: str) -> Listing:
         """List below the prefix."""
-        keys, prefixes = self.store.list_dir(self.prefix + as_prefix(prefix))
+        found = self.store.list_dir(self.prefix + as_prefix(prefix))
         skip = len(self.prefix)
-        return Listing([key[skip:] for key in keys], [below[skip:] for below in prefixes])
+        return Listing(*([entry[skip:] for entry in entries] for entries in (*found, found.others)))
 
     def origin(self) -> tuple[Hashable, str]:
         """Return the origin of the store, and the prefix behind its own."""

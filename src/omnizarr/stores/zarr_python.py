@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from omnizarr.errors import MissingDependencyError, StoreError
 from omnizarr.late import Late
 from omnizarr.stores import failures, loops, threads
-from omnizarr.stores.base import Buffer, Buffers, Listing, Request, Span, Store, as_prefix, check_key, is_key
+from omnizarr.stores.base import (
+    Buffer,
+    Buffers,
+    Listing,
+    Request,
+    Span,
+    Store,
+    as_prefix,
+    check_key,
+    is_key,
+    listing,
+)
 from omnizarr.stores.local import LocalStore
 
 if TYPE_CHECKING:
@@ -246,16 +257,16 @@ class ZarrPythonStore(Store):
         """List the names, and ask which of them are keys."""
         prefix = as_prefix(prefix)
 
-        async def listing() -> Listing:
+        async def found() -> Listing:
             names = {
                 prefix + name.rstrip("/") for name in await _collect(self._store.list_dir(prefix.removesuffix("/")))
             }
-            found = sorted(filter(is_key, names))
-            are_keys = await asyncio.gather(*map(self._there, found))
-            keys = [name for name, is_one in zip(found, are_keys, strict=True) if is_one]
-            return Listing(keys, sorted({f"{name}/" for name in set(found).difference(keys)}))
+            asked = list(filter(is_key, names))
+            are_keys = await asyncio.gather(*map(self._there, asked))
+            keys = {name for name, is_one in zip(asked, are_keys, strict=True) if is_one}
+            return listing((name if name in keys else f"{name}/" for name in names), prefix)
 
-        return self._await(listing(), prefix)
+        return self._await(found(), prefix)
 
     # -- the store itself ---------------------------------------------------------
 

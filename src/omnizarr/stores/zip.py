@@ -13,7 +13,7 @@ from zipfile import ZIP_STORED
 from omnizarr.errors import OmnizarrError, ReadOnlyError
 from omnizarr.stores import threads
 from omnizarr.stores.archive import Archive, Mode, Value
-from omnizarr.stores.base import Buffer, Buffers, Exclusion, Span, Store, as_prefix, check_key, is_key
+from omnizarr.stores.base import Buffer, Buffers, Exclusion, Listing, Span, Store, as_prefix, check_key, is_key, listing
 from omnizarr.stores.wrappers import ReadOnlyStore
 
 
@@ -167,13 +167,19 @@ class ZipStore(Store):
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield the names of the entries under `prefix`."""
+        return filter(is_key, self._names(as_prefix(prefix)))
+
+    def list_dir(self, prefix: str) -> Listing:
+        """Look at the names of the entries under `prefix`."""
         prefix = as_prefix(prefix)
+        return listing(self._names(prefix), prefix)
+
+    def _names(self, prefix: str) -> Iterator[str]:
         names = self._archive.names()
         for position in range(bisect_left(names, prefix), len(names)):
             if not names[position].startswith(prefix):
                 return
-            if is_key(names[position]):
-                yield names[position]
+            yield names[position]
 
     def origin(self) -> tuple[Hashable, str]:
         """Return which archive it is."""

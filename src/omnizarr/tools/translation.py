@@ -26,6 +26,7 @@ from omnizarr.engine import transformers
 from omnizarr.errors import NodeNameError, OmnizarrError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Loss, Metadata, Named
 from omnizarr.places import dialect_named
+from omnizarr.stores.base import invalid_key, is_key
 from omnizarr.tools.translating.account import Account, CannotCarryError, M, attempt, shown
 from omnizarr.tools.translating.coding import (
     KEEP,
@@ -191,6 +192,11 @@ def _check_names(account: Account, siblings: Collection[str]) -> None:
         except NodeNameError as error:
             rule = f"{error.message}, which is a rule of {account.title}"
             raise account.fail("", f"the node {account.path!r}, for its name {name!r}", f"{rule}: rename it") from None
+    if names and not is_key(account.path):
+        raise account.fail("", f"the node {account.path!r}", f"{invalid_key(account.path).message}: rename it")
+    reason = account.dialect.why_reserved(names[-1]) if names else ""
+    if reason:
+        account.remark(f"{reason}; some readers refuse it")
     if names and not account.dialect.has_cases:
         rivals = sorted(other for other in siblings if other < names[-1] and other.lower() == names[-1].lower())
         if rivals:

@@ -124,6 +124,16 @@ CODES: Final[Mapping[str, Code]] = {
     "name-not-normalized": Code(
         "note", "a name is not in Unicode's form NFC: some file systems change it", "rename the node"
     ),
+    "reserved-node-name": Code(
+        "warning",
+        "a name that begins with __, which Zarr v3 reserves: xarray writes such names, zarrs does not open them",
+        "rename it if zarrs is to read it",
+    ),
+    "unreachable-node": Code(
+        "error",
+        "a directory that the store has no keys for, by its name or as a link out of the store: it cannot be read",
+        "rename it, or open it as a store of its own",
+    ),
     # Consolidated metadata
     "stale-consolidated-metadata": Code(
         "error",

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from omnizarr.dialects import documents
 from omnizarr.errors import MetadataError
+from omnizarr.texts import visible
 from omnizarr.tools import words
 from omnizarr.tools.checking.codes import CODES, RAISED_IF_STRICT, REPAIRABLE
 
@@ -68,7 +69,7 @@ class Finding:
     repairable: bool = False
 
     def __str__(self) -> str:
-        return f"{self.severity}: /{self.path}: {self.text} [{self.code}]"
+        return visible(f"{self.severity}: /{self.path}: {self.text} [{self.code}]")
 
     @property
     def text(self) -> str:

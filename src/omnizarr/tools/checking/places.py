@@ -8,8 +8,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
+from omnizarr import detection
 from omnizarr.dialects.paths import prefix
-from omnizarr.errors import NodeNameError
+from omnizarr.errors import NodeNameError, OmnizarrError
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.places import StorePath
 from omnizarr.tools import words
@@ -28,6 +29,7 @@ def check_places(findings: Findings, where: StorePath, inventory: Inventory) -> 
             _check_above(findings, where, inventory, node)
     _check_names(findings, where, inventory)
     _check_groups(findings, where, inventory)
+    _check_reach(findings, where, inventory)
     for path, key in inventory.loose:
         name = key.rpartition("/")[2]
         if name in {".zattrs", "__zattr__"}:
@@ -135,6 +137,18 @@ def _check_groups(findings: Findings, where: StorePath, inventory: Inventory) ->
                 )
 
 
+def _check_reach(findings: Findings, where: StorePath, inventory: Inventory) -> None:
+    """Enter what may be nodes, but the store has no keys for them."""
+    groups = {node.path: node.where for node in inventory if isinstance(node.metadata, GroupMetadata)}
+    for place in {where.path: where, **groups}.values():
+        if len(inventory.nodes.get(place.path, ())) and place.path not in groups:
+            continue  # an array
+        names = detection.unreachable(place)
+        for name, found in detection.load_children(place, names, ""):
+            if isinstance(found, OmnizarrError):
+                findings.add("unreachable-node", f"{place.prefix}{name}", found.message, found=found.found)
+
+
 # Names
 
 
@@ -178,5 +192,8 @@ def _check_name(findings: Findings, node: Node, path: str, name: str) -> None:
     except NodeNameError as error:
         findings.add("invalid-node-name", path, error.message, key=key, found=error.found, expected=error.expected,
                      spec=error.spec)  # fmt: skip
+    reason = node.dialect.why_reserved(name)
+    if reason:
+        findings.add("reserved-node-name", path, reason, key=key, found=repr(name), spec='Zarr v3, "Node names"')
     if not unicodedata.is_normalized("NFC", name):
         findings.add("name-not-normalized", path, "the name is not in form NFC", key=key, found=ascii(name))

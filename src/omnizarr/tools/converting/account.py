@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from omnizarr import conventions
+from omnizarr.texts import visible
 from omnizarr.tools import words
 from omnizarr.tools.translation import Loss
 
@@ -61,7 +62,7 @@ class NodeReport:
     def __str__(self) -> str:
         """Say it on a line, and with a line for each thing worth knowing."""
         kind = f"{self.node_type}: " if self.node_type else ""
-        lines = [f"/{self.path}  {kind}{_HOW[self.how]}"]
+        lines = [f"{visible(f'/{self.path}')}  {kind}{_HOW[self.how]}"]
         lines += [f"    {remark}" for remark in self.remarks]
         lines += [f"    lost: {_in_words(loss)}" for loss in self.losses]
         return "\n".join(lines)

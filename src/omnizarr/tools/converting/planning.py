@@ -6,15 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from omnizarr import consolidated, detection, hierarchy
+from omnizarr import consolidated, detection, grids, hierarchy
+from omnizarr import keys as chunk_keys
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import BytesSpec
 from omnizarr.consolidated import Snapshot
 from omnizarr.conventions import Nodes
 from omnizarr.detection import Found
 from omnizarr.dialects.contract import Dialect
+from omnizarr.dialects.keyspaces import Split
 from omnizarr.dialects.spelling import same
-from omnizarr.errors import CodecError, OmnizarrError, StoreError
+from omnizarr.errors import CodecError, InvalidKeyError, OmnizarrError, StoreError, StoreLimitError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.netcdf.layouts import marks
 from omnizarr.netcdf.layouts.reading import objects_at
@@ -177,6 +179,40 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
     return Plan(source, dialect, options, tuple(_without_empty_groups(steps, dialect)))
 
 
+def fitted(made: Plan, place: StorePath) -> Plan:
+    """Return a plan without the nodes whose keys the target's store cannot have, which it says are lost."""
+    return made._replace(steps=tuple(_fitted(step, made.dialect, place) for step in made.steps))
+
+
+def _fitted(step: Step, dialect: Dialect, place: StorePath) -> Step:
+    if step.target is None or step.translation is None or not step.path:
+        return step
+    keyspace = dialect.keyspace
+    if isinstance(keyspace, Split):
+        keyspace = replace(keyspace, root=place.path)
+    path = f"{place.prefix}{step.path}"
+    keys = list(keyspace.documents(path).values())
+    if isinstance(step.target, ArrayMetadata):
+        keys += [f"{keyspace.chunk_prefix(path)}{key}" for key in _last_chunk(step.target)]
+    try:
+        for key in keys:
+            place.store.check_storable(key)
+    except (InvalidKeyError, StoreLimitError) as error:
+        why = f"{place.store} has no room for its keys: {error.message}"
+        loss = Loss(step.path, "", f"the node {step.path!r}", why)
+        return replace(step, translation=replace(step.translation, target=None), losses=(*step.losses, loss))
+    return step
+
+
+def _last_chunk(metadata: ArrayMetadata) -> Iterator[str]:
+    """Yield the key of an array's last chunk, which is the longest."""
+    try:
+        grid = grids.bind(metadata.chunk_grid, metadata.shape)
+        yield chunk_keys.bind(metadata.chunk_key_encoding).encode(tuple(max(0, n - 1) for n in grid.grid_shape))
+    except OmnizarrError:
+        return  # of an extension that is not known here
+
+
 def _without_empty_groups(steps: Sequence[Step], dialect: Dialect) -> Iterator[Step]:
     """Say of groups in which no array will lie that they are lost to a format without groups."""
     above = {""} if any(step.is_array for step in steps) else set()
@@ -326,7 +362,7 @@ def _below(
         yield from ((name, found, False) for name, found in only.items())
         return
     for name, found in detection.load_children(where, names, group.metadata.dialect):
-        if isinstance(found, StoreError):
+        if isinstance(found, StoreError) and not isinstance(found, InvalidKeyError):
             raise found
         if isinstance(found, OmnizarrError) or not _is_implied(found.metadata):
             only.pop(name, None)

@@ -37,7 +37,7 @@ from omnizarr.tools.converting.account import Conversion, NodeReport
 from omnizarr.tools.converting.executors import Executor, executor
 from omnizarr.tools.converting.journal import Journal
 from omnizarr.tools.converting.moving import Move
-from omnizarr.tools.converting.planning import Options, Plan, Step, plan
+from omnizarr.tools.converting.planning import Options, Plan, Step, fitted, plan
 
 _SHOWN: Final = 5
 _UNFINISHED: Final = "continue it with resume=True, or begin anew with overwrite=True"
@@ -88,6 +88,12 @@ def run(
         plans = plan(found, dialect, wishes, in_place=in_place)
         if strict and plans.losses:
             raise _would_be_lost(plans)
+        place = None if target is None else _place(opened, target, None, "r" if dry_run else "a", for_target)
+        if place is not None:
+            hierarchy.refuse_overlap(found.where, place)
+            plans = fitted(plans, place)
+            if strict and plans.losses:
+                raise _would_be_lost(plans)
         notes = repairs(found.where)
         report = Conversion(
             source=_shown(source, path, found.where),
@@ -102,10 +108,8 @@ def run(
         if in_place:
             removed = inplace.run(plans, remove_old=remove_old, overwrite=overwrite, dry_run=dry_run)
             return replace(report, target=report.source, removed=removed, seconds=time.monotonic() - began)
-        if target is None:
+        if place is None:
             return report
-        place = _place(opened, target, None, "r" if dry_run else "a", for_target)
-        hierarchy.refuse_overlap(found.where, place)
         report = replace(report, target=_shown(target, None, place))
         if dry_run:
             hierarchy.check_path(dialect, hierarchy.settled(place, dialect).path)

@@ -82,7 +82,7 @@ class Overlay(Store):
             (key for key, value in self.changed.items() if value is not None and key.startswith(prefix)), prefix
         )
         keys = {key for key in there.keys if self.changed.get(key, b"") is not None} | {*added.keys}
-        return Listing(sorted(keys), sorted({*there.prefixes, *added.prefixes}))
+        return Listing(sorted(keys), sorted({*there.prefixes, *added.prefixes}), there.others)
 
     def origin(self) -> tuple[Hashable, str]:
         """Hand on."""
