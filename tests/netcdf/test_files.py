@@ -823,11 +823,21 @@ def test_nothing_is_left_of_a_file_that_could_not_be_written(tmp_path, data_mode
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_name_that_netcdf_refuses_is_an_error_of_the_file(tmp_path):
-    with pytest.raises(NotRepresentableError) as caught:
-        files.write_file(tmp_path / "n.nc", dataset(number("a\x01b")))
-    assert caught.value.store == str(tmp_path / "n.nc")
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("name", ["a\x01b", " a", "a ", ".a", "-", "u\u0308"])
+def test_what_has_a_name_that_netcdf_refuses_or_changes_is_lost(name, tmp_path):
+    source = dataset(
+        *(number(name), number("good"), number("with", dimensions=(f"/{name}",))),
+        dimensions=(DimensionHeader(name, 2),),
+    )
+    lost = files.write_file(tmp_path / "n.nc", source)
+    assert {(each.path, each.pointer) for each in lost} == {("", f"/dimensions/{name}"), ("with", ""), (name, "")}
+    with netCDF4.Dataset(tmp_path / "n.nc") as found:
+        assert (list(found.variables), list(found.dimensions)) == (["good"], [])
+    root = replace(dataset().root, groups={each: GroupHeader(name=each) for each in (name, "g")})
+    lost = files.write_file(tmp_path / "g.nc", dataset()._replace(root=root))
+    assert [(each.path, each.what) for each in lost] == [(name, "group with all in it")]
+    with netCDF4.Dataset(tmp_path / "g.nc") as found:
+        assert list(found.groups) == ["g"]
 
 
 def test_a_place_that_is_not_there_is_an_error_of_the_file(tmp_path):

@@ -11,8 +11,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from omnizarr.errors import NotRepresentableError, SettingError
+from omnizarr.errors import NodeNameError, NotRepresentableError, SettingError
 from omnizarr.netcdf import files_hdf5, types
+from omnizarr.netcdf.attributed import checked_name
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
 
@@ -113,6 +114,9 @@ class _Planner:
             path, _, name = full_name.rpartition("/")
             if self.is_classic and path:
                 continue  # lost with its group
+            if why := _why_no_name(name):
+                self.lose(path, f"/dimensions/{name}", f"dimension {name}", why)
+                continue
             unlimited = each.unlimited if growing is None else full_name == growing
             if each.unlimited and not unlimited:
                 why = "this format has one unlimited dimension, the first of each variable that has it"
@@ -144,6 +148,9 @@ class _Planner:
     def _group(self, group: GroupHeader, path: str) -> GroupHeader:
         variables = {}
         for name, header in group.variables.items():
+            if why := _why_no_name(name):
+                self.lose(f"{path}/{name}", "", "variable", why)
+                continue
             made = self._variable(header, f"{path}/{name}")
             if made is not None:
                 variables[name] = made
@@ -159,6 +166,8 @@ class _Planner:
         for name, below in group.groups.items():
             if self.is_classic:
                 self.lose(f"{path}/{name}", "", "group with all in it", "this format has no groups")
+            elif why := _why_no_name(name):
+                self.lose(f"{path}/{name}", "", "group with all in it", why)
             else:
                 groups[name] = self._group(below, f"{path}/{name}")
         defined = {name: each for name, each in group.types.items() if self._why_not(each) is None}
@@ -316,6 +325,15 @@ class _Planner:
         if lost:
             self.lose(full_name, "", ", ".join(lost), "netCDF4-python has no way to ask for it")
         return options
+
+
+def _why_no_name(name: str) -> str:
+    """Return why nothing in a file can have a name; "" if it can."""
+    try:
+        stored = checked_name(name)
+    except NodeNameError as error:
+        return f"netCDF allows no name {name!r}: {error.message}"
+    return "" if stored == name else f"netCDF stores the name in another form of Unicode, {stored!a}"
 
 
 def _filter_options(text: str) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from omnizarr.netcdf import types
 from omnizarr.netcdf.types import AnyType, NcType
 
 Selection: TypeAlias = tuple[slice, ...]
+
+MEMBERS: Final = "/members"
+"""Of a group's note on a member that is in the store, but not in the header: its pointer is ``/members/<name>``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,7 +20,7 @@ from omnizarr.errors import OmnizarrError, UnknownDataTypeError
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, GroupMetadata, Metadata, Named, Note
 from omnizarr.netcdf import filters, types
-from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
+from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts import attributes, elements, marks, meant
 from omnizarr.netcdf.layouts.contract import Layout, Loaded, Stored
 from omnizarr.netcdf.layouts.marks import NOTHING, SPEC, NodeMarks
@@ -120,7 +120,8 @@ def _nodes(root: Group) -> dict[str, _Node]:
         parent = _parent(found, root.store_path, path)
         if isinstance(node, UnreadableNode):
             parent.unreadable.add(node.basename)
-            parent.notes.append(Note("", f"{node.basename!r} cannot be read: {node.error.message}"))
+            message = f"{node.basename!r} cannot be read: {node.error.message}"
+            parent.notes.append(Note(join(MEMBERS, node.basename), message))
         elif isinstance(node, Array | Group):
             found.setdefault(path, _Node(path, node.store_path, node._metadata))  # noqa: SLF001 - as above
             parent.members.append(path)
@@ -226,7 +227,7 @@ def _variables(nodes: Mapping[str, _Node], writer: Writer, *, xarray: bool) -> d
             if variable is None:
                 name = node.metadata.data_type.name
                 message = f"{node.where.name!r} is left out: netCDF has no type for {name}"
-                nodes[group].notes.append(Note("", message, SPEC))
+                nodes[group].notes.append(Note(join(MEMBERS, node.where.name), message, SPEC))
             else:
                 found[path] = variable
     return found

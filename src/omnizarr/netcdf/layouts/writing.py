@@ -149,7 +149,8 @@ _OBJECTS: Final = {"_nczarr_superblock": ".nczarr", "_nczarr_group": ".nczgroup"
 # -- groups ----------------------------------------------------------------------------------
 
 
-def _check_name(header: GroupHeader | VariableHeader) -> None:
+def check_name(header: GroupHeader | VariableHeader) -> None:
+    """Raise NodeNameError if no layout has a path for a group or variable."""
     if "\\" in header.name:
         raise NodeNameError(
             "no path in Zarr has a backslash, which netCDF allows in names",
@@ -160,7 +161,7 @@ def _check_name(header: GroupHeader | VariableHeader) -> None:
 
 
 def _group(name: Name, header: GroupHeader, is_root: bool) -> Marks:  # noqa: FBT001 - the contract's
-    _check_name(header)
+    check_name(header)
     special = ("_NCProperties",) if is_root else ()
     values, recorded = _user_attributes(header, _STYLES[name], special)
     content: dict[str, JSON] = {"dimensions": {each.name: _size(each) for each in header.dimensions.values()}}
@@ -238,7 +239,7 @@ def _array(
     dimensions: Mapping[str, DimensionHeader],
     xarray: bool,  # noqa: FBT001 - the contract's
 ) -> ArrayMetadata:
-    _check_name(header)
+    check_name(header)
     nc_type = header.type
     if isinstance(nc_type, UserType) or (nc_type is types.STRING and name in {"A", "B"}):
         raise NotRepresentableError(

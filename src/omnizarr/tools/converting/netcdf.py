@@ -24,9 +24,9 @@ from omnizarr.errors import NodeExistsError, NodeNameError, NotRepresentableErro
 from omnizarr.netcdf import copying, files, urls
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.header import GroupHeader, Source, VariableHeader
-from omnizarr.places import StorePath, normalize
+from omnizarr.places import StorePath, dialect_named, normalize
 from omnizarr.tools.converting import netcdf_planning as planning
-from omnizarr.tools.converting.account import Conversion, NodeReport
+from omnizarr.tools.converting.account import Conversion, How, NodeReport
 from omnizarr.tools.converting.netcdf_planning import Plan
 from omnizarr.tools.translation import Loss
 
@@ -105,8 +105,8 @@ def run(
     wanted = _checked(refused, target, zarr_format, dry_run=dry_run)
     _refuse_overlap(source, target)
     with _opened(source) as (found, kind):
-        opener = _opener(target, wanted)
-        plan = planning.for_file(found.root) if is_file_wanted else planning.for_zarr(found.root, opener)
+        opener, dialect = _opener(target, wanted), dialect_named(_ZARR[wanted])
+        plan = planning.for_file(found.root) if is_file_wanted else planning.for_zarr(found.root, opener, dialect)
         if strict and plan.losses:
             raise _would_be_lost(source, plan.losses)
         report = Conversion(
@@ -297,8 +297,10 @@ def _sizes(root: GroupHeader) -> Iterator[int]:
 def _reports(found: GroupHeader, plan: Plan, *, verified: bool = False) -> Iterator[NodeReport]:
     """Yield what became of each group and variable."""
     kept = {f"{path}/{name}" for path, group in plan.root.walk() for name in group.variables}
+    groups = {path for path, _ in plan.root.walk()}
     for path, group in found.walk():
-        yield NodeReport(path[1:], "group", "documents", losses=_of(plan, path), remarks=_remarks(group))
+        how: How = "documents" if path in groups else "left out"
+        yield NodeReport(path[1:], "group", how, losses=_of(plan, path), remarks=_remarks(group))
         for name, each in group.variables.items():
             full = f"{path}/{name}"
             is_lost = full not in kept
@@ -333,4 +335,4 @@ def _of(plan: Plan, path: str) -> tuple[Loss, ...]:
 
 
 def _remarks(header: GroupHeader | VariableHeader) -> tuple[str, ...]:
-    return tuple(note.message for note in header.notes if not note.message.startswith(planning.LEFT_OUT))
+    return tuple(note.message for note in header.notes if not planning.is_loss(note))

@@ -15,11 +15,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.errors import ChunkError
+from omnizarr.dialects.contract import Dialect
+from omnizarr.errors import ChunkError, NodeNameError
 from omnizarr.model import Note
 from omnizarr.netcdf import copying, files, files_writing, types
 from omnizarr.netcdf.dataset import Dataset
-from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
+from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
+from omnizarr.netcdf.layouts.writing import check_name
 from omnizarr.netcdf.types import UserType
 from omnizarr.tools.translation import Loss
 
@@ -49,10 +51,10 @@ def for_file(root: GroupHeader) -> Plan:
     return Plan(planned.root, (*_told(root), *(Loss(**each._asdict()) for each in planned.losses)))
 
 
-def for_zarr(root: GroupHeader, create: Callable[..., Dataset]) -> Plan:
+def for_zarr(root: GroupHeader, create: Callable[..., Dataset], dialect: Dialect) -> Plan:
     """Return what a layout holds of a dataset; `create` makes an empty one of this layout, or opens it with ``"r"``."""
     losses = list(_told(root))
-    wanted = _without_user_types(root, "", losses)
+    wanted = _without_what_has_no_place(root, "", dialect, losses)
     place: dict[str, bytes] = {}
     with create(place, "w") as made:
         copying.define(made, wanted)
@@ -68,16 +70,21 @@ def part(root: GroupHeader, held: GroupHeader) -> GroupHeader:
         root,
         types={},
         variables={name: each for name, each in root.variables.items() if name in held.variables},
-        groups={name: part(each, held.groups[name]) for name, each in root.groups.items()},
+        groups={name: part(each, held.groups[name]) for name, each in root.groups.items() if name in held.groups},
     )
 
 
 def _told(root: GroupHeader) -> Iterator[Loss]:
     """Yield what the reader of a file had to leave out."""
     for path, note in _notes(root):
-        if note.message.startswith(LEFT_OUT):
+        if is_loss(note):
             kind, _, name = note.pointer.strip("/").partition("/")
             yield Loss(path[1:], note.pointer, f"{kind.removesuffix('s')} {name}", note.message.removeprefix(LEFT_OUT))
+
+
+def is_loss(note: Note) -> bool:
+    """Whether a note says that something was left out in reading."""
+    return note.message.startswith(LEFT_OUT) or note.pointer.startswith(f"{MEMBERS}/")
 
 
 def _notes(root: GroupHeader) -> Iterator[tuple[str, Note]]:
@@ -87,7 +94,7 @@ def _notes(root: GroupHeader) -> Iterator[tuple[str, Note]]:
             yield from ((f"{path}/{name}", note) for note in each.notes)
 
 
-def _without_user_types(group: GroupHeader, path: str, losses: list[Loss]) -> GroupHeader:
+def _without_what_has_no_place(group: GroupHeader, path: str, dialect: Dialect, losses: list[Loss]) -> GroupHeader:
     why = "NCZarr has no types that a program defines"
     for name, of_type in group.types.items():
         losses.append(Loss(path.rstrip("/"), f"/types/{name}", f"type {of_type.name}", why))
@@ -95,10 +102,27 @@ def _without_user_types(group: GroupHeader, path: str, losses: list[Loss]) -> Gr
     for name, each in group.variables.items():
         if isinstance(each.type, UserType):
             losses.append(Loss(f"{path}{name}", "", f"variable of type {each.type.name} ({each.type.kind})", why))
+        elif unnamed := _why_no_path(each, dialect):
+            losses.append(Loss(f"{path}{name}", "", "variable", unnamed))
         else:
             kept[name] = each
-    below = {name: _without_user_types(each, f"{path}{name}/", losses) for name, each in group.groups.items()}
+    below = {}
+    for name, inner in group.groups.items():
+        if unnamed := _why_no_path(inner, dialect):
+            losses.append(Loss(f"{path}{name}", "", "group with all in it", unnamed))
+        else:
+            below[name] = _without_what_has_no_place(inner, f"{path}{name}/", dialect, losses)
     return replace(group, variables=kept, groups=below, types={})
+
+
+def _why_no_path(header: GroupHeader | VariableHeader, dialect: Dialect) -> str:
+    """Return why a group or variable can have no path in Zarr; "" if it can."""
+    try:
+        check_name(header)
+        dialect.check_name(header.name)
+    except NodeNameError as error:
+        return error.message
+    return ""
 
 
 def _differences(wanted: GroupHeader, held: GroupHeader, path: str) -> Iterator[Loss]:
