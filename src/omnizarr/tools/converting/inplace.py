@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from omnizarr import consolidated, detection, hierarchy
+from omnizarr.conventions import Nodes
 from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects.contract import Dialect
 from omnizarr.errors import NodeExistsError, NotRepresentableError, OmnizarrError
@@ -39,11 +40,12 @@ def run(plan: Plan, *, remove_old: bool, overwrite: bool, dry_run: bool) -> tupl
     _refuse_others("chunks cannot stay where they are", plan, _reasons(plan))
     hidden = DIALECTS.index(plan.dialect) > DIALECTS.index(old)
     missing = []
+    there = {step.path: _documents_there(_where(step), plan.dialect) for step in plan.steps}
+    nodes = Nodes({path: _alone(metadata) for path, (_, metadata) in there.items() if metadata is not None})
     for step in plan.steps:
-        there = _documents_there(_where(step), plan.dialect)
-        if not there:
+        if not there[step.path][0]:
             missing.append(step)
-        elif not _agrees(step, there, plan, old):
+        elif not _agrees(step, nodes, plan, old):
             if not overwrite:
                 raise NodeExistsError(
                     f"there are documents of {format_name(plan.dialect.name)} that say something else",
@@ -128,27 +130,24 @@ def _reason(step: Step, dialect: Dialect) -> str:
     return ""
 
 
-def _documents_there(where: StorePath, dialect: Dialect) -> Mapping[str, JSON]:
-    """Return the documents of a format at a place; empty if they make no node, or none that can be read."""
+def _documents_there(where: StorePath, dialect: Dialect) -> tuple[Mapping[str, JSON], Metadata | None]:
+    """Return the documents of a format at a place, none if they make no node; and the node, if they can be read."""
     found = detection.read_documents(where, dialect)
     try:
-        return found if detection.load(where, dialect, found) is not None else {}
+        metadata = detection.load(where, dialect, found)
     except OmnizarrError:
-        return found
+        return found, None
+    return (found if metadata is not None else {}), metadata
 
 
-def _agrees(step: Step, there: Mapping[str, JSON], plan: Plan, old: Dialect) -> bool:
+def _agrees(step: Step, nodes: Nodes, plan: Plan, old: Dialect) -> bool:
     """Whether documents that are there say what would be written, or what is there follows from them."""
-    where = _where(step)
-    try:
-        metadata = detection.load(where, plan.dialect, there)
-    except OmnizarrError:
-        return False
+    metadata = nodes.get(step.path)
     if metadata is None or step.found is None:
         return False
-    if step.target is not None and _same(_alone(metadata), step.target, plan.dialect):
+    if step.target is not None and _same(metadata, step.target, plan.dialect):
         return True
-    back = translate(_alone(metadata), old, path=step.path, in_place=True).target
+    back = translate(metadata, old, path=step.path, nodes=nodes, in_place=True).target
     return back is not None and _same(back, _alone(step.found.metadata), old)
 
 
