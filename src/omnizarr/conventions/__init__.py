@@ -12,8 +12,9 @@ from omnizarr.conventions.anndata import ANNDATA
 from omnizarr.conventions.contract import Carried, Convention, Fault, Nodes
 from omnizarr.conventions.gdal import GDAL
 from omnizarr.conventions.nczarr import NCZARR
+from omnizarr.conventions.ome import OME
 from omnizarr.conventions.xarray import XARRAY
-from omnizarr.model import Loss, Metadata
+from omnizarr.model import Loss, Metadata, Named
 
 __all__ = [
     "CONVENTIONS",
@@ -24,11 +25,12 @@ __all__ = [
     "Nodes",
     "carry",
     "faults",
+    "files",
     "followed",
     "title_of",
 ]
 
-CONVENTIONS: Final[tuple[Convention, ...]] = (ANNDATA, GDAL, XARRAY, NCZARR)
+CONVENTIONS: Final[tuple[Convention, ...]] = (ANNDATA, OME, GDAL, XARRAY, NCZARR)
 """In the order in which they are asked."""
 
 
@@ -42,11 +44,14 @@ class CarriedAll(NamedTuple):
     remarks : mapping of str to (tuple of str)
         What is carried in another form, by the names of the conventions that the node follows.
     losses : tuple of Loss
+    chunk_key_encoding : Named, optional
+        As in `Carried`.
     """
 
     metadata: Metadata
     remarks: Mapping[str, tuple[str, ...]]
     losses: tuple[Loss, ...] = ()
+    chunk_key_encoding: Named | None = None
 
 
 def followed(path: str, nodes: Nodes) -> Iterator[Convention]:
@@ -75,6 +80,7 @@ def carry(path: str, nodes: Nodes, metadata: Metadata, dialect: str) -> CarriedA
     """
     remarks: dict[str, tuple[str, ...]] = {}
     losses: list[Loss] = []
+    keys: Named | None = None
     is_other = metadata.dialect != dialect
     for convention in followed(path, nodes):
         remarks[convention.name] = ()
@@ -83,7 +89,15 @@ def carry(path: str, nodes: Nodes, metadata: Metadata, dialect: str) -> CarriedA
             metadata = found.metadata
             remarks[convention.name] = found.remarks
             losses += found.losses
-    return CarriedAll(metadata, remarks, tuple(losses))
+            keys = keys or found.chunk_key_encoding
+            if found.is_settled:
+                break
+    return CarriedAll(metadata, remarks, tuple(losses), keys)
+
+
+def files(path: str, nodes: Nodes) -> tuple[str, ...]:
+    """Return at which keys below the node at a path its conventions keep files that are no part of the hierarchy."""
+    return tuple(key for convention in followed(path, nodes) for key in convention.files(path, nodes))
 
 
 def faults(path: str, nodes: Nodes) -> Iterator[Fault]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from omnizarr.model import ArrayMetadata, Loss, Metadata
+from omnizarr.model import ArrayMetadata, Loss, Metadata, Named
 
 
 class Nodes(Mapping[str, Metadata]):
@@ -53,11 +53,18 @@ class Carried(NamedTuple):
         What is carried in another form.
     losses : tuple of Loss
         What readers of the convention will not find again.
+    chunk_key_encoding : Named, optional
+        Of an array: the keys that readers of the convention expect, where chunks get new keys anyway. None if the
+        usual ones will do.
+    is_settled : bool
+        The conventions that come later have nothing to carry with the node.
     """
 
     metadata: Metadata
     remarks: tuple[str, ...] = ()
     losses: tuple[Loss, ...] = ()
+    chunk_key_encoding: Named | None = None
+    is_settled: bool = False
 
 
 class Fault(NamedTuple):
@@ -85,6 +92,11 @@ class Fault(NamedTuple):
     expected: object = None
 
 
+def no_files(path: str, nodes: Nodes) -> tuple[str, ...]:
+    """Return no keys."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Convention:
     """One convention.
@@ -106,6 +118,8 @@ class Convention:
         the conventions before this one carried it.
     faults : (path, nodes) -> iterator of Fault
         What is wrong with the node at a path, given that it follows the convention.
+    files : (path, nodes) -> tuple of str
+        Keys below the node at a path at which the convention keeps files that are no part of a Zarr hierarchy.
     """
 
     name: str
@@ -115,3 +129,4 @@ class Convention:
     recognise: Callable[[str, Nodes], bool]
     carry: Callable[[Metadata, str, Nodes, str], Carried]
     faults: Callable[[str, Nodes], Iterator[Fault]]
+    files: Callable[[str, Nodes], tuple[str, ...]] = no_files

@@ -168,7 +168,8 @@ def translate(
     try:
         _check_names(account, siblings)
         if isinstance(carried.metadata, ArrayMetadata):
-            found = _translate_array(carried.metadata, wishes, account, in_place=in_place)
+            keys = carried.chunk_key_encoding
+            found = _translate_array(carried.metadata, wishes, account, keys=keys, in_place=in_place)
             found = replace(found, same_fill=found.same_fill and reads_alike(metadata, carried.metadata))
         else:
             found = _translate_group(carried.metadata, account)
@@ -305,12 +306,14 @@ def _lose_extensions(source: Metadata, account: Account) -> None:
 # Arrays
 
 
-def _translate_array(source: ArrayMetadata, wishes: Wishes, account: Account, *, in_place: bool) -> Translation:
+def _translate_array(
+    source: ArrayMetadata, wishes: Wishes, account: Account, *, keys: Named | None, in_place: bool
+) -> Translation:
     _refuse_transformers(source, account)
     try:
         before = spec_of(source).data_type
     except OmnizarrError as error:
-        return _translate_unknown(source, error, account)
+        return _translate_unknown(source, error, account, keys=keys)
     shape = _nearest_shape(source, account)
     flat = without_shards(source, wishes, account)
     target, values = with_nearest_type(source, before, shape, account)
@@ -320,7 +323,7 @@ def _translate_array(source: ArrayMetadata, wishes: Wishes, account: Account, *,
     if wishes.any_layout or wishes.any_coding:
         account.dialect.dump(target)  # what the user wants has to be possible
     target, same_fill = with_fill_value(target, source, before, values, account)
-    target = _with_keys(target, source, account, in_place=in_place)
+    target = _with_keys(target, source, account, keys=keys, in_place=in_place)
     target = _with_names(target, source, account)
     target = _with_members(target, source, account)
     read, why = attempt(target, account.dialect)
@@ -349,11 +352,13 @@ def _refuse_transformers(source: ArrayMetadata, account: Account) -> None:
         account.lose(pointer, what, "it is not known here; readers may ignore it")
 
 
-def _translate_unknown(source: ArrayMetadata, error: OmnizarrError, account: Account) -> Translation:
+def _translate_unknown(
+    source: ArrayMetadata, error: OmnizarrError, account: Account, *, keys: Named | None
+) -> Translation:
     """Return the translation of an array that cannot be read here, between formats that have one name for its type."""
     if ":" in source.data_type.name or source.dialect == account.dialect.name:
         target = replace(source, dialect=account.dialect.name, spellings={}, notes=(), unknown={})
-        target = _with_names(_with_keys(target, source, account, in_place=False), source, account)
+        target = _with_names(_with_keys(target, source, account, keys=keys, in_place=False), source, account)
         read, _ = attempt(target, account.dialect)
         if read is not None and have_same_bytes(source, read):
             _lose_members(source.unknown, account)
@@ -378,10 +383,13 @@ def _nearest_shape(source: ArrayMetadata, account: Account) -> tuple[int, ...]:
     return (1,)
 
 
-def _with_keys(target: ArrayMetadata, source: ArrayMetadata, account: Account, *, in_place: bool) -> ArrayMetadata:
+def _with_keys(
+    target: ArrayMetadata, source: ArrayMetadata, account: Account, *, keys: Named | None, in_place: bool
+) -> ArrayMetadata:
     """Return `target` with keys of chunks as the format has them by default, or like the source's where it has filters.
 
-    (v3 can say the keys of v2 too, but what is copied to a new place shall have its own.)
+    (v3 can say the keys of v2 too, but what is copied to a new place shall have its own.) `keys` are those that a
+    convention expects, if any: chunks that stay in place keep theirs.
     """
     kept = replace(target, chunk_key_encoding=source.chunk_key_encoding)
     read, _ = attempt(kept, account.dialect)
@@ -397,9 +405,10 @@ def _with_keys(target: ArrayMetadata, source: ArrayMetadata, account: Account, *
                 account.pointer("chunk_key_encoding"), "the array", f"{why}: convert it to another place"
             )
         return kept
-    if is_possible and (account.dialect.new_arrays.has_filters or source.dialect == account.dialect.name):
+    is_like_source = account.dialect.new_arrays.has_filters or source.dialect == account.dialect.name
+    if keys is None and is_possible and is_like_source:
         return kept
-    default = account.dialect.new_arrays.chunk_key_encoding
+    default = keys or account.dialect.new_arrays.chunk_key_encoding
     before, after = (named.configuration.get("separator") for named in (source.chunk_key_encoding, default))
     usual = dialect_named(source.dialect).new_arrays.chunk_key_encoding
     if before != after and not same(source.chunk_key_encoding, usual):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from omnizarr import consolidated, detection, grids, hierarchy
+from omnizarr import consolidated, conventions, detection, grids, hierarchy
 from omnizarr import keys as chunk_keys
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import BytesSpec
@@ -80,6 +80,8 @@ class Step:
     remarks : tuple of str
     has_copies : bool
         A group with consolidated metadata.
+    files : tuple of str
+        Keys below a group, of files that a convention keeps there.
     """
 
     path: str
@@ -88,6 +90,7 @@ class Step:
     losses: tuple[Loss, ...]
     remarks: tuple[str, ...] = ()
     has_copies: bool = False
+    files: tuple[str, ...] = ()
 
     @property
     def target(self) -> Metadata | None:
@@ -265,7 +268,11 @@ def _step(
         made = translate(metadata, dialect, **place, **keywords)
         made = replace(made, remarks=(*made.remarks, f"chunks can be read here with {name!r}, but not written"))
     remarks = (_ONLY_A_COPY, *made.remarks) if node.is_copy else made.remarks
-    return Step(node.path, found, made, made.losses, remarks, node.has_copies)
+    where = found.where
+    files = () if in_place else conventions.files(node.path, nodes)
+    files = tuple(key for key in files if where.store.exists(where.prefix + key))
+    remarks += tuple(f"the file {key} is copied" for key in files)
+    return Step(node.path, found, made, made.losses, remarks, node.has_copies, files)
 
 
 def _that_cannot_encode(target: Metadata | None) -> str:

@@ -38,6 +38,7 @@ from omnizarr.tools.converting.executors import Executor, executor
 from omnizarr.tools.converting.journal import Journal
 from omnizarr.tools.converting.moving import Move
 from omnizarr.tools.converting.planning import Options, Plan, Step, fitted, plan
+from omnizarr.tools.converting.transfer import copy_values
 
 _SHOWN: Final = 5
 _UNFINISHED: Final = "continue it with resume=True, or begin anew with overwrite=True"
@@ -386,6 +387,8 @@ class _Work:
         if not isinstance(step.target, ArrayMetadata):
             if not is_there:
                 hierarchy.create(self._at(step), _explicit(step.target))
+            if step.found is not None and step.files:
+                copy_values(step.found.where, self._at(step), step.files, self.executor)
             return report
         move = self._move(step)
         self._expect(step)
