@@ -523,6 +523,21 @@ def test_finding_of_bytes_is_plain_json():
     assert json.loads(json.dumps(finding.to_dict()))["found"] == "ff"
 
 
+def test_broken_copies_of_one_format_do_not_hide_stale_copies_of_another():
+    copies = {"kind": "inline", "must_understand": False, "metadata": {}}
+    files = {
+        **damaged.v3(),
+        **damaged.v2(),
+        "zarr.json": damaged.text({**damaged.V3_GROUP, "consolidated_metadata": copies}),
+        ".zmetadata": damaged.text({"zarr_consolidated_format": 1}),
+    }
+    report = omnizarr.check(memory(files))
+    assert {one for one in found(report) if "consolidated" in one[0]} == {
+        ("broken-consolidated-metadata", "", ".zmetadata"),
+        ("stale-consolidated-metadata", "", "zarr.json"),
+    }
+
+
 # Tables
 
 

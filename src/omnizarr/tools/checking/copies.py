@@ -28,7 +28,7 @@ def check_copies(findings: Findings, inventory: Inventory, node: Node) -> None:
     copies = node.marker if name is None else node.documents.get(name, node.marker)
     if name is not None and copies is node.marker:  # there is nothing but the copies
         return
-    if any(finding.code in _BROKEN and finding.path == node.path for finding in findings.found):
+    if any(finding.code in _BROKEN and finding.key == copies.key for finding in findings.found):
         return
     try:
         different = consolidated.differences(node.where, metadata.consolidated)
