@@ -616,6 +616,14 @@ _WRITERS: list[Damaged] = [
     one("v3 with codec endian", v3(codecs=[ENDIAN]), "endian-codec", A3),
     one("v3 bytes without endian", v3(codecs=[{"name": "bytes"}]), "missing-endian", A3),
     one("v3 without a member codecs", v3(codecs=None), "missing-codecs", A3),
+    one("v3 with the id of a codec", coded(BYTES, {"name": "numcodecs.zlib", "configuration": {"id": "zlib", "level":
+        1}}, first=zlib.compress(CHUNK)), "codec-id", A3),
+    one("v3 with the id of another codec", v3(codecs=[BYTES, {"name": "numcodecs.zlib", "configuration": {"id":
+        "bz2"}}]), "invalid-metadata", A3),
+    one("v3 with shuffle of no size", v3(codecs=[BYTES, "shuffle"]), "missing-elementsize", A3),
+    one("v2 with shuffle of no size", v2(dtype="<i8", data=CHUNK + CHUNK, filters=[{"id": "shuffle"}]),
+        "missing-elementsize", A2),
+    one("v3 fill value is a boolean", v3(fill_value=True), "fill-value-kind", A3),
     one("v3 without codecs", v3(codecs=[]), "empty-codecs", A3),
     one("v3 transpose with a letter", v3(codecs=[LETTER, BYTES]), "transpose-letter", A3),
     one("v3 shard without index codecs", {**sharded(FOUR + crc(index(*PLACES))), A3: text({**V3_ARRAY,

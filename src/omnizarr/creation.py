@@ -21,7 +21,8 @@ from omnizarr.codecs import registry
 from omnizarr.datatypes import DataType, typestr
 from omnizarr.dialects import filters as v2_filters
 from omnizarr.dialects.contract import Dialect
-from omnizarr.dialects.reading import Reader
+from omnizarr.dialects.extensions import write_extension
+from omnizarr.dialects.reading import Reader, is_list
 from omnizarr.errors import MetadataError, NotRepresentableError, UnknownDataTypeError
 from omnizarr.late import Late
 from omnizarr.memo import Memo
@@ -431,6 +432,11 @@ def _finished(codec: Named, data_type: DataType) -> Named:
         shuffle = codec.configuration.get("shuffle") or ("bitshuffle" if item_size == 1 else "shuffle")
         typesize = codec.configuration.get("typesize") or item_size
         return Named("blosc", {**codec.configuration, "shuffle": shuffle, "typesize": typesize})
+    if codec.name in {"shuffle", "numcodecs.shuffle"} and codec.configuration.get("elementsize") is None:
+        return Named(codec.name, {**codec.configuration, "elementsize": item_size})
+    if codec.name == "sharding_indexed" and is_list(inner := codec.configuration.get("codecs")):
+        finished = [write_extension(_finished(_named(each, data_type.dtype), data_type)) for each in inner]
+        return Named(codec.name, {**codec.configuration, "codecs": finished})
     if codec.name == "bytes" and v2_filters.byte_order_of(data_type.dtype) is None:
         return Named("bytes", {name: value for name, value in codec.configuration.items() if name != "endian"})
     return codec

@@ -88,6 +88,30 @@ def test_bytes_without_endian_are_little_endian_with_a_note():
     assert pointers(metadata) == ["/codecs/0/configuration"]
 
 
+def test_the_id_of_numcodecs_is_left_out_with_a_note_and_written_back():
+    zlib = {"name": "numcodecs.zlib", "configuration": {"id": "zlib", "level": 1}}
+    shard = {
+        "name": "sharding_indexed",
+        "configuration": {"chunk_shape": [1, 3], "codecs": ["bytes", zlib], "index_codecs": ["bytes", zlib]},
+    }
+    document = {**QUIRKS["names"]["zarr.json"], "data_type": "int8", "fill_value": 0, "codecs": ["bytes", zlib]}
+    metadata = V3.load({"zarr.json": document})
+    assert metadata.codecs == (Named("bytes"), Named("numcodecs.zlib", {"level": 1}))
+    assert pointers(metadata) == ["/codecs/1/configuration/id"]
+    assert dump(dataclasses.replace(metadata, attributes={"a": 1})) == {**document, "attributes": {"a": 1}}
+    metadata = V3.load({"zarr.json": {**document, "codecs": [shard]}})
+    assert metadata.codecs[0].configuration["codecs"][1] == {"name": "numcodecs.zlib", "configuration": {"level": 1}}
+    assert "/codecs/0/configuration/index_codecs/1/configuration/id" in pointers(metadata)
+
+
+@pytest.mark.parametrize("other", ["bz2", "", None, 1])
+def test_the_id_of_another_codec_is_refused(other):
+    codec = {"name": "numcodecs.zlib", "configuration": {"id": other}}
+    document = {**QUIRKS["names"]["zarr.json"], "codecs": ["bytes", codec]}
+    with pytest.raises(MetadataError, match=r"/codecs/1/configuration/id.*expected 'zlib'"):
+        V3.load({"zarr.json": document})
+
+
 def test_single_bytes_need_no_endian():
     metadata = load("short_hand_names")
     assert metadata.codecs == (Named("bytes"), CRC32C)

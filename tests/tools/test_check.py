@@ -161,6 +161,7 @@ ALLOWED = [
     ("zarr1/*", "legacy-zstd", "zarr 1.1 came with Zstandard 0.7"),
     ("zarrita2023/*", "missing-serializer", "the text of June 2023"),
     ("zarrita2023/*", "missing-endian", "zarrita of 2023"),
+    ("zarr300/*", "codec-id", "numcodecs 0.14"),
     ("draft_zarr/*", "codec-uri", "zarr-python before 2.17"),
     ("xtensor*", "missing-byte-order", "xtensor-zarr writes i1 and u1"),
     ("zarr[01]/resized", "chunk-beyond-grid", "zarr before 2 left chunks behind when an array shrank"),

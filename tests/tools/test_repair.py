@@ -86,7 +86,7 @@ MENDED = {
     "null-fill-value", "empty-fill-value", "null-member", "endian-codec", "missing-endian", "empty-codecs",
     "missing-codecs",
     "transpose-letter", "missing-index-codecs", "codec-uri", "shuffle-word", "fill-value-as-string",
-    "missing-serializer", "shard-tail-torn",
+    "missing-serializer", "shard-tail-torn", "missing-elementsize", "codec-id", "fill-value-kind",
 }  # fmt: skip
 
 

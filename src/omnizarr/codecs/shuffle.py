@@ -1,8 +1,8 @@
 """shuffle: first all first bytes of the items, then all second ones, and so on.
 
 Names: v2 ``shuffle``; v3 ``numcodecs.shuffle``, ``shuffle`` (not registered).
-Configuration: ``elementsize``, default 4; 0 stands for the item size of the array (netCDF-C), a string of digits
-for the number.
+Configuration: ``elementsize``. If it is missing or null (netCDF-C, zarr-python) or 0 (netCDF-C), it is the item size; a
+string of digits stands for the number. Documents of Zarr v2 that leave it out mean 4, which their dialect fills in.
 Agrees with numcodecs. Where the size is no multiple of the item size, which numcodecs refuses, the bytes left over
 stay at the end as they are, as HDF5 has it: so netCDF-C stores a shuffle behind a checksum.
 """
@@ -77,9 +77,11 @@ class Shuffle:
 def bind(configuration: Configuration, decoded: BytesSpec) -> Shuffle:
     """Return the codec."""
     fields = Fields(configuration, ("elementsize",))
-    value = fields.raw("elementsize", 4)
-    if isinstance(value, str) and value.isdecimal() and value.isascii():
+    value = fields.raw("elementsize", None)
+    if value is None:
+        size = 0
+    elif isinstance(value, str) and value.isdecimal() and value.isascii():
         size = int(value[:10])
     else:
-        size = fields.integer("elementsize", 4, 0, _LARGEST)
+        size = fields.integer("elementsize", low=0, high=_LARGEST)
     return Shuffle(size or decoded.item_size, decoded)

@@ -15,6 +15,7 @@ from typing import Any
 
 from omnizarr.datatypes.data_type import FILL_VALUE, ByteOrder, DataType, bytes_of, bytes_to_base64
 from omnizarr.datatypes.infer import FIXED, TIMES, join_fields
+from omnizarr.datatypes.meant import as_meant
 from omnizarr.datatypes.numeric import Bool, Complex, Float, Integer
 from omnizarr.datatypes.registry import NAMES_OF_NUMPY, RAW, SMALL_FLOATS, SMALL_INTEGERS
 from omnizarr.datatypes.strings import UTF32_BYTES, Raw
@@ -47,7 +48,6 @@ VARIABLE = {
     "omnizarr.vlen_array",
 }
 """Python objects; what they are is told by the first filter."""
-_DECIMAL = re.compile(r"-?[0-9]{1,20}").fullmatch
 
 
 def load(document: JSON, pointer: str = "/dtype") -> tuple[Named, ByteOrder]:
@@ -124,7 +124,7 @@ def fill_from_v2(value: JSON, data_type: DataType) -> JSON | _Undefined:
     """Return the v3 JSON form of the ``fill_value`` of a v2 document; null is `UNDEFINED`.
 
     Besides what the text says it takes what programs wrote: 0 or ``""`` for the zero of any kind of bytes, text or
-    records, 0 and 1 for booleans, one-element lists (netCDF-C 4.8.0), integers in a string (GDAL).
+    records, one-element lists (netCDF-C 4.8.0), and what `as_meant` knows.
 
     Raises
     ------
@@ -136,10 +136,7 @@ def fill_from_v2(value: JSON, data_type: DataType) -> JSON | _Undefined:
     scalars = data_type.scalars
     if isinstance(scalars, Bool | Integer | Float) and isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]
-    if isinstance(scalars, Bool) and isinstance(value, int | float) and value in (0, 1):
-        value = bool(value)
-    if isinstance(scalars, Integer) and isinstance(value, str) and _DECIMAL(value):
-        value = int(value)  # GDAL, beyond the range of its signed integers
+    value = as_meant(value, scalars)
     if isinstance(scalars, Struct) and isinstance(value, str) and value:
         return scalars.to_json(scalars.from_base64(value, scalars.dtype, FILL_VALUE))
     return scalars.to_json(scalars.from_json(value, FILL_VALUE))

@@ -21,6 +21,7 @@ import numpy as np
 from omnizarr import datatypes
 from omnizarr.datatypes import typestr
 from omnizarr.datatypes.data_type import DataType
+from omnizarr.datatypes.meant import as_meant
 from omnizarr.datatypes.numeric import Bool, Complex, Float, Integer
 from omnizarr.datatypes.registry import NAMES_OF_NUMPY, RAW
 from omnizarr.datatypes.strings import Raw
@@ -42,7 +43,6 @@ _CORE = re.compile(r"bool|[iu]1|[<>][iuf][248](?<!f1)")
 _COMPLEX = re.compile(r"[<>]c(8|16)")
 _LOOSE = re.compile(r"\|b1|[<>|][iu]1")
 _NAMES_OF_2022 = frozenset(NAMES_OF_NUMPY.values())
-_DECIMAL = re.compile(r"-?[0-9]{1,20}")
 _TODO = "TODO:"
 
 
@@ -238,14 +238,10 @@ def read_fill_value(reader: Reader, value: JSON, elements: Elements, *, spec: st
 
 def _read_core_fill(reader: Reader, value: JSON, bound: DataType, spec: str) -> JSON:
     scalars = bound.scalars
-    taken = value
-    if isinstance(scalars, Bool) and isinstance(value, int | float) and value in (0, 1):
-        taken = bool(value)
-    elif isinstance(scalars, Integer) and isinstance(value, str) and _DECIMAL.fullmatch(value):
-        taken = int(value)  # GDAL, beyond the range of its signed integers
+    taken = as_meant(value, scalars)
     result = scalars.to_json(scalars.from_json(taken, "/fill_value"))
     spelled_otherwise = (
-        (isinstance(scalars, Bool) and not isinstance(value, bool))
+        taken is not value
         or (isinstance(scalars, Integer) and not isinstance(value, int))
         or isinstance(scalars, Raw)
         or value == "Infinity"

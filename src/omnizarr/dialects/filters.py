@@ -42,6 +42,8 @@ _SHUFFLES = ("noshuffle", "shuffle", "bitshuffle")
 _GDAL_SHUFFLES: Mapping[str, int] = {"NONE": 0, "BYTE": 1, "BIT": 2}  # the option as it was typed
 _BLOSC_MAX_TYPESIZE = 255
 _POINTER_SIZE = 8
+_SHUFFLED: Final = 4
+"""What numcodecs takes for the size of the items where its shuffle is not told."""
 
 
 class Step(NamedTuple):
@@ -227,11 +229,15 @@ def load_step(reader: Reader, step: Step, item_size: int, element_size: int) -> 
 
     `item_size` is that of what stands before the codec, `element_size` that of netCDF's type.
     """
-    if step.id == "shuffle" and step.parameters.get("elementsize") == 0:
+    parameters = step.parameters
+    if step.id == "shuffle" and "elementsize" not in parameters:
+        reader.note(step.pointer, f"no elementsize, taken as {_SHUFFLED}", SPEC)
+        parameters = {**parameters, "elementsize": _SHUFFLED}
+    elif step.id == "shuffle" and parameters["elementsize"] == 0:
         # netcdf-c means the size of the array's elements, wherever the filter stands
         reader.note(join(step.pointer, "elementsize"), f"0, taken as the item size {element_size}", SPEC)
-        return load_codec(step.id, {**step.parameters, "elementsize": element_size}, item_size)
-    return load_codec(step.id, step.parameters, item_size)
+        parameters = {**parameters, "elementsize": element_size}
+    return load_codec(step.id, parameters, item_size)
 
 
 def load_codec(name: str, parameters: Mapping[str, JSON], item_size: int) -> Named:

@@ -9,11 +9,13 @@ Spec: Zarr v3 core, "Metadata", "Node names", "Extensions".
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from omnizarr import datatypes
+from omnizarr.datatypes.meant import as_meant
 from omnizarr.dialects import consolidated, paths
 from omnizarr.dialects.chains import LITTLE, read_codecs
 from omnizarr.dialects.contract import Consolidated, Dialect, Documents, NewArrays
@@ -268,12 +270,15 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], bound: dataty
     elif value == "" and bound.is_fixed_size and bound.dtype.kind in "biufcV":
         reader.note("/fill_value", "an empty string, taken as the default of the data type", spec)
     else:
+        meant = as_meant(value, bound.scalars)
         try:
-            bound.fill_from_json(value)
+            bound.fill_from_json(meant)
         except MetadataError as error:
             reader.report(problem_of(error, "/fill_value", spec))
         else:
-            return value
+            if meant is not value:
+                reader.note("/fill_value", f"{json.dumps(value)}, taken as {json.dumps(meant)}", spec)
+            return meant
     default: JSON = bound.fill_to_json(bound.default_fill_value)
     return default
 

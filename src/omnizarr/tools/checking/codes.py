@@ -225,6 +225,11 @@ CODES: Final[Mapping[str, Code]] = {
         "shuffle with elementsize 0, meaning the item size: netCDF-C; others read wrong values or fail",
         _REWRITE,
     ),
+    "missing-elementsize": Code(
+        "warning",
+        "shuffle without elementsize: the item size in Zarr v3, as netCDF-C writes it, 4 in v2; some readers differ",
+        _REWRITE,
+    ),
     "netcdf-byte-order": Code(
         "error",
         "big-endian by its dtype, but stored little-endian: netCDF-C 4.8.0 to 4.9.2; readers get wrong numbers",
@@ -262,6 +267,11 @@ CODES: Final[Mapping[str, Code]] = {
         "warning", "fill_value is null in Zarr v3: zarrita.js, NCZarr; some readers fail", _REWRITE
     ),
     "empty-fill-value": Code("warning", 'fill_value is "" for numbers: NCZarr; most readers fail', _REWRITE),
+    "fill-value-kind": Code(
+        "warning",
+        "a fill value of another kind of JSON than the data type has, such as 0 for false; most readers fail",
+        _REWRITE,
+    ),
     "null-member": Code(
         "warning", "null in place of a member that is not there: zarrita of 2023; some readers fail", _REWRITE
     ),
@@ -272,6 +282,11 @@ CODES: Final[Mapping[str, Code]] = {
     "missing-codecs": Code(
         "warning",
         "no member codecs, though v3 requires it: GDAL, for chunks without compression; most readers fail",
+        _REWRITE,
+    ),
+    "codec-id": Code(
+        "warning",
+        "the id of a codec in its configuration: zarr-python 3.0 with numcodecs 0.14; most readers fail",
         _REWRITE,
     ),
     "empty-codecs": Code("warning", "no codec at all: zarrita of 2023, zarrita.js; most readers fail", _REWRITE),
@@ -329,15 +344,18 @@ REPAIRABLE: Final = frozenset(
         "fill-value-as-string",
         "missing-serializer",
         "zero-elementsize",
+        "missing-elementsize",
         "byte-order-of-bytes",
         "missing-byte-order",
         "fixed-width-strings",
         "null-fill-value",
         "empty-fill-value",
+        "fill-value-kind",
         "null-member",
         "endian-codec",
         "missing-endian",
         "missing-codecs",
+        "codec-id",
         "empty-codecs",
         "transpose-letter",
         "missing-index-codecs",

@@ -194,6 +194,8 @@ _RULES: Final = tuple(
         ("numbers-as-strings", ".*", "the string .*, taken as a number", ""),
         ("zero-elementsize", ".*/elementsize", "0, taken as", ""),
         ("missing-codecs", "/codecs", "missing, taken as", "v3"),
+        ("missing-elementsize", ".*", "no elementsize, taken as", ""),
+        ("codec-id", ".*/id", "the id of numcodecs", "v3"),
         ("empty-codecs", ".*", "no codecs, taken as", "v3"),
         ("missing-serializer", ".*", "no array to bytes codec", "v3"),
         ("endian-codec", ".*", "'endian', the old name", "v3"),
@@ -202,6 +204,7 @@ _RULES: Final = tuple(
         ("missing-index-codecs", ".*/index_codecs", "missing", "v3"),
         ("null-fill-value", "/fill_value", "null", "v3"),
         ("empty-fill-value", "/fill_value", "an empty string", "v3"),
+        ("fill-value-kind", "/fill_value", "(?!not Zarr).*, taken as", r"v3\Z"),
         ("null-member", "/(dimension_names|storage_transformers)", "null", "v3"),
         ("zero-chunk-length", ".*", "chunk length 0", ""),
         ("attributes-missing", "", "attrs is missing", "v1"),
@@ -223,7 +226,7 @@ def enter_note(findings: Findings, node: Node, note: Note) -> None:
     """Enter something that a reader put right."""
     for rule in _RULES:
         if (
-            node.dialect.name.startswith(rule.dialects)
+            re.match(rule.dialects, node.dialect.name)
             and re.fullmatch(rule.pointer, note.pointer)
             and re.match(rule.message, note.message)
         ):

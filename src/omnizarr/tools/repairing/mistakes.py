@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
+from omnizarr import datatypes
 from omnizarr import keys as chunk_keys
 from omnizarr.dialects import documents
 from omnizarr.dialects.reading import is_list, join
@@ -34,6 +35,8 @@ _INDEX_CODECS: Final[JSON] = [_BYTES, {"name": "crc32c"}]
 _MOVING: Final = {"missing-serializer"}
 _KEEP_THE_TYPE: Final = {"reshape", "transpose"}
 _SHUFFLE: Final = "numcodecs.shuffle"
+_SHUFFLED: Final = 4
+"""The item size of a shuffle that does not name one, in Zarr v2."""
 _UNCERTAIN: Final = "correct the document by hand: readers would not take what comes out for the same"
 
 
@@ -350,17 +353,39 @@ def _endian_codec(case: _Case) -> Made:
 
 
 def _endian(case: _Case) -> Made:
+    _configure(case, "endian", "little")
+    return "name the byte order that readers take", "", '"little"'
+
+
+def _missing_item_size(case: _Case) -> Made:
+    what = "name the item size that is taken"
+    if case.node.dialect.name != "v3":  # the parameters of a codec stand beside its id
+        case.text.insert(case.pointer, "elementsize", _SHUFFLED)
+        return what, "", _show(_SHUFFLED)
+    of_index = "/index_codecs/" in case.pointer
+    bound = datatypes.bind(Named("uint64") if of_index else case.array.data_type)
+    size = bound.dtype.itemsize if bound.is_fixed_size else 1
+    codec = case.text.get(case.parent())
+    given = codec.get("configuration") if isinstance(codec, Mapping) else None
+    if isinstance(given, Mapping) and "elementsize" in given:
+        case.text.replace(join(case.pointer, "elementsize"), size)
+        return what, _show(given["elementsize"]), _show(size)
+    _configure(case, "elementsize", size)
+    return what, "", _show(size)
+
+
+def _configure(case: _Case, name: str, value: JSON) -> None:
+    """Add a member to the configuration of the codec that a finding is about."""
     codec = case.parent()
     old = case.text.get(codec)
     if not isinstance(old, Mapping):
-        case.text.replace(codec, {"name": old, "configuration": {"endian": "little"}})
+        case.text.replace(codec, {"name": old, "configuration": {name: value}})
     elif isinstance(old.get("configuration"), Mapping):
-        case.text.insert(join(codec, "configuration"), "endian", "little")
+        case.text.insert(join(codec, "configuration"), name, value)
     elif "configuration" in old:
-        case.text.replace(join(codec, "configuration"), {"endian": "little"})
+        case.text.replace(join(codec, "configuration"), {name: value})
     else:
-        case.text.insert(codec, "configuration", {"endian": "little"})
-    return "name the byte order that readers take", "", '"little"'
+        case.text.insert(codec, "configuration", {name: value})
 
 
 def _serializer(case: _Case) -> Made:
@@ -393,15 +418,18 @@ _MENDERS: Final[Mapping[str, Callable[[_Case], Made]]] = {
     "undeclared-separator": _separator,
     "numbers-as-strings": _replace("write the number as a number", _number),
     "zero-elementsize": _replace("name the item size", _item_size),
+    "missing-elementsize": _missing_item_size,
     "byte-order-of-bytes": _replace("leave out the byte order of single bytes", _without_order),
     "missing-byte-order": _replace("begin the type string with its byte order", _without_order),
     "fixed-width-strings": _replace("name the type of objects, which the filter stores", lambda *_: "|O"),
     "null-fill-value": _replace("name the fill value that readers take", _fill_value),
     "empty-fill-value": _replace("name the fill value that readers take", _fill_value),
+    "fill-value-kind": _replace("write the value that readers take", _canonical),
     "null-member": _remove("leave out the member"),
     "endian-codec": _endian_codec,
     "missing-endian": _endian,
     "missing-codecs": _insert("name the codec that readers take", [_BYTES]),
+    "codec-id": _remove("leave out the id, which the name of the codec says"),
     "empty-codecs": _replace("name the codec that readers take", lambda *_: [_BYTES]),
     "transpose-letter": _replace("name the axes", _axes),
     "missing-index-codecs": _insert("name the codecs of the index that readers take", _INDEX_CODECS),

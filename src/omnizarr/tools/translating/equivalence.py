@@ -38,7 +38,6 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "crc32": {"location": "start"},
     "crc32c": {"location": "end"},
     "jenkins_lookup3": {"initval": 0, "prefix": None},
-    "shuffle": {"elementsize": 4},
 }
 """Parameters that are missing in a document mean these."""
 _SELF_DESCRIBING: Final = frozenset({"pcodec", "vlen-bytes", "vlen-utf8", "zfpy"})
