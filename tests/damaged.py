@@ -623,7 +623,7 @@ _WRITERS: list[Damaged] = [
     one("v3 with shuffle of no size", v3(codecs=[BYTES, "shuffle"]), "missing-elementsize", A3),
     one("v2 with shuffle of no size", v2(dtype="<i8", data=CHUNK + CHUNK, filters=[{"id": "shuffle"}]),
         "missing-elementsize", A2),
-    one("v3 fill value is a boolean", v3(fill_value=True), "fill-value-kind", A3),
+    one("v3 fill value as a string", v3(fill_value="7"), "fill-value-kind", A3),
     one("v3 without codecs", v3(codecs=[]), "empty-codecs", A3),
     one("v3 transpose with a letter", v3(codecs=[LETTER, BYTES]), "transpose-letter", A3),
     one("v3 shard without index codecs", {**sharded(FOUR + crc(index(*PLACES))), A3: text({**V3_ARRAY,

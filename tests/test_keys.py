@@ -6,7 +6,11 @@ from omnizarr import keys
 from omnizarr.errors import MetadataError, UnknownChunkKeyEncodingError
 from omnizarr.model import Named
 
-ENCODINGS = [keys.bind(Named(name, {"separator": separator})) for name in ("default", "v2") for separator in ("/", ".")]
+ENCODINGS = [
+    *(keys.bind(Named(name, {"separator": separator})) for name in ("default", "v2") for separator in ("/", ".")),
+    *(keys.bind(keys.separated_by(separator)) for separator in ("-", "c", "./.", "+")),
+    keys.bind(Named(keys.SCALAR_AS_VECTOR, {"separator": "."})),
+]
 
 
 @pytest.mark.parametrize(
@@ -30,6 +34,13 @@ def test_keys_are_those_of_the_specification(name, configuration, key):
 @pytest.mark.parametrize("separator", ["/", "."])
 def test_scalar_has_the_key_of_the_specification(name, separator, key):
     encoding = keys.bind(Named(name, {"separator": separator}))
+    assert encoding.encode(()) == key
+    assert encoding.decode(key, 0) == ()
+
+
+@pytest.mark.parametrize(("separator", "key"), [(".", "c.0"), ("/", "c/0")])
+def test_a_scalar_may_have_the_key_of_a_vector(separator, key):
+    encoding = keys.bind(Named(keys.SCALAR_AS_VECTOR, {"separator": separator}))
     assert encoding.encode(()) == key
     assert encoding.decode(key, 0) == ()
 
@@ -87,6 +98,12 @@ def test_other_separators_are_refused(separator):
     with pytest.raises(MetadataError, match="separator") as caught:
         keys.bind(Named("v2", {"separator": separator}))
     assert caught.value.pointer == "/chunk_key_encoding/configuration/separator"
+
+
+@pytest.mark.parametrize("separator", ["", "1", "-0-", None, 0])
+def test_a_separator_tells_coordinates_apart(separator):
+    with pytest.raises(MetadataError, match="separator"):
+        keys.bind(Named("omnizarr.draft2019", {"separator": separator}))
 
 
 def test_unknown_member_is_refused():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from omnizarr import datatypes, grids
+from omnizarr import datatypes, grids, keys
 from omnizarr.attributes import to_json
 from omnizarr.codecs import registry
 from omnizarr.datatypes import DataType, typestr
@@ -244,6 +244,9 @@ def _key_encoding(given: Any, dialect: Dialect) -> Named:
     named = _named_encoding(given)
     if dialect.entry_point is not None and named.name in {"default", "v2"}:
         # Documents of the drafts have no name for it; what can be chosen is the separator.
+        separator = named.configuration.get("separator")
+        if usual.name == "v2" and isinstance(separator, str):
+            return keys.separated_by(separator)
         return Named(usual.name, {**usual.configuration, **named.configuration})
     return named
 

@@ -26,6 +26,7 @@ from omnizarr import keys as chunk_keys
 from omnizarr.codecs.contract import Buffer, ChunkPolicy
 from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects.contract import Dialect
+from omnizarr.dialects.keyspaces import Split
 from omnizarr.engine import Binding
 from omnizarr.errors import (
     ArrayNotFoundError,
@@ -242,7 +243,7 @@ def detect(where: StorePath, zarr_format: int | str | None = None, kind: Kind = 
         return found
     if zarr_format is not None and all(dialect.entry_point is None for dialect in dialects_for(zarr_format)):
         return None
-    inside = _entered_above(where)
+    inside = _entered_above(where) or without_entry_point(where, zarr_format)
     return None if inside is None else here(inside, dialects_for(zarr_format), kind)
 
 
@@ -354,11 +355,52 @@ def _entered_above(where: StorePath) -> StorePath | None:
     return entered_above_the_store(where)
 
 
+def without_entry_point(where: StorePath, zarr_format: int | str | None) -> StorePath | None:
+    """Return the place within a hierarchy without entry point, of a format that is asked for and needs none.
+
+    The hierarchy begins at the place itself, or at the nearest above that makes a node of it.
+    """
+    if zarr_format is None or where.home is not None:
+        return None
+    for dialect in dialects_for(zarr_format):
+        keyspace = dialect.keyspace
+        if dialect.entry_point is None or not dialect.entry_point.is_optional or not isinstance(keyspace, Split):
+            continue
+        candidates = [
+            replace(where, home=replace(keyspace, root=place.path))
+            for place in (where, *reversed(list(where.ancestors())))
+        ]
+        beyond = _beyond_the_store(where)
+        if beyond is not None:
+            candidates.append(replace(beyond, home=keyspace))
+        found = next((inside for inside in candidates if here(inside, [dialect]) is not None), None)
+        # Only then listings, which not every store has.
+        found = found or next((inside for inside in candidates if children(inside)), None)
+        if found is not None:
+            return found
+    return None
+
+
 def entered_above_the_store(where: StorePath) -> StorePath | None:
     """Return the place if a directory that is not there names a node of a draft, the entry point being further up.
 
     Nodes of a draft have no directories of their own, but users name them as they name those of other formats.
     """
+    beyond = _beyond_the_store(where)
+    if beyond is None:
+        return None
+    above = beyond.at("")
+    try:
+        inside = _enter(above, _parse_entry(above, _fetch_entry(above)))
+    except StoreError:
+        raise
+    except OmnizarrError:
+        return None  # something else, and broken
+    return None if inside is None else inside.at(beyond.path)
+
+
+def _beyond_the_store(where: StorePath) -> StorePath | None:
+    """Return a place in a directory that is not there as one of the nearest directory above that is."""
     if not isinstance(where.store, LocalStore):
         return None
     # os.path, unlike Path, says of what may not be looked at, or has too long a name, that it is not there.
@@ -366,16 +408,10 @@ def entered_above_the_store(where: StorePath) -> StorePath | None:
         return None
     root = pathlib.Path(where.store.root).absolute()
     parent = next(parent for parent in root.parents if os.path.exists(parent))  # noqa: PTH110
-    if not os.path.isfile(parent / _ENTRY):  # noqa: PTH113
+    below = root.relative_to(parent)
+    if ".." in below.parts:
         return None
-    above = StorePath(LocalStore(parent, read_only=where.store.read_only))
-    try:
-        inside = _enter(above, _parse_entry(above, _fetch_entry(above)))
-    except StoreError:
-        raise
-    except OmnizarrError:
-        return None  # something else, and broken
-    return None if inside is None else inside / f"{root.relative_to(parent).as_posix()}/{where.path}"
+    return StorePath(LocalStore(parent, read_only=where.store.read_only)) / f"{below.as_posix()}/{where.path}"
 
 
 def open_node(where: StorePath, zarr_format: int | str | None = None) -> Found[Metadata]:
@@ -421,7 +457,7 @@ def implied(where: StorePath, zarr_format: int | str | None = None) -> Found[Met
     Looks level by level, and gives up after many directories: who opens a directory that has nothing to do with Zarr
     does not want it searched to the bottom.
     """
-    inside = where if where.home is not None else _entered_above(where)
+    inside = where if where.home is not None else _entered_above(where) or without_entry_point(where, zarr_format)
     if inside is not None and inside.home is not None:
         wanted = {dialect.name for dialect in dialects_for(zarr_format)}
         if inside.home.dialect in wanted and children(inside):
@@ -481,7 +517,14 @@ def _markers(where: StorePath, zarr_format: int | str | None) -> Iterator[str]:
             yield name if where.home is None else keys[name]
     if not found:  # a draft, where there is no entry point, or within a draft another format
         for dialect in dialects_for(zarr_format):
-            yield from (dialect.array_document, dialect.group_document) if dialect.entry_point is None else (_ENTRY,)
+            names = dialect.array_document, dialect.group_document
+            if dialect.entry_point is None:
+                yield from names
+                continue
+            yield _ENTRY
+            if dialect.entry_point.is_optional:
+                own = dialect.keyspace.documents("")
+                yield from (own[name] for name in names)
 
 
 def _remedy(where: StorePath, zarr_format: int | str | None) -> str:
@@ -492,6 +535,14 @@ def _remedy(where: StorePath, zarr_format: int | str | None) -> str:
             what = "an array" if isinstance(other.metadata, ArrayMetadata) else "a group"
             found = dialect_of(other.where, other.metadata).zarr_format
             return f"there is {what} of another format: leave out zarr_format, or pass zarr_format={found!r}"
+    else:
+        for dialect in DIALECTS:
+            try:
+                inside = without_entry_point(where, dialect.zarr_format)
+            except OmnizarrError:
+                continue  # a store that cannot be listed, or a broken document
+            if inside is not None:
+                return f"there are documents without an entry point: pass zarr_format={dialect.zarr_format!r}"
     for place in reversed(list(where.ancestors())):
         # Not `find`, which would go up again from each: if there is an entry point above, the place knows it already.
         existing = _here_or_error(place)

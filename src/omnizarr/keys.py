@@ -5,6 +5,7 @@ Spec: Zarr v3 core, "Chunk key encodings"; zarr-extensions, "default" and "v2".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -26,10 +27,17 @@ class _Form(NamedTuple):
     """Keys that the only chunk of an array without dimensions has, or had; the first is written."""
 
 
+_ANY_SEPARATOR: Final = "omnizarr.draft2019"
+"""Keys as in v2, with any text between the coordinates."""
+SCALAR_AS_VECTOR: Final = "omnizarr.nczarr"
+"""Keys as in v3, but the chunk of an array without dimensions has that of a vector."""
+
 _FORMS: Final[Mapping[str, _Form]] = {
     "default": _Form("/", "c{}", "", ("c",)),
     "v2": _Form(".", "", "", ("0",)),
+    _ANY_SEPARATOR: _Form(".", "", "", ("0",)),
     "omnizarr.draft2020": _Form("/", "c", "", ("c", "c0")),
+    SCALAR_AS_VECTOR: _Form("/", "c{}", "", ("c{}0",)),
     "omnizarr.v0": _Form(".", "", ".blosc", ("0.blosc",)),
 }
 _REGISTERED: Final = ("default", "v2")
@@ -41,9 +49,10 @@ class KeyEncoding:
 
     Attributes
     ----------
-    name : {"default", "v2", "omnizarr.draft2020", "omnizarr.v0"}
-        The last two are those of formats that had none to name.
-    separator : {"/", "."}
+    name : {"default", "v2", "omnizarr.draft2019", "omnizarr.draft2020", "omnizarr.nczarr", "omnizarr.v0"}
+        Those of omnizarr are those of formats that had none to name, or named another.
+    separator : str
+        "/" or "."; in the draft of 2019 any text.
 
     Examples
     --------
@@ -120,12 +129,13 @@ def bind(named: Named) -> KeyEncoding:
             spec=_SPEC,
         )
     separator = named.configuration.get("separator", form.separator)
-    if separator not in ("/", "."):
+    is_free = named.name == _ANY_SEPARATOR
+    if separator not in ("/", ".") and not (is_free and _tells_apart(separator)):
         raise MetadataError(
             "no separator of chunk keys",
             pointer="/chunk_key_encoding/configuration/separator",
             found=repr(separator),
-            expected="'/' or '.'",
+            expected="a text without digits" if is_free else "'/' or '.'",
             spec=_SPEC,
         )
     scalar = named.configuration.get("scalar", form.scalars[0])
@@ -136,7 +146,22 @@ def bind(named: Named) -> KeyEncoding:
             found=repr(scalar),
             expected=" or ".join(map(repr, form.scalars)),
         )
-    return KeyEncoding(named.name, str(separator), form.head.format(separator), form.tail, str(scalar))
+    name, separator = named.name, str(separator)
+    return KeyEncoding(name, separator, form.head.format(separator), form.tail, str(scalar).format(separator))
+
+
+def _tells_apart(separator: object) -> bool:
+    """Return whether coordinates with a separator between them make another key for each chunk."""
+    return isinstance(separator, str) and separator != "" and not re.search("[0-9]", separator)
+
+
+def separated_by(separator: str) -> Named:
+    """Return the encoding that puts a text between coordinates, and nothing else into the key.
+
+    >>> separated_by(".").name, separated_by("-").name
+    ('v2', 'omnizarr.draft2019')
+    """
+    return Named("v2" if separator in (".", "/") else _ANY_SEPARATOR, {"separator": separator})
 
 
 def others(named: Named, ndim: int) -> tuple[Named, ...]:

@@ -75,7 +75,9 @@ def write_array(
     attributes: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the array at `path` with all its chunks; those that hold only `fill_value` are left out."""
-    grid = {"type": "regular", "chunk_shape": list(chunk_shape)} | ({"separator": separator} if separator else {})
+    grid: dict[str, Any] = {"type": "regular", "chunk_shape": list(chunk_shape)}
+    if separator is not None:
+        grid["separator"] = separator
     document = {
         "zarr_format": URI,
         "shape": list(data.shape),
@@ -172,7 +174,7 @@ def sample(values: Values) -> dict[str, np.ndarray[Any, Any]]:
     for codecs in ([], *([name] for name in PARAMETERS), ["zlib", "gzip"]):
         for layout in "CF":
             add(f"/codecs/{'-'.join(codecs) or 'none'}-{layout}", rows, (3, 4), codecs=codecs, layout=layout)
-    for word, separator in {"dot": ".", "slash": "/"}.items():
+    for word, separator in {"dot": ".", "slash": "/", "dash": "-", "colons": "::", "word": "/at/"}.items():
         add(f"/separators/{word}", rows, (2, 3), separator=separator)
     add("/shapes/scalar", 42, ())
     add("/shapes/one", np.arange(10), (4,))

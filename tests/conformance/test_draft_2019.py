@@ -139,20 +139,20 @@ def arrays(draw):
         "data_type": name,
         "layout": draw(st.sampled_from("CF")),
         "codecs": draw(st.lists(st.sampled_from(sorted(reference_2019.PARAMETERS)), max_size=2)),
-        "separator": draw(st.sampled_from([None, ".", "/"])),
+        "separator": draw(st.sampled_from([None, ".", "/", "-", "x", "_._", "/c/"])),
         "fill_value": draw(st.sampled_from([None, False if name == "bool" else [0, 5] if "c" in name else 5])),
     }
     return values, draw(st.tuples(*[st.integers(1, 4)] * ndim)), options
 
 
 @settings(max_examples=100)
-@given(drawn=arrays())
-def test_both_implementations_of_the_text_read_what_the_other_writes(drawn):
+@given(drawn=arrays(), has_entry_point=st.booleans())
+def test_both_implementations_of_the_text_read_what_the_other_writes(drawn, has_entry_point):
     values, chunk_shape, options = drawn
-    written = {"zarr.json": json.dumps(ENTRY).encode()}
+    written = {"zarr.json": json.dumps(ENTRY).encode()} if has_entry_point else {}
     reference_2019.write_array(written, "/a/b", values, chunk_shape, **options)
     made = store(written)
-    array = omnizarr.open(made)["a/b"]
+    array = omnizarr.open(made, zarr_format=None if has_entry_point else FORMAT)["a/b"]
     assert array.dtype == values.dtype
     np.testing.assert_array_equal(array[...], values)
     values = values[tuple(slice(None, None, -1) for _ in values.shape)]
@@ -160,6 +160,17 @@ def test_both_implementations_of_the_text_read_what_the_other_writes(drawn):
     np.testing.assert_array_equal(
         reference_2019.read_array({key: bytes(made.get(key)) for key in made.list()}, "/a/b"), values
     )
+
+
+@pytest.mark.parametrize("path", WRITTEN)
+def test_the_format_that_is_asked_for_needs_no_entry_point(path):
+    made = store({key: value for key, value in SAMPLE.items() if key != "zarr.json"})
+    for array in (
+        omnizarr.open(made, zarr_format=FORMAT)[path],
+        omnizarr.open(made, path=path, zarr_format=FORMAT),
+        omnizarr.open_array(made, path=path, zarr_format=FORMAT, mode="r"),
+    ):
+        np.testing.assert_array_equal(array[...], WRITTEN[path])
 
 
 # Conceptual model and names
@@ -219,7 +230,7 @@ def test_siblings_do_not_differ_in_case_alone(name, other):
 # Chunk grids and layouts
 
 
-@pytest.mark.parametrize("separator", ["/", "."])
+@pytest.mark.parametrize("separator", ["/", ".", "-", "x", "--"])
 def test_chunks_have_keys_of_ascii_that_no_other_has(separator):
     array = {**ARRAY, "shape": [12, 12], "chunk_grid": grid(1, 1, separator=separator)}
     made = hierarchy({"meta/root.array": array})
@@ -235,12 +246,24 @@ def test_grid_of_the_text():
 
 
 @pytest.mark.parametrize(
-    ("separator", "key"), [({}, "1.23.45"), ({"separator": "."}, "1.23.45"), ({"separator": "/"}, "1/23/45")]
+    ("separator", "key"),
+    [
+        ({}, "1.23.45"),
+        ({"separator": "."}, "1.23.45"),
+        ({"separator": "/"}, "1/23/45"),
+        ({"separator": " and "}, "1 and 23 and 45"),
+    ],
 )
 def test_chunk_1_23_45_has_the_identifier_of_the_text(separator, key):
     array = opened({key: b"\x2a"}, shape=[2, 24, 46], chunk_grid=grid(1, 1, 1, **separator))
     assert array[1, 23, 45] == 42
     assert (array[...] == 42).sum() == 1
+
+
+@pytest.mark.parametrize("separator", ["", "0", "-1-"])
+def test_separators_that_make_one_identifier_of_two_chunks_are_refused(separator):
+    assert refused(chunk_grid=grid(2, 3, separator=separator)).endswith("/separator")
+    assert opened({"1": b"\x2a"}, shape=[2], chunk_grid=grid(1, separator=separator))[1] == 42
 
 
 @pytest.mark.parametrize("layout", ["C", "F"])

@@ -275,16 +275,23 @@ def test_chunk_of_a_scalar_has_the_key_of_the_text(name, separator, key):
 # Fill values
 
 
-@pytest.mark.parametrize("value", [0, 1, "true", "False", [True]])
+@pytest.mark.parametrize("value", [2, 0.5, "true", "False", [True]])
 def test_fill_value_of_bool_is_a_json_boolean(value):
     assert refused(data_type="bool", fill_value=value) == "/fill_value"
     assert opened(data_type="bool", fill_value=True)[...].all()
 
 
+@pytest.mark.parametrize("value", [0, 1])
+def test_numbers_for_booleans_are_read_with_a_note(value):
+    array = opened(data_type="bool", fill_value=value)
+    assert "/fill_value" in [note.pointer for note in array.metadata.notes]
+    assert (array[...] == bool(value)).all()
+
+
 @pytest.mark.parametrize("name", [name for name in CORE if "int" in name])
 def test_fill_value_of_an_integer_type_is_an_integer_in_its_range(name):
     limits = np.iinfo(name)
-    for value in (limits.min - 1, limits.max + 1, 0.5, "1", True, [1]):
+    for value in (limits.min - 1, limits.max + 1, 0.5, "1.0", True, [1]):
         assert refused(data_type=name, fill_value=value) == "/fill_value"
     endian = [{"name": "bytes", "configuration": {"endian": "little"}}]
     for value in (int(limits.min), int(limits.max)):

@@ -32,13 +32,8 @@ READ_BY_BOTH = [
     ("bool", 1),
     ("bool", 0.0),
     ("bool", 1.0),
-    ("int8", True),
-    ("uint64", False),
     ("int32", "-12"),
     ("uint64", "18446744073709551615"),
-    ("float16", True),
-    ("float64", False),
-    ("complex64", [True, 0]),
 ]
 RECORD = {
     "name": "struct",
@@ -80,18 +75,12 @@ def test_check_reports_it_and_repair_mends_it(name, fill_value, tmp_path):
     np.testing.assert_array_equal(zarr.open_array(tmp_path, mode="r")[:], before)
 
 
-@pytest.mark.parametrize(("name", "fill_value"), [("|b1", 0), ("|b1", 1.0), ("|i1", True), ("<f8", False)])
+@pytest.mark.parametrize(("name", "fill_value"), [("|b1", 0), ("|b1", 1.0)])
 def test_v2_is_read_as_by_zarr_python(name, fill_value, tmp_path):
     (tmp_path / ".zarray").write_text(json.dumps({**V2, "dtype": name, "fill_value": fill_value}))
     array, theirs = omnizarr.open_array(tmp_path), zarr.open_array(tmp_path, mode="r")
     assert array.fill_value == theirs.fill_value
     np.testing.assert_array_equal(array[:], theirs[:])
-
-
-def test_one_number_is_a_complex_one(tmp_path):
-    # zarr-python 3.0 reads it so, 3.1 not at all
-    written(tmp_path, "complex64", 1.5)
-    assert omnizarr.open_array(tmp_path).fill_value == 1.5 + 0j
 
 
 def test_fields_of_records_are_read_so_too(tmp_path):
@@ -105,10 +94,9 @@ def test_fields_of_records_are_read_so_too(tmp_path):
     ("name", "fill_value"),
     [
         *[("bool", value) for value in (2, -1, 0.5, "true", "0", [], [1], {})],
-        *[("int8", value) for value in ("1.0", "0x1", "300", 1.5, [1])],
-        *[("float32", value) for value in ("inf", "1", [1.0])],
-        ("complex64", [1]),
-        ("complex64", "1"),
+        *[("int8", value) for value in ("1.0", "0x1", "300", 1.5, [1], True)],
+        *[("float32", value) for value in ("inf", "1", [1.0], True)],
+        *[("complex64", value) for value in (1, [1], "1")],
         (RECORD, {"a": 2, "b": 1}),
         (RECORD, {"a": 1}),
     ],

@@ -109,7 +109,7 @@ BROKEN = [
     (V3_ARRAY, "/fill_value", MISSING, None, MetadataError, "fill_value is missing"),
     (V3_ARRAY, "/fill_value", "nan", None, MetadataError, "fill value"),
     (V3_ARRAY, "/fill_value", [0], None, MetadataError, "fill value"),
-    (V3_ARRAY, "/fill_value", "true", None, MetadataError, "fill value"),
+    (V3_ARRAY, "/fill_value", True, None, MetadataError, "fill value"),
     (V3_ARRAY, "/codecs", MISSING, None, MetadataError, "codecs is missing"),
     (V3_ARRAY, "/codecs", {"name": "bytes"}, None, MetadataError, "not a list"),
     (V3_ARRAY, "/codecs/0", 3, None, MetadataError, "not an extension"),

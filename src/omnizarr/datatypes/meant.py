@@ -1,4 +1,4 @@
-"""Fill values that programs wrote as another kind of JSON than the text has: 0 for false, true for 1, "1" for 1.
+"""Fill values that programs wrote as another kind of JSON than the text has: 0 for false, "1" for 1.
 
 Spec: Zarr v3 core, "fill_value"; Zarr v2, "Fill value encoding".
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
-from omnizarr.datatypes.numeric import Bool, Complex, Float, Integer
+from omnizarr.datatypes.numeric import Bool, Integer
 from omnizarr.datatypes.structs import Struct
 from omnizarr.model import JSON
 
@@ -19,10 +19,9 @@ _is_decimal = re.compile(r"-?[0-9]{1,20}").fullmatch
 def as_meant(value: JSON, scalars: Any) -> JSON:
     """Return a fill value as the text has it; `value` itself where it is so already, or makes no sense.
 
-    - 0 and 1 for booleans, and booleans for numbers: zarr-python reads them.
+    - 0 and 1 for booleans: zarr-python reads them.
     - Integers in a string: GDAL, for those beyond the range of its signed integers.
-    - One number for a complex one: zarr-python 3.0 reads it.
-    - Any of these in a field of a record.
+    - Either of these in a field of a record.
 
     Parameters
     ----------
@@ -34,20 +33,14 @@ def as_meant(value: JSON, scalars: Any) -> JSON:
     Examples
     --------
     >>> from omnizarr import datatypes
-    >>> as_meant(0, datatypes.parse("bool").scalars), as_meant(True, datatypes.parse("int8").scalars)
+    >>> as_meant(0, datatypes.parse("bool").scalars), as_meant("1", datatypes.parse("int8").scalars)
     (False, 1)
     """
     match scalars:
         case Bool() if isinstance(value, int | float) and value in (0, 1):
             return bool(value)
-        case Integer() if isinstance(value, bool) or (isinstance(value, str) and _is_decimal(value)):
+        case Integer() if isinstance(value, str) and _is_decimal(value):
             return int(value)
-        case Float() if isinstance(value, bool):
-            return float(value)
-        case Complex() if isinstance(value, int | float):
-            return [as_meant(value, scalars.part), 0.0]
-        case Complex() if _is_list(value):
-            return _unless_same(value, [as_meant(part, scalars.part) for part in value])
         case Struct() if isinstance(value, Mapping):
             return _of_record(value, scalars)
     return value
@@ -63,14 +56,9 @@ def _of_record(value: Mapping[str, JSON], record: Struct) -> JSON:
 
 def _of_field(value: JSON, scalars: Any, depth: int) -> JSON:
     """Return the fill value of a field that is a sub-array of `depth` dimensions, or none."""
-    if depth and _is_list(value):
-        return _unless_same(value, [_of_field(item, scalars, depth - 1) for item in value])
-    return value if depth else as_meant(value, scalars)
-
-
-def _is_list(value: JSON) -> TypeGuard[Sequence[JSON]]:
-    return isinstance(value, Sequence) and not isinstance(value, str)
-
-
-def _unless_same(value: Sequence[JSON], meant: list[JSON]) -> JSON:
+    if not depth:
+        return as_meant(value, scalars)
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return value
+    meant = [_of_field(item, scalars, depth - 1) for item in value]
     return value if all(old is new for old, new in zip(value, meant, strict=True)) else meant

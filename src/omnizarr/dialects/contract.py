@@ -123,6 +123,8 @@ class EntryPoint(NamedTuple):
     enter: Enter
     new: Callable[[], JSON]
     """The document of a new hierarchy."""
+    is_optional: bool = False
+    """The text knows of no such document: where there is none, keys lie as in a new hierarchy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from omnizarr import datatypes
+from omnizarr import datatypes, keys
 from omnizarr.datatypes.numeric import Complex
 from omnizarr.datatypes.registry import RAW
 from omnizarr.datatypes.typestr import VARIABLE
@@ -228,12 +228,12 @@ def _load_array(
 def _read_grid(reader: Reader, document: Mapping[str, JSON], shape: tuple[int, ...]) -> tuple[Named, Named]:
     """Return the chunk grid, and how its chunks are called."""
     default = Named("regular", {"chunk_shape": [max(length, 1) for length in shape]})
-    keys = Named("v2", {"separator": "."})
+    default_keys = keys.separated_by(".")
     value = document.get("chunk_grid", {"type": "regular", "chunk_shape": default.configuration["chunk_shape"]})
     if isinstance(value, Mapping) and "extension" not in value:
-        return _read_regular_grid(reader, value, shape), _read_separator(reader, value)
+        return _read_regular_grid(reader, value, shape), _read_separator(reader, value, len(shape))
     expected = 'an object with "type" and "chunk_shape", or with "extension" and "type"'
-    return _read_point(reader, value, "/chunk_grid", expected) or default, keys
+    return _read_point(reader, value, "/chunk_grid", expected) or default, default_keys
 
 
 def _read_regular_grid(reader: Reader, value: Mapping[str, JSON], shape: tuple[int, ...]) -> Named:
@@ -257,14 +257,16 @@ def _read_regular_grid(reader: Reader, value: Mapping[str, JSON], shape: tuple[i
     return Named("regular", {"chunk_shape": list(read_chunk_lengths(reader, lengths, pointer, shape, _ARRAY))})
 
 
-def _read_separator(reader: Reader, value: Mapping[str, JSON]) -> Named:
-    separator = value.get("separator", ".")
+def _read_separator(reader: Reader, value: Mapping[str, JSON], ndim: int) -> Named:
+    """Return how chunks are called: with any text between their coordinates."""
+    separator, pointer = value.get("separator", "."), "/chunk_grid/separator"
     if not isinstance(separator, str):
-        pointer = "/chunk_grid/separator"
-        reader.problem(pointer, "no separator of chunk keys", found=separator, expected='"." or "/"', spec=_GRIDS)
+        reader.problem(pointer, "no separator of chunk keys", found=separator, expected="a string", spec=_GRIDS)
         separator = "."
-    # the text allows any; who reads chunks knows these two
-    return Named("v2", {"separator": separator})
+    if not separator.isascii():
+        reader.note(pointer, f"{separator!r}, which is not ASCII", _GRIDS)
+    is_used = ndim > 1 or separator in (".", "/")
+    return keys.separated_by(separator if is_used else ".")
 
 
 def _read_layout(reader: Reader, value: JSON) -> tuple[str, tuple[Named, ...]]:
@@ -345,20 +347,14 @@ def _refuse_what_the_draft_lacks(metadata: ArrayMetadata) -> None:
 
 
 def _write_grid(metadata: ArrayMetadata) -> Mapping[str, JSON]:
-    grid, keys = metadata.chunk_grid, metadata.chunk_key_encoding
-    if keys.name != "v2":
+    grid, encoding = metadata.chunk_grid, metadata.chunk_key_encoding
+    if encoding.name not in {"v2", "omnizarr.draft2019"}:
         raise _refuse(
-            f"chunk key encoding {keys.name!r} has no place there",
+            f"chunk key encoding {encoding.name!r} has no place there",
             "use chunk key encoding 'v2' (and rename the chunks), or write v3",
-            keys.name,
+            encoding.name,
         )
-    separator = keys.configuration.get("separator", ".")
-    if separator not in (".", "/"):
-        raise _refuse(
-            f"separator {separator!r} of chunk keys has no place there",
-            "use '.' or '/' (and rename the chunks)",
-            separator,
-        )
+    separator = encoding.configuration.get("separator", ".")
     if grid.name == "regular":
         lengths = {"type": "regular", "chunk_shape": grid.configuration.get("chunk_shape")}
         return {"chunk_grid": lengths if separator == "." else {**lengths, "separator": separator}}

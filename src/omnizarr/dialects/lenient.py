@@ -144,7 +144,7 @@ def adapted(document: Mapping[str, JSON]) -> Mapping[str, JSON]:
 
     Put right are a digit as the fill value of char in Zarr v2, and of the two experimental writers of NCZarr in Zarr v3
     (netcdf-c's pull request 2918, and the fork v3plug): text for the fill values of char and string, ``"false"`` in
-    quotes, a scalar with a chunk of length 1, and consolidated metadata right in the document of the root.
+    quotes, and consolidated metadata right in the document of the root.
 
     >>> document = {"dtype": ">S1", "fill_value": 1}
     >>> adapted(document), adapted(document).notes[0].pointer
@@ -195,11 +195,6 @@ def _of_v3(document: Mapping[str, JSON], notes: list[Note]) -> Mapping[str, JSON
             padded = list(raw.ljust(size, b"\0"))
             changed["fill_value"] = padded if changed["data_type"] != "uint8" else padded[0]
             notes.append(Note("/fill_value", "not Zarr: text, taken as its bytes", _NCZARR))
-    grid = changed.get("chunk_grid")
-    if changed.get("shape") == [] and grid == {"name": "regular", "configuration": {"chunk_shape": [1]}}:
-        changed["shape"] = [1]
-        changed.pop("dimension_names", None)
-        notes.append(Note("/shape", "not Zarr: a scalar with a chunk of length 1, taken as of that length", _NCZARR))
     return changed
 
 

@@ -111,7 +111,7 @@ DRAFT2019: Final = Dialect(
         compressor={"id": "gzip", "level": 1},
     ),
     check_name=paths.check_draft_name,
-    entry_point=EntryPoint(_late("draft_entry", "enter"), _late("draft2019", "entry")),
+    entry_point=EntryPoint(_late("draft_entry", "enter"), _late("draft2019", "entry"), is_optional=True),
     has_cases=False,
 )
 

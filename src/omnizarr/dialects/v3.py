@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from omnizarr import datatypes
+from omnizarr import datatypes, keys
 from omnizarr.datatypes.meant import as_meant
 from omnizarr.dialects import consolidated, paths
 from omnizarr.dialects.chains import LITTLE, read_codecs
@@ -26,6 +26,7 @@ from omnizarr.dialects.keyspaces import Flat
 from omnizarr.dialects.reading import (
     Reader,
     is_list,
+    is_object,
     join,
     problem_of,
     read_chunk_lengths,
@@ -55,6 +56,7 @@ _ARRAY = 'Zarr v3, "Array metadata"'
 _GROUP = 'Zarr v3, "Group metadata"'
 _GRID = 'Zarr v3, "Regular grids"'
 _KEYS = 'Zarr v3, "Chunk key encodings"'
+_GRID_OF_LENGTH_1: Final = {"name": "regular", "configuration": {"chunk_shape": [1]}}
 
 _ARRAY_MEMBERS = (
     "shape",
@@ -157,11 +159,15 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
         codecs = read_codecs(reader, document["codecs"], "/codecs", len(shape), bound)
     else:
         reader.note("/codecs", "missing, taken as little-endian bytes", _ARRAY)
+    chunk_grid = _read_grid(reader, document, shape)
+    chunk_key_encoding = _read_key_encoding(reader, document.get("chunk_key_encoding", "default"))
+    if _is_scalar_with_a_length(document) and chunk_key_encoding.name == "default":
+        chunk_key_encoding = Named(keys.SCALAR_AS_VECTOR, chunk_key_encoding.configuration)
     values: dict[str, Any] = {
         "shape": shape,
         "data_type": data_type,
-        "chunk_grid": _read_grid(reader, document, shape),
-        "chunk_key_encoding": _read_key_encoding(reader, document.get("chunk_key_encoding", "default")),
+        "chunk_grid": chunk_grid,
+        "chunk_key_encoding": chunk_key_encoding,
         "fill_value": _read_fill_value(reader, document, bound),
         "codecs": codecs,
         "attributes": read_object(reader, document.get("attributes", {}), "/attributes", _ARRAY),
@@ -225,9 +231,20 @@ def _bind(reader: Reader, named: Named) -> datatypes.DataType | None:
         return None
 
 
+def _is_scalar_with_a_length(document: Mapping[str, JSON]) -> bool:
+    """Return whether an array without dimensions has a chunk as if it had one, as netcdf-c's pull request 2918 has it."""
+    attributes = document.get("attributes")
+    is_theirs = is_object(attributes) and is_object(attributes.get("_nczarr_array"))
+    return is_theirs and document.get("shape") == [] and document.get("chunk_grid") == _GRID_OF_LENGTH_1
+
+
 def _read_grid(reader: Reader, document: Mapping[str, JSON], shape: tuple[int, ...]) -> Named:
     regular = Named("regular", {"chunk_shape": [max(length, 1) for length in shape]})
     if "chunk_grid" not in document:
+        return regular
+    if _is_scalar_with_a_length(document):
+        message = "not Zarr: a chunk of length 1 of a scalar, taken as its one chunk"
+        reader.note("/chunk_grid/configuration/chunk_shape", message, "NCZarr")
         return regular
     named = read_understood(reader, document["chunk_grid"], "/chunk_grid", regular)
     if named.name != "regular":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
 
 import omnizarr
 from omnizarr.netcdf import Dataset, types
@@ -135,6 +137,27 @@ def test_omnizarr_opens_it_as_zarr(name):
     np.testing.assert_array_equal(group["g/v"][...], VALUES["/g/v"])
     assert group["c"].fill_value == ord("7")
     assert {each for each, _ in group.members(max_depth=None)} == {*(path[1:] for path in VALUES), "g", "g/h"}
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_scalar_has_no_dimension_whatever_its_chunk_has(name, zarr_format, tmp_path):
+    with zipfile.ZipFile(DATA / f"{name}.zip") as archive:
+        archive.extractall(tmp_path / "here")
+    (here,) = [
+        path.parent for path in (tmp_path / "here").rglob("zarr.json") if "_nczarr_superblock" in path.read_text()
+    ]
+    array = omnizarr.open_group(here)["d"]
+    assert (array.shape, array.chunks, array[()]) == ((), (), VALUES["/d"])
+    array[...] = 4.5
+    if (here / "d" / "zarr.json").exists():  # else its document is in that of the root alone
+        array.attrs["new"] = 1
+    assert omnizarr.open_group(here)["d"][()] == 4.5
+    with Dataset(here) as dataset:
+        assert dataset["d"].shape == ()
+        assert dataset["d"][...] == 4.5
+    omnizarr.convert(here, tmp_path / "there", zarr_format=zarr_format)
+    theirs = zarr.open_array(tmp_path / "there" / "d", mode="r")
+    assert (theirs.shape, theirs[()]) == ((), 4.5)
 
 
 def test_what_is_not_zarr_is_noted(name):

@@ -117,8 +117,11 @@ def copy_pointer(group: Node, path: str, name: str) -> str:
     return join("/metadata", key.removeprefix(group.where.prefix))
 
 
-def home_of(where: StorePath) -> StorePath:
-    """Return a place as one of the hierarchy whose entry point lies above it, if there is such."""
+def home_of(where: StorePath, zarr_format: int | str | None = None) -> StorePath:
+    """Return a place as one of the hierarchy whose entry point lies above it, if there is such.
+
+    In a format that is asked for and needs none, also as one of a hierarchy without.
+    """
     if where.home is not None:
         return where
     for place in reversed(list(where.ancestors())):
@@ -130,7 +133,8 @@ def home_of(where: StorePath) -> StorePath:
         except MetadataError:
             home = None
         return where if home is None else replace(where, home=home)
-    return where
+    inside = None if where.store.exists(where.prefix + ENTRY) else detection.without_entry_point(where, zarr_format)
+    return inside or where
 
 
 def keys_below(where: StorePath) -> Iterator[str]:

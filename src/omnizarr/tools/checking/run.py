@@ -30,7 +30,7 @@ def run(
 ) -> CheckReport:
     """Return what is wrong at a place and below it; see `omnizarr.check`."""
     where, _ = opening.locate(store, path, "r", None)
-    where = inventory.home_of(where)
+    where = inventory.home_of(where, zarr_format)
     findings = Findings(strict=strict)
     found = inventory.take(where, zarr_format)
     for at, entry, problems in found.entries:

@@ -47,7 +47,7 @@ def run(
     data = data or (codes is not None and bool(chosen & NEEDS_DATA))
     where, _ = opening.locate(store, path, "r" if dry_run else "r+", None)
     try:
-        where = inventory.home_of(where)
+        where = inventory.home_of(where, zarr_format)
 
         def look() -> list[Finding]:
             return list(
