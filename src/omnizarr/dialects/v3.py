@@ -232,7 +232,7 @@ def _bind(reader: Reader, named: Named) -> datatypes.DataType | None:
 
 
 def _is_scalar_with_a_length(document: Mapping[str, JSON]) -> bool:
-    """Return whether an array without dimensions has a chunk as if it had one, as netcdf-c's pull request 2918 has it."""
+    """Return whether a scalar has a chunk as if it had one dimension, as netcdf-c's pull request 2918 writes it."""
     attributes = document.get("attributes")
     is_theirs = is_object(attributes) and is_object(attributes.get("_nczarr_array"))
     return is_theirs and document.get("shape") == [] and document.get("chunk_grid") == _GRID_OF_LENGTH_1
