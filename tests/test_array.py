@@ -102,10 +102,16 @@ class TestReading:
         np.testing.assert_array_equal(counted.blocks[1, 2], VALUES[3:6, 8:])
         np.testing.assert_array_equal(counted.blocks[-1], VALUES[6:])
 
-    def test_several_arrays_beside_a_slice_are_refused_with_the_way_out(self):
+    def test_several_arrays_among_slices_mean_what_they_mean_in_numpy(self):
+        values = np.arange(60).reshape(3, 4, 5)
+        array = omnizarr.create_array({}, data=values, chunks=(2, 2, 2))
+        np.testing.assert_array_equal(array[[0, 2], :, [1, 3]], values[[0, 2], :, [1, 3]], strict=True)
+        np.testing.assert_array_equal(array[:, [0, 2], [1, 3]], values[:, [0, 2], [1, 3]], strict=True)
+
+    def test_arrays_that_do_not_broadcast_are_refused_with_the_way_out(self):
         array = make(shape=(3, 3, 3), dtype="i1")
         with pytest.raises(errors.SelectionError, match="oindex"):
-            array[[0, 1], :, [0, 1]]
+            array[[0, 1], :, [0, 1, 2]]
 
     def test_index_outside_is_an_index_error(self, counted):
         with pytest.raises(IndexError):

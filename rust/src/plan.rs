@@ -1,8 +1,8 @@
 //! What of which chunk goes where.
 //!
-//! A plan is the product of one [`Part`] for each dimension, or a list of single elements ([`Points`]). Any of
-//! its pieces can be asked for by number, so that threads take them without asking each other. Numbers are those of
-//! `omnizarr.indexing`, whose plans these are; see there for what they mean.
+//! A plan is the product of one [`Part`] for each dimension, or a list of points along some dimensions ([`Points`]) and
+//! the product of parts for the others. Any of its pieces can be asked for by number, so that threads take them without
+//! asking each other. Numbers are those of `omnizarr.indexing`, whose plans these are; see there for what they mean.
 
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -139,22 +139,61 @@ pub struct Axis {
 pub enum Selection {
     /// The product of what is selected along each dimension, of which the buffer has as many.
     Mesh(SmallVec<[Axis; 4]>),
-    /// Single elements: places along each dimension of the chunk, side by side, and places in the one of the buffer.
-    Points {
-        /// Within the chunk, one list for each dimension.
-        inner: Vec<List>,
-        /// Within the buffer.
-        outer: Places,
-    },
+    /// Points along some dimensions.
+    Points(Scattered),
+}
+
+/// Points along some dimensions of a chunk, and the product of what is selected along each of the others, if any.
+#[derive(Clone, Debug)]
+pub struct Scattered {
+    /// The dimensions of the chunk along which points lie, in ascending order.
+    pub dims: Arc<[usize]>,
+    /// Within the chunk, one list for each of these dimensions: places that stand side by side are a point.
+    pub inner: Vec<List>,
+    /// Within the buffer, along the dimension that the points have there.
+    pub outer: Places,
+    /// The number of that dimension.
+    pub place: usize,
+    /// The other dimensions, in order.
+    pub axes: SmallVec<[Axis; 4]>,
+}
+
+/// Whether dimensions come in ascending order, each once, and are some of the first `ndim`.
+fn are_among(dims: &[usize], ndim: usize) -> bool {
+    dims.is_sorted_by(|a, b| a < b) && dims.last().is_some_and(|&last| last < ndim)
+}
+
+impl Scattered {
+    /// How many dimensions the chunk has.
+    #[must_use]
+    pub fn ndim(&self) -> usize {
+        self.dims.len() + self.axes.len()
+    }
+
+    /// Whether each of the dimensions is one of the chunk, and has its list.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        are_among(&self.dims, self.ndim()) && self.inner.len() == self.dims.len()
+    }
+
+    /// The dimensions besides those of the points: which they are in the chunk, and in the buffer, and what is selected.
+    pub fn others(&self) -> impl Iterator<Item = (usize, usize, &Axis)> {
+        (0..self.ndim())
+            .filter(|dim| !self.dims.contains(dim))
+            .zip(&self.axes)
+            .enumerate()
+            .map(|(number, (dim, axis))| (dim, number + usize::from(number >= self.place), axis))
+    }
 }
 
 impl Selection {
     /// How many elements are selected.
     #[must_use]
     pub fn len(&self) -> usize {
+        let product = |axes: &[Axis]| -> usize { axes.iter().map(|axis| axis.inner.len()).product() };
         match self {
-            Self::Mesh(axes) => axes.iter().map(|axis| axis.inner.len()).product(),
-            Self::Points { outer, .. } => outer.len(),
+            Self::Mesh(axes) => product(axes),
+            Self::Points(points) => points.outer.len() * product(&points.axes),
         }
     }
 
@@ -305,29 +344,69 @@ impl Part {
     }
 }
 
-/// Single elements, sorted by chunk. See `omnizarr.indexing.plans.Points`.
+/// Points along some dimensions, sorted by chunk. See `omnizarr.indexing.plans.Points`.
 #[derive(Clone, Debug)]
 pub struct Points {
-    /// Chunk numbers along each dimension, one for each piece.
+    /// The dimensions along which they lie, in ascending order.
+    pub dims: Arc<[usize]>,
+    /// Chunk numbers along each of these dimensions, one for each group of points.
     pub coords: Vec<List>,
-    /// Piece `i` has the points from `bounds[i]` up to `bounds[i + 1]`.
+    /// Group `i` has the points from `bounds[i]` up to `bounds[i + 1]`.
     pub bounds: Vec<usize>,
-    /// Places within the chunks along each dimension, one for each point.
+    /// Places within the chunks along each of these dimensions, one for each point.
     pub places: Vec<List>,
     /// Places of the points in the buffer; None: one after the other.
     pub order: Option<List>,
+    /// The number of the buffer's dimension that the points have.
+    pub place: usize,
+    /// The other dimensions, in order.
+    pub parts: Vec<Part>,
 }
 
 impl Points {
-    /// Whether each piece has a chunk, and as many places on both sides.
+    /// Whether each group has a chunk, and as many places on both sides.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        let pieces = self.bounds.len().saturating_sub(1);
+        let groups = self.groups();
         let points = self.bounds.last().copied().unwrap_or(0);
-        self.coords.len() == self.places.len()
+        self.coords.len() == self.dims.len()
+            && self.places.len() == self.dims.len()
+            && are_among(&self.dims, self.dims.len() + self.parts.len())
+            && self.place <= self.parts.len()
             && self.bounds.is_sorted()
-            && self.coords.iter().all(|column| column.as_slice().len() == pieces)
+            && self.coords.iter().all(|column| column.as_slice().len() == groups)
             && self.places.iter().chain(&self.order).all(|column| column.as_slice().len() == points)
+    }
+
+    fn groups(&self) -> usize {
+        self.bounds.len().saturating_sub(1)
+    }
+
+    fn piece(&self, number: usize) -> Piece {
+        let mut axes = SmallVec::with_capacity(self.parts.len());
+        let mut others = Coords::with_capacity(self.parts.len());
+        let mut group = number;
+        for part in self.parts.iter().rev() {
+            let cut = part.cut(group % part.chunks());
+            group /= part.chunks();
+            others.push(cut.number);
+            axes.push(cut.axis);
+        }
+        axes.reverse();
+        let (from, to) = (self.bounds[group], self.bounds[group + 1]);
+        let outer = match &self.order {
+            Some(order) => Places::List(order.slice(from, to)),
+            None => Places::Range { start: i64::try_from(from).unwrap_or(i64::MAX), step: 1, len: to - from },
+        };
+        let mut coords: Coords =
+            self.coords.iter().map(|column| u64::try_from(column.as_slice()[group]).unwrap_or(0)).collect();
+        for dim in (0..self.dims.len() + self.parts.len()).filter(|dim| !self.dims.contains(dim)) {
+            coords.insert(dim, others.pop().unwrap_or(0));
+        }
+        let inner = self.places.iter().map(|column| column.slice(from, to)).collect();
+        let selection =
+            Selection::Points(Scattered { dims: Arc::clone(&self.dims), inner, outer, place: self.place, axes });
+        Piece { coords, selection, whole: false }
     }
 }
 
@@ -336,7 +415,7 @@ impl Points {
 pub enum Plan {
     /// The product of its parts.
     Product(Vec<Part>),
-    /// Single elements.
+    /// Points along some dimensions.
     Points(Points),
 }
 
@@ -344,12 +423,11 @@ impl Plan {
     /// Number of pieces.
     #[must_use]
     pub fn len(&self) -> usize {
-        match self {
-            Self::Product(parts) => {
-                parts.iter().map(Part::chunks).try_fold(1_usize, usize::checked_mul).unwrap_or(usize::MAX)
-            }
-            Self::Points(points) => points.bounds.len().saturating_sub(1),
-        }
+        let (groups, parts) = match self {
+            Self::Product(parts) => (1, parts),
+            Self::Points(points) => (points.groups(), &points.parts),
+        };
+        parts.iter().map(Part::chunks).try_fold(groups, usize::checked_mul).unwrap_or(usize::MAX)
     }
 
     /// Whether the array has dimensions.
@@ -385,25 +463,7 @@ impl Plan {
                 axes.reverse();
                 Piece { coords, selection: Selection::Mesh(axes), whole }
             }
-            Self::Points(points) => {
-                let (from, to) = (points.bounds[number], points.bounds[number + 1]);
-                let outer = match &points.order {
-                    Some(order) => Places::List(order.slice(from, to)),
-                    None => Places::Range { start: i64::try_from(from).unwrap_or(i64::MAX), step: 1, len: to - from },
-                };
-                Piece {
-                    coords: points
-                        .coords
-                        .iter()
-                        .map(|column| u64::try_from(column.as_slice()[number]).unwrap_or(0))
-                        .collect(),
-                    selection: Selection::Points {
-                        inner: points.places.iter().map(|column| column.slice(from, to)).collect(),
-                        outer,
-                    },
-                    whole: false,
-                }
-            }
+            Self::Points(points) => points.piece(number),
         }
     }
 
@@ -423,11 +483,11 @@ impl Plan {
                     axes.iter().zip(inner).map(|(axis, &size)| within_axis(axis, size)).collect::<Result<_>>()?;
                 Ok(Self::Product(parts))
             }
-            Selection::Points { inner: columns, outer } => {
-                if columns.len() != inner.len() {
+            Selection::Points(points) => {
+                if points.ndim() != inner.len() {
                     return Err(Error::refused("another number of dimensions"));
                 }
-                points_within(columns, outer, inner)
+                points_within(points, inner)
             }
         }
     }
@@ -476,10 +536,11 @@ fn within_axis(axis: &Axis, size: usize) -> Result<Part> {
     Ok(Part::Fixed(cuts))
 }
 
-fn points_within(columns: &[List], outer: &Places, inner: &[usize]) -> Result<Plan> {
-    let sizes: Vec<i64> = inner
+fn points_within(points: &Scattered, inner: &[usize]) -> Result<Plan> {
+    let Scattered { dims, inner: columns, outer, place, .. } = points;
+    let sizes: Vec<i64> = dims
         .iter()
-        .map(|&size| i64::try_from(size).map_err(|_| Error::refused("a chunk of such a length")))
+        .map(|&dim| i64::try_from(inner[dim]).map_err(|_| Error::refused("a chunk of such a length")))
         .collect::<Result<_>>()?;
     let chunk_of = |point: usize| -> Coords {
         columns
@@ -506,10 +567,13 @@ fn points_within(columns: &[List], outer: &Places, inner: &[usize]) -> Result<Pl
         .collect();
     let order = order.iter().map(|&point| outer.at(point)).collect();
     Ok(Plan::Points(Points {
+        dims: Arc::clone(dims),
         coords: coords.into_iter().map(|column| List::new(column.into())).collect(),
         bounds,
         places,
         order: Some(List::new(order)),
+        place: *place,
+        parts: points.others().map(|(dim, _, axis)| within_axis(axis, inner[dim])).collect::<Result<_>>()?,
     }))
 }
 
@@ -583,15 +647,44 @@ mod tests {
 
     #[test]
     fn points_of_a_shard_are_grouped_by_its_chunks() {
-        let columns = [List::new([5, 0, 4].into()), List::new([1, 1, 0].into())];
-        let plan =
-            Plan::within(&Selection::Points { inner: columns.into(), outer: Places::first(3) }, &[4, 2]).unwrap();
+        let points = Scattered {
+            dims: [0, 1].into(),
+            inner: vec![List::new([5, 0, 4].into()), List::new([1, 1, 0].into())],
+            outer: Places::first(3),
+            place: 0,
+            axes: SmallVec::new(),
+        };
+        let plan = Plan::within(&Selection::Points(points), &[4, 2]).unwrap();
         assert_eq!(plan.len(), 2);
         let piece = plan.piece(1);
         assert_eq!(piece.coords.as_slice(), [1, 0]);
-        let Selection::Points { inner, outer } = piece.selection else { panic!("points") };
+        let Selection::Points(Scattered { inner, outer, .. }) = piece.selection else { panic!("points") };
         assert_eq!((inner[0].as_slice(), inner[1].as_slice()), ([1, 0].as_slice(), [1, 0].as_slice()));
         assert_eq!(all(&outer), [0, 2]);
+    }
+
+    #[test]
+    fn points_beside_a_slice_are_grouped_by_chunk_and_the_slice_is_cut_at_each() {
+        let points = Scattered {
+            dims: [0, 2].into(),
+            inner: vec![List::new([5, 0, 4].into()), List::new([1, 1, 0].into())],
+            outer: Places::first(3),
+            place: 0,
+            axes: [Axis { inner: Places::Range { start: 1, step: 1, len: 3 }, outer: Places::first(3) }]
+                .into_iter()
+                .collect(),
+        };
+        let plan = Plan::within(&Selection::Points(points), &[4, 2, 2]).unwrap();
+        let pieces: Vec<_> = (0..plan.len()).map(|at| plan.piece(at)).collect();
+        let coords: Vec<_> = pieces.iter().map(|piece| piece.coords.to_vec()).collect();
+        assert_eq!(coords, [[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0]]);
+        let Selection::Points(last) = &pieces[3].selection else { panic!("points") };
+        assert_eq!((last.inner[0].as_slice(), last.inner[1].as_slice()), ([1, 0].as_slice(), [1, 0].as_slice()));
+        assert_eq!(
+            (all(&last.outer), all(&last.axes[0].inner), all(&last.axes[0].outer)),
+            (vec![0, 2], vec![0, 1], vec![1, 2])
+        );
+        assert_eq!(last.others().map(|(dim, place, _)| (dim, place)).collect::<Vec<_>>(), [(1, 1)]);
     }
 
     #[test]

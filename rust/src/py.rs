@@ -52,6 +52,7 @@ fn unknown(what: &str) -> PyErr {
 /// All are made as the module is imported. Were each made at its first use, with `intern!`, a thread would let go of
 /// the interpreter in the midst of that, and a child forked by another thread at that moment would wait for ever.
 struct Names {
+    axes: Py<PyString>,
     enter: Py<PyString>,
     exit: Py<PyString>,
     bounds: Py<PyString>,
@@ -62,7 +63,9 @@ struct Names {
     lock: Py<PyString>,
     order: Py<PyString>,
     parts: Py<PyString>,
+    place: Py<PyString>,
     places: Py<PyString>,
+    rest: Py<PyString>,
     runs: Py<PyString>,
     set: Py<PyString>,
     start: Py<PyString>,
@@ -73,6 +76,7 @@ struct Names {
 fn names(py: Python<'_>) -> &'static Names {
     static NAMES: PyOnceLock<Names> = PyOnceLock::new();
     NAMES.get_or_init(py, || Names {
+        axes: PyString::intern(py, "axes").unbind(),
         enter: PyString::intern(py, "__enter__").unbind(),
         exit: PyString::intern(py, "__exit__").unbind(),
         bounds: PyString::intern(py, "bounds").unbind(),
@@ -83,7 +87,9 @@ fn names(py: Python<'_>) -> &'static Names {
         lock: PyString::intern(py, "lock").unbind(),
         order: PyString::intern(py, "order").unbind(),
         parts: PyString::intern(py, "parts").unbind(),
+        place: PyString::intern(py, "place").unbind(),
         places: PyString::intern(py, "places").unbind(),
+        rest: PyString::intern(py, "rest").unbind(),
         runs: PyString::intern(py, "runs").unbind(),
         set: PyString::intern(py, "set").unbind(),
         start: PyString::intern(py, "start").unbind(),
@@ -283,6 +289,10 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
     Ok(Part::Fixed(cuts))
 }
 
+fn parts_of(parts: &Bound<'_, PyAny>) -> PyResult<Vec<Part>> {
+    parts.try_iter()?.map(|item| part(&item?)).collect()
+}
+
 /// A plan of one piece that is given as it is: its axes are parts of one chunk each.
 fn only(piece: &Bound<'_, PyAny>) -> PyResult<Vec<Part>> {
     let (coords, inner, outer, whole): (Bound<'_, PyTuple>, Bound<'_, PyTuple>, Bound<'_, PyTuple>, bool) =
@@ -308,21 +318,28 @@ fn plan(pieces: &Bound<'_, PyAny>) -> PyResult<Option<Plan>> {
         };
     }
     if let Some(parts) = pieces.getattr_opt(names(py).parts.bind(py))? {
-        let parts = parts.try_iter()?.map(|item| part(&item?)).collect::<PyResult<Vec<_>>>()?;
-        let plan = Plan::Product(parts);
+        let plan = Plan::Product(parts_of(&parts)?);
         return Ok(if plan.is_empty() { None } else { Some(plan) });
     }
     let column = |name: &Bound<'_, PyString>| -> PyResult<Vec<List>> {
         pieces.getattr(name)?.try_iter()?.map(|item| list(&item?)).collect()
     };
     let order = pieces.getattr(names(py).order.bind(py))?;
+    let rest = pieces.getattr(names(py).rest.bind(py))?;
     let points = Points {
+        dims: pieces.getattr(names(py).axes.bind(py))?.extract::<Vec<usize>>()?.into(),
         coords: column(names(py).coords.bind(py))?,
         bounds: pieces.getattr(names(py).bounds.bind(py))?.extract()?,
         places: column(names(py).places.bind(py))?,
         order: if order.is_none() { None } else { Some(list(&order)?) },
+        place: pieces.getattr(names(py).place.bind(py))?.extract()?,
+        parts: if rest.is_none() { Vec::new() } else { parts_of(&rest.getattr(names(py).parts.bind(py))?)? },
     };
-    if points.is_sound() { Ok(Some(Plan::Points(points))) } else { Err(unknown("points that cannot be")) }
+    if !points.is_sound() {
+        return Err(unknown("points that cannot be"));
+    }
+    let plan = Plan::Points(points);
+    Ok(if plan.is_empty() { None } else { Some(plan) })
 }
 
 // -- stores ---------------------------------------------------------------------------

@@ -458,7 +458,7 @@ fn size_hint(chain: &Chain) -> usize {
 fn is_uncut(chain: &Chain, selection: &Selection) -> bool {
     match selection {
         Selection::Mesh(axes) => axes.iter().map(|axis| axis.inner.len()).eq(chain.layout.shape.iter().copied()),
-        Selection::Points { .. } => false,
+        Selection::Points(_) => false,
     }
 }
 

@@ -10,7 +10,7 @@ use std::{ptr, slice};
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
-use crate::plan::{Axis, List, Places, Selection};
+use crate::plan::{Axis, Places, Scattered, Selection};
 
 /// How the elements of a chunk lie in its bytes.
 #[derive(Clone, Debug)]
@@ -58,20 +58,26 @@ impl Layout {
         };
         let (ndim, is_empty) = match selection {
             Selection::Mesh(axes) => (axes.len(), axes.iter().any(|axis| axis.inner.is_empty())),
-            Selection::Points { inner, .. } => (inner.len(), inner.iter().any(|list| list.as_slice().is_empty())),
+            Selection::Points(points) => (points.ndim(), selection.is_empty()),
         };
-        if ndim != self.shape.len() || ndim != self.strides.len() {
+        let is_sound = !matches!(selection, Selection::Points(points) if !points.is_sound());
+        if ndim != self.shape.len() || ndim != self.strides.len() || !is_sound {
             return Err(Error::refused("another number of dimensions"));
         }
         if is_empty {
             return Ok(None);
         }
-        for number in 0..ndim {
-            let bounds = match selection {
-                Selection::Mesh(axes) => bounds_of(&axes[number].inner),
-                Selection::Points { inner, .. } => bounds_of_list(inner[number].as_slice()),
-            };
-            bounds.and_then(|bounds| add(bounds, number)).ok_or_else(outside)?;
+        let mut add =
+            |bounds: Option<(usize, usize)>, axis| bounds.and_then(|bounds| add(bounds, axis)).ok_or_else(outside);
+        match selection {
+            Selection::Mesh(axes) => {
+                axes.iter().enumerate().try_for_each(|(number, axis)| add(bounds_of(&axis.inner), number))?;
+            }
+            Selection::Points(points) => {
+                let columns = points.dims.iter().zip(&points.inner);
+                columns.into_iter().try_for_each(|(&dim, list)| add(bounds_of_list(list.as_slice()), dim))?;
+                points.others().try_for_each(|(dim, _, axis)| add(bounds_of(&axis.inner), dim))?;
+            }
         }
         Ok(Some(low..high))
     }
@@ -135,19 +141,18 @@ impl Memory {
         let outside = || Error::refused("a place outside the buffer");
         let inside =
             |places: &Places, len: usize| places.is_empty() || bounds_of(places).is_some_and(|(_, high)| high < len);
+        let fit = |axis: &Axis, len: usize| axis.inner.len() == axis.outer.len() && inside(&axis.outer, len);
         let fits = match selection {
             Selection::Mesh(axes) => {
-                axes.len() == self.shape.len()
-                    && axes
-                        .iter()
-                        .zip(&self.shape)
-                        .all(|(axis, &len)| axis.inner.len() == axis.outer.len() && inside(&axis.outer, len))
+                axes.len() == self.shape.len() && axes.iter().zip(&self.shape).all(|(axis, &len)| fit(axis, len))
             }
-            Selection::Points { inner, outer } => {
-                self.shape.len() == 1
-                    && inside(outer, self.shape[0])
+            Selection::Points(points) => {
+                let Scattered { inner, outer, place, axes, .. } = points;
+                self.shape.len() == axes.len() + 1
+                    && self.shape.get(*place).is_some_and(|&len| inside(outer, len))
                     && inner.iter().all(|list| list.as_slice().len() == outer.len())
-                    && (!inner.is_empty() || outer.is_empty())
+                    && points.is_sound()
+                    && points.others().all(|(_, place, axis)| fit(axis, self.shape[place]))
             }
         };
         if !fits {
@@ -177,16 +182,12 @@ impl Memory {
         // The first byte of the chunk need not be there: an address is only computed with.
         let (from, to) = (bytes.as_ptr().wrapping_sub(base), self.start);
         match selection {
-            Selection::Mesh(axes) => {
-                let steps =
-                    Steps::new(axes, |number| (signed(layout.strides[number]), self.strides[number]), self.item);
-                // SAFETY: all places have been checked.
-                unsafe { copy(from, to, &steps) };
-            }
-            Selection::Points { inner, outer } => self.each_point(layout, inner, outer, |offset, place| {
+            Selection::Points(points) if points.axes.is_empty() => self.each_point(layout, points, |offset, place| {
                 // SAFETY: the same.
                 unsafe { copy_item(from.wrapping_offset(offset), to.offset(place), self.item) };
             }),
+            // SAFETY: the same.
+            _ => unsafe { copy(from, to, &self.steps_beside(layout, selection)) },
         }
         Ok(())
     }
@@ -203,16 +204,12 @@ impl Memory {
         }
         let (from, to) = (self.start.cast_const(), bytes.as_mut_ptr());
         match selection {
-            Selection::Mesh(axes) => {
-                let steps =
-                    Steps::new(axes, |number| (signed(layout.strides[number]), self.strides[number]), self.item);
-                // SAFETY: all places have been checked.
-                unsafe { copy(from, to, &steps.turned()) };
-            }
-            Selection::Points { inner, outer } => self.each_point(layout, inner, outer, |offset, place| {
+            Selection::Points(points) if points.axes.is_empty() => self.each_point(layout, points, |offset, place| {
                 // SAFETY: the same.
                 unsafe { copy_item(from.offset(place), to.offset(offset), self.item) };
             }),
+            // SAFETY: the same.
+            _ => unsafe { copy(from, to, &self.steps_beside(layout, selection).turned()) },
         }
         Ok(())
     }
@@ -229,14 +226,12 @@ impl Memory {
             return Ok(());
         }
         match selection {
-            Selection::Mesh(axes) => {
+            Selection::Points(points) if points.axes.is_empty() => self.each_point(layout, points, |_, place| {
                 // SAFETY: all places have been checked.
-                unsafe { fill(element, self.start, self.steps(axes)) };
-            }
-            Selection::Points { inner, outer } => self.each_point(layout, inner, outer, |_, place| {
-                // SAFETY: the same.
                 unsafe { copy_item(element.as_ptr(), self.start.offset(place), self.item) };
             }),
+            // SAFETY: the same.
+            _ => unsafe { fill(element, self.start, self.steps(selection)) },
         }
         Ok(())
     }
@@ -253,22 +248,59 @@ impl Memory {
             return Ok(true);
         }
         match selection {
-            // SAFETY: all places have been checked.
-            Selection::Mesh(axes) => Ok(unsafe { holds(element, self.start, &self.steps(axes)) }),
-            Selection::Points { inner, outer } => {
+            Selection::Points(points) if points.axes.is_empty() => {
                 let mut same = true;
-                self.each_point(layout, inner, outer, |_, place| {
-                    // SAFETY: the same.
+                self.each_point(layout, points, |_, place| {
+                    // SAFETY: all places have been checked.
                     same = same && unsafe { slice::from_raw_parts(self.start.offset(place), self.item) } == element;
                 });
                 Ok(same)
+            }
+            // SAFETY: the same.
+            _ => Ok(unsafe { holds(element, self.start, &self.steps(selection)) }),
+        }
+    }
+
+    /// The steps through the selected elements of a chunk and of the array side by side.
+    fn steps_beside(&self, layout: &Layout, selection: &Selection) -> Steps {
+        let stride = |axis: usize| signed(layout.strides[axis]);
+        match selection {
+            Selection::Mesh(axes) => {
+                let axes = axes.iter().enumerate().map(|(axis, places)| (places, stride(axis), self.strides[axis]));
+                Steps::new(axes, self.item)
+            }
+            Selection::Points(points) => {
+                let axes = points.others().map(|(dim, place, axis)| (axis, stride(dim), self.strides[place]));
+                let mut steps = Steps::new(axes, self.item);
+                let mut places = Vec::with_capacity(points.outer.len());
+                self.each_point(layout, points, |offset, place| places.push((offset, place)));
+                steps.loops.push(Loop {
+                    len: places.len(),
+                    from: points.dims.iter().map(|&dim| stride(dim)).min().unwrap_or(0),
+                    to: self.strides[points.place],
+                    places: Some(places.into()),
+                });
+                steps.sort();
+                steps
             }
         }
     }
 
     /// The steps through the selected elements of the array alone.
-    fn steps(&self, axes: &[Axis]) -> Steps {
-        let mut steps = Steps::new(axes, |number| (self.strides[number], self.strides[number]), 0);
+    fn steps(&self, selection: &Selection) -> Steps {
+        let loops = |axes: &mut dyn Iterator<Item = (usize, &Axis)>| {
+            Steps::new(axes.map(|(place, axis)| (axis, self.strides[place], self.strides[place])), 0)
+        };
+        let mut steps = match selection {
+            Selection::Mesh(axes) => loops(&mut axes.iter().enumerate()),
+            Selection::Points(points) => {
+                let mut steps = loops(&mut points.others().map(|(_, place, axis)| (place, axis)));
+                let to = self.strides[points.place];
+                let places = (0..points.outer.len()).map(|at| (0, index(points.outer.at(at)) * to)).collect();
+                steps.loops.push(Loop { len: points.outer.len(), from: to, to, places: Some(places) });
+                steps
+            }
+        };
         for step in &mut steps.loops {
             // As if the chunk were the array.
             step.from = step.to;
@@ -331,26 +363,29 @@ impl Memory {
     }
 
     /// Call `visit` with the offset in the chunk and the offset in the array of each of some points, in order.
-    fn each_point(&self, layout: &Layout, inner: &[List], outer: &Places, mut visit: impl FnMut(isize, isize)) {
+    fn each_point(&self, layout: &Layout, points: &Scattered, mut visit: impl FnMut(isize, isize)) {
+        let Scattered { dims, inner, outer, place: dim, .. } = points;
+        let stride = self.strides[*dim];
         let mut offsets = [0; 256];
         let mut places = [0; 256];
         for from in (0..outer.len()).step_by(offsets.len()) {
             let len = offsets.len().min(outer.len() - from);
             offsets[..len].fill(0);
-            for (list, &stride) in inner.iter().zip(&layout.strides) {
+            for (list, &dim) in inner.iter().zip(dims.iter()) {
+                let stride = signed(layout.strides[dim]);
                 for (offset, &place) in offsets.iter_mut().zip(&list.as_slice()[from..from + len]) {
-                    *offset += index(place) * signed(stride);
+                    *offset += index(place) * stride;
                 }
             }
             match outer {
                 Places::Range { .. } => {
                     for (number, place) in places[..len].iter_mut().enumerate() {
-                        *place = index(outer.at(from + number)) * self.strides[0];
+                        *place = index(outer.at(from + number)) * stride;
                     }
                 }
                 Places::List(list) => {
                     for (place, &at) in places.iter_mut().zip(&list.as_slice()[from..from + len]) {
-                        *place = index(at) * self.strides[0];
+                        *place = index(at) * stride;
                     }
                 }
             }
@@ -407,11 +442,11 @@ struct Steps {
 }
 
 impl Steps {
-    /// The loops of a mesh. Elements that lie side by side on both sides become one.
-    fn new(axes: &[Axis], strides: impl Fn(usize) -> (isize, isize), item: usize) -> Self {
+    /// The loops of a mesh, of whose axes each comes with its strides. Elements that lie side by side on both sides
+    /// become one.
+    fn new<'a>(axes: impl Iterator<Item = (&'a Axis, isize, isize)>, item: usize) -> Self {
         let mut steps = Self { from: 0, to: 0, item, loops: SmallVec::new() };
-        for (number, axis) in axes.iter().enumerate() {
-            let (from, to) = strides(number);
+        for (axis, from, to) in axes {
             let len = axis.inner.len();
             match (&axis.inner, &axis.outer) {
                 (Places::Range { start: first, step: one, .. }, Places::Range { start, step, .. }) => {
@@ -867,6 +902,7 @@ unsafe fn holds(element: &[u8], at: *const u8, steps: &Steps) -> bool {
 mod tests {
     use super::*;
     use crate::error::Kind;
+    use crate::plan::List;
 
     /// Numbers that are the same in every run.
     struct Random(u64);
@@ -915,6 +951,19 @@ mod tests {
         }
     }
 
+    impl Random {
+        /// Places along an axis of a chunk, and along one of an array, whose length is added to `shape`.
+        fn axis(&mut self, len: usize, shape: &mut Vec<usize>) -> Axis {
+            let all = self.below(3) == 0;
+            let inner = if all { Places::first(len) } else { self.places(len, None, true) };
+            let room = inner.len() * (1 + self.below(2)) + self.below(2);
+            shape.push(room);
+            let outer =
+                if all && room == len { Places::first(len) } else { self.places(room, Some(inner.len()), false) };
+            Axis { inner, outer }
+        }
+    }
+
     /// A chunk, a selection, and an array with room around it.
     struct Case {
         layout: Layout,
@@ -930,8 +979,8 @@ mod tests {
     impl Case {
         fn new(random: &mut Random, broadcast: bool) -> Self {
             let item = [1, 2, 3, 4, 8, 12, 16, 33][random.below(8)];
-            let is_points = random.below(5) == 0;
-            let ndim = if is_points { 1 + random.below(3) } else { random.below(5) };
+            let is_points = random.below(3) == 0;
+            let ndim = if is_points { 1 + random.below(4) } else { random.below(5) };
             let longest = if ndim < 3 && random.below(3) == 0 { 80 } else { 7 };
             let chunk: Vec<usize> =
                 (0..ndim).map(|_| if random.below(20) == 0 { 0 } else { 1 + random.below(longest) }).collect();
@@ -939,27 +988,26 @@ mod tests {
             let layout = Layout::new(&chunk, &order, item).unwrap();
             let mut shape = Vec::new();
             let selection = if is_points {
-                let count = if chunk.contains(&0) { 0 } else { random.below(600) };
+                let count = if chunk.contains(&0) { 0 } else { random.below(if ndim < 3 { 600 } else { 20 }) };
                 shape.push(count + random.below(3));
-                let inner = chunk
+                let dims: Vec<usize> = (0..ndim).filter(|_| random.below(3) > 0).collect();
+                let dims = if dims.is_empty() { vec![random.below(ndim)] } else { dims };
+                let inner = dims
                     .iter()
-                    .map(|&len| List::new((0..count).map(|_| i64::try_from(random.below(len)).unwrap()).collect()))
+                    .map(|&dim| chunk[dim])
+                    .map(|len| List::new((0..count).map(|_| i64::try_from(random.below(len)).unwrap()).collect()))
                     .collect();
-                Selection::Points { inner, outer: random.places(shape[0], Some(count), false) }
+                let outer = random.places(shape[0], Some(count), false);
+                let axes: SmallVec<[Axis; 4]> = (0..ndim)
+                    .filter(|dim| !dims.contains(dim))
+                    .map(|dim| random.axis(chunk[dim], &mut shape))
+                    .collect();
+                let place = random.below(axes.len() + 1);
+                let points = shape.remove(0);
+                shape.insert(place, points);
+                Selection::Points(Scattered { dims: dims.into(), inner, outer, place, axes })
             } else {
-                let axes = chunk.iter().map(|&len| {
-                    let all = random.below(3) == 0;
-                    let inner = if all { Places::first(len) } else { random.places(len, None, true) };
-                    let room = inner.len() * (1 + random.below(2)) + random.below(2);
-                    shape.push(room);
-                    let outer = if all && room == len {
-                        Places::first(len)
-                    } else {
-                        random.places(room, Some(inner.len()), false)
-                    };
-                    Axis { inner, outer }
-                });
-                Selection::Mesh(axes.collect())
+                Selection::Mesh(chunk.iter().map(|&len| random.axis(len, &mut shape)).collect())
             };
             // The array: axes in any order, with gaps, backwards.
             let mut strides = vec![0; shape.len()];
@@ -996,31 +1044,38 @@ mod tests {
                     places.iter().zip(&self.strides).map(|(&at, stride)| isize::try_from(at).unwrap() * stride).sum();
                 self.start.checked_add_signed(sum).unwrap()
             };
-            match &self.selection {
-                Selection::Points { inner, outer } => (0..outer.len())
-                    .map(|number| {
-                        let inner: Vec<i64> = inner.iter().map(|list| list.as_slice()[number]).collect();
-                        (offset(&inner), place(&[outer.at(number)]))
-                    })
-                    .collect(),
+            // Places along the dimensions of the chunk, and of the array, for each of the points; alone, one of nothing.
+            let (mut all, axes) = match &self.selection {
                 Selection::Mesh(axes) => {
-                    let mut all = vec![(Vec::new(), Vec::new())];
-                    for axis in axes {
-                        all = all
-                            .iter()
-                            .flat_map(|(inner, outer)| {
-                                (0..axis.inner.len()).map(move |number| {
-                                    let (mut inner, mut outer) = (inner.clone(), outer.clone());
-                                    inner.push(axis.inner.at(number));
-                                    outer.push(axis.outer.at(number));
-                                    (inner, outer)
-                                })
-                            })
-                            .collect();
-                    }
-                    all.iter().map(|(inner, outer)| (offset(inner), place(outer))).collect()
+                    let axes: Vec<_> = axes.iter().enumerate().map(|(dim, axis)| (dim, dim, axis)).collect();
+                    (vec![(vec![0; self.layout.shape.len()], vec![0; self.shape.len()])], axes)
                 }
+                Selection::Points(points) => {
+                    let point = |number: usize| {
+                        let (mut inner, mut outer) = (vec![0; self.layout.shape.len()], vec![0; self.shape.len()]);
+                        for (&dim, list) in points.dims.iter().zip(&points.inner) {
+                            inner[dim] = list.as_slice()[number];
+                        }
+                        outer[points.place] = points.outer.at(number);
+                        (inner, outer)
+                    };
+                    ((0..points.outer.len()).map(point).collect(), points.others().collect())
+                }
+            };
+            for (dim, place, axis) in axes {
+                all = all
+                    .iter()
+                    .flat_map(|(inner, outer)| {
+                        (0..axis.inner.len()).map(move |number| {
+                            let (mut inner, mut outer) = (inner.clone(), outer.clone());
+                            inner[dim] = axis.inner.at(number);
+                            outer[place] = axis.outer.at(number);
+                            (inner, outer)
+                        })
+                    })
+                    .collect();
             }
+            all.iter().map(|(inner, outer)| (offset(inner), place(outer))).collect()
         }
 
         fn memory(&self, room: &mut [u8]) -> Memory {
@@ -1146,6 +1201,11 @@ mod tests {
         Places::List(List::new(numbers.into()))
     }
 
+    fn points(dims: &[usize], inner: &[i64], outer: &Places, place: usize) -> Selection {
+        let inner = dims.iter().map(|_| List::new(inner.into())).collect();
+        Selection::Points(Scattered { dims: dims.into(), inner, outer: outer.clone(), place, axes: SmallVec::new() })
+    }
+
     #[test]
     fn places_that_are_not_there_are_refused() {
         let range = |start, step, len| Places::Range { start, step, len };
@@ -1169,8 +1229,11 @@ mod tests {
                 mesh(&[(places.clone(), range(0, 1, places.len().min(4)))]),
                 mesh(&[(Places::first(places.len()), places.clone())]),
                 mesh(&[(places.clone(), places.clone())]),
-                Selection::Points { inner: vec![List::new([0, 9].into())], outer: places.clone() },
-                Selection::Points { inner: vec![List::new([0, 1].into())], outer: places.clone() },
+                points(&[0], &[0, 9], &places, 0),
+                points(&[0], &[0, 1], &places, 0),
+                points(&[0], &[0, 1], &Places::first(2), 1),
+                points(&[1], &[0, 1], &Places::first(2), 0),
+                points(&[], &[], &Places::first(2), 0),
             ] {
                 let kind = |result: Result<()>| result.unwrap_err().kind;
                 assert_eq!(kind(memory.scatter(&layout, &[0; 8], 0, &selection)), Kind::Refused, "{selection:?}");

@@ -323,9 +323,9 @@ class Array(Node):
     def __getitem__(self, selection: Any) -> Any:
         """Return the selected elements as a NumPy array or scalar.
 
-        Selections mean what they mean in NumPy: integers, slices with any step, Ellipsis, newaxis,
-        masks, integer arrays for all dimensions. One integer array or mask beside slices selects along
-        its axis; several beside slices are refused (`oindex` and `vindex` say which is meant). Names select fields.
+        Selections mean what they mean in NumPy: integers, slices with any step, Ellipsis, newaxis, masks, lists and
+        integer arrays, in any combination. One list or mask of one dimension selects along its axis, which stays in
+        its place also where there are integers, as in zarr-python. Names select fields.
 
         Raises
         ------
@@ -348,8 +348,8 @@ class Array(Node):
             raise error.add(store=str(self.store), path=self.path)
         out = np.empty(plan.buffer_shape, dtype, order)
         engine.read(binding, plan, out, self._config.concurrency)
-        if plan.shape != plan.buffer_shape:
-            out = out.reshape(plan.shape)
+        if plan.shape != plan.buffer_shape or plan.turned is not None:
+            out = plan.as_result(out)
         return out if plan.shape else out[()]
 
     def _get(
@@ -557,9 +557,8 @@ class Array(Node):
         dtype = fields_dtype(binding.spec.dtype, fields)
         # A field that is an array itself adds dimensions.
         converted = converted_value(value, dtype.base, plan.shape + dtype.shape, binding)
-        shaped = converted.reshape(plan.buffer_shape + dtype.shape)
         names = [fields] if isinstance(fields, str) else list(fields or ())
-        engine.write_fields(binding, plan, names, shaped, len(plan.buffer_shape), concurrency)
+        engine.write_fields(binding, plan, names, plan.as_buffer(converted), len(plan.buffer_shape), concurrency)
 
     def set_basic_selection(
         self,

@@ -29,7 +29,7 @@ def write_values(binding: Binding, plan: Plan, value: Any, concurrency: int | No
     converted = converted_value(value, binding.spec.dtype, plan.shape, binding)
     if not math.prod(plan.shape):
         return
-    engine.write(binding, plan, converted.reshape(plan.buffer_shape), concurrency)
+    engine.write(binding, plan, plan.as_buffer(converted), concurrency)
 
 
 def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], binding: Binding) -> AnyArray:

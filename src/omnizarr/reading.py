@@ -44,7 +44,7 @@ class Prepared(NamedTuple):
         out = self.out
         if self.is_in_place:
             return out
-        result = self.buffer.reshape(self.plan.shape)
+        result = self.plan.as_result(self.buffer)
         if self.fields is not None:
             result = select_fields(result, self.fields)
         if out is None:

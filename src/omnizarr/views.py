@@ -85,10 +85,10 @@ class AsType:
 
 def as_buffer(out: AnyArray, plan: Plan) -> AnyArray | None:
     """Return `out` in the shape of the plan's buffer, if no copy is needed for that."""
-    if plan.shape == plan.buffer_shape:
+    if plan.shape == plan.buffer_shape and plan.turned is None:
         return out
-    view = out.reshape(plan.buffer_shape)
-    return view if np.shares_memory(view, out) else None
+    view = plan.as_buffer(out)
+    return view if np.may_share_memory(view, out) else None
 
 
 def select_fields(elements: AnyArray, fields: Fields) -> AnyArray:

@@ -50,11 +50,14 @@ def test_spans_of_a_selection_hold_it_and_little_more(data):
     shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 5, 300]), min_size=1, max_size=3)))
     item_size = data.draw(st.sampled_from([1, 8, 1000]))
     points = data.draw(st.integers(1, 3))
-    if data.draw(st.booleans()):
-        drawn = [st.lists(st.integers(0, n - 1), min_size=points, max_size=points) for n in shape]
-        selection = tuple(np.array(data.draw(part)) for part in drawn)
-    else:
-        selection = tuple(slice(data.draw(st.integers(0, n - 1)), n, data.draw(st.integers(1, 200))) for n in shape)
+    kinds = data.draw(st.sampled_from(["points", "slices", "both"]))
+
+    def selector(length):
+        if kinds == "points" or (kinds == "both" and data.draw(st.booleans())):
+            return np.array(data.draw(st.lists(st.integers(0, length - 1), min_size=points, max_size=points)))
+        return slice(data.draw(st.integers(0, length - 1)), length, data.draw(st.integers(1, 200)))
+
+    selection = tuple(map(selector, shape))
     numbers = np.arange(np.prod(shape)).reshape(shape)
     wanted = np.unique(numbers[selection])
     found = spans.of_selection(selection, shape, item_size)

@@ -7,6 +7,7 @@ from omnizarr import datatypes, grids, indexing
 from omnizarr.codecs import transpose
 from omnizarr.codecs.contract import ArraySpec
 from omnizarr.errors import MetadataError
+from tests.indexing.selections import advanced
 
 
 def spec_of(shape, name="int32"):
@@ -104,6 +105,9 @@ def assert_maps(array, order, selection):
         (*np.ix_([1, 0], [2, 2]), slice(0, 4, 3)),
         np.ix_([1], [0, 2], [3, 0]),
         (np.array([0, 1, 1]), np.array([2, 0, 0]), np.array([3, 1, 2])),
+        (np.array([0, 1, 1]), slice(1, 3, 1), np.array([3, 1, 2])),
+        (np.array([0, 1, 1]), np.array([2, 0, 0]), slice(0, 4, 1)),
+        (slice(0, 2, 1), np.array([2, 0, 0]), np.array([3, 1, 2])),
     ],
 )
 def test_selections_are_mapped(order, selection):
@@ -117,8 +121,10 @@ def test_selections_of_plans_are_mapped(data):
     order = data.draw(st.permutations(range(ndim)))
     grid = grids.bind(grids.regular(shape), shape)
     lists = [data.draw(st.lists(st.integers(0, length - 1), min_size=1, max_size=5)) for length in shape]
-    kind = data.draw(st.sampled_from(["orthogonal", "coordinate"]))
-    if kind == "orthogonal":
+    kind = data.draw(st.sampled_from(["orthogonal", "coordinate", "advanced"]))
+    if kind == "advanced":
+        plan = indexing.plan(data.draw(advanced(shape)), grid)
+    elif kind == "orthogonal":
         selection = tuple(data.draw(st.sampled_from([part, slice(None, None, 2), slice(1, None)])) for part in lists)
         plan = indexing.orthogonal(selection, grid)
     else:

@@ -22,6 +22,7 @@ import omnizarr
 from omnizarr import datatypes
 from omnizarr.stores import LocalStore, MemoryStore, Store, ZipStore
 from omnizarr.stores.faults import FaultyStore
+from tests.indexing.selections import advanced, stays_in_place
 
 RECORD = np.dtype([("a", "<i2"), ("b", [("x", "?"), ("y", "<f8")]), ("d", "S3")])
 # Only v2 has arrays in records, and fields of several byte orders.
@@ -325,9 +326,14 @@ class Selected:
     places: Any
 
     def read(self, array: Any, **options: Any) -> Any:
+        if self.kind == "advanced":
+            return omnizarr.read_many([(array, self.selection)], out=[options.get("out")])[0]
         return getattr(array, f"get_{self.kind}_selection")(self.selection, **options)
 
     def write(self, array: Any, value: Any, **options: Any) -> None:
+        if self.kind == "advanced":
+            array[self.selection] = value
+            return
         getattr(array, f"set_{self.kind}_selection")(self.selection, value, **options)
 
 
@@ -346,10 +352,13 @@ def plans(draw: Any, shape: tuple[int, ...], grid: Any = None) -> Selected:
     places = np.arange(math.prod(shape)).reshape(shape)
     kinds = ["basic", "basic"]
     if shape and 0 not in shape:
-        kinds += ["orthogonal", "orthogonal", "coordinate", "mask", "block"]
+        kinds += ["orthogonal", "orthogonal", "coordinate", "mask", "block", "advanced", "advanced"]
     kind = draw(st.sampled_from(kinds))
     if kind == "basic":
         selection = draw(hnp.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True, max_dims=len(shape) + 2))
+        return Selected(kind, selection, places[selection])
+    if kind == "advanced":
+        selection = draw(advanced(shape).filter(lambda some: not stays_in_place(some)))
         return Selected(kind, selection, places[selection])
     if kind == "mask":
         mask = draw(hnp.arrays(np.bool_, shape))
@@ -372,7 +381,7 @@ def some_plan(seed: int, shape: tuple[int, ...]) -> Selected:
     """Return a selection of a large array."""
     rng = np.random.default_rng(seed)
     places = np.arange(math.prod(shape)).reshape(shape)
-    kind = str(rng.choice(["basic", "basic", "orthogonal", "coordinate", "mask"]))
+    kind = str(rng.choice(["basic", "basic", "orthogonal", "coordinate", "mask", "advanced"]))
     cuts = [sorted(rng.integers(0, length + 1, 2).tolist()) for length in shape]
     slices = [slice(start, stop, int(rng.choice([1, 1, 2, 7]))) for start, stop in cuts]
     if kind == "basic":
@@ -385,6 +394,11 @@ def some_plan(seed: int, shape: tuple[int, ...]) -> Selected:
     if kind == "coordinate":
         points = tuple(rng.integers(0, length, count) for length in shape)
         return Selected(kind, points, places[points])
+    if kind == "advanced" and len(shape) > 1:
+        axes = rng.choice(len(shape), 2, replace=False)
+        among = [rng.integers(0, n, min(count, 300)) if axis in axes else slices[axis] for axis, n in enumerate(shape)]
+        return Selected(kind, tuple(among), places[tuple(among)])
+    kind = "orthogonal"
     rows = rng.integers(0, shape[0], min(count, 300))
     return Selected(kind, (rows, *slices[1:]), places[(rows, *slices[1:])])
 

@@ -149,16 +149,89 @@ def test_integers_and_lists_for_all_dimensions_are_coordinates():
     assert indexing.plan((0, [[0, 1], [2, 0]]), GRID).shape == (2, 2)
 
 
-@pytest.mark.parametrize("second", [[True, False, True], [0, 1]], ids=["mask", "list"])
-def test_mask_beside_another_array_is_refused_where_numpy_would_pair_them(second):
-    with pytest.raises(SelectionError, match="oindex"):
-        indexing.plan(([True] * 6, second), GRID)
+BOX = grids.bind(grids.regular((2, 2, 2)), (4, 5, 6))
+CUBE = np.arange(120).reshape(4, 5, 6)
 
 
-def test_arrays_that_could_mean_two_things_are_refused_with_a_remedy():
-    grid = grids.bind(grids.regular((2, 2, 2)), (4, 5, 6))
+@pytest.mark.parametrize(
+    "selection",
+    [
+        ([0, 1], slice(None), [0, 1]),
+        (slice(None), [0, 1], [0, 1]),
+        (slice(None), [0, 1], ..., [0, 1]),  # an Ellipsis of no dimension stands between them as well
+        (slice(None), [0, 1], None, [0, 1]),
+        (0, slice(None), [[0, 1]]),
+        ([0, 1], 2, slice(None)),
+        (CUBE[..., 0] % 7 == 1,),
+        (slice(None), CUBE[0] % 7 == 1),
+        (CUBE[..., 0] % 30 == 0, slice(1, 3)),
+        ([0, 1, 1], CUBE[0] > 26),
+        ([0, 1], [1, 2], ...),
+        ([[0, 1], [3, 3]],),
+        ([[0], [1]], slice(None), [[0, 1, 5]]),
+        ([], slice(None), [9]),  # nothing is selected, and NumPy does not ask where
+        ([], []),
+    ],
+    ids=repr,
+)
+def test_arrays_among_slices_and_integers_have_the_shape_that_numpy_gives_them(selection):
+    assert indexing.plan(selection, BOX).shape == CUBE[selection].shape
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        ([0, 1], [0, 1, 2]),
+        ([0, 4], slice(None), [0, 1]),
+        ([], slice(None), 9),
+        ([0], [0], [0], [0]),
+        (np.zeros((4, 6), bool),),
+        (np.zeros((4, 5, 6, 1), bool),),
+        ([0, 1], [0.0, 1.0]),
+        ([0, 1], ..., [0, 1], ...),
+        ([0, 1], [0, 1], 0.5),
+    ],
+    ids=repr,
+)
+def test_arrays_that_numpy_refuses_are_refused_as_index_errors(selection):
+    with pytest.raises(IndexError):
+        CUBE[selection]
+    with pytest.raises(SelectionError) as caught:
+        indexing.plan(selection, BOX)
+    assert isinstance(caught.value, IndexError)
+
+
+def test_arrays_that_do_not_broadcast_are_refused_with_a_remedy():
     with pytest.raises(SelectionError, match="oindex"):
-        indexing.plan(([0, 1], slice(None), [0, 1]), grid)
+        indexing.plan(([True] * 6, [0, 1]), GRID)
+
+
+def test_open_mesh_among_slices_is_planned_axis_by_axis():
+    rows, columns = np.ix_([3, 0], [5, 1, 1])
+    plan = indexing.plan((rows, slice(1, 4), columns), BOX)
+    assert plan.shape == CUBE[rows, 1:4, columns].shape
+    expected = indexing.orthogonal(([3, 0], slice(1, 4), [5, 1, 1]), BOX)
+    assert repr(list(plan)) == repr(list(expected))
+
+
+def test_coordinates_that_say_a_slice_cost_what_the_slice_costs():
+    rows, columns = np.array([0, 3, 2]), np.array([5, 0, 1])
+    spelt_out = indexing.coordinate((rows[:, None], np.arange(5)[None], columns[:, None]), BOX)
+    assert spelt_out.shape == (3, 5)
+    assert repr(list(spelt_out)) == repr(list(indexing.plan((rows, slice(None), columns), BOX)))
+
+
+def test_points_beside_a_long_slice_are_planned_chunk_by_chunk():
+    grid = grids.bind(grids.regular((10, 10**6, 10)), (100, 10**12, 100))
+    plan = indexing.plan(([0, 99, 5], slice(None), [1, 2, 1]), grid)
+    assert (plan.shape, len(plan)) == ((3, 10**12), 2 * 10**6)
+    first = next(iter(plan))
+    assert first.coords == (0, 0, 0)
+    assert [np.asarray(item).tolist() for item in (first.chunk_selection[0], first.chunk_selection[2])] == [
+        [0, 5],
+        [1, 1],
+    ]
+    assert first.chunk_selection[1] == slice(0, 10**6, 1)
 
 
 def test_array_of_a_selection_is_never_changed():

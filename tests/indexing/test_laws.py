@@ -10,9 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from omnizarr import grids, indexing
+from omnizarr.errors import SelectionError
 from omnizarr.indexing import arrays as array_selections
 from omnizarr.indexing import plans
 from omnizarr.model import Named
+from tests.indexing.selections import advanced, stays_in_place
 
 QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
@@ -69,11 +71,11 @@ def read(chunks, plan, grid):
         filled[piece.out_selection] += 1
     assert len(plan) == len(seen)
     assert (filled == 1).all()
-    return buffer.reshape(plan.shape)
+    return plan.as_result(buffer)
 
 
 def write(chunks, plan, value):
-    buffer = value.reshape(plan.buffer_shape)
+    buffer = plan.as_buffer(value)
     for piece in plan:
         chunks[piece.coords][piece.chunk_selection] = buffer[piece.out_selection]
 
@@ -247,6 +249,32 @@ def test_mask_of_a_box_is_numpys(data):
 
 
 @given(st.data())
+@settings(QUICK, max_examples=1000)
+def test_advanced_selection_is_numpys(data):
+    grid = data.draw(a_grid(1, 4, min_side=1))
+    selection = data.draw(advanced(grid.shape))
+    expected = np.arange(math.prod(grid.shape)).reshape(grid.shape)[selection]
+    if not stays_in_place(selection):
+        check(indexing.plan(selection, grid), grid, expected, selection)
+
+
+@given(st.data())
+@settings(QUICK, max_examples=500)
+def test_advanced_selection_is_refused_where_numpy_refuses_it(data):
+    grid = data.draw(a_grid(1, 4))
+    selection = data.draw(advanced(grid.shape, faults=True))
+    try:
+        expected = np.arange(math.prod(grid.shape)).reshape(grid.shape)[selection]
+    except IndexError:
+        with pytest.raises(SelectionError) as caught:
+            indexing.plan(selection, grid)
+        assert isinstance(caught.value, IndexError)
+    else:
+        if not stays_in_place(selection):
+            check(indexing.plan(selection, grid), grid, expected, selection)
+
+
+@given(st.data())
 @QUICK
 def test_block_selection_is_that_of_its_elements(data):
     grid = data.draw(a_grid())
@@ -275,8 +303,10 @@ def test_block_selection_is_that_of_its_elements(data):
 @QUICK
 def test_piece_of_any_plan_can_be_planned_within_its_chunk(data):
     grid = data.draw(a_grid(1, 3, min_side=1))
-    kind = data.draw(st.sampled_from(["basic", "orthogonal", "coordinate"]))
-    if kind == "basic":
+    kind = data.draw(st.sampled_from(["basic", "orthogonal", "coordinate", "advanced"]))
+    if kind == "advanced":
+        plan = indexing.plan(data.draw(advanced(grid.shape)), grid)
+    elif kind == "basic":
         plan = indexing.basic(data.draw(hnp.basic_indices(grid.shape)), grid)
     elif kind == "orthogonal":
         plan = indexing.orthogonal(tuple(data.draw(indices(n) | st.slices(n)) for n in grid.shape), grid)

@@ -280,6 +280,7 @@ def assigned(selection: Any, value: Any, how: str = "", differs: str | None = No
 
 MASK = VALUES % 3 == 0
 ROWS = MASK[:, 0]
+CUBE = np.arange(24).reshape(2, 3, 4)
 
 SELECTIONS = [
     selected(Ellipsis),
@@ -300,7 +301,21 @@ SELECTIONS = [
     selected(([0, 2], [1, 3])),
     selected(MASK),
     selected([1, 1, -1]),
-    selected([[0, 2], [1, 3]]),
+    selected([[0, 2], [1, 3]], differs="of several dimensions, beside slices"),
+    selected(([0, 2], [1, 3], None), differs="of several dimensions, beside slices"),
+    selected((MASK, None), differs="of several dimensions, beside slices"),
+    Program("array[0, :, [1, 2]]", lambda z: z.create_array({}, data=CUBE, chunks=(1, 2, 3))[0, :, [1, 2]]),
+    Program("array[[1], 0, :]", lambda z: z.create_array({}, data=CUBE, chunks=(1, 2, 3))[[1], 0, :]),
+    Program(
+        "array[[0, 1], :, [1, 2]]",
+        lambda z: z.create_array({}, data=CUBE, chunks=(1, 2, 3))[[0, 1], :, [1, 2]],
+        "several lists or arrays",
+    ),
+    Program(
+        "array[mask of two dimensions]",
+        lambda z: z.create_array({}, data=CUBE, chunks=(1, 2, 3))[CUBE[..., 0] > 9],
+        "of several dimensions, beside slices",
+    ),
     selected(ROWS, differs="with a mask of the first dimension"),
     selected(([0, 2], slice(None))),
     selected((slice(0, 5), [1, 3])),

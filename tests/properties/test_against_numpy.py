@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 import omnizarr
 from omnizarr.stores.faults import FaultyStore
 from omnizarr.stores.memory import MemoryStore
+from tests.indexing.selections import advanced, stays_in_place
 
 DTYPES = [
     "bool",
@@ -178,6 +179,48 @@ def test_mask_selection_reads_and_writes_as_numpy(data, pair):
     array.set_mask_selection(mask, value)
     values[mask] = value
     same(array[...], values)
+
+
+@settings(max_examples=2 * EXAMPLES)
+@given(st.data(), arrays(min_dims=1, max_dims=4, min_side=1))
+def test_arrays_among_slices_and_integers_read_and_write_as_numpy(data, pair):
+    values, array = pair
+    selection = data.draw(advanced(values.shape).filter(lambda some: not stays_in_place(some)))
+    same(array[selection], values[selection])
+    shape = values[selection].shape
+    lengths = [1 if data.draw(st.integers(0, 3)) == 0 else length for length in shape]  # broadcast
+    value = some_values(np.random.default_rng(5), tuple(lengths[data.draw(st.integers(0, len(shape))) :]), values.dtype)
+    put(array, selection, value)
+    values[selection] = value
+    same(array[...], values)
+
+
+@settings(max_examples=EXAMPLES // 4)
+@given(st.data(), arrays(min_dims=1, max_dims=4, min_side=1))
+def test_arrays_among_slices_fill_the_callers_array_whatever_its_layout(data, pair):
+    values, array = pair
+    selection = data.draw(advanced(values.shape).filter(lambda some: not stays_in_place(some)))
+    out = np.empty(values[selection].shape, values.dtype, order=data.draw(st.sampled_from("CF")))
+    (found,) = omnizarr.read_many([(array, selection)], out=[out])
+    assert found is out
+    same(out, values[selection])
+
+
+@settings(max_examples=EXAMPLES // 4)
+@given(st.data(), st.integers(0, 2**32 - 1))
+def test_arrays_among_slices_change_one_field_as_numpy(data, seed):
+    shape = data.draw(hnp.array_shapes(max_dims=3, max_side=6))
+    values = np.zeros(shape, [("a", "i2"), ("b", "u1", (2,)), ("c", "f4")])
+    array = omnizarr.create_array({}, data=values, chunks=tuple(-(-side // 2) for side in shape), zarr_format=2)
+    selection = data.draw(advanced(shape).filter(lambda some: not stays_in_place(some)))
+    places = np.arange(values.size).reshape(shape)[selection]
+    for name in ("a", "b"):
+        flat = values.reshape(-1)[name]
+        value = np.random.default_rng(seed).integers(0, 99, flat[places].shape)
+        array[(name, *selection)] = value
+        flat[places] = value
+        same(array[name], values[name])
+        same(array[(name, *selection)], flat[places])
 
 
 @settings(max_examples=EXAMPLES // 2)

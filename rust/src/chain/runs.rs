@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::Result;
-use crate::plan::{Places, Selection};
+use crate::plan::{Places, Scattered, Selection};
 use crate::scatter::Layout;
 
 /// A place that has been checked.
@@ -17,53 +17,63 @@ fn as_usize(place: i64) -> usize {
 /// If a place lies outside the chunk.
 pub fn runs_of(layout: &Layout, selection: &Selection, gap: usize) -> Result<Vec<Range<usize>>> {
     let Some(span) = layout.span_of(selection)? else { return Ok(Vec::new()) };
-    let mut starts = match selection {
-        Selection::Mesh(axes) => {
-            // From the axis along which elements lie closest: as long as they lie close, they are one run.
-            let mut by_stride: Vec<usize> = (0..axes.len()).collect();
-            by_stride.sort_by_key(|&axis| layout.strides[axis]);
-            let mut run = layout.item;
-            let mut base = 0;
-            let mut outer = Vec::new();
-            for axis in by_stride {
-                let places = &axes[axis].inner;
-                let Some((low, high)) = places.bounds() else { return Ok(Vec::new()) };
-                let (low, high) = (as_usize(low), as_usize(high));
-                let is_close = match places {
-                    Places::Range { step, len, .. } => {
-                        *len <= 1 || as_usize(*step).saturating_mul(layout.strides[axis]) <= run.saturating_add(gap)
-                    }
-                    Places::List(_) => low == high,
-                };
-                if outer.is_empty() && is_close {
-                    run += (high - low) * layout.strides[axis];
-                    base += low * layout.strides[axis];
-                } else {
-                    outer.push(axis);
-                }
-            }
-            let mut starts = vec![base];
-            for axis in outer {
-                let places = &axes[axis].inner;
-                starts = (0..places.len())
-                    .flat_map(|at| {
-                        let offset = as_usize(places.at(at)) * layout.strides[axis];
-                        starts.iter().map(move |start| start + offset)
-                    })
-                    .collect();
-            }
-            starts.sort_unstable();
-            starts.into_iter().map(|start| start..start + run).collect::<Vec<_>>()
+    let mut places: Vec<Option<&Places>> = vec![None; layout.shape.len()];
+    let mut points = None;
+    match selection {
+        Selection::Mesh(axes) => places.iter_mut().zip(axes).for_each(|(place, axis)| *place = Some(&axis.inner)),
+        Selection::Points(scattered) => {
+            scattered.others().for_each(|(dim, _, axis)| places[dim] = Some(&axis.inner));
+            points = Some(scattered);
         }
-        Selection::Points { inner, outer } => {
-            let offset = |point: usize| -> usize {
-                inner.iter().zip(&layout.strides).map(|(list, stride)| as_usize(list.as_slice()[point]) * stride).sum()
-            };
-            let mut starts: Vec<usize> = (0..outer.len()).map(offset).collect();
-            starts.sort_unstable();
-            starts.into_iter().map(|start| start..start + layout.item).collect()
+    }
+    // From the axis along which elements lie closest: as long as they lie close, they are one run.
+    let mut by_stride: Vec<usize> = (0..places.len()).collect();
+    by_stride.sort_by_key(|&axis| layout.strides[axis]);
+    let mut run = layout.item;
+    let mut base = 0;
+    let mut is_over = false;
+    let mut outer = Vec::new();
+    for axis in by_stride {
+        let Some(places) = places[axis] else {
+            is_over = true;
+            continue;
+        };
+        let Some((low, high)) = places.bounds() else { return Ok(Vec::new()) };
+        let (low, high) = (as_usize(low), as_usize(high));
+        let is_close = match places {
+            Places::Range { step, len, .. } => {
+                *len <= 1 || as_usize(*step).saturating_mul(layout.strides[axis]) <= run.saturating_add(gap)
+            }
+            Places::List(_) => low == high,
+        };
+        if !is_over && is_close {
+            run += (high - low) * layout.strides[axis];
+            base += low * layout.strides[axis];
+        } else {
+            is_over = true;
+            outer.push((axis, places));
+        }
+    }
+    let mut starts = match points {
+        None => vec![base],
+        Some(Scattered { dims, inner, outer, .. }) => {
+            let columns: Vec<_> =
+                dims.iter().zip(inner).map(|(&dim, list)| (layout.strides[dim], list.as_slice())).collect();
+            let offset =
+                |point: usize| columns.iter().map(|(stride, list)| as_usize(list[point]) * stride).sum::<usize>();
+            (0..outer.len()).map(|point| base + offset(point)).collect()
         }
     };
+    for (axis, places) in outer {
+        starts = (0..places.len())
+            .flat_map(|at| {
+                let offset = as_usize(places.at(at)) * layout.strides[axis];
+                starts.iter().map(move |start| start + offset)
+            })
+            .collect();
+    }
+    starts.sort_unstable();
+    let mut starts: Vec<_> = starts.into_iter().map(|start| start..start + run).collect();
     debug_assert!(starts.iter().all(|run| span.start <= run.start && run.end <= span.end));
     starts.dedup_by(|next, run| {
         let is_near = next.start <= run.end + gap;

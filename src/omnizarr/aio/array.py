@@ -337,7 +337,7 @@ class AsyncArray:
         binding, plan = bound.binding, array._plan(planner, selection, bound.grid)  # noqa: SLF001
         converted = converted_value(value, binding.spec.dtype, plan.shape, binding)
         if converted.size:
-            await transfer.write(binding, plan, converted.reshape(plan.buffer_shape), concurrency)
+            await transfer.write(binding, plan, plan.as_buffer(converted), concurrency)
 
     async def setitem(self, selection: Any, value: ArrayLike, prototype: Any = None) -> None:
         """Store elements as ``array[selection] = value`` does. Cancelled, each chunk is as before or as after."""

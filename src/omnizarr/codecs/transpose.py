@@ -18,6 +18,7 @@ import numpy as np
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
+from omnizarr.indexing import place_of_points
 
 _SPEC = 'Zarr v3, "Transpose codec"'
 
@@ -55,12 +56,22 @@ class Transpose:
         mapped = [selection[axis] for axis in self.order]
         scattered = [place for place, part in enumerate(mapped) if isinstance(part, np.ndarray)]
         if len(scattered) > 1 and mapped[scattered[0]].ndim == 1:
-            return tuple(mapped), array  # single elements: the axes of the array are not those of the chunk
+            return tuple(mapped), array.transpose(_turned_points(selection, self.order))
         if array.ndim != len(mapped):
             return None
         if len(scattered) > 1:
             _open_mesh(mapped, range(scattered[0], scattered[-1] + 1), self.encoded.shape)
         return tuple(mapped), array.transpose(self.order)
+
+
+def _turned_points(selection: Sequence[Any], order: Sequence[int]) -> list[int]:
+    """Return the dimensions of ``decoded[selection]`` in the order of the encoded array's, points among slices."""
+    points = [axis for axis, part in enumerate(selection) if isinstance(part, np.ndarray)]
+    decoded = [axis for axis in range(len(order)) if axis not in points]
+    encoded = [axis for axis in order if axis not in points]
+    decoded.insert(place_of_points(points), points[0])
+    encoded.insert(place_of_points(sorted(map(order.index, points))), points[0])
+    return [decoded.index(axis) for axis in encoded]
 
 
 def _open_mesh(selection: list[Any], span: range, shape: Sequence[int]) -> None:

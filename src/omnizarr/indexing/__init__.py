@@ -13,7 +13,7 @@ from typing import Any, Final
 from omnizarr.grids import Grid
 from omnizarr.indexing.arrays import coordinate, mask, orthogonal, plan_arrays, subplan
 from omnizarr.indexing.fields import Fields, pop_fields
-from omnizarr.indexing.plans import Piece, Pieces, Plan
+from omnizarr.indexing.plans import Piece, Pieces, Plan, place_of_points
 from omnizarr.indexing.slices import basic, block
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "coordinate",
     "mask",
     "orthogonal",
+    "place_of_points",
     "plan",
     "pop_fields",
     "subplan",
@@ -37,14 +38,13 @@ _BASIC_TYPES: Final = frozenset({int, slice, EllipsisType, NoneType})
 def plan(selection: Any, grid: Grid) -> Plan:
     """Plan what stands between the brackets of ``array[...]``.
 
-    Integers, slices, Ellipsis and newaxis select as in NumPy. So do a mask of the array's shape,
-    and integers and arrays of integers for all dimensions. An array or mask for one axis
-    beside slices and integers selects along its axis, which stays in its place.
+    Integers, slices, Ellipsis and newaxis select as in NumPy, and so do arrays and masks among them. But a
+    single list or mask of one dimension selects along its axis, which stays in its place wherever there are integers.
 
     Raises
     ------
     SelectionError
-        If the selection makes no sense, or could mean two things (several arrays beside slices).
+        If the selection makes no sense.
     BoundsCheckError
         If an index lies outside the array.
 

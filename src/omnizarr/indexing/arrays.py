@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import SelectionError
 from omnizarr.grids import Axis, Grid
-from omnizarr.indexing.plans import Fixed, Integers, Part, Plan, Points, Selector, product_of
+from omnizarr.indexing.plans import Fixed, Integers, Part, Plan, Points, Selector, place_of_points, product_of
 from omnizarr.indexing.slices import basic, expand, in_chunks, is_integer, out_of_bounds, part_of
 
 AnyArray: TypeAlias = NDArray[Any]
@@ -147,10 +148,14 @@ def _indices_along(item: Any, axis: Axis, number: int) -> Integers:
     if array.dtype != np.bool_:
         return _wrapped(array, axis.length, number)
     if array.size != axis.length:
-        raise SelectionError(
-            f"the mask does not fit dimension {number}", found=f"length {array.size}", expected=f"length {axis.length}"
-        )
+        raise _unfitting_mask(array.size, axis.length, number)
     return np.flatnonzero(array).astype(np.int64, copy=False)
+
+
+def _unfitting_mask(found: int | None, length: int, number: int) -> SelectionError:
+    return SelectionError(
+        f"the mask does not fit dimension {number}", found=f"length {found}", expected=f"length {length}"
+    )
 
 
 def _listed(indices: Integers, axis: Axis) -> Fixed:
@@ -248,42 +253,47 @@ def coordinate(selection: Any, grid: Grid) -> Plan:
             found=selection,
             expected=f"one integer or array of integers for each of {len(grid.axes)} dimensions, or one mask",
         )
-    try:
-        shape = np.broadcast_shapes(*[array.shape for array in arrays])
-    except ValueError:
-        shapes = ", ".join(str(array.shape) for array in arrays)
-        raise SelectionError("arrays of coordinates do not broadcast together", found=f"shapes {shapes}") from None
+    shape = _broadcast([array.shape for array in arrays])
     indices = [_wrapped(array, n, number) for number, (array, n) in enumerate(zip(arrays, grid.shape, strict=True))]
-    if _is_open_mesh(indices, len(shape)):
-        return _mesh([array.reshape(-1) for array in indices], grid, shape)
-    return _points(indices, grid, shape)
+    return _together(indices, grid, shape, 0)
 
 
-def _is_open_mesh(arrays: Sequence[Integers], ndim: int) -> bool:
-    """Whether each array varies along an axis of its own, in order: then it selects along its own axis only."""
-    varying = [axis + ndim - array.ndim for array in arrays for axis, length in enumerate(array.shape) if length != 1]
-    own = all(sum(length != 1 for length in array.shape) <= 1 for array in arrays)
-    return own and all(a < b for a, b in pairwise(varying))
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the shape to which arrays of these shapes are broadcast."""
+    if len(set(shapes)) == 1:
+        return shapes[0]  # what NumPy takes a while to find out
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise SelectionError(
+            "arrays used as indices do not broadcast together",
+            found=f"shapes {', '.join(map(str, shapes))}",
+            remedy="select along each dimension independently with .oindex",
+        ) from None
 
 
-def _mesh(indices: Sequence[Integers], grid: Grid, shape: tuple[int, ...]) -> Plan:
-    """Plan 1-d indices along each axis, for a result of any shape with as many elements."""
-    plan = _independent([_slice_or_array(column) for column in indices], grid)
-    return Plan(plan.buffer_shape, shape, plan.pieces)
+def _spread(column: Integers, shape: tuple[int, ...]) -> Integers:
+    """Return a column broadcast to a shape, in one dimension."""
+    return (column if column.shape == shape else np.broadcast_to(column, shape)).reshape(-1)
 
 
-def _points(indices: Sequence[Integers], grid: Grid, shape: tuple[int, ...]) -> Plan:
-    """Plan single elements, given by arrays that broadcast to `shape` and lie inside the array."""
-    points = math.prod(shape)
-    if not points:
-        return Plan((0,), shape, ())
-    located = [axis.locate(column) for axis, column in zip(grid.axes, indices, strict=True)]
-    numbers = [np.broadcast_to(column, shape).reshape(-1) for column, _ in located]
-    places = [np.broadcast_to(column, shape).reshape(-1) for _, column in located]
-    chunks = grid.nchunks
+def _points(
+    axes: Sequence[int], indices: Sequence[Integers], rest: Sequence[tuple[Part, int]], grid: Grid
+) -> tuple[tuple[int, ...], Points]:
+    """Return the shape of the buffer and the pieces for points along some axes, and parts along the others.
+
+    The points are given by arrays that broadcast together and lie inside the array.
+    """
+    shape = _broadcast([column.shape for column in indices])
+    located = [grid.axes[axis].locate(column) for axis, column in zip(axes, indices, strict=True)]
+    numbers = [_spread(column, shape) for column, _ in located]
+    places = [_spread(column, shape) for _, column in located]
+    points = numbers[0].size
+    counts = [grid.grid_shape[axis] for axis in axes]
+    chunks = math.prod(counts)
     if chunks < _INT64_END:
         flat = numbers[0]
-        for column, count in zip(numbers[1:], grid.grid_shape[1:], strict=True):
+        for column, count in zip(numbers[1:], counts[1:], strict=True):
             flat = flat * count + column
     else:
         flat = _ranks(numbers)
@@ -294,7 +304,11 @@ def _points(indices: Sequence[Integers], grid: Grid, shape: tuple[int, ...]) -> 
         numbers = [column[order] for column in numbers]
         places = [column[order] for column in places]
     bounds = _bounds(flat)
-    return Plan((points,), shape, Points([column[bounds[:-1]] for column in numbers], bounds, places, order))
+    coords = [column[bounds[:-1]] for column in numbers]
+    lengths = [length for _, length in rest]
+    lengths.insert(place_of_points(axes), points)
+    others = product_of([part for part, _ in rest]) if rest else None
+    return tuple(lengths), Points(axes, coords, bounds, places, order, others)
 
 
 def _ranks(columns: Sequence[Integers]) -> Integers:
@@ -344,8 +358,9 @@ def mask(selection: Any, grid: Grid) -> Plan:
         for axis in range(array.ndim)
     ]
     if math.prod(column.size for column in along) == points:
-        return _mesh(along, grid, (points,))
-    return _points(np.nonzero(array), grid, (points,))
+        plan = _independent([_slice_or_array(column) for column in along], grid)
+        return Plan(plan.buffer_shape, (points,), plan.pieces)
+    return _together(np.nonzero(array), grid, (points,), 0)
 
 
 def subplan(selection: tuple[Any, ...], grid: Grid) -> Plan:
@@ -370,31 +385,142 @@ def subplan(selection: tuple[Any, ...], grid: Grid) -> Plan:
     >>> [tuple(piece) for piece in subplan((slice(1, 3, 1),), inner)]
     [((0,), (slice(1, 2, 1),), (slice(0, 1, 1),), False), ((1,), (slice(0, 1, 1),), (slice(1, 2, 1),), False)]
     """
-    arrays = [item for item in selection if isinstance(item, np.ndarray)]
-    if not arrays:
+    axes = [axis for axis, item in enumerate(selection) if isinstance(item, np.ndarray)]
+    if not axes:
         return basic(selection, grid)
-    if len(arrays) > 1 and arrays[0].ndim == 1:
-        return _points(arrays, grid, arrays[0].shape)
+    if len(axes) > 1 and selection[axes[0]].ndim == 1:
+        rest = [_part_of(item, grid.axes[axis], axis) for axis, item in enumerate(selection) if axis not in axes]
+        shape, pieces = _points(axes, [selection[axis] for axis in axes], rest, grid)
+        return Plan(shape, shape, pieces)
     return orthogonal(tuple(i.reshape(-1) if isinstance(i, np.ndarray) else i for i in selection), grid)
 
 
 def plan_arrays(items: tuple[Any, ...], grid: Grid) -> Plan:
     """Plan what stands between the brackets of ``array[...]`` if there may be arrays in it."""
-    ndim = len(grid.axes)
     items = tuple(as_index_array(item) if is_array_like(item) else item for item in items)
-    arrays = [item for item in items if isinstance(item, np.ndarray) and (item.ndim or item.dtype == np.bool_)]
-    if not arrays:
-        return basic(items, grid)
-    masks = sum(array.dtype == np.bool_ for array in arrays)
-    if len(items) == masks == 1 and arrays[0].ndim == ndim:
+    arrays = [item for item in items if isinstance(item, np.ndarray)]
+    if len(items) == len(arrays) == 1 and arrays[0].dtype == np.bool_ and arrays[0].ndim == len(grid.axes):
         return mask(items, grid)
-    if not masks and len(items) == ndim and all(isinstance(item, np.ndarray) or is_integer(item) for item in items):
-        return coordinate(items, grid)
-    if len(arrays) == 1:
-        return orthogonal(items, grid)
-    raise SelectionError(
-        "several arrays together with slices can mean two things",
-        found=f"{len(arrays)} arrays for {ndim} dimensions",
-        expected="at most one array besides slices and integers",
-        remedy="say which with .oindex (each axis by itself) or .vindex (coordinates of elements)",
-    )
+    dims = [array.ndim for array in arrays if array.ndim]
+    if not dims:
+        return basic(items, grid)
+    # One list or mask of one dimension stays in its place, wherever there are integers, as in zarr-python.
+    return orthogonal(items, grid) if dims == [1] else _advanced(items, grid)
+
+
+class _Column(NamedTuple):
+    """What is selected along one axis, together with what is selected along others."""
+
+    indices: NDArray[Any]
+    length: int | None
+    """That of the axis, if the mask that this was fits it."""
+
+
+def _columns_of(item: Any) -> list[_Column]:
+    """Return one column for each axis that an integer, an array of integers or a mask speaks of."""
+    array = as_index_array(item)
+    if array.dtype == np.bool_:
+        return [_Column(places, length) for places, length in zip(array.nonzero(), array.shape, strict=True)]
+    return [_Column(array, None)]
+
+
+def _advanced(items: tuple[Any, ...], grid: Grid) -> Plan:
+    """Plan what NumPy calls advanced indexing: arrays, masks and integers are broadcast together.
+
+    The dimensions to which they broadcast stand in the result where they stand in the selection, or first if there is
+    anything between them.
+    """
+    flat: list[Any] = []
+    shapes: list[tuple[int, ...]] = []
+    places: list[int] = []
+    for place, item in enumerate(items):
+        if is_integer(item) or (isinstance(item, np.ndarray) and item.ndim):
+            columns = _columns_of(item)
+            flat += columns
+            shapes += [column.indices.shape for column in columns]
+            places.append(place)
+        else:
+            flat.append(item)
+    shape = _broadcast(shapes)
+    expanded = expand(flat, len(grid.axes))
+    missing = len(expanded) - len(flat) + any(item is Ellipsis for item in items)
+    is_together = places[-1] - places[0] == len(places) - 1
+    before = sum(missing if item is Ellipsis else 1 for item in items[: places[0]]) if is_together else 0
+    return _together(_within(expanded, grid, is_empty=0 in shape), grid, shape, before)
+
+
+def _within(items: Sequence[Any], grid: Grid, *, is_empty: bool) -> Iterator[Any]:
+    """Yield items with columns as indices counted from the start of their axes.
+
+    Raises BoundsCheckError; of arrays that select nothing together, NumPy does not ask where they point.
+    """
+    axes = enumerate(grid.axes)
+    for item in items:
+        if item is None:
+            yield item
+            continue
+        number, axis = next(axes)
+        if not isinstance(item, _Column):
+            yield item
+        elif item.length not in (None, axis.length):
+            raise _unfitting_mask(item.length, axis.length, number)
+        elif is_empty and item.indices.ndim:
+            yield np.zeros(item.indices.shape, np.int64)
+        else:
+            yield _wrapped(item.indices, axis.length, number)
+
+
+def _together(items: Iterable[Any], grid: Grid, shape: tuple[int, ...], place: int) -> Plan:
+    """Plan one item per axis besides newaxis: slices, and arrays that are broadcast to `shape` together.
+
+    The dimensions of that shape begin at `place` in the result.
+    """
+    columns: dict[int, Integers] = {}
+    parts: dict[int, tuple[Part, int]] = {}
+    selectors: dict[int, Any] = {}
+    spans: dict[int, tuple[int, ...]] = {}  # the dimensions of the result along which each axis varies
+    others: list[int] = []
+    for item in items:
+        axis = len(spans)
+        if isinstance(item, np.ndarray):
+            first = place + len(shape) - item.ndim
+            spans[axis] = tuple([first + dim for dim, length in enumerate(item.shape) if length != 1])
+            columns[axis] = item
+            continue
+        if item is not None:
+            spans[axis] = (len(others) + (len(shape) if len(others) >= place else 0),)
+            selectors[axis] = item
+            parts[axis] = part_of(item, grid.axes[axis], axis)
+        others.append(1 if item is None else parts[axis][1])
+    result = (*others[:place], *shape, *others[place:])
+    if 0 in shape:
+        return Plan((0,), result, ())
+    # An array that varies along dimensions of its own selects independently of the others.
+    counts = Counter(dim for axis in columns for dim in spans[axis])
+    alone = [axis for axis in columns if all(counts[dim] == 1 for dim in spans[axis])]
+    selectors.update({axis: _slice_or_array(columns[axis].reshape(-1)) for axis in alone})
+    if len(alone) == len(columns):
+        ordered = range(len(spans))
+        plan = _independent([selectors[axis] for axis in ordered], grid)
+        return Plan(plan.buffer_shape, result, plan.pieces, _turned([spans[axis] for axis in ordered], result))
+    # Of the others, points are made; and of all that no slice can say, which would have to be broadcast with them.
+    points = [axis for axis in columns if columns[axis].size == 1 or not isinstance(selectors.get(axis), slice)]
+    rest = [axis for axis in range(len(spans)) if axis not in points]
+    parts.update({axis: part_of(selectors[axis], grid.axes[axis], axis) for axis in rest if axis not in parts})
+    buffer_shape, pieces = _points(points, [columns[axis] for axis in points], [parts[axis] for axis in rest], grid)
+    varying = [spans[axis] for axis in rest]
+    varying.insert(place_of_points(points), tuple(sorted({dim for axis in points for dim in spans[axis]})))
+    return Plan(buffer_shape, result, pieces, _turned(varying, result))
+
+
+def _turned(spans: Sequence[tuple[int, ...]], result: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Return how a buffer becomes a result, if more than its shape changes.
+
+    `spans` are the dimensions of the result along which each dimension of the buffer varies.
+    """
+    dims = [dim for span in spans for dim in span]
+    axes = sorted(range(len(dims)), key=dims.__getitem__)
+    moving = [axis for axis in axes if result[dims[axis]] != 1]
+    if moving == sorted(moving):
+        return None
+    return tuple([result[dim] for dim in dims]), tuple(axes)

@@ -39,8 +39,8 @@ class Piece(NamedTuple):
     coords: tuple[int, ...]
     """Of the chunk, in the grid."""
     chunk_selection: tuple[Any, ...]
-    """Within the chunk: slices with positive steps (stop never past the array's edge) or integer arrays,
-    which stand side by side and broadcast with each other."""
+    """Within the chunk: slices with positive steps (stop never past the array's edge) or integer arrays, which
+    broadcast with each other: as an open mesh side by side, or 1-d, as points, with slices anywhere."""
     out_selection: tuple[Any, ...]
     """Within the buffer: slices of any step, or integer arrays likewise.
     ``buffer[out_selection].shape == chunk[chunk_selection].shape``."""
@@ -73,14 +73,40 @@ class Plan:
         Of what the user gets: ``buffer.reshape(shape)``. Indexing with an integer drops an
         axis here, and ``numpy.newaxis`` adds one; the buffer knows of neither.
     pieces : Pieces
+    turned : (tuple of int, tuple of int), optional
+        Lengths and axes, where NumPy puts the dimensions of the result in another order than the buffer has:
+        the user gets ``buffer.reshape(lengths).transpose(axes).reshape(shape)``.
     """
 
-    __slots__ = ("buffer_shape", "pieces", "shape")
+    __slots__ = ("buffer_shape", "pieces", "shape", "turned")
 
-    def __init__(self, buffer_shape: tuple[int, ...], shape: tuple[int, ...], pieces: Pieces) -> None:
+    def __init__(
+        self,
+        buffer_shape: tuple[int, ...],
+        shape: tuple[int, ...],
+        pieces: Pieces,
+        turned: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
+    ) -> None:
         self.buffer_shape = buffer_shape
         self.shape = shape
         self.pieces = pieces
+        self.turned = turned
+
+    def as_result(self, buffer: NDArray[Any]) -> NDArray[Any]:
+        """Return a filled buffer as what the user gets."""
+        if self.turned is not None:
+            lengths, axes = self.turned
+            buffer = buffer.reshape(lengths).transpose(axes)
+        return buffer.reshape(self.shape)
+
+    def as_buffer(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of the shape of the selection as a buffer; further dimensions of theirs stay behind."""
+        tail = values.shape[len(self.shape) :]
+        if self.turned is not None:
+            lengths, axes = self.turned
+            values = values.reshape(*[lengths[axis] for axis in axes], *tail)
+            values = values.transpose(*np.argsort(axes), *range(len(axes), values.ndim))
+        return values.reshape(self.buffer_shape + tail)
 
     def __iter__(self) -> Iterator[Piece]:
         return iter(self.pieces)
@@ -351,36 +377,82 @@ def as_array(selector: Selector) -> Integers:
     return selector
 
 
+def place_of_points(axes: Sequence[int]) -> int:
+    """Return where NumPy puts the dimension of points in a result: arrays for the axes, slices for all others.
+
+    In place of the axes if these are neighbours, else first.
+
+    >>> place_of_points([1, 2]), place_of_points([1, 3])
+    (1, 0)
+    """
+    return axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
+
+
 class Points:
-    """The pieces of a plan that selects single elements.
+    """The pieces of a plan that selects points along some axes, and slices along the others if there are any.
 
     Parameters
     ----------
+    axes : sequence of int
+        Those along which points are selected, in ascending order.
     coords : sequence of arrays
-        Chunk numbers along each dimension, one item per piece.
+        Chunk numbers along each of these axes, one item per chunk that has points.
     bounds : sequence of int
-        Piece ``i`` has the points ``bounds[i]`` to ``bounds[i + 1]``.
+        Chunk ``i`` has the points ``bounds[i]`` to ``bounds[i + 1]``.
     places : sequence of arrays
-        Places within the chunks along each dimension, one item per point.
+        Places within the chunks along each of these axes, one item per point.
     order : array, optional
         Places of the points in the buffer; None: one after the other.
+    rest : Product, optional
+        What is selected along the other axes; None: there are no others.
     """
 
-    __slots__ = ("bounds", "coords", "order", "places")
+    __slots__ = ("axes", "bounds", "coords", "order", "place", "places", "rest")
 
     def __init__(
-        self, coords: Sequence[Integers], bounds: Sequence[int], places: Sequence[Integers], order: Integers | None
+        self,
+        axes: Sequence[int],
+        coords: Sequence[Integers],
+        bounds: Sequence[int],
+        places: Sequence[Integers],
+        order: Integers | None,
+        rest: Product | None = None,
     ) -> None:
+        self.axes = axes
         self.coords = coords
         self.bounds = bounds
         self.places = places
         self.order = order
+        self.place = place_of_points(axes)
+        """Of the dimension of the buffer that the points have."""
+        self.rest = rest
 
     def __len__(self) -> int:
-        return len(self.bounds) - 1
+        chunks = len(self.bounds) - 1
+        return chunks if self.rest is None else min(chunks * len(self.rest), sys.maxsize)
 
     def __iter__(self) -> Iterator[Piece]:
+        return self._points() if self.rest is None else self._among_slices(self.rest)
+
+    def _points(self) -> Iterator[Piece]:
         coords = zip(*(column.tolist() for column in self.coords), strict=True)
         for at, (start, stop) in zip(coords, itertools.pairwise(self.bounds), strict=True):
             out = slice(start, stop, 1) if self.order is None else self.order[start:stop]
             yield Piece(at, tuple([places[start:stop] for places in self.places]), (out,), whole=False)
+
+    def _among_slices(self, rest: Product) -> Iterator[Piece]:
+        ndim = len(self.axes) + len(rest.parts)
+        others = [axis for axis in range(ndim) if axis not in self.axes]
+        # From the axes of the points, then the others, to all in order.
+        in_order = [(*self.axes, *others).index(axis) for axis in range(ndim)]
+        place = self.place
+        each: Iterable[Piece] = list(rest) if len(rest) <= _WINDOW else rest
+        for at, places, out, _ in self._points():
+            for coords, inner, outer, _ in each:
+                numbers, selectors = at + coords, places + inner
+                yield Piece(
+                    tuple([numbers[axis] for axis in in_order]),
+                    tuple([selectors[axis] for axis in in_order]),
+                    outer[:place] + out + outer[place:],
+                    whole=False,
+                )
