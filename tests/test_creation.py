@@ -116,6 +116,29 @@ class TestShards:
             v2(chunks=2, shards=(4, 4))
 
 
+class TestLargeChunks:
+    SHAPE = (200, 200, 200, 200)
+
+    @pytest.mark.parametrize("options", [{"chunks": 128}, {"chunks": 8, "shards": 128}])
+    def test_one_length_for_all_dimensions_does_not_make_them(self, options):
+        with pytest.raises(errors.MetadataError, match=r"each 1,024 MiB, .*\(128, 128, 128, 128\) if they shall"):
+            v3(shape=self.SHAPE, **options)
+
+    def test_a_length_for_each_dimension_does(self):
+        assert chunk_shape(v3(shape=self.SHAPE, chunks=(128,) * 4)) == (128,) * 4
+        assert chunk_shape(v3(shape=self.SHAPE, chunks=8, shards=(128,) * 4)) == (128,) * 4
+
+    def test_so_does_one_length_that_is_all_there_is(self):
+        assert chunk_shape(v3(shape=10**9, chunks=10**9)) == (10**9,)
+        assert chunk_shape(v3(shape=self.SHAPE, chunks=-1)) == self.SHAPE
+        assert chunk_shape(v3(shape=self.SHAPE, chunks=False)) == self.SHAPE
+
+    def test_up_to_256_mib_are_not_large(self):
+        assert chunk_shape(v3(shape=(2**14, 2**14), chunks=2**13)) == (2**13, 2**13)
+        with pytest.raises(errors.MetadataError):
+            v3(shape=(2**14, 2**14), chunks=2**13 + 1)
+
+
 class TestCodecsV3:
     def test_defaults(self):
         assert v3().codecs == (

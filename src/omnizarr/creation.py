@@ -52,6 +52,8 @@ _MAX_INNER_CHUNK_BYTES: Final = 1024 * 1024
 # Stands for the size of a string or an object, of which nobody knows how long they will be.
 _GUESSED_ITEM_SIZE: Final = 16
 _MANY_CHUNKS: Final = 8
+_LARGE_CHUNK_BYTES: Final = 256 * 1024 * 1024
+"""A larger chunk is not made of one length for all dimensions, which is easily given for an array of too many."""
 
 
 class Coding(NamedTuple):
@@ -121,8 +123,7 @@ def _made(
     """Return the metadata of a new array without attributes."""
     shape = parse_shape(shape)
     data_type, object_steps = _data_type(dialect, dtype, coding)
-    item_size = data_type.dtype.itemsize if data_type.is_fixed_size else _GUESSED_ITEM_SIZE
-    grid, inner = _layout(shape, chunks, shards, max(item_size, 1))
+    grid, inner = _layout(shape, chunks, shards, size_of(data_type))
     if not dialect.new_arrays.has_filters:
         codecs = _v3_codecs(coding, data_type)
     elif inner is None:
@@ -162,6 +163,11 @@ def parse_shape(shape: int | Iterable[int]) -> tuple[int, ...]:
 
 
 # -- data type and fill value ---------------------------------------------------
+
+
+def size_of(data_type: DataType) -> int:
+    """Return the bytes that an element takes, or is taken to, of which there is at least one."""
+    return max(data_type.dtype.itemsize, 1) if data_type.is_fixed_size else _GUESSED_ITEM_SIZE
 
 
 def _data_type(dialect: Dialect, dtype: Any, coding: Coding) -> tuple[DataType, list[Mapping[str, JSON]]]:
@@ -277,8 +283,8 @@ def _named_encoding(given: Any) -> Named:
 def _layout(shape: tuple[int, ...], chunks: Any, shards: Any, item_size: int) -> tuple[Named, tuple[int, ...] | None]:
     """Return the grid of what is stored under one key, and the shape of inner chunks (None: no shards)."""
     if shards is None or shards is False:
-        return _grid(shape, _parse_chunks(chunks, shape, item_size, _MAX_CHUNK_BYTES), "chunks"), None
-    inner = _parse_chunks(chunks, shape, item_size, _MAX_INNER_CHUNK_BYTES)
+        return _grid(shape, _parse_chunks(chunks, shape, item_size, _MAX_CHUNK_BYTES, "chunks"), "chunks"), None
+    inner = _parse_chunks(chunks, shape, item_size, _MAX_INNER_CHUNK_BYTES, "chunks")
     if not all(isinstance(length, int) for length in inner):
         raise MetadataError(
             "inner chunks must have one shape", pointer="/chunk_grid", found=repr(chunks), expected="a chunk shape"
@@ -288,7 +294,7 @@ def _layout(shape: tuple[int, ...], chunks: Any, shards: Any, item_size: int) ->
     if isinstance(shards, str) or shards is True:
         _expect_auto(shards if isinstance(shards, str) else "auto", "shards")
         return grids.regular(guess_shards(shape, inner, item_size)), inner
-    return _grid(shape, _parse_chunks(shards, shape, item_size, _MAX_CHUNK_BYTES), "shards"), inner
+    return _grid(shape, _parse_chunks(shards, shape, item_size, _MAX_CHUNK_BYTES, "shards"), "shards"), inner
 
 
 def _expect_auto(word: str, keyword: str) -> None:
@@ -298,7 +304,7 @@ def _expect_auto(word: str, keyword: str) -> None:
         )
 
 
-def _parse_chunks(chunks: Any, shape: tuple[int, ...], item_size: int, max_bytes: int) -> tuple[Any, ...]:
+def _parse_chunks(chunks: Any, shape: tuple[int, ...], item_size: int, max_bytes: int, keyword: str) -> tuple[Any, ...]:
     """Return one item per dimension: a length, or a tuple of lengths."""
     if isinstance(chunks, str):
         _expect_auto(chunks, "chunks")
@@ -306,6 +312,8 @@ def _parse_chunks(chunks: Any, shape: tuple[int, ...], item_size: int, max_bytes
         return guess_chunks(shape, item_size, max_bytes)
     if chunks is False:
         return tuple(max(length, 1) for length in shape)
+    if isinstance(chunks, Integral) and int(chunks) > 0:
+        refuse_large((int(chunks),) * len(shape), item_size, keyword)
     per_axis = [chunks] * len(shape) if isinstance(chunks, Integral) else list(chunks)
     if len(per_axis) != len(shape):
         raise MetadataError(
@@ -315,6 +323,22 @@ def _parse_chunks(chunks: Any, shape: tuple[int, ...], item_size: int, max_bytes
             expected=f"{len(shape)}, one per dimension of shape {shape}",
         )
     return tuple(_parse_axis(item, length) for item, length in zip(per_axis, shape, strict=True))
+
+
+def refuse_large(lengths: tuple[int, ...], item_size: int, keyword: str) -> None:
+    """Raise MetadataError if chunks (or shards) for which one length was given are very large.
+
+    Of one dimension all lengths are given, however large.
+    """
+    nbytes = math.prod(lengths) * item_size
+    if len(lengths) > 1 and nbytes > _LARGE_CHUNK_BYTES:
+        raise MetadataError(
+            f"one length for all dimensions makes large {keyword}",
+            pointer="/chunk_grid",
+            found=f"{keyword} of shape {lengths}, each {nbytes / 2**20:,.0f} MiB",
+            expected=f"at most {_LARGE_CHUNK_BYTES // 2**20} MiB",
+            remedy=f"give a length for each dimension; {keyword}={lengths} if they shall be that large",
+        )
 
 
 def _parse_axis(item: Any, length: int) -> int | tuple[int, ...]:

@@ -102,6 +102,31 @@ def test_layout_and_codecs_are_those_asked_for(run, old, tmp_path):
     assert root["g/line"].chunks == (4,)
 
 
+def test_length_for_all_dimensions_ends_with_the_array(run, old, tmp_path):
+    assert run(old, tmp_path / "new", "--chunks", "8")[0] == 0
+    root = omnizarr.open(tmp_path / "new")
+    assert (root["temp"].chunks, root["g/line"].chunks) == ((6, 8), (8,))
+
+
+def test_large_chunks_are_asked_for_with_all_lengths(run, tmp_path):
+    large = omnizarr.create_array(tmp_path / "large", shape=(200, 200, 200, 200), dtype="i2", chunks=(1, 200, 200, 200))
+    assert large.nchunks_initialized == 0
+    code, out, err = run(tmp_path / "large", tmp_path / "new", "--chunks", "128")
+    assert (code, out) == (1, "")
+    assert "each 512 MiB" in err
+    assert run(tmp_path / "large", tmp_path / "new", "--chunks", "128,128,128,128")[0] == 0
+
+
+@pytest.mark.parametrize(("options", "name"), [((), "gzip"), (("--codecs", "keep"), "numcodecs.zlib")])
+def test_zlib_becomes_gzip_unless_it_is_to_be_kept(run, tmp_path, options, name):
+    omnizarr.create_array(tmp_path / "old", data=VALUES, zarr_format=2, compressors={"id": "zlib"})
+    code, out, _ = run(tmp_path / "old", tmp_path / "new", *options)
+    assert code == 0
+    assert json.loads((tmp_path / "new" / "zarr.json").read_text())["codecs"][-1]["name"] == name
+    assert "zlib" in out
+    np.testing.assert_array_equal(omnizarr.open(tmp_path / "new")[...], VALUES)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

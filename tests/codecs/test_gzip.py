@@ -3,6 +3,8 @@ import zlib
 
 import pytest
 
+from omnizarr.codecs.contract import BytesSpec
+from omnizarr.codecs.gzip import from_zlib
 from omnizarr.errors import ChecksumError, ChunkError, ChunkSizeError
 from tests.codecs.cases import PLAIN, bound
 
@@ -63,3 +65,29 @@ def test_default_level_of_numcodecs_is_1():
 
 def test_empty_value():
     assert codec(b"").decode(gzip.compress(b"")) == b""
+
+
+@pytest.mark.parametrize("spec", [BytesSpec(len(PLAIN)), BytesSpec(None, max_nbytes=len(PLAIN)), BytesSpec(None)])
+@pytest.mark.parametrize("after", [b"", b"what follows a stream is ignored"])
+@pytest.mark.parametrize("level", range(10))
+def test_zlib_stream_becomes_a_member_without_being_compressed_again(level, after, spec):
+    stream = zlib.compress(PLAIN, level)
+    found = from_zlib(stream + after, spec)
+    assert gzip.decompress(found) == PLAIN
+    assert found[10:-8] == stream[2:-4]
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"garbage", ChunkError),
+        (b"", ChunkError),
+        (zlib.compress(PLAIN)[:-1], ChunkError),
+        (zlib.compress(PLAIN)[:-4] + bytes(4), ChecksumError),
+        (zlib.compress(PLAIN + b"x"), ChunkSizeError),
+        (zlib.compress(PLAIN[1:]), ChunkSizeError),
+    ],
+)
+def test_broken_zlib_stream_becomes_nothing(data, error):
+    with pytest.raises(error):
+        from_zlib(data, BytesSpec(len(PLAIN)))

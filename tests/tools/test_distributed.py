@@ -265,11 +265,22 @@ class TestInterrupted:
 
 
 class TestErrors:
-    def test_broken_chunk_is_named(self, client, source, tmp_path):
+    @pytest.mark.parametrize("options", [{}, {"chunks": (320, 40)}, {"zarr_format": 2}], ids=str)
+    @pytest.mark.parametrize("verify", [True, False])
+    def test_broken_chunks_are_named_and_the_others_are_carried(self, client, source, tmp_path, options, verify):
+        for name in ("2/1", "0/0"):
+            (source / "a" / "c" / name).write_bytes(b"broken")
+        target = tmp_path / "target"
+        report = omnizarr.convert(source, target, scheduler=client, verify=verify, **options)
+        if verify or "chunks" in options:
+            assert (report.unreadable, report.nodes[1].stored) == (("a/c/0/0", "a/c/2/1"), 16)
+        assert not report.verified
+        np.testing.assert_array_equal(omnizarr.open(target)["a"][:, 160:], VALUES[:, 160:])
+
+    def test_broken_chunk_is_an_error_if_nothing_may_be_lost(self, client, source, tmp_path):
         (source / "a" / "c" / "2" / "1").write_bytes(b"broken")
-        with pytest.raises(errors.ChunkError) as caught:
-            omnizarr.rechunk(source, tmp_path / "target", chunks=(320, 40), scheduler=client)
-        assert (caught.value.path, caught.value.key, caught.value.coords) == ("a", "a/c/2/1", (2, 1))
+        with pytest.raises(errors.ChunkError, match=r"1 of 16 chunks of the source cannot be read: a/c/2/1 \("):
+            omnizarr.convert(source, tmp_path / "target", scheduler=client, strict=True)
         assert not list(omnizarr.open(tmp_path / "target", mode="r").keys())
 
     @pytest.mark.parametrize("place", ["source", "target"])

@@ -38,6 +38,47 @@ def test_shards():
     np.testing.assert_array_equal(found[...], VALUES)
 
 
+@pytest.mark.parametrize(
+    ("options", "chunks", "shards"),
+    [
+        ({"chunks": 128}, (60, 40), None),
+        ({"chunks": 50}, (50, 40), None),
+        ({"chunks": (100, 8)}, (60, 8), None),
+        ({"chunks": (8, 8), "shards": 1000}, (8, 8), (64, 40)),
+        ({"chunks": 1000, "shards": 1000}, (60, 40), (60, 40)),
+        ({"shards": {"shape": (1000, 80), "index_location": "start"}}, (10, 40), (60, 40)),
+    ],
+)
+def test_no_chunk_is_longer_than_the_array(options, chunks, shards):
+    target = {}
+    omnizarr.rechunk(make(3)["a"], target, **options)
+    found = omnizarr.open(target)
+    assert (found.chunks, found.shards) == (chunks, shards)
+    np.testing.assert_array_equal(found[...], VALUES)
+
+
+@pytest.mark.parametrize("options", [{"chunks": 128}, {"chunks": 4, "shards": 128}])
+def test_large_chunks_are_refused_unless_all_lengths_are_given(options):
+    root = omnizarr.create_group({})
+    root.create_array("x", shape=(200, 200, 200, 200), dtype="i2", chunks=(1, 200, 200, 200))
+    with pytest.raises(errors.MetadataError, match=r"each 512 MiB.*give a length for each dimension") as caught:
+        omnizarr.rechunk(root, {}, **options)
+    assert caught.value.path == "x"
+    asked = {name: (length,) * 4 for name, length in options.items()}
+    target = {}
+    omnizarr.rechunk(root, target, **asked)
+    found = omnizarr.open(target)["x"]
+    assert (found.shards or found.chunks) == (128,) * 4
+
+
+def test_one_length_is_enough_for_an_array_that_is_short_along_others():
+    root = omnizarr.create_group({})
+    root.create_array("x", shape=(3, 200, 200, 4), dtype="f8", chunks=(3, 200, 200, 4))
+    target = {}
+    omnizarr.rechunk(root, target, chunks=128)
+    assert omnizarr.open(target)["x"].chunks == (3, 128, 128, 4)
+
+
 def test_path():
     target = {}
     omnizarr.rechunk(make(3).store, target, path="a", chunks=(60, 1))

@@ -381,9 +381,25 @@ class TestDataTypes:
     def test_fields_with_own_byte_orders_become_little_endian_in_v3(self):
         found = translate(v2([["a", ">i4"], ["b", "<f8"]], fill_value="AAAAAQAAAAAAAPg/"), V3)
         assert datatypes.bind(found.target.data_type).dtype == np.dtype([("a", "<i4"), ("b", "<f8")])
-        assert found.target.fill_value == {"a": 1, "b": 1.5}
+        assert datatypes.bind(found.target.data_type).fill_from_json(found.target.fill_value).item() == (1, 1.5)
         assert (found.losses, found.same_bytes, found.same_fill) == ((), False, True)
         assert "fields with a byte order of their own are stored little-endian, as all others" in found.remarks
+
+    def test_records_have_the_name_that_zarr_python_reads_in_v3(self):
+        found = translate(v2([["a", "<i4"], ["r", [["b", "<f8"]]]], fill_value="AQAAAAAAAAAAAPg/"), V3)
+        inner = {"name": "structured", "configuration": {"fields": [["b", "float64"]]}}
+        assert found.target.data_type == Named("structured", {"fields": [["a", "int32"], ["r", inner]]})
+        assert (found.target.fill_value, found.same_bytes, found.losses) == ("AQAAAAAAAAAAAPg/", True, ())
+
+    def test_big_endian_records_are_little_endian_in_v3(self):
+        # zarr-python 3.1 reads the others as if they were
+        found = translate(v2([["a", ">i4"], ["b", ">f8"]], fill_value=None), V3)
+        assert (found.target.data_type.name, found.same_bytes, found.same_elements) == ("structured", False, False)
+        assert found.target.codecs[0] == Named("bytes", {"endian": "little"})
+
+    def test_big_endian_records_that_are_kept_are_not_called_what_zarr_python_would_misread(self):
+        found = translate(v2([["a", ">i4"], ["b", ">f8"]], fill_value=None), V3, compressors="keep")
+        assert (found.target.data_type.name, found.same_bytes) == ("struct", True)
 
     def test_fields_that_are_arrays_cannot_be_carried_to_v3(self):
         found = translate(v2([["a", "<i4", [2]]], fill_value=None), V3, path="x")
@@ -485,6 +501,7 @@ class TestFillValues:
         found = translate(v2(fill_value=None), V3)
         assert (found.target.fill_value, found.same_fill) == (0.0, True)
         assert (found.losses[0].pointer, found.losses[0].kept) == ("/fill_value", "0.0")
+        assert found.of_missing == found.losses
 
     def test_undefined_stays_undefined_in_older_formats(self):
         found = translate(v2(fill_value=None), V1)
@@ -494,6 +511,7 @@ class TestFillValues:
         found = translate(v3(LITTLE, fill_value="0x7ff8000000000001"), V2)
         assert (found.target.fill_value, found.same_fill) == ("NaN", False)
         assert found.losses[0].what == "the fill value '0x7ff8000000000001'"
+        assert found.of_missing == found.losses
 
     @targets
     def test_minus_zero_and_infinity_are_carried(self, new):
@@ -505,6 +523,7 @@ class TestFillValues:
         found = translate(v2("|S2", fill_value="//8="), V1)
         assert (found.target.fill_value, found.same_fill) == (UNDEFINED, False)
         assert found.losses[0].pointer == "/fill_value"
+        assert not found.of_missing
 
 
 class TestNamesOfDimensions:
@@ -589,8 +608,49 @@ class TestMembers:
 
 class TestCodecs:
     @pytest.mark.parametrize("compressor", COMPRESSORS, ids=str)
-    def test_compressors_of_v2_stay_in_v3(self, compressor):
-        assert translate(v2(compressor=compressor), V3).same_bytes
+    def test_compressors_of_v2_stay_in_v3_if_they_shall(self, compressor):
+        assert translate(v2(compressor=compressor), V3, compressors="keep").same_bytes
+        assert translate(v2(compressor=compressor, dimension_separator="/"), V3, in_place=True).same_bytes
+
+    @pytest.mark.parametrize(
+        ("steps", "names"),
+        [
+            ([{"id": "zlib", "level": 3}], ["gzip"]),
+            ([{"id": "zlib", "level": -1}], ["gzip"]),
+            ([{"id": "bz2", "level": 3}], ["zstd"]),
+            ([{"id": "lzma"}], ["zstd"]),
+            ([{"id": "lz4"}], ["blosc"]),
+            ([{"id": "gzip", "level": 3}], ["gzip"]),
+            ([{"id": "zstd", "level": 3}], ["zstd"]),
+            ([{"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}], ["blosc"]),
+            ([{"id": "shuffle", "elementsize": 8}, {"id": "zlib", "level": 3}], ["blosc"]),
+            ([{"id": "shuffle", "elementsize": 8}, {"id": "zstd", "level": 3}], ["blosc"]),
+            ([{"id": "shuffle", "elementsize": 8}, {"id": "crc32"}], ["crc32c"]),
+            ([{"id": "fletcher32"}, {"id": "zlib", "level": 3}], ["crc32c", "gzip"]),
+            ([{"id": "adler32"}], ["crc32c"]),
+            ([{"id": "base64"}], []),
+        ],
+        ids=str,
+    )
+    def test_codecs_of_bytes_become_what_most_readers_of_v3_know(self, steps, names):
+        found = translate(v2(filters=steps[:-1] or None, compressor=steps[-1]), V3)
+        assert [codec.name for codec in found.target.codecs] == ["bytes", *names]
+        assert (found.same_elements, found.losses) == (True, ())
+        assert found.same_bytes is not any("few readers of Zarr v3 know" in remark for remark in found.remarks)
+
+    def test_shuffle_is_that_of_blosc_in_v3(self):
+        found = translate(v2(filters=[{"id": "shuffle", "elementsize": 8}], compressor={"id": "zlib", "level": 4}), V3)
+        blosc = {"cname": "zlib", "clevel": 4, "shuffle": "shuffle", "typesize": 8, "blocksize": 0}
+        assert found.target.codecs[-1] == Named("blosc", blosc)
+
+    def test_codecs_of_v3_stay_in_v3(self):
+        found = translate(v3(LITTLE, codec("numcodecs.zlib", level=1)), V3)
+        assert (found.same_bytes, found.remarks) == (True, ())
+
+    def test_codecs_that_are_asked_for_stay_though_few_know_them(self):
+        found = translate(v2(compressor={"id": "gzip", "level": 1}), V3, compressors={"id": "zlib", "level": 1})
+        assert found.target.codecs[-1].name == "numcodecs.zlib"
+        assert "codec 'numcodecs.zlib' is known to zarr-python; TensorStore and zarrs do not read it" in found.remarks
 
     def test_blosc_says_its_typesize_in_v3(self):
         source = v2("<f4", compressor={"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0})

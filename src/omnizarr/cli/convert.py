@@ -62,13 +62,13 @@ def _codecs(text: str) -> dict[str, Any]:
         except ValueError as error:
             raise click.BadParameter(f"no JSON: {error}") from None
         return {"codecs": found if isinstance(found, list) else [found]}
-    if text in ("none", "auto"):
-        return {"compressors": None if text == "none" else "auto"}
+    if text in ("none", "auto", "keep"):
+        return {"compressors": None if text == "none" else text}
     name, *rest = text.split(":")
     try:
         return {"compressors": _blosc(rest) if name == "blosc" else _numbered(name, rest)}
     except (KeyError, ValueError):
-        known = "zstd:3, gzip:5, zlib:1, bz2:9, lz4, blosc:lz4:5:shuffle, none, auto, or JSON"
+        known = "zstd:3, gzip:5, zlib:1, bz2:9, lz4, blosc:lz4:5:shuffle, none, auto, keep, or JSON"
         raise click.BadParameter(f"{text!r}: expected {known}") from None
 
 
@@ -145,7 +145,7 @@ def convert(source: str, target: str | None, codecs: dict[str, Any] | None, *, a
     \b
     Exit codes:
       0  done; what could not be carried is printed
-      1  something failed or could not be read; with --strict also: something would be lost
+      1  something failed, or a node or a chunk could not be read; with --strict also: something would be lost
       2  the command makes no sense
     """  # noqa: D301 - click's mark of lines to be kept
     _check(target, {**options, "codecs": codecs})
@@ -156,7 +156,8 @@ def convert(source: str, target: str | None, codecs: dict[str, Any] | None, *, a
     else:
         for line in _lines(report):
             click.echo(line)
-    return PROBLEM if any(not node.node_type for node in report.nodes) else 0
+    is_broken = report.unreadable or any(not node.node_type for node in report.nodes)
+    return PROBLEM if is_broken else 0
 
 
 def _check(target: str | None, options: dict[str, Any]) -> None:

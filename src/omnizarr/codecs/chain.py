@@ -105,13 +105,11 @@ class Chain:
                 array = array_codec.encode(array)
             name, serializer = self.serializer
             data = serializer.encode(array)
-            for name, bytes_codec in self.compressors:
-                data = bytes_codec.encode(data)
         except OmnizarrError as error:
             raise error.add(codec=name)
         except (ValueError, TypeError, RuntimeError, OverflowError) as error:
             raise CodecError(f"cannot encode: {error}", codec=name) from error
-        return data
+        return self.compress(data)
 
     def decode(self, data: Buffer) -> AnyArray:
         """Return the whole chunk that `data` encodes: perhaps read-only, perhaps a view of `data`.
@@ -132,17 +130,39 @@ class Chain:
         else:
             out[...] = self._decode_tail(data, len(self.compressors))
 
+    def decompress(self, data: Buffer) -> Buffer:
+        """Return what the serializer made of the chunk that `data` encodes. Raises ChunkError if `data` is broken."""
+        name = ""
+        try:
+            for name, codec in reversed(self.compressors):
+                data = codec.decode(data)
+        except OmnizarrError as error:
+            raise error.add(codec=name)
+        except (ValueError, TypeError, RuntimeError, OverflowError, MemoryError) as error:
+            raise ChunkError(f"cannot decode: {error}", codec=name) from error
+        return data
+
+    def compress(self, data: Buffer) -> Buffer:
+        """Return the stored form of a chunk of which `data` is what the serializer has made. Raises CodecError."""
+        name = ""
+        try:
+            for name, codec in self.compressors:
+                data = codec.encode(data)
+        except OmnizarrError as error:
+            raise error.add(codec=name)
+        except (ValueError, TypeError, RuntimeError, OverflowError) as error:
+            raise CodecError(f"cannot encode: {error}", codec=name) from error
+        return data
+
     def decode_part(self, data: Buffer, selection: tuple[Any, ...], out: AnyArray) -> None:
         """Set ``out[...] = decoded[selection]``. Raises ChunkError if `data` is broken."""
         mapped = self._through_filters(selection, out) if self.decodes_part else None
         if mapped is None:
             out[...] = self._decode_tail(data, len(self.compressors))[selection]
             return
-        name = ""
+        data = self.decompress(data)
+        name, serializer = self.serializer
         try:
-            for name, codec in reversed(self.compressors):
-                data = codec.decode(data)
-            name, serializer = self.serializer
             serializer.decode_part(data, *mapped)  # type: ignore[attr-defined]
         except OmnizarrError as error:
             raise error.add(codec=name)

@@ -12,14 +12,19 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from typing import Final
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
-from omnizarr.codecs.streams import Decompressor, compressed, fill, inflate
-from omnizarr.codecs.zlib import GZIP_HEADER, Inflater
+from omnizarr.codecs.streams import Decompressor, check_size, compressed, fill, inflate, limit_of
+from omnizarr.codecs.zlib import GZIP_HEADER, ZLIB_HEADER, Inflater
 from omnizarr.errors import ChunkError
 
 _MAGIC = b"\x1f\x8b"
+_HEAD: Final = _MAGIC + b"\x08\0\0\0\0\0\0\xff"
+"""Of a member: deflate, without a name, a time or a system."""
+_ZLIB_HEAD: Final = 2
+_ZLIB_TAIL: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,27 @@ class Gzip:
     def decode_into(self, data: Buffer, out: memoryview) -> None:
         """Fill `out` with what all members decode to."""
         fill(out, self.decode(data))
+
+
+def from_zlib(data: Buffer, decoded: BytesSpec) -> bytes:
+    """Return a zlib stream as a gzip member: the same deflate stream, with another header and checksum.
+
+    Raises ChunkError if the stream is broken.
+
+    Examples
+    --------
+    >>> zlib.decompress(from_zlib(zlib.compress(b"abc"), BytesSpec(3)), GZIP_HEADER)
+    b'abc'
+    """
+    stream, limit = Inflater(ZLIB_HEADER), limit_of(decoded)
+    # One byte more than allowed: shows whether there is more, and lets the stream see its end.
+    plain = stream.decompress(data, -1 if limit is None else limit + 1)
+    check_size(len(plain), decoded)
+    if not stream.eof:
+        raise ChunkError("the compressed bytes are cut off", found=f"{len(data)} bytes, {len(plain)} when decoded")
+    deflated = memoryview(data)[_ZLIB_HEAD : len(data) - len(stream.unused_data) - _ZLIB_TAIL]
+    tail = zlib.crc32(plain).to_bytes(4, "little") + (len(plain) % 2**32).to_bytes(4, "little")
+    return b"".join((_HEAD, deflated, tail))
 
 
 def _start() -> Decompressor:

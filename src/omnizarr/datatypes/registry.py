@@ -114,7 +114,7 @@ def _bind(named: Named, byte_order: ByteOrder, depth: int = 0) -> DataType:
     if name in STRUCTS:
         _check_members(configuration, ("fields",))
         inner = functools.partial(_bind, depth=depth + 1)
-        scalars: Scalars = bind_struct(configuration, byte_order, inner, depth)
+        scalars: Scalars = bind_struct(named, byte_order, inner, depth)
     elif name in TYPES:
         members, make = TYPES[name]
         _check_members(configuration, members)

@@ -20,6 +20,7 @@ from omnizarr.datatypes.data_type import (
     DataType,
     bytes_from_base64,
     bytes_of,
+    bytes_to_base64,
     is_blank,
     reject,
     scalar_of,
@@ -70,6 +71,8 @@ class Struct:
     fields: tuple[Field, ...]
     little: AnyDType
     """The same record, as a little-endian `bytes` codec stores it."""
+    is_legacy: bool = False
+    """It is called ``structured``, and has fill values in base64."""
 
     def default(self) -> Any:
         """Return the zero of the type."""
@@ -98,6 +101,11 @@ class Struct:
 
     def to_json(self, scalar: Any) -> JSON:
         """Return the canonical v3 form of `scalar`."""
+        if self.is_legacy:
+            return bytes_to_base64(np.asarray(scalar, self.dtype).astype(self.little).tobytes())
+        return self._by_field(scalar)
+
+    def _by_field(self, scalar: Any) -> JSON:
         record = np.asarray(scalar, self.dtype)
         return {field.name: _nest(field, record[field.name]) for field in self.fields}
 
@@ -144,19 +152,16 @@ class Struct:
             raise reject("the fill value has the wrong length", at, f"{len(data)} bytes", f"{dtype.itemsize} bytes")
         scalar = scalar_of(np.frombuffer(data, dtype).astype(self.dtype).tobytes(), self.dtype)
         try:
-            self.to_json(scalar)
+            self._by_field(scalar)
         except (ValueError, SystemError) as error:  # NumPy's answers to a code point beyond U+10FFFF.
             raise reject(f"the fill value is no such record ({error})", at, data.hex(), str(self.dtype)) from None
         return scalar
 
 
 def bind_struct(
-    configuration: Mapping[str, JSON],
-    byte_order: ByteOrder,
-    bind: Callable[[Named, ByteOrder], DataType],
-    depth: int = 0,
+    named: Named, byte_order: ByteOrder, bind: Callable[[Named, ByteOrder], DataType], depth: int = 0
 ) -> Struct:
-    """Return the records that a configuration describes.
+    """Return the records that a document describes.
 
     Raises
     ------
@@ -166,7 +171,7 @@ def bind_struct(
         If a field's type is unknown.
     """
     at = "/data_type/configuration/fields"
-    documents = configuration.get("fields")
+    documents = named.configuration.get("fields")
     if isinstance(documents, str) or not isinstance(documents, Sequence) or not documents:
         raise reject("not the fields of a record", at, documents, "a list of at least one field", spec=SPEC)
     if depth >= DEEPEST:
@@ -183,7 +188,7 @@ def bind_struct(
         raise reject("the record has too many elements", at, count, f"at most {MOST}", spec=None)
     dtype = np.dtype([(field.name, field.data_type.dtype, field.shape) for field in fields])
     little = np.dtype([(field.name, field.little, field.shape) for field in fields])
-    return Struct(dtype, fields, little)
+    return Struct(dtype, fields, little, is_legacy=named.name == "structured")
 
 
 def _bind_field(document: JSON, byte_order: ByteOrder, bind: Callable[[Named, ByteOrder], DataType], at: str) -> Field:

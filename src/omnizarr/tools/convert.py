@@ -22,7 +22,7 @@ def convert(
     shards: Any = None,
     filters: Any = "keep",
     serializer: Any = "keep",
-    compressors: Any = "keep",
+    compressors: Any = "portable",
     codecs: Any = None,
     overwrite: bool = False,
     resume: bool = False,

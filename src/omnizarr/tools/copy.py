@@ -230,7 +230,8 @@ def copy_store(
         written = [copy_values(old, new, _told(chunks, log), executor)]
         for _, level in groupby(last, _height):  # the deepest first
             written.append(copy_values(old, new, _told(level, log), executors.Local()))
-    return Copied(sum(values for values, _ in written), len(keys) - len(wanted), sum(nbytes for _, nbytes in written))
+    copied, nbytes = sum(each.values for each in written), sum(each.nbytes for each in written)
+    return Copied(copied, len(keys) - len(wanted), nbytes)
 
 
 def _height(key: str) -> int:

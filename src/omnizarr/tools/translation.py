@@ -30,6 +30,7 @@ from omnizarr.stores.base import invalid_key, is_key
 from omnizarr.tools.translating.account import Account, CannotCarryError, M, attempt, shown
 from omnizarr.tools.translating.coding import (
     KEEP,
+    PORTABLE,
     Wishes,
     remark_parameters,
     with_nearest_codecs,
@@ -47,9 +48,10 @@ from omnizarr.tools.translating.elements import (
     with_fill_value,
     with_nearest_type,
 )
-from omnizarr.tools.translating.equivalence import have_same_bytes, spec_of
+from omnizarr.tools.translating.equivalence import have_same_bytes, have_same_elements, spec_of
+from omnizarr.tools.translating.readers import remark_readers
 
-__all__ = ["KEEP", "Loss", "Translation", "translate"]
+__all__ = ["KEEP", "PORTABLE", "Loss", "Translation", "translate"]
 
 _MEMBERS: Final[Mapping[str, str]] = {
     "data_type": "data type",
@@ -75,8 +77,12 @@ class Translation:
         What is carried in other words.
     same_bytes : bool
         Stored chunks are, as they are, chunks of the target. Their keys may differ.
+    same_elements : bool
+        Stored chunks become chunks of the target by decompressing and compressing them; elements are not touched.
     same_fill : bool
         Chunks that are missing read the same. If not, they have to be written to keep the values.
+    of_missing : tuple of Loss
+        Those of the losses that concern nothing but chunks that are missing.
     values : {"same", "cast", "integers", "raw"}
         What `carry` does to elements.
     conventions : mapping of str to (tuple of str)
@@ -88,9 +94,11 @@ class Translation:
     losses: tuple[Loss, ...] = ()
     remarks: tuple[str, ...] = ()
     same_bytes: bool = False
+    same_elements: bool = False
     same_fill: bool = True
     values: Values = "same"
     conventions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    of_missing: tuple[Loss, ...] = ()
 
     def carry(self, array: np.ndarray[Any, Any]) -> Any:
         """Return decoded elements of the source as the target has them, in the same shape.
@@ -119,7 +127,7 @@ def translate(
     shards: Any = None,
     filters: Any = KEEP,
     serializer: Any = KEEP,
-    compressors: Any = KEEP,
+    compressors: Any = PORTABLE,
     codecs: Any = None,
     in_place: bool = False,
 ) -> Translation:
@@ -137,7 +145,8 @@ def translate(
     siblings : collection of str
         Names of the nodes beside it: where names may not differ in case alone, the one that sorts first is carried.
     chunks, shards, filters, serializer, compressors, codecs
-        As for `create_array`; what is not given stays as it is. With `chunks` alone there are no shards.
+        As for `create_array`; what is not given stays as it is. With `chunks` alone there are no shards. Compressors
+        of other formats that few readers of v3 know give way to others in v3, unless they are ``"keep"``.
     in_place : bool
         The documents will lie beside the source's, and chunks stay as and where they are.
 
@@ -158,11 +167,13 @@ def translate(
     ...     "compressor": {"id": "zlib", "level": 1}, "filters": None, "fill_value": 0},
     ...     ".zattrs": {"_ARRAY_DIMENSIONS": ["time"]}})
     >>> found = translate(source, V3)
-    >>> found.target.dimension_names, found.same_bytes, found.losses
-    (('time',), True, ())
+    >>> found.target.dimension_names, found.target.codecs[-1].name, found.same_elements, found.losses
+    (('time',), 'gzip', True, ())
+    >>> translate(source, V3, compressors="keep").same_bytes
+    True
     """
     account = Account(metadata, dialect, path)
-    wishes = Wishes(chunks, shards, filters, serializer, compressors, codecs)
+    wishes = Wishes(chunks, shards, filters, serializer, compressors, codecs, in_place)
     carried = conventions.carry(path, nodes or Nodes({path: metadata}), metadata, dialect.name)
     account.losses += carried.losses
     try:
@@ -181,6 +192,7 @@ def translate(
         source=metadata,
         losses=tuple(account.losses),
         remarks=tuple(account.remarks),
+        of_missing=tuple(account.of_missing),
         conventions=carried.remarks,
     )
 
@@ -316,7 +328,7 @@ def _translate_array(
         return _translate_unknown(source, error, account, keys=keys)
     shape = _nearest_shape(source, account)
     flat = without_shards(source, wishes, account)
-    target, values = with_nearest_type(source, before, shape, account)
+    target, values = with_nearest_type(source, before, shape, account, keeps_chunks=wishes.keeps_chunks)
     target = with_nearest_grid(target, flat, wishes, account)
     target = with_nearest_codecs(target, flat, source, wishes, account)
     target = with_wishes(target, wishes, account)
@@ -331,13 +343,19 @@ def _translate_array(
         raise account.fail("", "the array", f"{account.title} cannot hold it: {why}")
     remark_byte_order(source, read, before, account)
     remark_parameters(source, read, account)
+    if read.dialect == "v3" and (source.dialect != "v3" or wishes.any_coding):
+        remark_readers(read, account)
     same_bytes = have_same_bytes(source, read)
-    if not same_bytes and not any("anew" in remark for remark in account.remarks):
+    is_as_asked = wishes.any_layout or wishes.any_coding
+    same_elements = same_bytes or (not is_as_asked and have_same_elements(source, read))
+    if not same_elements and not any("anew" in remark for remark in account.remarks):
         account.remark(_ENCODED_ANEW)
     if in_place and not same_bytes:
         why = "chunks would have to be written anew, and in place they stay as they are"
         raise account.fail("", "the array", f"{why}: convert it to another place")
-    return Translation(source, read, same_bytes=same_bytes, same_fill=same_fill, values=values)
+    return Translation(
+        source, read, same_bytes=same_bytes, same_elements=same_elements, same_fill=same_fill, values=values
+    )
 
 
 def _refuse_transformers(source: ArrayMetadata, account: Account) -> None:

@@ -12,16 +12,25 @@ from omnizarr.texts import visible
 from omnizarr.tools import words
 from omnizarr.tools.translation import Loss
 
-How: TypeAlias = Literal["copied", "encoded", "documents", "done before", "left out"]
+How: TypeAlias = Literal["copied", "recompressed", "encoded", "documents", "done before", "left out"]
 Verified: TypeAlias = Literal["values", "bytes", ""]
 
 _HOW: Final = {
     "copied": "chunks copied as they are",
+    "recompressed": "chunks compressed anew",
     "encoded": "chunks encoded anew",
     "documents": "documents only",
     "done before": "done before",
     "left out": "left out",
 }
+_KEPT: Final[Mapping[How, str]] = {
+    "copied": "; their bytes are copied as they are",
+    "recompressed": "; their bytes are copied as they are",
+    "encoded": "; the target holds the fill value in their place",
+}
+"""What becomes of chunks that cannot be read."""
+_SHOWN: Final = 5
+"""Chunks that cannot be read, by name, on one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +43,10 @@ class NodeReport:
         Below the root of what was converted, without a leading slash.
     node_type : {"array", "group", ""}
         Empty if nobody can tell.
-    how : {"copied", "encoded", "documents", "done before", "left out"}
-        Chunks were copied as they are; were decoded and encoded anew; the node has none, or they stay where they are;
-        it was complete when an unfinished conversion was resumed; it has no document in the target.
+    how : {"copied", "recompressed", "encoded", "documents", "done before", "left out"}
+        Chunks were copied as they are; were decompressed, and compressed otherwise; were decoded and encoded anew; the
+        node has none, or they stay where they are; it was complete when an unfinished conversion was resumed; it has no
+        document in the target.
     chunks, nbytes : int
         Chunks that were written, and their size as they are stored; 0 in a dry run.
     losses : tuple of Loss
@@ -46,7 +56,12 @@ class NodeReport:
     conventions : mapping of str to (tuple of str)
         The conventions that the node follows (``"xarray"``), and what is carried of them in another form.
     verified : {"values", "bytes", ""}
-        What was read again, and found to be equal.
+        What was read again, and found to be equal; empty if some chunks of the source cannot be read.
+    unreadable : mapping of str to str
+        Keys of stored chunks of the source that cannot be read, and why. The target has them as they are, or if chunks
+        are encoded anew, the fill value instead of their elements.
+    stored : int
+        Number of stored chunks of the source; 0 if `unreadable` is empty, as they are not counted then.
     """
 
     path: str
@@ -58,6 +73,8 @@ class NodeReport:
     remarks: tuple[str, ...] = ()
     conventions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     verified: Verified = ""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    stored: int = 0
 
     def __str__(self) -> str:
         """Say it on a line, and with a line for each thing worth knowing."""
@@ -65,7 +82,16 @@ class NodeReport:
         lines = [f"{visible(f'/{self.path}')}  {kind}{_HOW[self.how]}"]
         lines += [f"    {remark}" for remark in self.remarks]
         lines += [f"    lost: {_in_words(loss)}" for loss in self.losses]
+        if self.unreadable:
+            lines.append(f"    {self.unreadable_in_words('')}{_KEPT.get(self.how, '')}")
         return "\n".join(lines)
+
+    def unreadable_in_words(self, whose: str) -> str:
+        """Say how many chunks cannot be read, which ones first, and why."""
+        shown = [f"{key} ({why})" if why else key for key, why in sorted(self.unreadable.items())[:_SHOWN]]
+        more = len(self.unreadable) - len(shown)
+        names = "; ".join([*shown, f"and {more} more"] if more else shown)
+        return f"{len(self.unreadable)} of {words.plural(self.stored, 'chunk')}{whose} cannot be read: {names}"
 
 
 def _in_words(loss: Loss) -> str:
@@ -110,9 +136,14 @@ class Conversion:
         return tuple(loss for node in self.nodes for loss in node.losses)
 
     @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Keys of the stored chunks of the source that were found to be broken, of all arrays; `nodes` say why."""
+        return tuple(key for node in self.nodes for key in sorted(node.unreadable))
+
+    @property
     def is_lossless(self) -> bool:
-        """Nothing was lost."""
-        return not self.losses
+        """Nothing was lost, and no chunk of the source was found to be broken."""
+        return not self.losses and not self.unreadable
 
     @property
     def verified(self) -> bool:
@@ -126,7 +157,7 @@ class Conversion:
         return sum(node.nbytes for node in self.nodes)
 
     def chunks(self, how: How | None = None) -> int:
-        """Return the number of chunks that were written (`how`: "copied", "encoded")."""
+        """Return the number of chunks that were written (`how`: "copied", "recompressed", "encoded")."""
         return sum(node.chunks for node in self.nodes if how in (None, node.how))
 
     def __str__(self) -> str:
@@ -142,11 +173,13 @@ class Conversion:
             place = f"{self.source} -> {self.target}" if self.target else self.source
         yield f"{place}: {before} -> {after}"
         for node in self.nodes:
-            if node.losses or node.remarks or node.how == "left out":
+            if node.losses or node.remarks or node.unreadable or node.how == "left out":
                 yield str(node)
         yield from self._conventions()
         yield self.summary()
-        yield self._lost()
+        yield from self._broken()
+        if self.losses or not self.unreadable:
+            yield self._lost()
 
     def _conventions(self) -> Iterator[str]:
         """Yield a line that says which conventions were carried from one format to another, and of how many nodes."""
@@ -177,6 +210,14 @@ class Conversion:
             parts.append(f"{words.plural(len(self.removed), 'document')} {word}")
         return " · ".join(parts)
 
+    def _broken(self) -> Iterator[str]:
+        """Say of how many chunks of the source it is not known what they hold."""
+        broken = [node for node in self.nodes if node.unreadable]
+        if broken:
+            stored = words.plural(sum(node.stored for node in broken), "chunk")
+            whose = f"{self.source}/{broken[0].path}".rstrip("/") if len(broken) == 1 else f"{len(broken)} arrays"
+            yield f"{len(self.unreadable)} of {stored} of {whose} cannot be read"
+
     def _lost(self) -> str:
         if not self.losses:
             return "nothing would be lost" if self.dry_run else "nothing was lost"
@@ -195,7 +236,9 @@ class Conversion:
             "verified": self.verified,
             "lossless": self.is_lossless,
             "chunks_copied": self.chunks("copied"),
+            "chunks_recompressed": self.chunks("recompressed"),
             "chunks_encoded": self.chunks("encoded"),
+            "chunks_unreadable": len(self.unreadable),
             "bytes_stored": self.nbytes,
             "seconds": round(self.seconds, 3),
             "removed": list(self.removed),
@@ -203,4 +246,8 @@ class Conversion:
         }
 
 
-_DONE: Final[dict[How, str]] = {"copied": "copied as they are", "encoded": "encoded anew"}
+_DONE: Final[dict[How, str]] = {
+    "copied": "copied as they are",
+    "recompressed": "compressed anew",
+    "encoded": "encoded anew",
+}

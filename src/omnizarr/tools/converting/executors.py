@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from importlib import import_module
@@ -41,10 +41,19 @@ _GLANCE: Final = 1.0
 
 
 class Written(NamedTuple):
-    """What was written: values, and their bytes as they are stored."""
+    """What a job has done.
+
+    Attributes
+    ----------
+    values, nbytes : int
+        Values that were written, and their bytes as they are stored.
+    broken : mapping of str to str
+        Keys of chunks that could not be read, and why.
+    """
 
     values: int = 0
     nbytes: int = 0
+    broken: Mapping[str, str] = {}
 
 
 class Tally(WrapperStore):
@@ -82,18 +91,20 @@ class Job(ABC, Generic[Item]):
     """How many items are worth being sent to another process."""
 
     @abstractmethod
-    def begin(self) -> tuple[Callable[[Item], int], Tally | None]:
+    def begin(self, broken: dict[str, str]) -> tuple[Callable[[Item], int], Tally | None]:
         """Return what is called with each item, by several threads; and the store that it writes to.
 
-        The call returns how many bytes of elements are done with that.
+        The call returns how many bytes of elements are done with that. Chunks that it cannot read, and need not, it
+        enters in `broken`: their keys, and why.
         """
 
 
 def perform(job: Job[Item], items: Iterable[Item], tick: Tick) -> Written:
     """Do a job in this process; `tick` is called with the bytes of elements that are done."""
-    work, tally = job.begin()
+    broken: dict[str, str] = {}
+    work, tally = job.begin(broken)
     pool.run(lambda item: tick(work(item)), items, job.at_once, 1)
-    return Written() if tally is None else tally.written
+    return (Written() if tally is None else tally.written)._replace(broken=broken)
 
 
 class Executor(ABC):
@@ -227,6 +238,7 @@ class Distributed(Executor):
         run = _Run(self._client, job, tuple(self._witnesses.values()))
         iterator = iter(items)
         values = nbytes = 0
+        broken: dict[str, str] = {}
         try:
             while True:
                 for _ in range(max(1, _AHEAD * self._threads()) - run.pending):
@@ -235,11 +247,12 @@ class Distributed(Executor):
                         break
                     run.submit(share)
                 if not run.pending:
-                    return Written(values, nbytes)
+                    return Written(values, nbytes, broken)
                 for done, written in run.next():
                     tick(done)
                     values += written.values
                     nbytes += written.nbytes
+                    broken.update(written.broken)
         finally:
             run.stop()
 

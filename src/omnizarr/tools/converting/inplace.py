@@ -122,7 +122,7 @@ def _reason(step: Step, dialect: Dialect) -> str:
     if not made.same_bytes:
         return "its chunks have to be encoded anew"
     before, after = Chunks.of(found.where, made.source), Chunks.of(found.where, made.target)
-    if not made.same_fill and sum(1 for _ in before.stored()) < before.grid.nchunks:
+    if not made.same_fill and before.lacks_some():
         return "its fill value changes, and chunks are missing that would have to be written"
     if (before.prefix, before.encoding) != (after.prefix, after.encoding):
         first = (0,) * len(made.source.shape)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from omnizarr.dialects import documents
@@ -43,6 +43,8 @@ class Journal:
         Of all documents.
     verify : bool
         Arrays that have a document were read again before they got it.
+    broken : mapping of str to mapping
+        Arrays that are complete, by path: what their report says of chunks of the source that cannot be read.
     version : int
         Of the journal.
     """
@@ -54,6 +56,7 @@ class Journal:
     source_digest: str
     target_digest: str
     verify: bool
+    broken: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     version: int = _VERSION
 
     def write(self, root: StorePath) -> None:

@@ -1,21 +1,27 @@
 """Moving the chunks of one array to another, and comparing the two: in parallel, and in bounded memory.
 
-Chunks whose bytes mean the same on both sides are copied as they are. Others are read and written region by region: a
-region is made of whole chunks of the target, so that each is written once, and whole.
+Chunks whose bytes mean the same on both sides are copied as they are. Where only the compressors differ, each chunk is
+decompressed and compressed again. Others are read and written region by region: a region is made of whole chunks of the
+target, so that each is written once, and whole.
+
+A chunk of the source that cannot be read does not stop the others. It is reported; its bytes are copied as they are, or
+where elements are encoded anew, the target holds the fill value in their place.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from omnizarr import datatypes, engine, grids, indexing, keys, layout
-from omnizarr.codecs.contract import AnyArray, ChunkPolicy
+from omnizarr.codecs.contract import AnyArray, Buffer, ChunkPolicy
+from omnizarr.codecs.gzip import Gzip, from_zlib
+from omnizarr.codecs.zlib import Zlib
 from omnizarr.engine import Binding
 from omnizarr.errors import (
     ChunkError,
@@ -30,7 +36,7 @@ from omnizarr.keys import KeyEncoding
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.places import StorePath, chunk_prefix, dialect_of
 from omnizarr.stores import Store, pool
-from omnizarr.tools.converting.executors import Executor, Job, Tally, Tick
+from omnizarr.tools.converting.executors import Executor, Job, Tally, Tick, Written
 from omnizarr.tools.converting.regions import Box, Regions, plan
 from omnizarr.tools.translation import Translation
 
@@ -48,7 +54,13 @@ _MOST_ASKED_FOR: Final = 10**7
 """Of a store that cannot be listed, so many chunks are asked for one by one."""
 _MOST_FILLED: Final = 10**8
 """So many chunks that are missing in the source are written, where missing ones would mean something else."""
-UNREADABLE: Final = (ChunkError, CodecError, UnknownExtensionError, MemoryError)
+_MOST_LOOKED_FOR: Final = 10**4
+"""The same, to find out whether any chunk is missing."""
+_MOST_REASONS: Final = 1000
+"""Of so many broken chunks it is remembered why they cannot be read."""
+_LONGEST_REASON: Final = 300
+_UNDECODABLE: Final = (CodecError, UnknownExtensionError, MemoryError)
+"""What is raised where no chunk of an array can be decoded here, broken or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +123,15 @@ class Chunks:
         yield from first
         yield from found
 
+    def lacks_some(self) -> bool:
+        """Return whether a chunk is missing; True if it would take too long to tell."""
+        try:
+            return sum(1 for _ in self.listed()) < self.grid.nchunks
+        except (StoreError, NotImplementedError):
+            if self.grid.nchunks > _MOST_LOOKED_FOR:
+                return True
+        return not all(self.store.exists(self.key_of(coords)) for coords in self.grid.coords())
+
     def element_bytes(self) -> int:
         """Return about how much memory an element takes."""
         data_type = datatypes.bind(self.metadata.data_type, self.metadata.byte_order)
@@ -127,9 +148,11 @@ class Chunks:
 class Moved(NamedTuple):
     """What was written."""
 
-    how: Literal["copied", "encoded"]
+    how: Literal["copied", "recompressed", "encoded"]
     chunks: int
     nbytes: int
+    broken: Mapping[str, str]
+    """Keys of chunks of the source that could not be read, and why."""
 
 
 class Compared(NamedTuple):
@@ -138,6 +161,8 @@ class Compared(NamedTuple):
     how: Literal["values", "bytes"]
     why: str = ""
     """Why no values were compared."""
+    broken: Mapping[str, str] = {}
+    """Keys of chunks of the source that could not be read, and why: they were not compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,16 +209,13 @@ class Move:
             raise TypeError("only arrays have chunks")
         return Chunks.of(self.source, before), Chunks.of(self.target, after, store)
 
-    def will_copy(self) -> bool:
-        """Return whether chunks are copied as they are: not if missing ones must be written, and there are some."""
-        if not self.translation.same_bytes:
-            return False
-        source = self.sides()[0]
-        return self.translation.same_fill or sum(1 for _ in source.stored()) >= source.grid.nchunks
+    def goes_by_chunks(self) -> bool:
+        """Return whether stored chunks are moved one by one: not if some are missing that must be written."""
+        return self.translation.same_elements and (self.translation.same_fill or not self.sides()[0].lacks_some())
 
     def check_memory(self) -> None:
         """Raise ValueError if `max_memory` is less than moving one chunk of the target takes."""
-        if self.max_memory is None or self.translation.same_bytes:
+        if self.max_memory is None or self.translation.same_elements:
             return
         source, target = self.sides()
         chunk = math.prod(max((*axis.sizes, 1)) for axis in target.grid.axes)
@@ -209,8 +231,6 @@ class Move:
 
         Raises
         ------
-        ChunkError
-            If a chunk of the source cannot be decoded.
         CodecError, UnknownExtensionError
             If the codecs of the source, or of the target, cannot be run.
         NotRepresentableError
@@ -220,8 +240,10 @@ class Move:
         StoreError
         """
         source, target = self.sides()
-        if self.will_copy():
-            return Moved("copied", *executor.run(self._of_chunks(_Copying, executor.width), source.stored(), tick))
+        if self.goes_by_chunks():
+            is_copy = self.translation.same_bytes
+            job = self._of_chunks(_Copying if is_copy else _Recompressing, executor.width)
+            return Moved("copied" if is_copy else "recompressed", *executor.run(job, source.stored(), tick))
         sides = self.bound()  # here already, as what cannot be bound here is not sent to others
         regions = self._regions(target.grid, sides, self.memory, executor.width)
         wanted = self._wanted(source, regions)
@@ -273,36 +295,38 @@ class Move:
             )
         yield from range(regions.total)
 
-    def read_as_target(self, sides: _Sides, box: Box) -> AnyArray:
-        """Return a part of the source as the target's data type, and in its shape."""
+    def read_as_target(self, sides: _Sides, box: Box, broken: dict[str, str] | None = None) -> AnyArray:
+        """Return a part of the source as the target's data type, and in its shape.
+
+        If there is `broken`, chunks that cannot be read are entered there, and their elements are the fill value.
+        """
         part = box[: len(sides.reading.grid.shape)]
-        values = self.translation.carry(_read(sides.reading, part, self.concurrency))
-        shape = tuple(part.stop - part.start for part in box)
-        cast: AnyArray = values.astype(sides.writing.spec.dtype, copy=False)
-        return cast.reshape(shape)
+        values = _read(sides.reading, part, self.concurrency, broken)
+        cast: AnyArray = self.translation.carry(values).astype(sides.writing.spec.dtype, copy=False)
+        return cast.reshape(_shape_of(box))
 
     # -- comparing -----------------------------------------------------------------
 
     def compare(self, executor: Executor, tick: Tick) -> Compared:
         """Read both arrays again, and return how they were found to be equal: bit for bit.
 
-        Raises ChunkError if they are not; it says where.
+        What chunks of the source hold that cannot be read is not compared, but the chunks are named. Raises ChunkError
+        if anything else differs; it says where.
         """
         source, target = self.sides()
         try:
-            self._compare_values(executor, source, target, tick)
+            return Compared("values", broken=self._compare_values(executor, source, target, tick).broken)
         except SourceUnreadableError as error:
             if not self.translation.same_bytes or not self.translation.same_fill:
                 raise error.reason from None
             both = itertools.chain(source.stored(), target.stored())
             executor.run(self._of_chunks(_ComparingBytes, executor.width), both, tick)
             return Compared("bytes", str(error.reason))
-        return Compared("values")
 
-    def _compare_values(self, executor: Executor, source: Chunks, target: Chunks, tick: Tick) -> None:
+    def _compare_values(self, executor: Executor, source: Chunks, target: Chunks, tick: Tick) -> Written:
         try:
             reading = source.bind(self._policy())
-        except UNREADABLE as error:
+        except _UNDECODABLE as error:
             raise SourceUnreadableError(error) from error
         sides = _Sides(source, target, reading, target.bind(self._policy()))
         self._compare_fill(sides.reading, sides.writing)
@@ -313,7 +337,7 @@ class Move:
             (_lifted(source.grid.slices_of(coords), ndim) for coords in source.stored()),
             (target.grid.slices_of(coords) for coords in target.stored()),
         )
-        executor.run(_Comparing(self, regions.per_axis), regions.holding(boxes), tick)
+        return executor.run(_Comparing(self, regions.per_axis), regions.holding(boxes), tick)
 
     def _compare_fill(self, reading: Binding, again: Binding) -> None:
         if not self.translation.same_fill or UNDEFINED in (reading.metadata.fill_value, again.metadata.fill_value):
@@ -385,10 +409,11 @@ class _OfChunks(Job[Coords]):
 class _Copying(_OfChunks):
     """Copy it as it is."""
 
-    def begin(self) -> tuple[Callable[[Coords], int], Tally]:
+    def begin(self, broken: dict[str, str]) -> tuple[Callable[[Coords], int], Tally]:
         tally = Tally(self.move.target.store)
         source, target = self.move.sides(tally)
         size = self.chunk_bytes
+        become = self.changing()
 
         def copy(coords: Coords) -> int:
             key = source.key_of(coords)
@@ -396,6 +421,10 @@ class _Copying(_OfChunks):
                 if not (self.move.resume and target.store.exists(target.key_of(coords))):
                     value = source.store.get(key)
                     if value is not None:
+                        try:
+                            value = become(coords, value)
+                        except ChunkError as error:
+                            _note(broken, key, error)
                         target.store.set(target.key_of(coords), value)
             except OmnizarrError as error:
                 raise error.add(store=str(source.store), path=self.move.source.path, key=key, coords=coords)
@@ -403,32 +432,37 @@ class _Copying(_OfChunks):
 
         return copy, tally
 
+    def changing(self) -> Callable[[Coords, Buffer], Buffer]:
+        """Return what makes a chunk of the target of one of the source; it raises ChunkError if that is broken."""
+        return lambda _, value: value
+
+
+@dataclass(frozen=True)
+class _Recompressing(_Copying):
+    """Copy what is compressed in it, and compress that otherwise."""
+
+    def changing(self) -> Callable[[Coords, Buffer], Buffer]:
+        sides = self.move.bound()
+
+        def recompress(coords: Coords, value: Buffer) -> Buffer:
+            before, after = sides.reading.chain_for(coords), sides.writing.chain_for(coords)
+            match [codec for _, codec in (*before.compressors, *after.compressors)]:
+                case [Zlib(decoded=decoded), Gzip()]:
+                    return from_zlib(value, decoded)
+            return after.compress(before.decompress(value))
+
+        return recompress
+
 
 @dataclass(frozen=True)
 class _ComparingBytes(_OfChunks):
     """Compare it with what the other array has stored."""
 
-    def begin(self) -> tuple[Callable[[Coords], int], None]:
+    def begin(self, _: dict[str, str]) -> tuple[Callable[[Coords], int], None]:
         source, target = self.move.sides()
-        size = self.chunk_bytes
 
         def compare(coords: Coords) -> int:
-            key = target.key_of(coords)
-            expected, found = source.store.get(source.key_of(coords)), target.store.get(key)
-            if expected is None and found is None:
-                return 0
-            if expected is None or found is None or memoryview(expected) != memoryview(found):
-                raise ChunkError(
-                    "verification failed: the chunk of the target has other bytes than that of the source",
-                    store=str(target.store),
-                    path=self.move.target.path,
-                    key=key,
-                    coords=coords,
-                    found="nothing" if found is None else f"{len(found)} bytes",
-                    expected="nothing" if expected is None else f"{len(expected)} bytes",
-                    remedy="convert again with overwrite=True",
-                )
-            return size
+            return self.chunk_bytes if compare_bytes(source, target, coords) else 0
 
         return compare, None
 
@@ -449,7 +483,7 @@ class _OfRegions(Job[int]):
 class _Encoding(_OfRegions):
     """Read it from the one array, and write it to the other."""
 
-    def begin(self) -> tuple[Callable[[int], int], Tally]:
+    def begin(self, broken: dict[str, str]) -> tuple[Callable[[int], int], Tally]:
         tally = Tally(self.move.target.store)
         sides = self.move.bound(tally)
         regions = Regions(sides.target.grid, self.per_axis)
@@ -459,7 +493,7 @@ class _Encoding(_OfRegions):
             if self.move.resume and all(target.store.exists(target.key_of(at)) for at in regions.chunks(number)):
                 return 0
             box = regions.box(number)
-            values = self.move.read_as_target(sides, box)
+            values = self.move.read_as_target(sides, box, broken)
             engine.write(sides.writing, indexing.basic(box, sides.writing.grid), values, self.move.concurrency)
             return values.size * sides.item_bytes
 
@@ -470,23 +504,70 @@ class _Encoding(_OfRegions):
 class _Comparing(_OfRegions):
     """Read it from both arrays, and compare."""
 
-    def begin(self) -> tuple[Callable[[int], int], None]:
-        sides = self.move.bound()
+    def begin(self, broken: dict[str, str]) -> tuple[Callable[[int], int], None]:
+        move = self.move
+        sides = move.bound()
         regions = Regions(_fine(sides.writing), self.per_axis)
+        is_copy = move.translation.same_bytes and move.translation.same_fill
 
         def compare(number: int) -> int:
             box = regions.box(number)
             try:
-                expected = self.move.read_as_target(sides, box)
-            except UNREADABLE as error:
+                expected = move.read_as_target(sides, box)
+            except ChunkError:
+                for part in _pieces(sides.reading, box):
+                    compare_part(part)
+                return math.prod(_shape_of(box)) * sides.item_bytes
+            except _UNDECODABLE as error:
                 raise SourceUnreadableError(error) from error
-            found = _read(sides.writing, box, self.move.concurrency)
-            at = first_difference(expected, found)
-            if at is not None:
-                raise self.move.difference(box, at, expected, found)
+            compare_box(box, expected)
             return expected.size * sides.item_bytes
 
+        def compare_part(part: Box) -> None:
+            """Compare what one chunk of the source holds; if it cannot be read, its bytes, where they were copied."""
+            try:
+                expected = move.read_as_target(sides, part)
+            except ChunkError as error:
+                _note(broken, error.key or "", error)
+                if is_copy and error.coords is not None:
+                    compare_bytes(sides.source, sides.target, error.coords)
+                return
+            compare_box(part, expected)
+
+        def compare_box(box: Box, expected: AnyArray) -> None:
+            found = _read(sides.writing, box, move.concurrency)
+            at = first_difference(expected, found)
+            if at is not None:
+                raise move.difference(box, at, expected, found)
+
         return compare, None
+
+
+def compare_bytes(source: Chunks, target: Chunks, coords: Coords) -> bool:
+    """Return whether a chunk is stored; raise ChunkError if the two arrays have not stored the same bytes."""
+    key = target.key_of(coords)
+    expected, found = source.store.get(source.key_of(coords)), target.store.get(key)
+    if expected is None and found is None:
+        return False
+    if expected is None or found is None or memoryview(expected) != memoryview(found):
+        raise ChunkError(
+            "verification failed: the chunk of the target has other bytes than that of the source",
+            store=str(target.store),
+            path=target.where.path,
+            key=key,
+            coords=coords,
+            found="nothing" if found is None else f"{len(found)} bytes",
+            expected="nothing" if expected is None else f"{len(expected)} bytes",
+            remedy="convert again with overwrite=True",
+        )
+    return True
+
+
+def _note(broken: dict[str, str], key: str, error: ChunkError) -> None:
+    """Enter a chunk that cannot be read, and why."""
+    if key not in broken:
+        reason = ChunkError(error.message, codec=error.codec, found=error.found, expected=error.expected)
+        broken[key] = str(reason)[:_LONGEST_REASON] if len(broken) < _MOST_REASONS else ""
 
 
 def _element_bytes(chunks: Chunks) -> int:
@@ -496,11 +577,41 @@ def _element_bytes(chunks: Chunks) -> int:
         return 0
 
 
-def _read(binding: Binding, box: Box, concurrency: int | None) -> AnyArray:
+def _read(binding: Binding, box: Box, concurrency: int | None, broken: dict[str, str] | None = None) -> AnyArray:
+    """Return a part of an array; chunks that cannot be read are entered in `broken`, if it is there."""
     found = indexing.basic(box, binding.grid)
     out = np.empty(found.buffer_shape, binding.spec.dtype)
-    engine.read(binding, found, out, concurrency)
+    try:
+        engine.read(binding, found, out, concurrency)
+    except ChunkError:
+        if broken is None:
+            raise
+        out[...] = _box_of(binding.spec.fill_value, out.dtype)
+        for part in _pieces(binding, box):
+            ends = zip(part, box, strict=True)
+            place = tuple(slice(piece.start - whole.start, piece.stop - whole.start) for piece, whole in ends)
+            try:
+                out[place] = _read(binding, part, concurrency)
+            except ChunkError as error:
+                _note(broken, error.key or "", error)
     return out
+
+
+def _pieces(binding: Binding, box: Box) -> Iterator[Box]:
+    """Yield the parts of a box that lie in one chunk each, of the smallest that can be read alone."""
+    grid = _fine(binding)
+    chunks = Regions(grid, (1,) * len(grid.axes))
+    own, lifted = box[: len(grid.axes)], box[len(grid.axes) :]
+    for number in chunks.touched(own):
+        yield tuple(_overlap(*both) for both in zip(own, chunks.box(number), strict=True)) + lifted
+
+
+def _overlap(one: slice, other: slice) -> slice:
+    return slice(max(one.start, other.start), min(one.stop, other.stop))
+
+
+def _shape_of(box: Box) -> tuple[int, ...]:
+    return tuple(part.stop - part.start for part in box)
 
 
 def _lifted(box: Box, ndim: int) -> Box:

@@ -23,7 +23,9 @@ from omnizarr.netcdf.layouts.reading import objects_at
 from omnizarr.places import StorePath, dialect_of
 from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.account import How, NodeReport
-from omnizarr.tools.translation import KEEP, Loss, Translation, translate
+from omnizarr.tools.converting.moving import Chunks
+from omnizarr.tools.translating.coding import is_kept
+from omnizarr.tools.translation import KEEP, PORTABLE, Loss, Translation, translate
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Options:
     shards: Any = None
     filters: Any = KEEP
     serializer: Any = KEEP
-    compressors: Any = KEEP
+    compressors: Any = PORTABLE
     codecs: Any = None
 
     @property
@@ -44,8 +46,13 @@ class Options:
         coding = {"filters": self.filters, "serializer": self.serializer, "compressors": self.compressors}
         return {
             **{name: value for name, value in layout.items() if value is not None},
-            **{name: value for name, value in coding.items() if not (isinstance(value, str) and value == KEEP)},
+            **{name: value for name, value in coding.items() if not is_kept(value)},
         }
+
+    @property
+    def compressors_left(self) -> Any:
+        """What becomes of compressors where others are not given."""
+        return self.compressors if is_kept(self.compressors) else PORTABLE
 
     def for_array(self, ndim: int, *, is_alone: bool) -> dict[str, Any]:
         """Return keywords of `translate`: in a hierarchy, lengths of chunks are for arrays of that many dimensions."""
@@ -107,7 +114,8 @@ class Step:
         node_type = "" if self.found is None else self.found.metadata.node_type
         how: How = "left out" if self.target is None else "documents"
         if self.is_array and self.translation is not None and not in_place:
-            how = "copied" if self.translation.same_bytes else "encoded"
+            by_chunks: How = "copied" if self.translation.same_bytes else "recompressed"
+            how = by_chunks if self.translation.same_elements else "encoded"
         followed = {} if self.translation is None else self.translation.conventions
         return NodeReport(self.path, node_type, how, losses=self.losses, remarks=self.remarks, conventions=followed)
 
@@ -257,22 +265,32 @@ def _step(
     if isinstance(metadata, ArrayMetadata):
         metadata = detection.with_keys_in_use(found.where, metadata)
         keywords = options.for_array(len(metadata.shape), is_alone=is_alone)
-    place: dict[str, Any] = {"path": node.path, "nodes": nodes, "siblings": node.siblings}
-    made = translate(metadata, dialect, in_place=in_place, **place, **keywords)
-    if made.same_bytes and keywords and not _has_codecs_already(made, dialect):
+    left = {"compressors": options.compressors_left}
+    wanted: dict[str, Any] = {"path": node.path, "nodes": nodes, "siblings": node.siblings, **left, **keywords}
+    made = translate(metadata, dialect, in_place=in_place, **wanted)
+    if made.same_elements and keywords and not _has_codecs_already(made, translate(metadata, dialect, **left)):
         # Readers would not mind the chunks as they are, but the user wants to have others.
-        made = replace(made, same_bytes=False)
+        made = replace(made, same_bytes=False, same_elements=False)
     if not made.same_bytes and "compressors" not in keywords and (name := _that_cannot_encode(made.target)):
         # Read it can be: blosc with snappy, of old.
-        keywords["compressors"] = "auto"
-        made = translate(metadata, dialect, **place, **keywords)
+        made = translate(metadata, dialect, **{**wanted, "compressors": "auto"})
         made = replace(made, remarks=(*made.remarks, f"chunks can be read here with {name!r}, but not written"))
+    made = _without_losses_of_missing(made, found.where)
     remarks = (_ONLY_A_COPY, *made.remarks) if node.is_copy else made.remarks
     where = found.where
     files = () if in_place else conventions.files(node.path, nodes)
     files = tuple(key for key in files if where.store.exists(where.prefix + key))
     remarks += tuple(f"the file {key} is copied" for key in files)
     return Step(node.path, found, made, made.losses, remarks, node.has_copies, files)
+
+
+def _without_losses_of_missing(made: Translation, where: StorePath) -> Translation:
+    """Return a translation without the losses that concern missing chunks, if none is missing."""
+    if not made.of_missing or not isinstance(made.source, ArrayMetadata) or Chunks.of(where, made.source).lacks_some():
+        return made
+    losses = tuple(loss for loss in made.losses if loss not in made.of_missing)
+    told = (f"{loss.what} becomes {loss.kept}; no chunk is missing" for loss in made.of_missing)
+    return replace(made, losses=losses, remarks=(*made.remarks, *told), of_missing=())
 
 
 def _that_cannot_encode(target: Metadata | None) -> str:
@@ -289,13 +307,12 @@ def _that_cannot_encode(target: Metadata | None) -> str:
     return ""
 
 
-def _has_codecs_already(made: Translation, dialect: Dialect) -> bool:
+def _has_codecs_already(made: Translation, unasked: Translation) -> bool:
     """Whether an array has the codecs that the user wants, in every word, without asking for them."""
-    unasked = translate(made.source, dialect).target
     return (
         isinstance(made.target, ArrayMetadata)
-        and isinstance(unasked, ArrayMetadata)
-        and same(made.target.codecs, unasked.codecs)
+        and isinstance(unasked.target, ArrayMetadata)
+        and same(made.target.codecs, unasked.target.codecs)
     )
 
 

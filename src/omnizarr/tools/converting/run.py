@@ -20,6 +20,7 @@ from omnizarr.detection import Found
 from omnizarr.dialects import DIALECTS
 from omnizarr.dialects.contract import Dialect
 from omnizarr.errors import (
+    ChunkError,
     ContainsArrayError,
     ContainsGroupError,
     NodeExistsError,
@@ -118,7 +119,7 @@ def run(
         if concurrency is None:
             concurrency = settings.get("concurrency")
         workers = opened.enter_context(executor(scheduler))
-        work = _Work(plans, place, workers, verify, allow_pickle, concurrency, max_memory, overwrite)
+        work = _Work(plans, place, workers, verify, allow_pickle, concurrency, max_memory, overwrite, strict)
         nodes = tuple(_with_repairs(found.where, notes, work.run(progress, resume=resume)))
         return replace(report, nodes=nodes, seconds=time.monotonic() - began)
 
@@ -240,9 +241,12 @@ class _Work:
     concurrency: int | None
     max_memory: int | None
     overwrite: bool
+    strict: bool
     root: StorePath = field(init=False)
     """The same, in the hierarchy that it belongs to."""
     resumed: Journal | None = None
+    record: Journal = field(init=False)
+    """The journal as it stands."""
 
     def __post_init__(self) -> None:
         try:
@@ -273,7 +277,8 @@ class _Work:
             self._move(step).check_memory()
         for place in (self.plan.source.where, self.root):
             self.executor.expect(place.store, ())
-        is_complete = self._begin(self.plan.journal(verify=self.verify), resume=resume)
+        self.record = self.plan.journal(verify=self.verify)
+        is_complete = self._begin(self.record, resume=resume)
         sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.verify) for step in arrays}
         shown = _Progress(progress, sum(sizes.values()))
         try:
@@ -318,6 +323,9 @@ class _Work:
                 )
             ours.check(found, self.root)
             self.resumed = found
+            self.record = replace(found, verify=found.verify and ours.verify)
+            if self.record != found:
+                self.record.write(self.root)
             return False
         existing = _occupant(self.place)
         if existing is None:
@@ -394,14 +402,35 @@ class _Work:
         self._expect(step)
         if is_there:
             report = replace(report, how="done before")
-            if self.verify and self.resumed is not None and self.resumed.verify:
-                return replace(report, verified="values")
-            return self._verified(move, report, shown)
+            broken = {} if self.resumed is None else self.resumed.broken.get(step.path, {})
+            if broken:
+                report = replace(report, **broken)
+            elif self.verify and self.resumed is not None and self.resumed.verify:
+                report = replace(report, verified="values")
+            else:
+                report = self._verified(move, report, shown)
+            self._refuse_broken(step, report)
+            return report
         moved = move.run(self.executor, shown.tick)
         report = replace(report, how=moved.how, chunks=moved.chunks, nbytes=moved.nbytes)
-        report = self._verified(move, report, shown)
+        report = self._verified(move, _with_broken(report, move, moved.broken), shown)
+        self._refuse_broken(step, report)
+        if report.unreadable:
+            told = {"unreadable": dict(report.unreadable), "stored": report.stored}
+            self.record = replace(self.record, broken={**self.record.broken, step.path: told})
+            self.record.write(self.root)
         hierarchy.create(self._at(step), step.target)
         return report
+
+    def _refuse_broken(self, step: Step, report: NodeReport) -> None:
+        """Raise ChunkError if chunks of the source cannot be read, and nothing may be lost."""
+        if self.strict and report.unreadable and step.found is not None:
+            raise ChunkError(
+                report.unreadable_in_words(" of the source"),
+                store=str(step.found.where.store),
+                path=step.found.where.path,
+                remedy="repair the source and convert again with overwrite=True; strict=False carries what can be read",
+            )
 
     def _expect(self, step: Step) -> None:
         """Let nobody work for whom the documents of source and target are not there."""
@@ -421,6 +450,8 @@ class _Work:
         remarks = report.remarks
         if compared.why:
             remarks = (*remarks, f"verified by its stored bytes, as its elements cannot be read here: {compared.why}")
+        if compared.broken:
+            return _with_broken(report, move, compared.broken)
         return replace(report, verified=compared.how, remarks=remarks)
 
     def _move(self, step: Step) -> Move:
@@ -447,6 +478,13 @@ class _Work:
         except OmnizarrError as error:
             return replace(report, remarks=(*report.remarks, f"no consolidated metadata was made: {error.message}"))
         return report
+
+
+def _with_broken(report: NodeReport, move: Move, broken: Mapping[str, str]) -> NodeReport:
+    """Return a report that names chunks of the source that cannot be read."""
+    if not broken:
+        return report
+    return replace(report, unreadable=broken, stored=sum(1 for _ in move.sides()[0].stored()))
 
 
 def _plain(where: StorePath, metadata: Metadata) -> Metadata:

@@ -45,7 +45,7 @@ class _Values(Job[str]):
 
     share = 64
 
-    def begin(self) -> tuple[Callable[[str], int], Tally]:
+    def begin(self, _: dict[str, str]) -> tuple[Callable[[str], int], Tally]:
         tally = Tally(self.target.store)
 
         def copy(key: str) -> int:
@@ -69,7 +69,7 @@ class _Elements(Job[Box]):
     def at_once(self) -> int:
         return 1
 
-    def begin(self) -> tuple[Callable[[Box], int], None]:
+    def begin(self, _: dict[str, str]) -> tuple[Callable[[Box], int], None]:
         def copy(region: Box) -> int:
             values = np.asarray(self.source[region])
             self.target[region] = values

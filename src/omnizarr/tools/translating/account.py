@@ -54,6 +54,8 @@ class Account:
     path: str
     losses: list[Loss] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    of_missing: list[Loss] = field(default_factory=list)
+    """Those of the losses that concern nothing but chunks that are missing."""
 
     @property
     def title(self) -> str:
@@ -73,9 +75,12 @@ class Account:
         }
         return join(places.get(member, f"/{member}"), *below)
 
-    def lose(self, pointer: str, what: str, why: str, kept: str = "") -> None:
-        """Say that something could not be carried."""
-        self.losses.append(Loss(self.path, pointer, what, why, kept))
+    def lose(self, pointer: str, what: str, why: str, kept: str = "", *, of_missing: bool = False) -> None:
+        """Say that something could not be carried; `of_missing`: that it matters only if chunks are missing."""
+        loss = Loss(self.path, pointer, what, why, kept)
+        self.losses.append(loss)
+        if of_missing:
+            self.of_missing.append(loss)
 
     def fail(self, pointer: str, what: str, why: str) -> CannotCarryError:
         """Say that the node could not be carried, and return what to raise."""

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Final, TypeAlias
 
 from omnizarr import creation, datatypes, grids, layout
@@ -26,10 +27,13 @@ from omnizarr.dialects.spelling import same
 from omnizarr.errors import MissingDependencyError, OmnizarrError, PickleDisabledError, UnknownCodecError
 from omnizarr.model import JSON, ArrayMetadata, Named
 from omnizarr.tools.translating.account import Account, attempt
-from omnizarr.tools.translating.equivalence import bare, have_same_bytes, spec_of
+from omnizarr.tools.translating.equivalence import bare, have_same_bytes, have_same_elements, spec_of
+from omnizarr.tools.translating.readers import for_readers
 
 KEEP: Final = "keep"
-"""An option's value where the user says nothing: as it is in the source."""
+"""An option's value for what shall be as it is in the source."""
+PORTABLE: Final = "portable"
+"""The same of compressors, but for those that few readers of the target know."""
 
 _Option: TypeAlias = tuple[Named, ...]
 
@@ -72,8 +76,14 @@ class Wishes:
     shards: Any = None
     filters: Any = KEEP
     serializer: Any = KEEP
-    compressors: Any = KEEP
+    compressors: Any = PORTABLE
     codecs: Any = None
+    in_place: bool = False
+
+    @property
+    def keeps_chunks(self) -> bool:
+        """Whether stored chunks shall stay as they are, where that is possible."""
+        return self.in_place or self.compressors == KEEP
 
     @property
     def any_layout(self) -> bool:
@@ -88,8 +98,8 @@ class Wishes:
 
 
 def is_kept(wish: object) -> bool:
-    """Whether the user wishes nothing."""
-    return isinstance(wish, str) and wish == KEEP
+    """Whether the user wishes nothing else than there is."""
+    return isinstance(wish, str) and wish in (KEEP, PORTABLE)
 
 
 # Chunks
@@ -153,13 +163,17 @@ def with_nearest_codecs(
         _check_readable(source, account)
         return target
     wanted = tuple(codec for codec in flat.codecs if not _is_replaced(codec, wishes))
+    if account.dialect.name == "v3" and source.dialect != "v3" and not wishes.keeps_chunks:
+        wanted = for_readers(wanted, _item_size(target), account)
+    if target.data_type.name == "structured":
+        wanted = tuple(map(_little, wanted))  # zarr-python 3.1 takes no notice of another order
     found = _search(target, replace(flat, codecs=wanted), account.dialect, exact=False)
     has_new = wishes.any_layout or wishes.any_coding
     if found is not None:
         kept = replace(target, codecs=found)
         if same(target.data_type, source.data_type):
             kept = replace(kept, fill_value=source.fill_value)
-        if has_new or not have_same_bytes(source, kept):
+        if has_new or not (have_same_bytes(source, kept) or have_same_elements(source, kept)):
             _check_readable(source, account)
             if any(map(_is_inexact, wanted)):
                 found = _search(target, replace(flat, codecs=wanted), account.dialect, exact=True)
@@ -168,6 +182,10 @@ def with_nearest_codecs(
         raise account.fail(account.pointer("codecs"), "the array", f"{account.title} has no words for its codecs")
     _remark_codecs(wanted, found, account)
     return replace(target, codecs=found)
+
+
+def _little(codec: Named) -> Named:
+    return Named("bytes", {"endian": "little"}) if codec.name == "bytes" and codec.configuration else codec
 
 
 def _check_readable(source: ArrayMetadata, account: Account) -> None:
@@ -407,15 +425,19 @@ def with_wishes(target: ArrayMetadata, wishes: Wishes, account: Account) -> Arra
     stored: Any = grid.chunk_shape
     if stored is None:
         stored = [_lengths(axis) for axis in grid.axes]
-    chunks, shards = wishes.chunks, wishes.shards
+    data_type = datatypes.bind(target.data_type, target.byte_order)
+    item_size = creation.size_of(data_type)
+    chunks = _within(wishes.chunks, target.shape, item_size, "chunks")
+    shards = wishes.shards
     if inner is not None and chunks is None and shards is None:
         shards = stored
     if chunks is None:
         chunks = stored if inner is None else inner
+    shards = _within(shards, _covering(target.shape, chunks), item_size, "shards")
     made = creation.array_metadata(
         account.dialect,
         shape=target.shape,
-        dtype=datatypes.bind(target.data_type, target.byte_order),
+        dtype=data_type,
         chunks=chunks,
         shards=shards,
         coding=_coding(_within_shards(target.codecs), wishes, account.dialect),
@@ -428,6 +450,33 @@ def with_wishes(target: ArrayMetadata, wishes: Wishes, account: Account) -> Arra
             found.codecs, spec_of(found)
         )  # shards that chunks do not divide are refused before anything is written
     return found
+
+
+def _within(asked: Any, shape: Sequence[int], item_size: int, keyword: str) -> Any:
+    """Return the lengths of chunks that a user asks for, none of them longer than the array.
+
+    Raises MetadataError if one length is given for all dimensions, and the chunks would be very large.
+    """
+    if isinstance(asked, Mapping):
+        return {**asked, "shape": _within(asked.get("shape"), shape, item_size, keyword)}
+    is_one = isinstance(asked, Integral) and not isinstance(asked, bool) and int(asked) > 0
+    lengths: Any = [asked] * len(shape) if is_one else asked
+    if not is_list(lengths) or len(lengths) != len(shape):
+        return asked
+    pairs = zip(lengths, shape, strict=True)
+    found = tuple(min(wanted, length or wanted) if isinstance(wanted, Integral) else wanted for wanted, length in pairs)
+    if is_one:
+        creation.refuse_large(tuple(map(int, found)), item_size, keyword)
+    return found
+
+
+def _covering(shape: Sequence[int], chunks: Any) -> list[int]:
+    """Return the lengths of the fewest chunks that cover an array; 0 where that is not known."""
+    if not is_list(chunks) or len(chunks) != len(shape):
+        return [0] * len(shape)
+    pairs = zip(shape, chunks, strict=True)
+    is_known = [isinstance(size, Integral) and int(size) > 0 for size in chunks]
+    return [-(-length // size) * size if known else 0 for (length, size), known in zip(pairs, is_known, strict=True)]
 
 
 def _lengths(axis: grids.Axis) -> list[int]:

@@ -25,6 +25,7 @@ from omnizarr.dialects.spelling import same
 from omnizarr.errors import OmnizarrError
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Metadata, Named
 from omnizarr.tools.translating.account import Account, attempt, shown
+from omnizarr.tools.translating.readers import structured
 
 ByteOrder: TypeAlias = Literal["<", ">"]
 Values: TypeAlias = Literal["same", "cast", "integers", "raw"]
@@ -51,14 +52,15 @@ def new_array(dialect: Dialect, shape: tuple[int, ...], nearest: Nearest) -> Arr
 
 
 def with_nearest_type(
-    source: ArrayMetadata, data_type: DataType, shape: tuple[int, ...], account: Account
+    source: ArrayMetadata, data_type: DataType, shape: tuple[int, ...], account: Account, *, keeps_chunks: bool
 ) -> tuple[ArrayMetadata, Values]:
     """Return a new array of the nearest data type that the target has, and what becomes of the elements.
 
+    `keeps_chunks`: no type for which chunks would have to be encoded anew, if there is another.
     Raises CannotCarryError if no type holds the values.
     """
     reasons = []
-    for nearest in _types(source, data_type, account.dialect):
+    for nearest in _types(source, data_type, account.dialect, keeps_chunks=keeps_chunks):
         try:
             found = new_array(account.dialect, shape, nearest)
         except OmnizarrError as error:
@@ -75,9 +77,13 @@ def with_nearest_type(
     raise account.fail(account.pointer("data_type"), f"the array, for its data type {_name_of(data_type)}", why)
 
 
-def _types(source: ArrayMetadata, data_type: DataType, dialect: Dialect) -> Iterator[Nearest]:
+def _types(source: ArrayMetadata, data_type: DataType, dialect: Dialect, *, keeps_chunks: bool) -> Iterator[Nearest]:
     """Yield data types that hold the values, nearest first."""
     stored, name = stored_order(source), source.data_type.name
+    if name == "struct" and dialect.name == "v3" != source.dialect and not (keeps_chunks and stored == ">"):
+        record = structured(_with_one_order(source.data_type))
+        if record is not None:
+            yield Nearest(record, "same", "<")
     orders: list[ByteOrder] = [">", "<"] if stored == ">" else ["<"]
     for order in orders:
         yield Nearest(source.data_type, "same", order)
@@ -112,8 +118,12 @@ def _explain(source: ArrayMetadata, data_type: DataType, nearest: Nearest, accou
             order = ", as they are stored" if data_type.dtype.names is not None else order
             kept = f"{nearest.data_type.name}, the {data_type.dtype.itemsize} bytes of each element{order}"
             account.lose(pointer, f"what elements mean ({name})", f"{account.title} has no such type", kept)
-        case _ if not same(nearest.data_type, source.data_type):
+        case _ if nearest.data_type is not source.data_type and not same(
+            _with_one_order(source.data_type), source.data_type
+        ):
             account.remark("fields with a byte order of their own are stored little-endian, as all others")
+        case _ if nearest.byte_order != stored and nearest.data_type.name == "structured":
+            account.remark("records are stored little-endian: zarr-python before 3.3 reads no others")
         case _ if nearest.byte_order != stored:
             account.remark(f"{account.title} has no big-endian {name}: elements are stored little-endian")
 
@@ -200,10 +210,8 @@ def with_fill_value(
     undefined: Any = UNDEFINED if account.dialect.new_arrays.has_undefined_fill_value else default
     if source.fill_value is UNDEFINED:
         if undefined is not UNDEFINED:
-            why = f"{account.title} has no fill value that is undefined; here missing chunks read as before"
-            account.lose(
-                "/fill_value", "that missing chunks hold nothing in particular (null)", why, _zero(after, default)
-            )
+            why = f"{account.title} has none, and chunks are missing; they read as before"
+            account.lose("/fill_value", "the undefined fill value (null)", why, _zero(after, default), of_missing=True)
         return replace(target, fill_value=undefined), True
     bound = before.with_byte_order(stored_order(source) if values == "raw" else "<")
     wanted = _carried(bound.fill_from_json(source.fill_value), bound, after, values)
@@ -215,7 +223,8 @@ def with_fill_value(
         if _are_equal(after.fill_from_json(read.fill_value), wanted, after):
             return tried, True
         kept = shown(read.fill_value)
-        account.lose("/fill_value", what, f"{account.title} cannot tell it from {kept}", kept)
+        why = f"{account.title} cannot tell it from {kept}"
+        account.lose("/fill_value", what, why, kept, of_missing=_is_nan(wanted))
         return tried, False
     kept = "null, which reads as zero" if undefined is UNDEFINED else shown(default)
     account.lose("/fill_value", what, f"{account.title} has no words for it: {why or 'null is undefined'}", kept)
@@ -244,6 +253,10 @@ def _carried(scalar: Any, before: DataType, after: DataType, values: Values) -> 
     if values == "cast" or before.dtype.names is not None:
         return np.asarray(scalar, before.dtype).astype(after.dtype)[()]
     return scalar
+
+
+def _is_nan(scalar: Any) -> bool:
+    return isinstance(scalar, np.inexact) and bool(np.isnan(scalar))
 
 
 def _are_equal(left: Any, right: Any, data_type: DataType) -> bool:
