@@ -142,6 +142,23 @@ def d2019(data: bytes = CHUNK, **changes: Any) -> Files:
     }
 
 
+def image(*levels: str, axes: Any = None, scale: Any = (1, 1)) -> dict[str, Any]:
+    """Return what OME-Zarr tells of an image; its levels are `a` unless others are named."""
+    steps = [{"type": "scale", "scale": scale}]
+    return {
+        "axes": axes or [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}],
+        "datasets": [{"path": level, "coordinateTransformations": steps} for level in levels or ("a",)],
+    }
+
+
+def ome(dtype: str = "int32", names: Any = ("y", "x"), **changes: Any) -> Files:
+    """Return an image of OME-Zarr 0.5 with the level `a`, whose metadata are changed (None: left out)."""
+    told = {"version": "0.5", "multiscales": [image()], **changes}
+    told = {name: value for name, value in told.items() if value is not None}
+    files = v3(data_type=dtype, dimension_names=names)
+    return {**files, "zarr.json": text({**V3_GROUP, "attributes": {"ome": told}})}
+
+
 def d2020(data: bytes = CHUNK, **changes: Any) -> Files:
     document = {name: value for name, value in {**D2020_ARRAY, **changes}.items() if value is not ...}
     return {
@@ -295,6 +312,28 @@ _METADATA: list[Damaged] = [
     one("anndata without categories", {**v3(), "zarr.json": text({**V3_GROUP, "attributes": {
         "encoding-type": "categorical", "encoding-version": "0.2.0"}}), "codes/zarr.json": text(V3_ARRAY)},
         "anndata-missing-node", "zarr.json", ""),
+    one("ome 0.4 in v3", {**v3(dimension_names=["y", "x"]), "zarr.json": text({**V3_GROUP, "attributes": {
+        "multiscales": [{**image(), "version": "0.4"}]}})}, "ome-wrong-form", "zarr.json", ""),
+    one("ome 0.4 and 0.5", {**v3(dimension_names=["y", "x"]), "zarr.json": text({**V3_GROUP, "attributes": {
+        "multiscales": [{**image(), "version": "0.4"}], "ome": {"version": "0.5", "multiscales": [image()]}}})},
+        "ome-both-forms", "zarr.json", ""),
+    one("ome without version", ome(version=None), "ome-version", "zarr.json", ""),
+    one("ome of a later version", ome(version="0.9"), "ome-unknown-version", "zarr.json", ""),
+    one("ome omero without channels", ome(omero={}), "ome-invalid", "zarr.json", ""),
+    one("ome axes of one name", ome(names=["x", "x"], multiscales=[image(axes=[{"name": "x", "type": "space"}] * 2)]),
+        "ome-axes", "zarr.json", ""),
+    one("ome with an axis too many", ome(multiscales=[image(axes=[{"name": name, "type": "space"} for name in "zyx"],
+        scale=[1, 1, 1])]), "ome-axes-count", "zarr.json", ""),
+    one("ome with a scale too short", ome(multiscales=[image(scale=[1])]), "ome-transformations", "zarr.json", ""),
+    one("ome level that is not there", ome(multiscales=[image("a", "b")]), "ome-missing-level", "zarr.json", ""),
+    one("ome label that is not there", {**ome(), "labels/zarr.json": text({**V3_GROUP, "attributes": {
+        "ome": {"version": "0.5", "labels": ["cells"]}}})}, "ome-missing-group", "labels/zarr.json", "labels"),
+    one("ome levels from small to large", {**ome(multiscales=[image("b", "a")]), "b/zarr.json": text({**V3_ARRAY,
+        "shape": [2, 2], "dimension_names": ["y", "x"]})}, "ome-level-order", "zarr.json", ""),
+    one("ome level without names", ome(names=None), "ome-dimension-names", A3),
+    one("ome 0.4 with flat chunks", {**v2(), ".zattrs": text({"multiscales": [{**image(), "version": "0.4"}]})},
+        "ome-separator", A2),
+    one("ome label of floats", ome("float32", **{"image-label": {}}), "ome-label-type", A3),
     one("2020 names that are no strings", d2020(attributes={"_ARRAY_DIMENSIONS": [1, 2]}), "array-dimensions", A20),
     one("v2 fill value of another type", v2(fill_value="seven"), "invalid-fill-value", A2),
     one("v2 with an unknown member", v2(extra=1), "extra-member", A2),

@@ -230,6 +230,12 @@ class TestForm:
             nodes = nodes_of(written(version, what, converted))
             assert [fault for path in nodes for fault in faults(path, nodes)] == []
 
+    @pytest.mark.parametrize(("version", "what"), [(version, what) for version in FORMATS for what in NODES])
+    def test_passes_a_check(self, written, version, what):
+        for converted in (False, True):
+            report = omnizarr.check(written(version, what, converted), data=True)
+            assert [finding for finding in report if finding.severity != "note"] == []
+
     def test_is_told_in_the_report(self, written):
         done = omnizarr.convert(written(V04, "plate"), None, zarr_format=3, dry_run=True)
         assert "conventions carried: OME-Zarr (7 groups, 8 arrays)" in str(done)

@@ -61,6 +61,76 @@ CODES: Final[Mapping[str, Code]] = {
     "crs-unreadable": Code(
         "warning", "the attribute _CRS has no form that GDAL reads", "write it with a member wkt, projjson or url"
     ),
+    "ome-wrong-form": Code(
+        "warning",
+        "OME-Zarr 0.4 in Zarr v3, or 0.5 in v2, where most readers do not look for it",
+        "convert from the other Zarr format, or move them",
+    ),
+    "ome-both-forms": Code(
+        "warning",
+        "OME-Zarr's metadata lie both in the attribute ome and outside of it, and readers choose either",
+        "delete those that are out of date",
+    ),
+    "ome-version": Code(
+        "warning",
+        "the version of OME-Zarr is missing, or is not that of the form or of the group",
+        "correct the version",
+    ),
+    "ome-unknown-version": Code(
+        "note",
+        "a version of OME-Zarr that is not known here: only the paths of its levels and groups were looked at",
+        "none needed",
+    ),
+    "ome-invalid": Code(
+        "error",
+        "OME-Zarr's metadata lack something that they must have, or it is of another type",
+        "correct the attributes",
+    ),
+    "ome-axes": Code(
+        "error",
+        "axes of an image that OME-Zarr does not allow: their number, names, types or order",
+        "correct the axes",
+    ),
+    "ome-axes-count": Code(
+        "error",
+        "an image has more or fewer axes than the arrays of its levels have dimensions",
+        "correct the axes",
+    ),
+    "ome-transformations": Code(
+        "error",
+        "coordinateTransformations that are not a scale and at most one translation, with a number for each axis",
+        "correct the transformations",
+    ),
+    "ome-missing-level": Code(
+        "error",
+        "a level of an image has no array that can be read",
+        "restore the array, or take the level from the list",
+    ),
+    "ome-missing-group": Code(
+        "warning",
+        "a label, well, field or series is listed, and there is none that can be read",
+        "restore the group, or take it from the list",
+    ),
+    "ome-level-order": Code(
+        "warning",
+        "a level of an image is larger than the one before",
+        "list the levels by size, the largest first",
+    ),
+    "ome-dimension-names": Code(
+        "warning",
+        "the dimensions of a level are not named like the axes, as OME-Zarr 0.5 requires",
+        "write dimension_names",
+    ),
+    "ome-separator": Code(
+        "warning",
+        "chunks of a level are not in directories, as OME-Zarr has them from 0.2 to 0.4; some readers find none",
+        "convert the image to another place",
+    ),
+    "ome-label-type": Code(
+        "warning",
+        "the pixels of a label image are no integers",
+        "store integers",
+    ),
     # Extensions
     "unknown-extension": Code(
         "error",
