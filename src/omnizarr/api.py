@@ -67,8 +67,8 @@ def create_array(
         Values; `shape` and `dtype` are then taken from it.
     chunks : tuple of int, int, "auto", True, False
         Shape of a chunk (with shards: of an inner chunk). "auto" and True: what suits most uses; False: one chunk; an
-        integer: this length along each dimension; -1 or None: all of a dimension. A list of
-        lengths for a dimension makes a rectilinear grid.
+        integer: this length along each dimension, for chunks of at most 256 MiB; -1 or None: all of a dimension. A list
+        of lengths for a dimension makes a rectilinear grid.
     shards : tuple of int, dict, "auto", optional
         Shape of a shard; a dictionary has ``"shape"`` and ``"index_location"``.
     filters, serializer, compressors

@@ -245,6 +245,7 @@ def test_zarr_python_reads_the_result(hierarchies, tmp_path, old, new):
     omnizarr.convert(source, tmp_path / "new", zarr_format=new)
     root = zarr.open_group(tmp_path / "new", mode="r", zarr_format=new)
     strange = {"types/raw", "fills/undefined", "grids/rectilinear", "types/variable_bytes", "fills/payload"}
+    strange |= {"types/records"} if old == new == 3 else set()  # which stay what they were called
     for path in written:
         # what zarr-python 3.1 has no name for, or reads in its own way
         if path in strange or "shuffle" in path:

@@ -643,6 +643,14 @@ class TestCodecs:
         blosc = {"cname": "zlib", "clevel": 4, "shuffle": "shuffle", "typesize": 8, "blocksize": 0}
         assert found.target.codecs[-1] == Named("blosc", blosc)
 
+    def test_chunks_that_are_too_large_for_blosc_get_none(self):
+        steps = {"filters": [{"id": "shuffle", "elementsize": 8}], "compressor": {"id": "zlib", "level": 4}}
+        for size, name in ((2**28 - 3, "blosc"), (2**28 - 2, "gzip")):
+            found = translate(v2(shape=[2**30], chunks=[size], **steps), V3)
+            assert [codec.name for codec in found.target.codecs] == ["bytes", name]
+        found = translate(v2(shape=[2**30], chunks=[2**28], compressor={"id": "lz4"}), V3)
+        assert found.target.codecs[-1].name == "zstd"
+
     def test_codecs_of_v3_stay_in_v3(self):
         found = translate(v3(LITTLE, codec("numcodecs.zlib", level=1)), V3)
         assert (found.same_bytes, found.remarks) == (True, ())

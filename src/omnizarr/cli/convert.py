@@ -112,7 +112,9 @@ class _Bar:
     "--chunks", type=_lengths, metavar="LENGTHS", help="Shape of chunks: 100,100 (of inner chunks, with --shards)."
 )
 @click.option("--shards", type=_lengths, metavar="LENGTHS", help="Shape of shards.")
-@click.option("--codecs", type=_codecs, metavar="CODECS", help="zstd:3, blosc:lz4:5, none; or all codecs, as JSON.")
+@click.option(
+    "--codecs", type=_codecs, metavar="CODECS", help="zstd:3, blosc:lz4:5, none, keep; or all codecs, as JSON."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be done and lost; write nothing.")
 @click.option("--overwrite", is_flag=True, help="Replace what is at DST.")
 @click.option("--resume", is_flag=True, help="Continue where a conversion was interrupted.")

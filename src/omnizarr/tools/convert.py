@@ -42,7 +42,8 @@ def convert(
 
     Chunks whose bytes mean the same in both formats are copied as they are; others are decoded and encoded anew, in
     parallel and in bounded memory. An array appears in the target when it is complete and has been compared with the
-    source. A conversion that is interrupted, in whatever way, can be resumed. The source is never written to.
+    source. A conversion that is interrupted, in whatever way, can be resumed. The source is never written to. Chunks of
+    the source that cannot be read do not stop the others; the result names them.
 
     Parameters
     ----------
@@ -60,7 +61,8 @@ def convert(
         Where documents of several formats lie side by side, those to read.
     chunks, shards, filters, serializer, compressors, codecs
         As for `create_array`; what is not given stays as it is. In a hierarchy, lengths of chunks (and of shards) are
-        for the arrays that have as many dimensions.
+        for the arrays that have as many dimensions; none becomes longer than the array. Compressors and checksums of
+        other formats that few readers of v3 know become others in v3; ``compressors="keep"`` keeps them.
     overwrite : bool
         Replace what is at the target.
     resume : bool
@@ -75,7 +77,8 @@ def convert(
     remove_old : bool
         With `in_place`: remove the documents of the old format.
     strict : bool
-        Raise NotRepresentableError, before anything is written, if something would be lost.
+        Raise NotRepresentableError, before anything is written, if something would be lost; raise ChunkError, before
+        the array appears in the target, if a chunk of the source is found to be broken.
     allow_pickle : bool
         Let pickled objects be read, which can run any code.
     concurrency : int, optional
@@ -96,7 +99,8 @@ def convert(
     Returns
     -------
     Conversion
-        What was done with each node, and what could not be carried; ``print`` shows it in plain words.
+        What was done with each node, what could not be carried, and which chunks of the source cannot be read;
+        ``print`` shows it in plain words.
 
     Raises
     ------
@@ -110,7 +114,10 @@ def convert(
     NodeNameError
         If source and target lie in each other.
     ChunkError
-        If a chunk of the source cannot be decoded, or if the target differs from the source.
+        If the target differs from the source; if a chunk of the source cannot be decoded and `strict`, or the target is
+        a netCDF file.
+    MetadataError
+        If lengths of chunks make no sense; if one length for all dimensions makes chunks of more than 256 MiB.
     SchedulerError
         If the cluster cannot be reached, loses all workers, or has some that do not see source or target. What it was
         not able to finish can be resumed, with or without it.
@@ -208,7 +215,7 @@ def rechunk(
         Where to; it cannot be the source itself. May be left out in a dry run.
     chunks, shards
         As for `create_array`; one of them must be given. With ``chunks`` alone there are no shards. In a hierarchy,
-        lengths are for the arrays that have as many dimensions.
+        lengths are for the arrays that have as many dimensions; none becomes longer than the array.
     path : str, optional
         Path in the source of the node.
     zarr_format : int or str, optional
@@ -226,7 +233,7 @@ def rechunk(
     ValueError
         If neither ``chunks`` nor ``shards`` is given, or one chunk of the target needs more than `max_memory`.
     MetadataError
-        If the lengths make no sense.
+        If the lengths make no sense; if one length for all dimensions makes chunks of more than 256 MiB.
     NodeNotFoundError, NodeExistsError, NodeNameError, ChunkError, SchedulerError, ReadOnlyError, StoreError
         As `convert`.
 

@@ -234,6 +234,20 @@ def test_arrays_that_were_done_before_are_still_not_verified(tmp_path, options, 
     assert (again.unreadable, again.verified) == (("x/c/1/1",), False)
 
 
+@pytest.mark.parametrize(
+    ("options", "key"), [({}, "x/c/2/2"), ({"chunks": (5, 5)}, "x/c/1/1")], ids=["recompressed", "encoded"]
+)
+def test_chunks_that_were_carried_before_are_looked_at_if_nothing_is_compared(tmp_path, options, key):
+    damage(tmp_path / "old", write(tmp_path / "old", "v2 zlib"))
+    options = {"verify": False, "concurrency": 1, "max_memory": 200, **options}
+    target = FailsOnce(LocalStore(tmp_path / "new"), key)
+    with pytest.raises(KeyboardInterrupt):
+        omnizarr.convert(tmp_path / "old", target, **options)
+    assert any("x/c/" in there for there in target.list())
+    report = omnizarr.convert(tmp_path / "old", target, resume=True, **options)
+    assert (report.unreadable, report.is_lossless) == (("x/1.1",), False)
+
+
 def test_what_was_resumed_without_comparing_is_compared_when_it_is_resumed_again(tmp_path):
     source, target = MemoryStore(), MemoryStore()
     root = omnizarr.create_group(source)

@@ -54,7 +54,7 @@ _MOST_ASKED_FOR: Final = 10**7
 """Of a store that cannot be listed, so many chunks are asked for one by one."""
 _MOST_FILLED: Final = 10**8
 """So many chunks that are missing in the source are written, where missing ones would mean something else."""
-_MOST_LOOKED_FOR: Final = 10**4
+_MOST_LOOKED_FOR: Final = 1000
 """The same, to find out whether any chunk is missing."""
 _MOST_REASONS: Final = 1000
 """Of so many broken chunks it is remembered why they cannot be read."""
@@ -130,7 +130,10 @@ class Chunks:
         except (StoreError, NotImplementedError):
             if self.grid.nchunks > _MOST_LOOKED_FOR:
                 return True
-        return not all(self.store.exists(self.key_of(coords)) for coords in self.grid.coords())
+        found = pool.gather(
+            lambda coords: self.store.exists(self.key_of(coords)), self.grid.coords(), max(self.store.concurrency, 1)
+        )
+        return not all(is_there for _, is_there in found)
 
     def element_bytes(self) -> int:
         """Return about how much memory an element takes."""
@@ -181,6 +184,8 @@ class Move:
         Chunks that the target has already are whole, and stay.
     max_memory : int, optional
         Bytes of elements in memory at a time, unless one chunk has more.
+    compares : bool
+        `compare` will follow, and find all chunks that cannot be read.
     """
 
     source: StorePath
@@ -190,6 +195,7 @@ class Move:
     allow_pickle: bool = False
     resume: bool = False
     max_memory: int | None = None
+    compares: bool = True
 
     @property
     def at_once(self) -> int:
@@ -418,19 +424,25 @@ class _Copying(_OfChunks):
         def copy(coords: Coords) -> int:
             key = source.key_of(coords)
             try:
-                if not (self.move.resume and target.store.exists(target.key_of(coords))):
-                    value = source.store.get(key)
-                    if value is not None:
-                        try:
-                            value = become(coords, value)
-                        except ChunkError as error:
-                            _note(broken, key, error)
+                is_there = self.move.resume and target.store.exists(target.key_of(coords))
+                value = None if is_there and not self.finds_broken else source.store.get(key)
+                if value is not None:
+                    try:
+                        value = become(coords, value)
+                    except ChunkError as error:
+                        _note(broken, key, error)
+                    if not is_there:
                         target.store.set(target.key_of(coords), value)
             except OmnizarrError as error:
                 raise error.add(store=str(source.store), path=self.move.source.path, key=key, coords=coords)
             return size
 
         return copy, tally
+
+    @property
+    def finds_broken(self) -> bool:
+        """Whether chunks that the target has already have to be looked at, as nobody else would find broken ones."""
+        return False
 
     def changing(self) -> Callable[[Coords, Buffer], Buffer]:
         """Return what makes a chunk of the target of one of the source; it raises ChunkError if that is broken."""
@@ -440,6 +452,10 @@ class _Copying(_OfChunks):
 @dataclass(frozen=True)
 class _Recompressing(_Copying):
     """Copy what is compressed in it, and compress that otherwise."""
+
+    @property
+    def finds_broken(self) -> bool:
+        return not self.move.compares
 
     def changing(self) -> Callable[[Coords, Buffer], Buffer]:
         sides = self.move.bound()
@@ -491,6 +507,8 @@ class _Encoding(_OfRegions):
         def encode(number: int) -> int:
             target = sides.target
             if self.move.resume and all(target.store.exists(target.key_of(at)) for at in regions.chunks(number)):
+                if not self.move.compares:
+                    self.move.read_as_target(sides, regions.box(number), broken)
                 return 0
             box = regions.box(number)
             values = self.move.read_as_target(sides, box, broken)

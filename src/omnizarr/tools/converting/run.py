@@ -465,6 +465,7 @@ class _Work:
             allow_pickle=self.allow_pickle,
             resume=self.resumed is not None,
             max_memory=self.max_memory,
+            compares=self.verify,
         )
 
     def _with_copies(self, step: Step, report: NodeReport) -> NodeReport:

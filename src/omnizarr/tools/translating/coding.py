@@ -164,7 +164,8 @@ def with_nearest_codecs(
         return target
     wanted = tuple(codec for codec in flat.codecs if not _is_replaced(codec, wishes))
     if account.dialect.name == "v3" and source.dialect != "v3" and not wishes.keeps_chunks:
-        wanted = for_readers(wanted, _item_size(target), account)
+        chunk_size = math.prod(max((*axis.sizes, 1)) for axis in grids.bind(target.chunk_grid, target.shape).axes)
+        wanted = for_readers(wanted, _item_size(target), chunk_size, account)
     if target.data_type.name == "structured":
         wanted = tuple(map(_little, wanted))  # zarr-python 3.1 takes no notice of another order
     found = _search(target, replace(flat, codecs=wanted), account.dialect, exact=False)

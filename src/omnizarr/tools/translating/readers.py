@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from omnizarr.codecs.values import named as named_codec
+from omnizarr.datatypes.registry import RAW
 from omnizarr.dialects.reading import is_integer, is_list
 from omnizarr.model import ArrayMetadata, Named
 from omnizarr.tools.translating.account import Account
@@ -40,9 +41,10 @@ CODECS: Final[Mapping[str, frozenset[str]]] = {
 DATA_TYPES: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), _ALL),
     **dict.fromkeys(("float16", "float32", "float64", "complex64", "complex128"), _ALL),
-    **dict.fromkeys(("string", "variable_length_bytes"), _MOST),
+    **dict.fromkeys(("string", "bytes"), _MOST),
     **dict.fromkeys(("fixed_length_utf32", "numpy.datetime64", "numpy.timedelta64"), _MOST),
     **dict.fromkeys(("null_terminated_bytes", "raw_bytes", "structured"), _ONE),
+    "r*": frozenset({"zarrs"}),
     "struct": _NONE,
 }
 """Who reads a data type of v3; zarr-python reads ``struct`` since 3.3, which needs Python 3.12."""
@@ -63,26 +65,29 @@ _HIGHEST: Final = 9
 _ZLIB_DEFAULT: Final = 6
 _SHUFFLE_DEFAULT: Final = 4
 _BLOSC_MAX_TYPESIZE: Final = 255
+_BLOSC_LARGEST: Final = 2**31 - 1 - 16
+"""Bytes that one buffer holds."""
 
 
-def for_readers(codecs: tuple[Named, ...], item_size: int, account: Account) -> tuple[Named, ...]:
+def for_readers(codecs: tuple[Named, ...], item_size: int, chunk_size: int, account: Account) -> tuple[Named, ...]:
     """Return codecs with compressors and checksums in place of those that few readers of v3 know.
 
-    Chunks decode to equal values, and all other codecs are the same.
+    Chunks (of so many elements) decode to equal values, and all other codecs are the same.
     """
+    has_blosc = item_size * chunk_size <= _BLOSC_LARGEST
     found: list[Named] = []
     rest = list(codecs)
     while rest:
         codec = rest.pop(0)
         name = bare(codec.name)
-        if name == "shuffle" and rest and (cname := _SHUFFLED.get(bare(rest[0].name))) is not None:
+        if has_blosc and name == "shuffle" and rest and (cname := _SHUFFLED.get(bare(rest[0].name))) is not None:
             other = rest.pop(0)
             size = codec.configuration.get("elementsize", _SHUFFLE_DEFAULT)
-            size = size if is_integer(size) else item_size
+            size = size if is_integer(size) and size > 0 else item_size
             found.append(_blosc(cname, _level(other), "shuffle", size))
             _remark(account, f"{name!r} and {bare(other.name)!r}", f"with {found[-1].name!r}")
             continue
-        known = _known(codec, name, item_size)
+        known = _known(codec, name, item_size if has_blosc else 0)
         if known is not None:
             found.append(known)
         if known is not codec:
@@ -91,11 +96,13 @@ def for_readers(codecs: tuple[Named, ...], item_size: int, account: Account) -> 
 
 
 def _known(codec: Named, name: str, item_size: int) -> Named | None:
-    """Return what stands for a codec; None if it can be left out."""
+    """Return what stands for a codec; None if it can be left out. `item_size`: 0 if there can be no Blosc."""
     if name == "zlib":
         return Named("gzip", {"level": _level(codec)})
     if name in ("bz2", "lzma"):
         return Named("zstd", {"level": _STRONG, "checksum": False})
+    if name == "lz4" and not item_size:
+        return Named("zstd", {"level": 1, "checksum": False})
     if name == "lz4":
         return _blosc("lz4", _level(codec), "noshuffle", item_size)
     if name in _CHECKSUMS:
@@ -138,7 +145,8 @@ def structured(named: Named) -> Named | None:
 
 def remark_readers(target: ArrayMetadata, account: Account) -> None:
     """Say so if fewer than two of the programs that were asked read a codec of an array, or its data type."""
-    things = [("data type", target.data_type.name, DATA_TYPES)]
+    name = target.data_type.name
+    things = [("data type", "r*" if RAW.fullmatch(name) else name, DATA_TYPES)]
     things += [("codec", codec.name, CODECS) for codec in _all_codecs(target.codecs)]
     for kind, name, table in things:
         readers = table.get(name, _ALL)
