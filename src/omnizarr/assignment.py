@@ -6,6 +6,7 @@ What is refused is refused before anything is written.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -20,8 +21,8 @@ from omnizarr.indexing import Plan
 AnyArray: TypeAlias = NDArray[Any]
 
 
-_TEXT = ("string", "variable_length_utf8")
 _BYTES = ("bytes", "variable_length_bytes")
+_RAGGED = "omnizarr.vlen_array"
 
 
 def write_values(binding: Binding, plan: Plan, value: Any, concurrency: int | None) -> None:
@@ -38,8 +39,7 @@ def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], bi
     Raises ShapeError, ValueTypeError.
     """
     try:
-        array = _objects(value, shape) if dtype.hasobject else _elements(value, dtype)
-        _check_items(array, binding.spec.data_type.named.name)
+        array = _converted(value, dtype, shape, binding.spec.data_type.named.name)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueTypeError(
             f"the value cannot be converted: {error}",
@@ -50,7 +50,7 @@ def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], bi
         ) from error
     # NumPy lets go of leading dimensions of length 1 in an assignment.
     while array.ndim > len(shape) and array.shape[0] == 1:
-        array = array[0]
+        array = array[0, ...]
     if array.shape == shape:
         return array
     try:
@@ -65,28 +65,49 @@ def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], bi
         ) from None
 
 
-def _check_items(array: AnyArray, data_type: str) -> None:
-    """Raise TypeError for objects that codecs would refuse too late, or make something else of."""
-    if array.dtype != object:
-        return
-    if data_type in _TEXT and any(item is None for item in array.flat):
-        raise TypeError("None is not text; write an empty string instead")  # NumPy makes it "None"
-    if data_type in _BYTES:
+def _converted(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], data_type: str) -> AnyArray:
+    if hasattr(value, "__array__") and hasattr(value, "dtype") and not isinstance(value, np.generic):
+        value = np.asarray(value)
+    if dtype.kind == "T":
+        return _text(value, dtype)
+    if dtype.kind != "O":
+        # What has a type is cast, as by `astype`; what has none is made an element of this one.
+        is_typed = isinstance(value, np.ndarray | np.generic)
+        return np.asarray(value).astype(dtype, copy=False) if is_typed else np.asarray(value, dtype)
+    objects = _objects(value, shape, is_ragged=data_type == _RAGGED)
+    return _byte_strings(objects) if data_type in _BYTES else objects
+
+
+def _text(value: Any, dtype: np.dtype[Any]) -> AnyArray:
+    """Return the text that NumPy makes of anything; refuse missing values, of which it makes "None" and "nan"."""
+    array = value if isinstance(value, np.ndarray) else np.asarray(value, object)
+    if hasattr(array.dtype, "na_object"):
+        array = array.astype(object)
+    if array.dtype == object:
         for item in array.flat:
-            if item is not None and not isinstance(item, bytes | bytearray | memoryview):
-                raise TypeError(f"{item!r:.50} is not bytes")
+            # Of all values, those that are missing alone differ from themselves.
+            if item is None or (not isinstance(item, str) and operator.ne(item, item)):
+                raise TypeError(f"{item} is not text; write an empty string instead")
+    return array.astype(dtype, copy=False)
 
 
-def _elements(value: Any, dtype: np.dtype[Any]) -> AnyArray:
-    if isinstance(value, np.ndarray) or (hasattr(value, "__array__") and hasattr(value, "dtype")):
-        return np.asarray(value).astype(dtype, copy=False)
-    return np.asarray(value, dtype)
+def _byte_strings(array: AnyArray) -> AnyArray:
+    """Return objects as `bytes`, which codecs want them to be; None stays. Raises TypeError."""
+    found = np.empty(array.shape, object)
+    for number, item in enumerate(array.flat):
+        if item is not None and not isinstance(item, bytes | bytearray | memoryview):
+            raise TypeError(f"{item!r:.50} is not bytes")
+        found.flat[number] = None if item is None else bytes(item)
+    return found
 
 
-def _objects(value: Any, shape: tuple[int, ...]) -> AnyArray:
+def _objects(value: Any, shape: tuple[int, ...], *, is_ragged: bool) -> AnyArray:
     """Return objects as an array of a shape, where a list or an array may be an object itself."""
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return value
+    if isinstance(value, np.ndarray):
+        if not value.ndim:
+            return value.astype(object)
+        if value.dtype == object and (shape or not is_ragged):
+            return value
     if not shape or isinstance(value, (str, bytes, Mapping)):
         box = np.empty((), object)
         box[()] = value
@@ -100,5 +121,5 @@ def _objects(value: Any, shape: tuple[int, ...]) -> AnyArray:
     for position, item in enumerate(items):
         array[position] = item
     if len(shape) > 1 and all(isinstance(item, (list, tuple)) for item in items):
-        return np.stack([_objects(item, shape[1:]) for item in items])
+        return np.stack([_objects(item, shape[1:], is_ragged=is_ragged) for item in items])
     return array
