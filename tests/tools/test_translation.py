@@ -497,11 +497,11 @@ class TestByteOrder:
 
 
 class TestFillValues:
-    def test_undefined_is_a_loss_in_v3_and_reads_as_before(self):
+    def test_undefined_becomes_zero_in_v3_and_reads_as_before(self):
         found = translate(v2(fill_value=None), V3)
         assert (found.target.fill_value, found.same_fill) == (0.0, True)
-        assert (found.losses[0].pointer, found.losses[0].kept) == ("/fill_value", "0.0")
-        assert found.of_missing == found.losses
+        assert found.losses == ()
+        assert "the undefined fill value (null) becomes 0.0; missing chunks read as before" in found.remarks
 
     def test_undefined_stays_undefined_in_older_formats(self):
         found = translate(v2(fill_value=None), V1)

@@ -210,8 +210,10 @@ def with_fill_value(
     undefined: Any = UNDEFINED if account.dialect.new_arrays.has_undefined_fill_value else default
     if source.fill_value is UNDEFINED:
         if undefined is not UNDEFINED:
-            why = f"{account.title} has none, and chunks are missing; they read as before"
-            account.lose("/fill_value", "the undefined fill value (null)", why, _zero(after, default), of_missing=True)
+            # zarr-python and others read zeros where it is null, and store no chunks of zeros
+            account.remark(
+                f"the undefined fill value (null) becomes {_zero(after, default)}; missing chunks read as before"
+            )
         return replace(target, fill_value=undefined), True
     bound = before.with_byte_order(stored_order(source) if values == "raw" else "<")
     wanted = _carried(bound.fill_from_json(source.fill_value), bound, after, values)
