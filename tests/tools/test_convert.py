@@ -342,7 +342,7 @@ def test_missing_chunks_are_written_where_the_fill_value_cannot_be_carried():
 
 
 @pytest.mark.parametrize("lists", [True, False])
-@pytest.mark.parametrize("dtype", ["i4", "f8", "S3", "U2", "M8[s]", "?"])
+@pytest.mark.parametrize("dtype", ["i4", "f8", "S3", "U2", "?", "c8"])
 def test_undefined_fill_value_is_no_loss_as_readers_read_zeros(dtype, lists):
     store = MemoryStore() if lists else Unlisted(MemoryStore())
     values = np.ones(7, "i4").astype(dtype)
@@ -357,6 +357,15 @@ def test_undefined_fill_value_is_no_loss_as_readers_read_zeros(dtype, lists):
         return
     read = [zarr.open_array(to_zarr_python(each), mode="r")[...] for each in (store, target)]
     assert bits(read[0]) == bits(read[1])
+
+
+@pytest.mark.parametrize("dtype", ["M8[s]", "m8[s]"])
+def test_undefined_fill_value_of_times_is_a_loss_only_if_chunks_are_missing(dtype):
+    store = MemoryStore()
+    array = omnizarr.create_array(store, data=np.ones(7, "i8").astype(dtype), chunks=3, fill_value=None, zarr_format=2)
+    assert omnizarr.convert(array, MemoryStore(), strict=True).verified
+    store.delete("1")  # which zarr-python reads as NaT, omnizarr as 0
+    assert [loss.pointer for loss in omnizarr.convert(array, dry_run=True).losses] == ["/fill_value"]
 
 
 def test_undefined_fill_value_of_an_array_without_elements_is_no_loss():

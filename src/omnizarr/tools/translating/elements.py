@@ -210,10 +210,12 @@ def with_fill_value(
     undefined: Any = UNDEFINED if account.dialect.new_arrays.has_undefined_fill_value else default
     if source.fill_value is UNDEFINED:
         if undefined is not UNDEFINED:
-            # zarr-python and others read zeros where it is null, and store no chunks of zeros
-            account.remark(
-                f"the undefined fill value (null) becomes {_zero(after, default)}; missing chunks read as before"
-            )
+            what, zero = "the undefined fill value (null)", _zero(after, default)
+            if after.dtype.kind in "mM":
+                why = f"{account.title} has none, and chunks are missing, which zarr-python reads as NaT"
+                account.lose("/fill_value", what, why, zero, of_missing=True)
+            else:  # programs read zeros where it is null, and zarr-python stores no chunks of zeros
+                account.remark(f"{what} becomes {zero}; missing chunks read as before")
         return replace(target, fill_value=undefined), True
     bound = before.with_byte_order(stored_order(source) if values == "raw" else "<")
     wanted = _carried(bound.fill_from_json(source.fill_value), bound, after, values)
