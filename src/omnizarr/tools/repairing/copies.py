@@ -9,6 +9,7 @@ from typing import Final
 from omnizarr import consolidated
 from omnizarr.dialects import documents
 from omnizarr.dialects.draft_consolidated import dump_consolidated
+from omnizarr.dialects.jsontext import JSONText
 from omnizarr.dialects.spelling import same
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.model import JSON, ArrayMetadata
@@ -16,7 +17,6 @@ from omnizarr.tools.checking import Finding
 from omnizarr.tools.checking.inventory import Document, Inventory, Node
 from omnizarr.tools.repairing.account import Action
 from omnizarr.tools.repairing.bench import Bench, lock_key
-from omnizarr.tools.repairing.jsontext import JSONText
 from omnizarr.tools.repairing.mistakes import ATTRIBUTES
 from omnizarr.tools.repairing.policy import COPY_CODES
 

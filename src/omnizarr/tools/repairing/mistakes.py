@@ -14,6 +14,7 @@ from typing import Any, Final
 from omnizarr import datatypes
 from omnizarr import keys as chunk_keys
 from omnizarr.dialects import documents
+from omnizarr.dialects.jsontext import JSONText
 from omnizarr.dialects.reading import is_list, join
 from omnizarr.dialects.spelling import same
 from omnizarr.errors import OmnizarrError
@@ -24,7 +25,6 @@ from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Document, Inventory, Node
 from omnizarr.tools.repairing.account import Action
 from omnizarr.tools.repairing.bench import Bench, identity, lock_key
-from omnizarr.tools.repairing.jsontext import JSONText
 from omnizarr.tools.repairing.policy import ASKED, DOCUMENT_CODES
 
 _BOM: Final = b"\xef\xbb\xbf"
