@@ -267,10 +267,11 @@ _JSON: list[Damaged] = [
     one("v3 document that is a list", {**v3(), A3: b"[3]"}, "invalid-metadata", A3),
     one("v3 document with a member twice", {**v3(), A3: TWICE}, "repeated-member", A3),
     one("v3 document with a byte order mark", {**v3(), A3: b"\xef\xbb\xbf" + text(V3_ARRAY)}, "byte-order-mark", A3),
-    one("v3 attributes with a bare NaN", v3(attributes={"x": [float("nan")]}), "bare-nan", A3),
+    one("v3 attributes with a NaN", v3(attributes={"x": [float("nan")]}), "nonfinite-attribute", A3),
+    one("v3 fill value is a bare NaN", v3(data_type="float32", fill_value=float("nan")), "bare-nan", A3),
     one("v2 document cut off", {**v2(), A2: text(V2_ARRAY)[:50]}, "not-json", A2),
     one("v2 attributes cut off", {**v2(), "a/.zattrs": b'{"x": '}, "not-json", "a/.zattrs"),
-    one("v2 attributes with a bare NaN", {**v2(), "a/.zattrs": b'{"x": NaN}'}, "bare-nan", "a/.zattrs"),
+    one("v2 attributes with a NaN", {**v2(), "a/.zattrs": b'{"x": NaN}'}, "nonfinite-attribute", "a/.zattrs"),
     one("v2 attributes are a list", {**v2(), "a/.zattrs": b"[]"}, "invalid-metadata", "a/.zattrs"),
     one("v2 fill value is a bare NaN", v2(dtype="<f4", fill_value=float("nan")), "bare-nan", A2),
     one("v1 document cut off", {**v1(), A1: text(V1_ARRAY)[:50]}, "not-json", A1),
@@ -279,7 +280,7 @@ _JSON: list[Damaged] = [
     one("v0 document cut off", {**v0(), A0: text(V0_ARRAY)[:30]}, "not-json", A0),
     one("2019 document cut off", {**d2019(), A19: text(D2019_ARRAY)[:50]}, "not-json", A19),
     one("2020 document cut off", {**d2020(), A20: text(D2020_ARRAY)[:50]}, "not-json", A20),
-    one("2020 attributes with a bare NaN", d2020(attributes={"x": float("nan")}), "bare-nan", A20),
+    one("2020 attributes with a NaN", d2020(attributes={"x": float("nan")}), "nonfinite-attribute", A20),
 ]
 
 _METADATA: list[Damaged] = [

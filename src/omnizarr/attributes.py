@@ -9,6 +9,7 @@ from omnizarr.dialects import documents
 from omnizarr.errors import MetadataError
 from omnizarr.model import JSON, thawed
 from omnizarr.places import StorePath
+from omnizarr.settings import config
 
 Attrs: TypeAlias = dict[str, JSON]
 
@@ -21,9 +22,9 @@ class Attributes(MutableMapping[str, Any]):
     applies itself to what is there now, and writes it back: two processes that set
     different keys both find theirs afterwards.
 
-    Values may be NumPy scalars and arrays; they become JSON. Numbers that JSON has no
-    words for become the specification's strings ``"NaN"``, ``"Infinity"`` and
-    ``"-Infinity"``, and read back as these strings.
+    Values may be NumPy scalars and arrays; they become JSON. Floats that are not finite stay floats: they
+    are stored as the tokens ``NaN``, ``Infinity`` and ``-Infinity``, which JSON does not have. With the setting
+    ``"attributes.nonfinite": "string"`` they become strings of these names, and read back as such.
 
     Parameters
     ----------
@@ -138,15 +139,27 @@ class Attributes(MutableMapping[str, Any]):
 
 
 def to_json(attributes: Mapping[str, Any]) -> Attrs:
-    """Return attributes as JSON has words for them. Raises MetadataError for what cannot be JSON.
+    """Return attributes as they are stored. Raises MetadataError for what has no place in documents.
 
     >>> import numpy as np
     >>> to_json({"scale": np.float32(0.5), "range": np.array([1, 2]), "missing": float("nan")})
-    {'scale': 0.5, 'range': [1, 2], 'missing': 'NaN'}
+    {'scale': 0.5, 'range': [1, 2], 'missing': nan}
     """
     if not isinstance(attributes, Mapping):
         raise MetadataError("attributes must be a mapping", found=type(attributes).__name__, expected="a mapping")
-    return {name: documents.to_json(value, f"/attributes/{name}") for name, value in _named(attributes)}
+    is_quoted = quotes_nonfinite()
+    return {
+        name: documents.to_json(value, f"/attributes/{name}", quotes_nonfinite=is_quoted)
+        for name, value in _named(attributes)
+    }
+
+
+def quotes_nonfinite() -> bool:
+    """Whether floats that are not finite become strings. Raises ValueError if the setting makes no sense."""
+    wanted = config.get("attributes.nonfinite")
+    if wanted not in {"token", "string"}:
+        raise ValueError(f'the setting attributes.nonfinite is {wanted!r}; expected "token" or "string"')
+    return bool(wanted == "string")
 
 
 def _named(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

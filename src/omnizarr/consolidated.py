@@ -19,12 +19,29 @@ from omnizarr import detection, hierarchy
 from omnizarr.detection import Documents, Found
 from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects.contract import Dialect
+from omnizarr.dialects.spelling import in_order_of, same
 from omnizarr.errors import ConsolidatedMetadataError, InvalidKeyError, NodeNameError, OmnizarrError, StoreError
-from omnizarr.model import GroupMetadata, Metadata, strict
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
 from omnizarr.places import StorePath, dialect_of, dialects_at
 from omnizarr.stores import conflicts
 
 Nodes = Mapping[str, Documents]
+
+
+class Copies(dict[str, Documents]):
+    """Documents by path below a group, and the document of its own in which the group's consolidated metadata has them.
+
+    Parameters
+    ----------
+    nodes : mapping
+    document : JSON
+    """
+
+    __slots__ = ("document",)
+
+    def __init__(self, nodes: Nodes, document: JSON) -> None:
+        super().__init__(nodes)
+        self.document = document
 
 
 class Snapshot:
@@ -105,7 +122,7 @@ class Snapshot:
                 else:
                     below = f"{relative}/"
                     changed = {at: node for at, node in changed.items() if at != relative and not at.startswith(below)}
-            write(self.root, changed, self.name)
+            write(self.root, changed, self.name, nodes.document if isinstance(nodes, Copies) else None)
             self._nodes = changed
 
     def _relative(self, path: str) -> str:
@@ -198,7 +215,7 @@ def _read(where: StorePath, dialect: Dialect, name: str | None, group: GroupMeta
     except OmnizarrError as error:
         raise ConsolidatedMetadataError(error.message, key=key, found=error.found) from None
     try:
-        return dialect.consolidated.load(document, strict)
+        return Copies(dialect.consolidated.load(document, strict), document)
     except OmnizarrError as error:
         raise error.add(key=key)
 
@@ -283,8 +300,11 @@ def _format_of(where: StorePath, nodes: Nodes) -> str:
     return next((dialect.name for dialect in formats), "")
 
 
-def write(where: StorePath, nodes: Nodes, name: str | None = None) -> None:
-    """Store copies as the consolidated metadata of a group, in the group's dialect. Its lock is held by the caller."""
+def write(where: StorePath, nodes: Nodes, name: str | None = None, old: JSON = None) -> None:
+    """Store copies as the consolidated metadata of a group, in the group's dialect. Its lock is held by the caller.
+
+    What copies share with the document `old`, which they replace, keeps its text.
+    """
     dialect = _dialect_of_group(where)
     if dialect.consolidated.document is None:
         inline = {path: node for path, node in nodes.items() if path and _is_of(dialect, node)}
@@ -298,7 +318,7 @@ def write(where: StorePath, nodes: Nodes, name: str | None = None) -> None:
                 path=where.path,
                 remedy="consolidate the root",
             )
-        where.store.set(key, documents.render(dialect.consolidated.dump(nodes)))
+        where.store.set(key, documents.render(in_order_of(dialect.consolidated.dump(nodes), old)))
 
 
 @conflicts.retried
@@ -344,23 +364,26 @@ def differences(where: StorePath, nodes: Nodes) -> list[str]:
 
 
 def _agree(copy: Documents | None, original: Documents | None) -> bool:
-    return _meaning(copy or {}) == _meaning(original or {})
+    ours, theirs = _meaning(copy or {}), _meaning(original or {})
+    if isinstance(ours, ArrayMetadata | GroupMetadata) and isinstance(theirs, ArrayMetadata | GroupMetadata):
+        is_same = same(ours.attributes, theirs.attributes)
+        return is_same and replace(ours, attributes={}) == replace(theirs, attributes={})
+    return same(ours, theirs)
 
 
-def _meaning(found: Documents) -> object:
-    """Return something that is equal for documents that say the same."""
+def _meaning(found: Documents) -> Metadata | Documents | None:
+    """Return what documents say; broken ones as they are."""
     for dialect in DIALECTS:
         try:
             metadata = dialect.load(found, strict)
         except OmnizarrError:
-            return documents.render(found)
+            return found
         if isinstance(metadata, GroupMetadata):
             # zarr-python 3 puts an empty block into the copies of .zgroup.
             unknown = {name: value for name, value in metadata.unknown.items() if name != "consolidated_metadata"}
             metadata = replace(metadata, consolidated=None, unknown=unknown)
         if metadata is not None:
-            # As JSON, where NaN equals NaN.
-            return replace(metadata, attributes={}), documents.to_json(metadata.attributes)
+            return metadata
     return None
 
 

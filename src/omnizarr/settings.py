@@ -17,6 +17,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "array.write_empty_chunks": False,
     "array.read_missing_chunks": True,
     "array.target_shard_size_bytes": None,
+    "attributes.nonfinite": "token",
     "concurrency": None,
     "engine": None,
 }

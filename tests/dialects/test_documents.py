@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import json
 import math
+import pickle
 import re
 import sys
 
@@ -12,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from omnizarr.dialects.documents import MAX_DEPTH, parse, render, to_json
-from omnizarr.dialects.spelling import same
+from omnizarr.dialects.spelling import revision, same
 from omnizarr.errors import MetadataError
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -121,10 +123,21 @@ def _with_short_lists(text):
     return re.sub(numbers, lambda found: "[" + re.sub(r",\s+", ", ", found[1]) + "]", text)
 
 
-def test_render_is_strict_json_in_utf8():
-    data = render({"a": [math.nan, math.inf, -math.inf], "ü": "\u2028"})
+def test_render_is_json_in_utf8():
+    data = render({"a": ["NaN", 1.5], "ü": "\u2028"})
     assert "ü".encode() in data
-    assert json.loads(data, parse_constant=pytest.fail) == {"a": ["NaN", "Infinity", "-Infinity"], "ü": "\u2028"}
+    assert json.loads(data, parse_constant=pytest.fail) == {"a": ["NaN", 1.5], "ü": "\u2028"}
+
+
+@pytest.mark.parametrize("value", [math.nan, [math.inf, 1], {"a": [-math.inf, "x", [math.nan]]}])
+def test_numbers_that_are_not_finite_are_the_tokens_of_the_standard_library(value):
+    assert same(json.loads(render(value)), value)
+
+
+@given(st.floats(), st.sampled_from([np.float64, np.longdouble, float]))
+def test_strings_in_place_of_numbers_that_are_not_finite(number, kind):
+    expected = number if math.isfinite(number) else json.dumps(number)
+    assert same(to_json([{"a": kind(number)}], quotes_nonfinite=True), [{"a": expected}])
 
 
 def test_render_escapes_what_utf8_cannot_say():
@@ -137,14 +150,14 @@ def test_render_escapes_what_utf8_cannot_say():
     ("value", "expected"),
     [
         (np.float32(0.5), 0.5),
-        (np.float32(np.nan), "NaN"),
+        (np.float32(np.nan), math.nan),
         (np.longdouble(2), 2.0),
         (np.int64(-(2**63)), -(2**63)),
         (np.uint64(2**64 - 1), 2**64 - 1),
         (np.bool_(True), True),
         (np.str_("x"), "x"),
         (np.arange(4).reshape(2, 2), [[0, 1], [2, 3]]),
-        (np.array([0.5, np.inf]), [0.5, "Infinity"]),
+        (np.array([0.5, np.inf]), [0.5, math.inf]),
         (np.array(3), 3),
         (np.array(["a", "b"]), ["a", "b"]),
         (np.array([1, "x", None], dtype=object), [1, "x", None]),
@@ -196,3 +209,71 @@ def test_reading_leaves_the_limits_of_the_interpreter_alone():
     limits = sys.getrecursionlimit(), sys.get_int_max_str_digits()
     problems_in(b"[" * 10_000)
     assert limits == (sys.getrecursionlimit(), sys.get_int_max_str_digits())
+
+
+class TestTexts:
+    """A document that was parsed is written as it was spelled."""
+
+    TEXT = b'{"a":1e2, "b": [1,2],\r\n "c": "\\u00e9", "d": {"x": NaN} }\n'
+
+    def test_parsed_document_is_written_as_it_was(self):
+        assert render(parse(self.TEXT)) == self.TEXT
+
+    def test_byte_order_mark_is_left_out(self):
+        assert render(parse(b"\xef\xbb\xbf" + self.TEXT)) == self.TEXT
+
+    def test_only_what_is_new_is_written_anew(self):
+        read = parse(self.TEXT)
+        changed = revision({**read, "b": np.array([1, 3])}, read)
+        assert render(changed) == self.TEXT.replace(b"[1,2]", b"[1,3]")
+
+    def test_a_revision_of_a_revision_goes_back_to_the_text(self):
+        read = parse(self.TEXT)
+        once = revision({**read, "b": None}, read)
+        assert render(revision({**once, "b": [1, 2]}, once)) == self.TEXT
+
+    @pytest.mark.parametrize("kind", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+    def test_copies_know_the_text_too(self, kind):
+        read = parse(self.TEXT)
+        assert render(kind(read)) == self.TEXT
+        assert render(kind(revision({**read, "b": 0}, read))) == self.TEXT.replace(b"[1,2]", b"0")
+
+    def test_within_another_document_it_has_its_place(self):
+        data = render({"first": parse(b'{"a":1e2,\n "b": {\n  "c": -0\n }\n}\n'), "second": 1})
+        assert data == b'{\n  "first": {"a":1e2,\n   "b": {\n    "c": -0\n   }\n  },\n  "second": 1\n}'
+
+    def test_within_a_large_document_it_has_one_line(self, monkeypatch):
+        monkeypatch.setattr("omnizarr.dialects.documents.MAX_INDENTED", 10)
+        read = parse(b'{\n  "a": 1e2,\n  "b": " x \\n ",\n  "c": [\n    -0\n  ]\n}\n')
+        data = render({"first": {"second": read}, "third": [1, {"x": math.nan}]})
+        assert data == b'{"first": {"second": {"a": 1e2,"b": " x \\n ","c": [-0]}}, "third": [1, {"x": NaN}]}'
+
+    def test_new_members_are_indented_as_their_neighbours(self):
+        read = parse(b'{\n    "a": {\n        "b": 1e2\n    }\n}')
+        changed = revision({"a": {"b": 100.0, "c": {"d": ["x"]}}}, read)
+        inner = '{\n          "d": [\n            "x"\n          ]\n        }'
+        assert render(changed).decode() == f'{{\n    "a": {{\n        "b": 1e2,\n        "c": {inner}\n    }}\n}}'
+
+    @pytest.mark.parametrize("name", ["é", "\ud800"])
+    def test_half_a_surrogate_pair_is_written_as_an_escape(self, name):
+        read = parse('{"ü": "\\u00fc"}'.encode())
+        data = render(revision({**read, name: name}, read))
+        assert b'"\\u00fc"' in data
+        assert json.loads(data) == {"ü": "ü", name: name}
+
+    def test_what_is_no_json_becomes_json_when_it_changes(self):
+        read = parse(b'{"a": +1, "b": 1e2, "c": .5}')
+        assert render(revision({**read, "d": 0}, read)) == b'{"a": 1, "b": 1e2, "c": 0.5, "d": 0}'
+
+    def test_to_json_gives_plain_dictionaries(self):
+        plain = to_json({"a": parse(self.TEXT)})
+        assert type(plain["a"]) is dict
+        plain["a"]["b"].append(3)
+        assert parse(self.TEXT)["b"] == [1, 2]
+
+    @given(VALUES, VALUES)
+    def test_what_is_written_is_what_is_meant(self, old, new):
+        read = parse(json.dumps({"old": old, "both": new}).encode())
+        changed = revision({"new": new, "both": new, "old": {"within": [old]}}, read)
+        assert same(parse(render(changed)), changed)
+        assert same(parse(render({"outer": changed, "read": read})), {"outer": changed, "read": read})

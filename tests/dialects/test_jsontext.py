@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnizarr.dialects.jsontext import JSONText
+from omnizarr.dialects.jsontext import JSONText, revised
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -87,13 +87,13 @@ def test_members_of_one_name_that_differ_stay():
 
 def test_nonfinite_numbers_are_quoted_but_not_words_in_strings():
     text = JSONText(r'{"a": NaN, "NaN": "x NaN \" Infinity", "b": [-Infinity,Infinity]}')
-    assert text.quote_nonfinite()
+    text.quote_nonfinite()
     assert text.text == r'{"a": "NaN", "NaN": "x NaN \" Infinity", "b": ["-Infinity","Infinity"]}'
 
 
 def test_nonfinite_numbers_below_a_pointer_are_kept():
     text = JSONText('{"a": NaN, "attributes": {"x": NaN}}')
-    assert not text.quote_nonfinite(["/attributes"])
+    text.quote_nonfinite(["/attributes"])
     assert text.text == '{"a": "NaN", "attributes": {"x": NaN}}'
 
 
@@ -126,5 +126,80 @@ def test_document_without_repeated_members_is_left_alone(document):
     before = json.dumps(document)
     text = JSONText(before)
     assert text.unrepeat()
-    assert text.quote_nonfinite()
+    text.quote_nonfinite()
     assert text.text == before
+
+
+def written(value, margin):
+    return json.dumps(value)
+
+
+def spelled(value, data):
+    """Return JSON with blanks, escapes and numbers as another program might write them."""
+    blank = st.sampled_from(["", " ", "\n  ", "\t", "\r\n"])
+    if isinstance(value, dict):
+        members = [f"{spelled(name, data)}{data.draw(blank)}:{spelled(each, data)}" for name, each in value.items()]
+        return f"{{{data.draw(blank)}{f',{data.draw(blank)}'.join(members)}{data.draw(blank)}}}"
+    if isinstance(value, list):
+        return f"[{data.draw(blank)}{','.join(spelled(each, data) for each in value)}{data.draw(blank)}]"
+    if isinstance(value, float):
+        text = repr(value)
+        return text if "e" in text else text + data.draw(st.sampled_from(["", "0", "e0", "E+0"]))
+    if isinstance(value, str) and data.draw(st.booleans()):
+        return '"' + "".join(f"\\u{unit:04X}" for unit in units(value)) + '"'
+    return json.dumps(value)
+
+
+def units(text):
+    data = text.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(data[at : at + 2]) for at in range(0, len(data), 2)]
+
+
+@given(OBJECTS, OBJECTS, st.data())
+def test_revised_text_says_what_is_new_and_keeps_what_is_old(old, new, data):
+    kept = {name: old[name] for name in data.draw(st.sets(st.sampled_from(sorted(old))))}
+    new = {**{f"{name}x": value for name, value in new.items()}, **kept}
+    texts = {name: (spelled(name, data), spelled(value, data)) for name, value in old.items()}
+    comma = data.draw(st.sampled_from([", ", ",\n  ", ","]))
+    before = f"{{{comma.join(': '.join(pair) for pair in texts.values())}}}"
+    after = revised(before, old, new, written)
+    assert json.loads(after, object_pairs_hook=list) == json.loads(json.dumps(new), object_pairs_hook=list)
+    assert all(": ".join(texts[name]) in after for name in kept)
+
+
+@given(OBJECTS, st.data())
+def test_a_text_is_not_touched_if_nothing_is_new(document, data):
+    text = f" {spelled(document, data)}\n"
+    assert revised(text, document, json.loads(json.dumps(document)), written) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "new", "after"),
+    [
+        ('{"a":1, "b" : [1e2,2]}', {"a": 1, "b": [100.0, 3]}, '{"a":1, "b" : [1e2,3]}'),
+        ('{"a":1, "b":2}', {"b": 2}, '{"b":2}'),
+        ('{"a":1, "b":2}', {"b": 2, "a": 1}, '{"b":2, "a":1}'),
+        ('{\n "a": 1\n}', {"a": 1, "c": 0}, '{\n "a": 1,\n "c": 0\n}'),
+        ('{\n "a": 1\n}', {}, "{}"),
+        ("{ }", {}, "{ }"),
+        ("{ }", {"a": 1}, '{"a": 1}'),
+        ('{"a": {"b":1e2, "c": 3}}', {"a": {"b": 100.0}}, '{"a": {"b":1e2}}'),
+        ('{"a": [1e2]}', {"a": [100.0, 1]}, '{"a": [100.0, 1]}'),
+        ('{"a": 1}', {"a": True}, '{"a": true}'),
+        ('{"a": 1}', {"a": 1.0}, '{"a": 1.0}'),
+        ('{"a": 0.00}', {"a": -0.0}, '{"a": -0.0}'),
+        ('{"a": 0.00}', {"a": 0.0}, '{"a": 0.00}'),
+        ('{"a": NaN,"b":0}', {"a": float("nan"), "b": 1}, '{"a": NaN,"b":1}'),
+        ('{"\\u0061": {"x":[{"y" :1}]}}', {"a": {"x": [{"y": 2}]}}, '{"\\u0061": {"x":[{"y" :2}]}}'),
+        ('{"a": 1, "a": 2}', {"a": 2, "b": 0}, '{"a": 2, "b": 0}'),
+    ],
+)
+def test_text_is_revised_where_it_says_something_else(before, new, after):
+    assert revised(before, json.loads(before), new, written) == after
+
+
+def test_members_unknown_to_old_and_new_stay_and_those_said_in_another_way_are_not_said_twice():
+    text = '{"a": "one", "hidden": 1, "b": 2}'
+    said = {"a": 1, "b": 2, "meant": 3}
+    assert revised(text, said, {"a": 1, "b": 3, "meant": 3}, written) == '{"a": "one", "b": 3, "hidden": 1}'
+    assert revised(text, said, {"a": 1, "b": 2, "meant": 4}, written) == '{"a": "one", "b": 2, "meant": 4, "hidden": 1}'

@@ -173,7 +173,8 @@ def test_other_numbers_that_fill_bytes_stay_errors(tmp_path, change):
     ],
 )
 def test_documents_that_are_zarr_are_left_as_they_are(document):
-    assert type(parse(json.dumps(document).encode())) is dict
+    parsed = parse(json.dumps(document).encode())
+    assert (parsed, parsed.notes) == (document, ())
 
 
 ODD_MEMBERS = st.dictionaries(

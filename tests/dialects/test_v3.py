@@ -265,6 +265,12 @@ def test_codecs_of_numcodecs_always_have_a_configuration():
     assert codecs[1:] == [{"name": "numcodecs.crc32", "configuration": {}}, {"name": "crc32c"}]
 
 
+def test_numbers_of_a_configuration_that_are_not_finite_are_strings():
+    codec = Named("cast_value", {"data_type": "uint8", "scalar_map": {"encode": [[float("nan"), 0]]}})
+    written = dump(new(codecs=(codec, Named("bytes"))))["codecs"][0]
+    assert written["configuration"]["scalar_map"] == {"encode": [["NaN", 0]]}
+
+
 def test_an_undefined_fill_value_becomes_the_default():
     assert dump(new(fill_value=UNDEFINED))["fill_value"] == 0.0
 

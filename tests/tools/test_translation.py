@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import omnizarr
 from omnizarr import creation, datatypes, errors
 from omnizarr.codecs import chain
 from omnizarr.creation import Coding
 from omnizarr.datatypes.data_type import bytes_of
 from omnizarr.dialects import DIALECTS, DRAFT2019, DRAFT2020, V0, V1, V2, V3
+from omnizarr.dialects.spelling import same
 from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Named
 from omnizarr.tools.translating.equivalence import have_same_bytes, spec_of
 from omnizarr.tools.translation import Loss, translate
@@ -567,11 +569,19 @@ class TestNamesOfDimensions:
 
 
 class TestMembers:
-    @pytest.mark.parametrize(("dialect", "pointer"), [(V3, "/range"), (V2, "/range"), (V1, "/range")])
-    def test_that_numbers_become_texts_where_they_are_not_finite_is_a_loss(self, dialect, pointer):
-        found = translate(v2(attributes={"range": [float("-inf"), float("nan")], "a": 1.5}), dialect)
+    @pytest.mark.parametrize("dialect", [V3, V2, V1, DRAFT2019, DRAFT2020])
+    def test_numbers_that_are_not_finite_stay_numbers(self, dialect):
+        attributes = {"range": [float("-inf"), float("nan")], "a": 1.5}
+        found = translate(v2(attributes=attributes), dialect)
+        assert same(found.target.attributes, attributes)
+        assert found.losses == ()
+
+    @pytest.mark.parametrize("dialect", [V3, V2, V1])
+    def test_that_numbers_become_texts_as_the_user_wants_is_a_loss(self, dialect):
+        with omnizarr.config.set({"attributes.nonfinite": "string"}):
+            found = translate(v2(attributes={"range": [float("-inf"), float("nan")], "a": 1.5}), dialect)
         assert found.target.attributes == {"range": ["-Infinity", "NaN"], "a": 1.5}
-        assert [(loss.pointer, loss.kept) for loss in found.losses] == [(pointer, "the text ['-Infinity', 'NaN']")]
+        assert [(loss.pointer, loss.kept) for loss in found.losses] == [("/range", "the text ['-Infinity', 'NaN']")]
 
     def test_filters_among_the_attributes_have_a_meaning_in_the_draft_of_2020(self):
         found = translate(v2(attributes={"filters": [{"id": "delta", "dtype": "<f8"}], "a": 1}), DRAFT2020)

@@ -84,7 +84,7 @@ class LoadNodes(Protocol):
 class DumpNodes(Protocol):
     """From many documents to consolidated metadata."""
 
-    def __call__(self, nodes: Nodes, /) -> JSON:
+    def __call__(self, nodes: Nodes, /) -> dict[str, JSON]:
         """Return the consolidated metadata that holds `nodes`."""
 
 

@@ -1,4 +1,6 @@
-"""Documents as bytes: JSON that others wrote is read tolerantly, ours is written strictly.
+"""Documents as bytes: JSON that others wrote is read tolerantly, and what of it is not changed keeps its text.
+
+What is new is valid JSON, but for numbers that are not finite: those are the tokens of Python's `json`.
 
 Spec: RFC 8259; Zarr v3 core, "Metadata"; Zarr v2, "Metadata".
 """
@@ -7,14 +9,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from omnizarr.dialects import jsontext
 from omnizarr.dialects.reading import join
+from omnizarr.dialects.spelling import Document, same
 from omnizarr.errors import MetadataError, NotJSONError
 from omnizarr.late import Late
 from omnizarr.model import JSON, Note, Problem, Report, strict
@@ -33,6 +39,10 @@ else:
 _PLAIN = frozenset({str, int, bool, type(None)})
 _NESTED = frozenset({dict, list})
 _NUMBERS = frozenset({int, float})
+_NONFINITE: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""The values of the tokens; always the same NaN, so that lists and objects that hold it are equal."""
+
+_BREAK = re.compile(r"[ \t\r]*\n[ \t\r\n]*")
 
 _NETCDF_C = (b'">S1"', b'"_nczarr_', b'"must_understand": "false"')
 """What is in documents that netCDF-C may have written otherwise than Zarr has it."""
@@ -45,8 +55,8 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
     """Return the JSON value that `data` holds.
 
     The tokens ``NaN``, ``Infinity`` and ``-Infinity``, which old writers left bare, become floats, and a
-    byte order mark is passed over. Integers never go through floats. An object that is no JSON, or
-    not Zarr's, only in the ways of netCDF-C becomes a `lenient.Mended`, which bears notes of them.
+    byte order mark is passed over. Integers never go through floats. An object becomes a `Document`, which knows
+    its text; one that is no JSON, or not Zarr's, only in the ways of netCDF-C has notes of them.
 
     Parameters
     ----------
@@ -73,7 +83,8 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
     data = bytes(data)
     repeated: list[tuple[dict[str, JSON], list[str]]] = []
     try:
-        document = _decode(data, repeated)
+        text = data.decode("utf-8-sig")
+        document = _decode(text, repeated)
     except UnicodeDecodeError as error:
         odd = data[error.start : error.start + 8]
         report(Problem("", f"document is not UTF-8 (byte {error.start})", found=odd, spec="RFC 8259, section 8.1"))
@@ -96,15 +107,16 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
                 pointer = join(_find(document, built), name)
                 message = f"member {name!r} occurs more than once in one object"
                 report(Problem(pointer, message, spec="RFC 8259, section 4"))
-        if isinstance(document, dict) and any(mark in data for mark in _NETCDF_C):
-            return lenient.adapted(document)
-        return document
+        if not isinstance(document, dict):
+            return document
+        taken = lenient.adapted(document) if any(mark in data for mark in _NETCDF_C) else document
+        return Document(taken, text, notes=notes_of(taken))
     return None
 
 
 def notes_of(document: JSON) -> tuple[Note, ...]:
     """Return notes of what was not valid JSON in a document that `parse` returned."""
-    return getattr(document, "notes", ()) if type(document) is not dict else ()
+    return document.notes if isinstance(document, Document) else ()
 
 
 def tokens(data: bytes | bytearray | memoryview) -> JSON:
@@ -112,8 +124,8 @@ def tokens(data: bytes | bytearray | memoryview) -> JSON:
     return lenient.tokens(bytes(data).decode("utf-8-sig"))
 
 
-def _decode(data: bytes, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:
-    """Return the JSON value in `data`, and put objects with repeated members, and their names, into `repeated`."""
+def _decode(text: str, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:
+    """Return the JSON value in `text`, and put objects with repeated members, and their names, into `repeated`."""
 
     def build(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
         built = dict(pairs)
@@ -122,10 +134,10 @@ def _decode(data: bytes, repeated: list[tuple[dict[str, JSON], list[str]]]) -> J
             repeated.append((built, [name for name, count in counts.items() if count > 1]))
         return built
 
-    return json.loads(data.decode("utf-8-sig"), object_pairs_hook=build)  # type: ignore[no-any-return]
+    return json.loads(text, object_pairs_hook=build, parse_constant=_NONFINITE.__getitem__)  # type: ignore[no-any-return]
 
 
-def _mended(text: str) -> lenient.Mended | None:
+def _mended(text: str) -> Document | None:
     """Return the object in a text that is almost JSON; None if it is not, or breaks another rule."""
     strict_text, notes = lenient.mend(text)
     if not notes:
@@ -134,18 +146,17 @@ def _mended(text: str) -> lenient.Mended | None:
         document = parse(strict_text.encode())
     except MetadataError:
         return None
-    if not isinstance(document, dict):
+    if not isinstance(document, Document):
         return None
-    result = lenient.Mended(document)
-    result.notes = (*notes, *notes_of(document))
-    return result
+    return Document(document, document.text, notes=(*notes, *document.notes))
 
 
 def render(document: object) -> bytes:
-    r"""Return `document` as strict JSON, in UTF-8.
+    r"""Return `document` as JSON, in UTF-8.
 
-    NumPy scalars and arrays become numbers and lists, tuples become lists. Floats that are not finite, for which JSON
-    has no words, become the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
+    A `Document` is written as its text, changed only where it says something else now. NumPy scalars and arrays become
+    numbers and lists, tuples become lists. Floats that are not finite become the tokens that Python's `json` has for
+    them, ``NaN``, ``Infinity`` and ``-Infinity``: formats that prescribe strings have these in `document` already.
 
     Raises
     ------
@@ -155,48 +166,93 @@ def render(document: object) -> bytes:
     Examples
     --------
     >>> render({"valid_range": (np.float32(0.5), float("inf"))}).decode()
-    '{\n  "valid_range": [\n    0.5,\n    "Infinity"\n  ]\n}'
+    '{\n  "valid_range": [0.5, Infinity]\n}'
+
+    >>> from omnizarr.dialects.spelling import revision
+    >>> read = parse(b'{"scale":1e2,"levels":[1,2]}')
+    >>> render(revision({**read, "levels": [1, 3]}, read)).decode()
+    '{"scale":1e2,"levels":[1,3]}'
     """
-    plain = to_json(document)
+    conversion = _Conversion(keeps_texts=True)
+    plain = conversion.convert(document, 0, None)
     try:
-        return _encoded(plain, ensure_ascii=False)
+        return _Writer().root(plain, has_texts=conversion.found_texts).encode()
     except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 does not have, but an escape can say
-        return _encoded(plain, ensure_ascii=True)
+        return _Writer(ensure_ascii=True).root(plain, has_texts=conversion.found_texts).encode()
     except ValueError as error:  # Python converts no integer of more than 4300 digits
         raise MetadataError(f"document holds a number that cannot be written: {error}") from None
 
 
-def _encoded(plain: JSON, *, ensure_ascii: bool) -> bytes:
-    """Return JSON as text; what is not ASCII as it is, since netCDF-C knows no escapes for it."""
-    text = json.dumps(plain, allow_nan=False, ensure_ascii=ensure_ascii)
-    # Python indents slowly, and nobody reads documents of this size
-    if len(text) <= MAX_INDENTED:
-        text = _indented(plain, "\n", encode_basestring_ascii if ensure_ascii else encode_basestring)
-    return text.encode()
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """From plain JSON to text; what is not ASCII is left as it is, since netCDF-C knows no escapes for it."""
+
+    ensure_ascii: bool = False
+
+    def root(self, plain: JSON, *, has_texts: bool) -> str:
+        """Return a whole document."""
+        if isinstance(plain, Document) and plain.text:
+            text = self._revised(plain)
+            # Of a text that was taken for something else than it says, parts are not always to be had.
+            if not plain.notes or same(parse(text.encode(), _ignore), plain):
+                return text
+            plain = dict(plain)
+        text = self._dumps(plain)
+        # Python indents slowly, and nobody reads documents of this size
+        if len(text) <= MAX_INDENTED:
+            return self.write(plain, "\n")
+        return self.write(plain, None) if has_texts else text
+
+    def write(self, plain: JSON, margin: str | None) -> str:
+        """Return what ``json.dumps(plain, indent=2)`` does, in a third of the time.
+
+        `margin` begins each further line; None: there is only one. Lists of numbers stay on one line: netCDF-C 4.8.0
+        trips over a number before a line's end.
+        """
+        if isinstance(plain, Document) and plain.text and not plain.notes:
+            text = self._revised(plain).strip()
+            return _BREAK.sub("", text) if margin is None else text.replace("\n", margin)
+        inner = None if margin is None else f"{margin}  "
+        if isinstance(plain, dict):
+            members = [f"{self._quoted(name)}: {self.write(member, inner)}" for name, member in plain.items()]
+            return _enclosed("{", members, "}", margin)
+        if isinstance(plain, list):
+            is_flat = margin is None or set(map(type, plain)) <= _NUMBERS
+            return self._dumps(plain) if is_flat else _enclosed("[", [self.write(i, inner) for i in plain], "]", margin)
+        if isinstance(plain, str):
+            return self._quoted(plain)
+        if plain is None:
+            return "null"
+        if isinstance(plain, float) and not math.isfinite(plain):
+            return name_of_nonfinite(plain)
+        return repr(plain).lower() if isinstance(plain, bool) else repr(plain)
+
+    def _revised(self, document: Document) -> str:
+        if document.said is None:
+            return document.text
+        return jsontext.revised(document.text, document.said, dict(document), self.write)
+
+    def _dumps(self, plain: JSON) -> str:
+        return json.dumps(plain, ensure_ascii=self.ensure_ascii)
+
+    def _quoted(self, text: str) -> str:
+        return encode_basestring_ascii(text) if self.ensure_ascii else encode_basestring(text)
 
 
-def _indented(plain: JSON, margin: str, quoted: Callable[[str], str]) -> str:
-    """Return what ``json.dumps(plain, indent=2)`` does, in a third of the time; `margin` begins each further line.
-
-    Lists of numbers stay on one line: netCDF-C 4.8.0 trips over a number before a line's end.
-    """
-    inner = margin + "  "
-    if isinstance(plain, dict):
-        members = [f"{quoted(name)}: {_indented(member, inner, quoted)}" for name, member in plain.items()]
-        return f"{{{inner}{f',{inner}'.join(members)}{margin}}}" if members else "{}"
-    if isinstance(plain, list) and set(map(type, plain)) <= _NUMBERS:
-        return json.dumps(plain)
-    if isinstance(plain, list):
-        items = [_indented(item, inner, quoted) for item in plain]
-        return f"[{inner}{f',{inner}'.join(items)}{margin}]" if items else "[]"
-    if isinstance(plain, str):
-        return quoted(plain)
-    if plain is None:
-        return "null"
-    return repr(plain).lower() if isinstance(plain, bool) else repr(plain)
+def _enclosed(opening: str, parts: list[str], closing: str, margin: str | None) -> str:
+    if not parts:
+        return opening + closing
+    if margin is None:
+        return f"{opening}{', '.join(parts)}{closing}"
+    inner = f"{margin}  "
+    return f"{opening}{inner}{f',{inner}'.join(parts)}{margin}{closing}"
 
 
-def to_json(value: object, pointer: str = "") -> JSON:
+def _ignore(_: Problem) -> None:
+    """Leave a problem out of account."""
+
+
+def to_json(value: object, pointer: str = "", *, quotes_nonfinite: bool = False) -> JSON:
     """Return `value` in plain JSON types, as `render` writes it.
 
     Parameters
@@ -205,6 +261,9 @@ def to_json(value: object, pointer: str = "") -> JSON:
         What a user set as an attribute, for example.
     pointer : str
         JSON pointer of `value` within its document, for errors.
+    quotes_nonfinite : bool
+        Floats that are not finite, for which JSON has no words, become the strings ``"NaN"``, ``"Infinity"`` and
+        ``"-Infinity"``.
 
     Raises
     ------
@@ -219,65 +278,86 @@ def to_json(value: object, pointer: str = "") -> JSON:
     {'levels': [0, 1, 2]}
     """
     try:
-        return _convert(value, 0)
+        return _Conversion(quotes_nonfinite=quotes_nonfinite).convert(value, 0, None)
     except MetadataError as error:
         error.pointer = pointer + (error.pointer or "")
         raise
 
 
-def _convert(value: Any, depth: int) -> JSON:
-    """Return `value` in plain JSON types; errors bear the pointer from here on."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return value  # type: ignore[no-any-return]
-    if kind is dict and depth < MAX_DEPTH:  # the usual ones first
-        return _convert_members(value, depth + 1)
-    if isinstance(value, np.ndarray | np.generic):
-        value = _from_numpy(value)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str | int):  # of derived types: numpy.str_, IntEnum
-        return str(value) if isinstance(value, str) else int(value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else name_of_nonfinite(value)
-    if depth >= MAX_DEPTH:
-        raise _too_deep().error()
-    if isinstance(value, Mapping):
-        return _convert_members(value, depth + 1)
-    if isinstance(value, list | tuple):
-        return _convert_items(value, depth + 1)
-    raise NotJSONError(
-        f"a value of type {kind.__name__} has no form in JSON",
-        pointer="",
-        found=value,
-        expected="a string, number, boolean, None, list, tuple, mapping, or NumPy array of numbers or strings",
-        remedy="convert it to one of these",
-    )
+@dataclass(slots=True)
+class _Conversion:
+    """From what users and dialects have to plain JSON types; errors bear the pointer from the value on."""
 
+    quotes_nonfinite: bool = False
+    keeps_texts: bool = False
+    found_texts: bool = False
 
-def _convert_members(value: Mapping[Any, Any], depth: int) -> JSON:
-    converted: dict[str, JSON] = {}
-    for key, item in value.items():
-        if not isinstance(key, str):
-            message = "the names of an object's members are strings in JSON"
-            raise NotJSONError(message, pointer="", found=key, expected="a string")
-        try:
-            converted[str(key)] = item if type(item) in _PLAIN else _convert(item, depth)
-        except MetadataError as error:
-            _place_below(key, error)
-            raise
-    return converted
+    def convert(self, value: Any, depth: int, known: Any) -> JSON:
+        """Return `value` in plain JSON types; as it is, if it is `known`, which is plain already."""
+        kind = type(value)
+        if kind in _PLAIN or (value is known and self.keeps_texts):
+            return value  # type: ignore[no-any-return]
+        if kind is dict and depth < MAX_DEPTH:  # the usual ones first
+            return self._members(value, depth + 1, known)
+        if isinstance(value, np.ndarray | np.generic):
+            value = _from_numpy(value)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str | int):  # of derived types: numpy.str_, IntEnum
+            return str(value) if isinstance(value, str) else int(value)
+        if isinstance(value, float):
+            if math.isfinite(value):
+                return float(value)
+            name = name_of_nonfinite(value)
+            return name if self.quotes_nonfinite else _NONFINITE[name]
+        if depth >= MAX_DEPTH:
+            raise _too_deep().error()
+        if isinstance(value, Document) and self.keeps_texts:
+            return self._document(value, depth + 1)
+        if isinstance(value, Mapping):
+            return self._members(value, depth + 1, known)
+        if isinstance(value, list | tuple):
+            return self._items(value, depth + 1, known)
+        raise NotJSONError(
+            f"a value of type {kind.__name__} has no form in JSON",
+            pointer="",
+            found=value,
+            expected="a string, number, boolean, None, list, tuple, mapping, or NumPy array of numbers or strings",
+            remedy="convert it to one of these",
+        )
 
+    def _document(self, value: Document, depth: int) -> JSON:
+        self.found_texts = self.found_texts or bool(value.text)
+        # No need to look into what has not that many brackets.
+        is_flat = bool(value.text) and value.text.count("[") + value.text.count("{") <= MAX_DEPTH - depth
+        if value.said is None and is_flat:
+            return value
+        return Document(self._members(value, depth, value.said), value.text, value.said, value.notes)
 
-def _convert_items(value: Sequence[Any], depth: int) -> JSON:
-    converted: list[JSON] = []
-    for index, item in enumerate(value):
-        try:
-            converted.append(item if type(item) in _PLAIN else _convert(item, depth))
-        except MetadataError as error:
-            _place_below(index, error)
-            raise
-    return converted
+    def _members(self, value: Mapping[Any, Any], depth: int, known: Any) -> dict[str, JSON]:
+        converted: dict[str, JSON] = {}
+        old: Mapping[Any, Any] = known if isinstance(known, Mapping) else {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                message = "the names of an object's members are strings in JSON"
+                raise NotJSONError(message, pointer="", found=key, expected="a string")
+            try:
+                converted[str(key)] = item if type(item) in _PLAIN else self.convert(item, depth, old.get(key))
+            except MetadataError as error:
+                _place_below(key, error)
+                raise
+        return converted
+
+    def _items(self, value: Sequence[Any], depth: int, known: Any) -> list[JSON]:
+        converted: list[JSON] = []
+        old = known if isinstance(known, list) and len(known) == len(value) else [None] * len(value)
+        for index, (item, same_item) in enumerate(zip(value, old, strict=True)):
+            try:
+                converted.append(item if type(item) in _PLAIN else self.convert(item, depth, same_item))
+            except MetadataError as error:
+                _place_below(index, error)
+                raise
+        return converted
 
 
 def _place_below(key: str | int, error: MetadataError) -> None:

@@ -139,9 +139,9 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     original = stored.get(kind)
     documents = {name: value for name, value in stored.items() if name not in (kind, CONSOLIDATED)}
     if _is_needed(metadata, stored, fresh):
-        documents[kind] = in_order_of(written, original) if isinstance(original, Mapping) else written
+        documents[kind] = in_order_of(written, original)
     if isinstance(metadata, GroupMetadata):
-        documents.update(_dump_copies(metadata))
+        documents.update(_dump_copies(metadata, stored.get(CONSOLIDATED)))
     elif CONSOLIDATED in stored:
         documents[CONSOLIDATED] = stored[CONSOLIDATED]
     if fresh:
@@ -439,7 +439,7 @@ def _dump_group(metadata: GroupMetadata) -> tuple[dict[str, JSON], set[str]]:
     return {**metadata.unknown, **attributes, **extensions}, fresh
 
 
-def _dump_copies(metadata: GroupMetadata) -> Mapping[str, JSON]:
+def _dump_copies(metadata: GroupMetadata, stored: JSON) -> Mapping[str, JSON]:
     # copies of documents in another format are no use here, and can be made again
     nodes = metadata.consolidated
     if nodes is None or not all(name in _NODES for documents in nodes.values() for name in documents):
@@ -448,7 +448,7 @@ def _dump_copies(metadata: GroupMetadata) -> Mapping[str, JSON]:
     if spelled is not None:
         return {CONSOLIDATED: spelled[CONSOLIDATED]}
     own: Mapping[str, JSON] = {} if metadata.implicit else {"group": _dump_group(metadata)[0]}
-    return {CONSOLIDATED: dump_consolidated({"": own, **nodes}, entry())}
+    return {CONSOLIDATED: in_order_of(dump_consolidated({"": own, **nodes}, entry()), stored)}
 
 
 def _separator(metadata: ArrayMetadata) -> JSON:

@@ -194,8 +194,7 @@ def dump_array(
     document = in_order_of({**metadata.unknown, **head, **written}, dict.fromkeys(form.members))
     if fresh:
         check_fresh(load, {form.array_document: document}, fresh)
-    original = stored_documents(metadata, form).get(form.array_document)
-    return in_order_of(document, original) if isinstance(original, Mapping) else document
+    return in_order_of(document, stored_documents(metadata, form).get(form.array_document))
 
 
 def stored_documents(metadata: Metadata, form: Format) -> Mapping[str, JSON]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from omnizarr.dialects.documents import to_json
 from omnizarr.dialects.reading import Reader, is_object, join, read_object
 from omnizarr.model import JSON, Named
 
@@ -73,7 +74,8 @@ def write_extension(named: Named) -> JSON:
     document: dict[str, JSON] = {"name": named.name}
     # zarr-python wants a configuration for codecs of numcodecs, even an empty one
     if named.configuration or named.name.startswith("numcodecs."):
-        document["configuration"] = named.configuration
+        # Numbers that are not finite are strings there, as in fill values.
+        document["configuration"] = to_json(named.configuration, quotes_nonfinite=True)
     if not named.must_understand:
         document["must_understand"] = False
     return document

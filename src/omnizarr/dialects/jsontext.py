@@ -1,5 +1,7 @@
 """JSON changed in its own text: what is not changed stays as it is, to the last space and digit.
 
+`revised` changes a text from what it says to something else; `JSONText` changes what pointers name.
+
 Spec: RFC 8259; pointers: RFC 6901.
 """
 
@@ -7,15 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from omnizarr.dialects.reading import join
+from omnizarr.dialects.reading import is_list, is_object, join
+from omnizarr.dialects.spelling import same
 from omnizarr.model import JSON
 
 _decoder = json.JSONDecoder()
 _blank = re.compile(r"[ \t\n\r]*")
+_ATOMS = frozenset({str, int, bool})
 _tokens = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)', re.DOTALL)
 
 
@@ -27,6 +31,111 @@ class Place(NamedTuple):
     """Of its name; of an item: of its value."""
     value: int
     stop: int
+
+
+def revised(text: str, old: JSON, new: JSON, write: Callable[[JSON, str | None], str]) -> str:
+    r"""Return a text that says `old` changed to say `new`: values and members that are the same keep their text.
+
+    Members of `text` that are neither in `old` nor in `new` stay. Those that are in both, the same, but not in `text`,
+    are not written: the text says them in another way.
+
+    Parameters
+    ----------
+    text : str
+    old, new : JSON
+    write : callable
+        Given a new value, and what its further lines begin with ("\n" and spaces; None: it has one line),
+        returns its text.
+
+    Examples
+    --------
+    >>> revised('{"a":1e2, "b": [1,2], "c": 0}', {"a": 100.0, "b": [1, 2], "c": 0}, {"a": 100.0, "b": [1, 3]},
+    ...         lambda value, margin: json.dumps(value))
+    '{"a":1e2, "b": [1,3]}'
+    """
+    start = _skip(text, 0)
+    stop = _decoder.raw_decode(text, start)[1]
+    return text[:start] + _Revision(text, write).value(start, stop, old, new, "\n") + text[stop:]
+
+
+@dataclass(frozen=True, slots=True)
+class _Revision:
+    """The walk through a text and what it shall say."""
+
+    text: str
+    write: Callable[[JSON, str | None], str]
+
+    def value(self, start: int, stop: int, old: JSON, new: JSON, margin: str | None) -> str:
+        """Return the text of `new`, where that between `start` and `stop` says `old`."""
+        if is_object(old) and is_object(new) and self.text[start] == "{":
+            # Python compares objects fast, but takes 1 for 1.0, and a NaN for none that is equal to it.
+            is_changed = old != new or not _is_unchanged(old, new)
+            return self._object(start, stop, old, new, margin) if is_changed else self.text[start:stop]
+        if _is_unchanged(old, new):
+            return self.text[start:stop]
+        if is_list(old) and is_list(new) and self.text[start] == "[":
+            places = list(_places(self.text, start))
+            if len(places) == len(old) == len(new):
+                inner = self._margin(start, places)
+                items = zip(places, old, new, strict=True)
+                pieces = [self.value(place.value, place.stop, before, after, inner) for place, before, after in items]
+                return self._in_place(start, stop, places, pieces)
+        return self.write(new, margin)
+
+    def _object(
+        self, start: int, stop: int, old: Mapping[str, JSON], new: Mapping[str, JSON], margin: str | None
+    ) -> str:
+        places = list(_places(self.text, start))
+        if not places:
+            return self.write(new, margin) if new else self.text[start:stop]
+        there = {place.name: place for place in places}  # of several of one name the last one counts
+        inner = self._margin(start, places)
+        pieces: dict[str, str] = {}
+        for name, value in new.items():
+            place = there.get(name)
+            if place is not None and name in old:
+                changed = self.value(place.value, place.stop, old[name], value, inner)
+                pieces[name] = self.text[place.start : place.value] + changed
+            elif name not in old or not same(old[name], value):
+                colon = self.text[places[0].start : places[0].value].rpartition(":")[2]
+                pieces[name] = f"{self.write(name, None)}:{colon}{self.write(value, inner)}"
+        for name, place in there.items():
+            if name not in old and name not in new:
+                pieces[name] = self.text[place.start : place.stop]
+        if list(pieces) == [place.name for place in places]:
+            return self._in_place(start, stop, places, list(pieces.values()))
+        if not pieces:
+            return "{}"
+        opening = self.text[start + 1 : places[0].start]
+        between = self.text[places[0].stop : places[1].start] if len(places) > 1 else f",{opening or ' '}"
+        return f"{{{opening}{between.join(pieces.values())}{self.text[places[-1].stop : stop]}"
+
+    def _in_place(self, start: int, stop: int, places: Sequence[Place], pieces: Sequence[str]) -> str:
+        """Return what is between `start` and `stop` with other pieces in the same places."""
+        parts = []
+        for place, piece in zip(places, pieces, strict=True):
+            parts += [self.text[start : place.start], piece]
+            start = place.stop
+        return "".join((*parts, self.text[start:stop]))
+
+    def _margin(self, start: int, places: Sequence[Place]) -> str | None:
+        """Return what each further line of a member begins with; None if the members stand on one line."""
+        blank = self.text[start + 1 : places[0].start] if places else ""
+        _, line_break, indentation = blank.rpartition("\n")
+        return line_break + indentation if line_break else None
+
+
+def _is_unchanged(old: JSON, new: JSON) -> bool:
+    """Whether two values are the same, members of objects in the same order."""
+    if old is new:
+        return True
+    if type(old) in _ATOMS:
+        return type(old) is type(new) and old == new
+    if is_object(old) and is_object(new):
+        return list(old) == list(new) and all(map(_is_unchanged, old.values(), new.values()))
+    if is_list(old) and is_list(new):
+        return len(old) == len(new) and all(map(_is_unchanged, old, new))
+    return same(old, new)
 
 
 @dataclass(slots=True)
@@ -112,22 +221,15 @@ class JSONText:
             pointer = self._repeated(0, "")
         return True
 
-    def quote_nonfinite(self, keep: Sequence[str] = ()) -> bool:
-        """Quote bare NaN, Infinity and -Infinity, but not below the pointers `keep`; return whether none is left."""
+    def quote_nonfinite(self, keep: Sequence[str] = ()) -> None:
+        """Quote bare NaN, Infinity and -Infinity, but not below the pointers `keep`."""
         kept = [self.span(pointer) for pointer in keep]
-        left = False
 
         def quote(match: re.Match[str]) -> str:
-            nonlocal left
-            if match[1] is None:
-                return match[0]
-            if any(start <= match.start() < stop for start, stop in kept):
-                left = True
-                return match[0]
-            return f'"{match[1]}"'
+            is_kept = match[1] is None or any(start <= match.start() < stop for start, stop in kept)
+            return match[0] if is_kept else f'"{match[1]}"'
 
         self.text = _tokens.sub(quote, self.text)
-        return not left
 
     def _cut(self, start: int, places: list[Place], number: int) -> None:
         if number + 1 < len(places):

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from omnizarr.dialects.reading import is_integer, is_object
+from omnizarr.dialects.spelling import Document
 from omnizarr.model import JSON, Note
 
 _NCZARR: Final = "NCZarr"
@@ -25,18 +26,6 @@ _STRICT: Final = re.compile(r"true|false|null|NaN|-?Infinity|-?(?:0|[1-9][0-9]*)
 _DECIMAL: Final = re.compile(r"([-+]?)0*([0-9]*)(\.?)([0-9]*)((?:[eE][-+]?[0-9]+)?)")
 _HEXADECIMAL: Final = re.compile(r"([-+]?)0[xX]([0-9a-fA-F]{1,16})")
 _NONFINITE: Final = re.compile(r"([-+]?)(nan|inf|infinity)f?", re.IGNORECASE)
-
-
-class Mended(dict[str, JSON]):
-    """A document that was not valid JSON, and is understood nevertheless.
-
-    Attributes
-    ----------
-    notes : tuple of Note
-        What it was.
-    """
-
-    notes: tuple[Note, ...] = ()
 
 
 class Token(str):
@@ -76,9 +65,18 @@ def _escaped(match: re.Match[str], found: set[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 
 
+def is_strict(token: str) -> bool:
+    """Whether a number or word is one that is left as it is spelled.
+
+    >>> is_strict("1.50"), is_strict("+1")
+    (True, False)
+    """
+    return _STRICT.fullmatch(token) is not None
+
+
 def _atom(token: str, found: set[str]) -> str:
     """Return a number or word as JSON has it; other tokens as they are."""
-    if _STRICT.fullmatch(token):
+    if is_strict(token):
         return token
     decimal = _DECIMAL.fullmatch(token)
     if decimal and any(each.isdecimal() for each in token.partition("e")[0].partition("E")[0]):
@@ -140,14 +138,14 @@ def spelled(value: JSON) -> bool:
 
 
 def adapted(document: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Return a node's document as Zarr has it, where netCDF-C wrote it otherwise: then it is a `Mended`.
+    """Return a node's document as Zarr has it, where netCDF-C wrote it otherwise: then it has notes.
 
     Put right are a digit as the fill value of char in Zarr v2, and of the two experimental writers of NCZarr in Zarr v3
     (netcdf-c's pull request 2918, and the fork v3plug): text for the fill values of char and string, ``"false"`` in
     quotes, and consolidated metadata right in the document of the root.
 
     >>> document = {"dtype": ">S1", "fill_value": 1}
-    >>> adapted(document), adapted(document).notes[0].pointer
+    >>> dict(adapted(document)), adapted(document).notes[0].pointer
     ({'dtype': '>S1', 'fill_value': '1'}, '/fill_value')
     """
     notes: list[Note] = []
@@ -158,14 +156,10 @@ def adapted(document: Mapping[str, JSON]) -> Mapping[str, JSON]:
     elif "zarr_consolidated_format" in document and is_object(nodes := document.get("metadata")):
         found = {key: adapted(each) if is_object(each) else each for key, each in nodes.items()}
         changed = {**document, "metadata": found}
-        notes += [note for each in found.values() if isinstance(each, Mended) for note in each.notes]
+        notes += [note for each in found.values() if isinstance(each, Document) for note in each.notes]
     else:
         return document
-    if not notes:
-        return document
-    result = Mended(changed)
-    result.notes = tuple(notes)
-    return result
+    return Document(changed, notes=tuple(notes)) if notes else document
 
 
 def _of_v2_array(document: Mapping[str, JSON], notes: list[Note]) -> Mapping[str, JSON]:

@@ -34,7 +34,7 @@ def _load_no_copies(document: JSON, report: Report = strict) -> dict[str, dict[s
     return {}
 
 
-def _dump_no_copies(nodes: Nodes) -> JSON:
+def _dump_no_copies(nodes: Nodes) -> dict[str, JSON]:
     raise NotRepresentableError(
         "there is no consolidated metadata in this format",
         remedy="convert to v2 or v3 and consolidate that",

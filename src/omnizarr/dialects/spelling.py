@@ -1,7 +1,7 @@
 """Remember how a document spelled its members, to write them back while their meaning is unchanged.
 
 The memos live in `spellings` of the model, under ``"<dialect>:<name>"``: those of one dialect never reach the
-documents of another.
+documents of another. The text of the document itself is remembered by `Document`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,46 @@ from enum import Enum
 from types import NoneType
 from typing import Any, NamedTuple
 
-from omnizarr.model import JSON, Metadata, Named, Spelling
+from omnizarr.model import JSON, Metadata, Named, Note, Spelling
+
+
+class Document(dict[str, JSON]):
+    """A JSON object and the text that it was read from: what does not change is written as it was spelled.
+
+    Do not change it in place: make a `revision`.
+
+    Parameters
+    ----------
+    members : mapping
+    text : str
+        Valid JSON; "" if the object was not read from a text.
+    said : mapping, optional
+        What the text says, if that is not the document itself.
+    notes : tuple of Note
+        Where the text departs from JSON or from Zarr, and is understood nevertheless. The members, or `said`, are then
+        what it was taken for.
+    """
+
+    __slots__ = ("notes", "said", "text")
+
+    def __init__(
+        self,
+        members: Mapping[str, JSON],
+        text: str = "",
+        said: Mapping[str, JSON] | None = None,
+        notes: tuple[Note, ...] = (),
+    ) -> None:
+        super().__init__(members)
+        self.text = text
+        self.said = said
+        self.notes = notes
+
+
+def revision(document: Mapping[str, JSON], of: JSON) -> dict[str, JSON]:
+    """Return `document` as one that replaces another: what the two share keeps the text that it has in the other."""
+    if isinstance(of, Document):
+        return Document(document, of.text, of if of.said is None else of.said, of.notes)
+    return document if isinstance(document, dict) else dict(document)
 
 
 def recall(metadata: Metadata, dialect: str, name: str, meaning: object) -> Mapping[str, JSON] | None:
@@ -63,9 +102,11 @@ def write_aspects(
     return written, fresh
 
 
-def in_order_of(document: Mapping[str, JSON], like: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return `document` with its members in the order that they have in `like`; new ones last."""
-    return {**{name: document[name] for name in like if name in document}, **document}
+def in_order_of(document: Mapping[str, JSON], like: JSON) -> dict[str, JSON]:
+    """Return `document` as a `revision` of another, with its members in the order of that one and new ones last."""
+    names = like if isinstance(like, Mapping) else ()
+    ordered = {**{name: document[name] for name in names if name in document}, **document}
+    return revision(ordered, like)
 
 
 def same(left: object, right: object) -> bool:

@@ -17,7 +17,7 @@ from omnizarr.dialects.contract import Documents
 from omnizarr.dialects.early import Format
 from omnizarr.dialects.filters import Step, load_chain
 from omnizarr.dialects.reading import Reader, read_chunk_lengths, read_lengths
-from omnizarr.dialects.spelling import Aspect, read_aspects, recall, remember
+from omnizarr.dialects.spelling import Aspect, read_aspects, recall, remember, revision
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
 
 NAME: Final = "v0"
@@ -97,8 +97,9 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     documents: dict[str, JSON] = {"__zmeta__": early.dump_array(array, _FORMAT, _ASPECTS, {}, load)}
     attributes = recall(array, NAME, "__zattr__", array.attributes)
     if attributes is None:
-        was_there = "__zattr__" in early.stored_documents(array, _FORMAT)
-        attributes = {"__zattr__": array.attributes} if array.attributes or was_there else {}
+        stored = early.stored_documents(array, _FORMAT).get("__zattr__")
+        is_needed = bool(array.attributes) or stored is not None
+        attributes = {"__zattr__": revision(array.attributes, stored)} if is_needed else {}
     return {**documents, **attributes}
 
 

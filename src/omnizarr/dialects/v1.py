@@ -18,7 +18,7 @@ from omnizarr.dialects.contract import Documents
 from omnizarr.dialects.early import Format, Option
 from omnizarr.dialects.filters import Step, load_chain
 from omnizarr.dialects.reading import Reader, is_integer, is_list, join, read_chunk_lengths, read_lengths
-from omnizarr.dialects.spelling import Aspect, read_aspects, recall, remember
+from omnizarr.dialects.spelling import Aspect, read_aspects, recall, remember, revision
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
 
 NAME: Final = "v1"
@@ -125,7 +125,10 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     """
     array = early.refuse_group(metadata, _FORMAT)
     document = early.dump_array(array, _FORMAT, _ASPECTS, {"zarr_format": 1}, load)
-    attributes = recall(array, NAME, "attrs", array.attributes) or {"attrs": array.attributes}
+    attributes = recall(array, NAME, "attrs", array.attributes)
+    if not attributes:
+        stored = early.stored_documents(array, _FORMAT).get("attrs")
+        attributes = {"attrs": revision(array.attributes, stored)}
     return {"meta": document, **attributes}
 
 

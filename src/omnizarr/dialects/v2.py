@@ -24,7 +24,7 @@ from omnizarr.dialects.documents import name_of_nonfinite, notes_of
 from omnizarr.dialects.filters import OBJECT_CODECS, Step, dump_chain, fit_szip, load_chain, read_step
 from omnizarr.dialects.keyspaces import Flat
 from omnizarr.dialects.reading import Reader, join, problem_of, read_chunk_lengths, read_lengths, read_list
-from omnizarr.dialects.spelling import Aspect, in_order_of, read_aspects, recall, remember, write_aspects
+from omnizarr.dialects.spelling import Aspect, in_order_of, read_aspects, recall, remember, revision, write_aspects
 from omnizarr.dialects.writing import check_fresh
 from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresentableError, UnknownDataTypeError
 from omnizarr.model import (
@@ -140,14 +140,15 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     # where only .zmetadata speaks of a node, and goes on to, nothing else need be written
     is_elsewhere = ".zmetadata" in memo.document and kind not in memo.document
     if not is_elsewhere or (isinstance(metadata, GroupMetadata) and metadata.consolidated is None):
-        documents[kind] = in_order_of(written, original) if isinstance(original, Mapping) else written
+        documents[kind] = in_order_of(written, original)
     attributes = recall(metadata, NAME, ".zattrs", metadata.attributes)
     if attributes is None:
-        was_there = ".zattrs" in memo.document
-        attributes = {".zattrs": metadata.attributes} if metadata.attributes or was_there else {}
+        stored = memo.document.get(".zattrs")
+        is_needed = bool(metadata.attributes) or stored is not None
+        attributes = {".zattrs": revision(metadata.attributes, stored)} if is_needed else {}
     documents.update(attributes)
     if isinstance(metadata, GroupMetadata):
-        documents.update(_dump_consolidated(metadata, written))
+        documents.update(_dump_consolidated(metadata, written, memo.document.get(".zmetadata")))
     elif ".zmetadata" in memo.document:
         documents[".zmetadata"] = memo.document[".zmetadata"]
     if fresh:
@@ -350,7 +351,7 @@ def _dump_array(metadata: ArrayMetadata) -> tuple[dict[str, JSON], set[str]]:
     return {**metadata.unknown, "zarr_format": 2, **written}, fresh
 
 
-def _dump_consolidated(metadata: GroupMetadata, group: JSON) -> Mapping[str, JSON]:
+def _dump_consolidated(metadata: GroupMetadata, group: JSON, stored: JSON) -> Mapping[str, JSON]:
     # copies of documents in another format are no use here, and can be made again
     if metadata.consolidated is None or not _are_v2(metadata.consolidated):
         return {}
@@ -358,7 +359,8 @@ def _dump_consolidated(metadata: GroupMetadata, group: JSON) -> Mapping[str, JSO
     if spelled is not None:
         return spelled
     own: dict[str, JSON] = {".zgroup": group, ".zattrs": metadata.attributes}
-    return {".zmetadata": consolidated.dump_zmetadata({"": own, **metadata.consolidated})}
+    written = consolidated.dump_zmetadata({"": own, **metadata.consolidated})
+    return {".zmetadata": in_order_of(written, stored)}
 
 
 def _are_v2(nodes: Mapping[str, Mapping[str, JSON]]) -> bool:

@@ -129,8 +129,8 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     written.update(metadata.unknown)
     if fresh:
         check_fresh(load, {DOCUMENT: written}, fresh)
-    original = metadata.spellings.get(f"{NAME}:{DOCUMENT}")
-    return {DOCUMENT: in_order_of(written, original.document) if original is not None else written}
+    original = metadata.spellings.get(f"{NAME}:{DOCUMENT}", Spelling(None, {})).document
+    return {DOCUMENT: in_order_of(written, original)}
 
 
 # Reading

@@ -17,7 +17,7 @@ from typing import TypeVar
 from omnizarr import detection, hierarchy, resizing
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
-from omnizarr.dialects import documents
+from omnizarr.dialects import documents, lenient
 from omnizarr.errors import NotRepresentableError, OmnizarrError, ReadOnlyError, StoreClosedError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata
 from omnizarr.netcdf import layouts
@@ -226,10 +226,9 @@ def _typed(stored: Mapping[str, JSON]) -> Container[str]:
 
 
 def _lost_its_spelling(stored: JSON, meant: JSON) -> bool:
-    """Whether a number stands for a text, or for a zero with a sign: its spelling would go with this document."""
-    if isinstance(meant, str):
-        return stored is None or isinstance(stored, bool | int | float)
-    return isinstance(meant, float) and type(stored) is int
+    """Whether a number stands for a text that it will not be spelled as, since JSON has no such number."""
+    is_spelled = stored is None or isinstance(stored, bool | int | float)
+    return is_spelled and isinstance(meant, str) and not lenient.is_strict(meant)
 
 
 def _is_same(name: str, before: Mapping[str, JSON], after: Mapping[str, JSON]) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from omnizarr import conventions
+from omnizarr.attributes import quotes_nonfinite
 from omnizarr.conventions import Nodes
 from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.documents import to_json
@@ -245,12 +246,12 @@ def _translate_group(source: GroupMetadata, account: Account) -> Translation:
 
 
 def _strict_attributes(source: Metadata, account: Account) -> dict[str, JSON]:
-    """Return the attributes as JSON has them."""
-    found: Any = to_json(source.attributes, account.pointer("attributes"))
+    """Return the attributes as they are stored: numbers that are not finite as strings, if the user wants that."""
+    found: Any = to_json(source.attributes, account.pointer("attributes"), quotes_nonfinite=quotes_nonfinite())
     for name, value in source.attributes.items():
         if not same(value, found[name]):
             what = f"that attribute {name!r} is, or holds, a number: {shown(value)}"
-            why = "JSON has no words for NaN and infinities"
+            why = "the setting attributes.nonfinite asks for strings"
             account.lose(account.pointer("attributes", name), what, why, f"the text {shown(found[name])}")
     return dict(found)
 

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from omnizarr.attributes import quotes_nonfinite
 from omnizarr.dialects import lenient
 from omnizarr.dialects.documents import name_of_nonfinite
 from omnizarr.dialects.reading import is_integer, is_list, is_object
@@ -297,7 +298,8 @@ def _refuse_of_old(attribute: Attribute) -> None:
 
 def _float_to_json(number: Any) -> JSON:
     # str: the fewest digits that mean this number in its own precision
-    return float(str(number)) if np.isfinite(number) else name_of_nonfinite(float(number))
+    is_number = np.isfinite(number) or not quotes_nonfinite()
+    return float(str(number)) if is_number else name_of_nonfinite(float(number))
 
 
 def _json_of(text: str, style: Style) -> JSON:

@@ -25,7 +25,14 @@ CODES: Final[Mapping[str, Code]] = {
     "not-json": Code("error", "a document is no JSON, is empty, or is nested without end", _RESTORE),
     "not-utf8": Code("error", "a document is not in UTF-8", _RESTORE),
     "repeated-member": Code("error", "an object in a document has two members of one name", "delete the wrong one"),
-    "bare-nan": Code("warning", "NaN or Infinity stand in a document as JSON does not allow", 'quote them: "NaN"'),
+    "bare-nan": Code(
+        "warning", "NaN or Infinity stand outside of attributes, as JSON does not allow", 'quote them: "NaN"'
+    ),
+    "nonfinite-attribute": Code(
+        "note",
+        "NaN or Infinity in an attribute, for which strict readers of JSON refuse the document",
+        'if those shall read it: set it anew with omnizarr.config.set({"attributes.nonfinite": "string"})',
+    ),
     "byte-order-mark": Code("warning", "a document begins with a byte order mark", "delete its first three bytes"),
     # Documents as metadata
     "missing-member": Code("error", "a required member is missing", _RESTORE),
@@ -388,7 +395,7 @@ CODES: Final[Mapping[str, Code]] = {
     ),
 }
 
-RAISED_IF_STRICT: Final = frozenset({"unregistered-extension"})
+RAISED_IF_STRICT: Final = frozenset({"unregistered-extension", "nonfinite-attribute"})
 """Notes that a strict check takes for warnings."""
 
 REPAIRABLE: Final = frozenset(

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from omnizarr import consolidated
-from omnizarr.dialects import documents
 from omnizarr.dialects.paths import prefix
 from omnizarr.dialects.reading import join
+from omnizarr.dialects.spelling import same
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.model import JSON, GroupMetadata
 from omnizarr.tools.checking.findings import Findings
@@ -77,12 +77,12 @@ def _own(node: Node, copies: JSON) -> Iterator[str]:
     values = node.values
     for name in (".zgroup", ".zattrs"):
         copy, original = (_plain(found.get(name)) for found in (metadata, values))
-        if copy != original:
+        if not same(copy, original):
             yield join("/metadata", name)
 
 
 def _plain(document: JSON) -> JSON:
-    """Return a document without what zarr-python 3 puts into copies, NaN as a string that equals itself."""
+    """Return a document without what zarr-python 3 puts into copies."""
     if isinstance(document, Mapping):
-        document = {name: value for name, value in document.items() if name != "consolidated_metadata"}
-    return documents.to_json(document or {})
+        return {name: value for name, value in document.items() if name != "consolidated_metadata"}
+    return document or {}

@@ -98,7 +98,7 @@ def _plain(value: object) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     try:
-        return documents.to_json(value)
+        return documents.to_json(value, quotes_nonfinite=True)
     except MetadataError:
         return str(value)
 

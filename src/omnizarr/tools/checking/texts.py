@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from omnizarr.datatypes import typestr
+from omnizarr.dialects import documents
 from omnizarr.dialects.reading import is_list, join
 from omnizarr.errors import ConsolidatedMetadataError, OmnizarrError, UnknownExtensionError
 from omnizarr.model import JSON, Note, Problem
@@ -36,19 +37,32 @@ def check_json(findings: Findings, path: str, document: Document) -> None:
     if bytes(document.data[:3]) == _BOM:
         findings.add("byte-order-mark", path, "the document begins with a byte order mark", key=document.key,
                      spec=f"{_JSON}, section 8.1")  # fmt: skip
-    bare = list(_nonfinite(document.value, ""))
-    if bare:
-        more = f" (and {len(bare) - 1} more)" if len(bare) > 1 else ""
-        findings.add(
-            "bare-nan",
-            path,
-            f"a number that JSON has no token for{more}",
-            key=document.key,
-            pointer=bare[0][0],
-            found=repr(bare[0][1]),
-            expected='a string: "NaN", "Infinity" or "-Infinity"',
-            spec=f"{_JSON}, section 6",
-        )
+    kept = tuple(f"{pointer}/" for pointer in attributes_of(document.key, document.value))
+    bare: dict[str, list[tuple[str, float]]] = {"bare-nan": [], "nonfinite-attribute": []}
+    for pointer, value in _nonfinite(document.value, ""):
+        bare["nonfinite-attribute" if pointer.startswith(kept) else "bare-nan"].append((pointer, value))
+    for code, found in bare.items():
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            findings.add(
+                code,
+                path,
+                f"a number that JSON has no token for{more}",
+                key=document.key,
+                pointer=found[0][0],
+                found=documents.name_of_nonfinite(found[0][1]),
+                expected='a string: "NaN", "Infinity" or "-Infinity"' if code == "bare-nan" else None,
+                spec=f"{_JSON}, section 6",
+            )
+
+
+def attributes_of(key: str, value: JSON, pointer: str = "") -> Iterator[str]:
+    """Yield the pointers of what users wrote in the document at a key; also of what is only called so."""
+    if key.rpartition("/")[2] in {".zattrs", "attrs", "__zattr__", "attributes"}:
+        yield pointer
+    elif isinstance(value, Mapping):
+        for name, member in value.items():
+            yield from attributes_of(name, member, join(pointer, name))
 
 
 def _nonfinite(value: JSON, pointer: str) -> Iterator[tuple[str, float]]:

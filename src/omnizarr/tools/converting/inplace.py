@@ -14,6 +14,7 @@ from omnizarr import consolidated, detection, hierarchy
 from omnizarr.conventions import Nodes
 from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects.contract import Dialect
+from omnizarr.dialects.spelling import same
 from omnizarr.errors import NodeExistsError, NotRepresentableError, OmnizarrError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.places import StorePath, dialect_named, dialect_of
@@ -152,7 +153,7 @@ def _agrees(step: Step, nodes: Nodes, plan: Plan, old: Dialect) -> bool:
 
 
 def _same(left: Metadata, right: Metadata, dialect: Dialect) -> bool:
-    return documents.render(dialect.dump(left)) == documents.render(dialect.dump(right))
+    return same(dialect.dump(left), dialect.dump(right))
 
 
 def _alone(metadata: Metadata) -> Metadata:

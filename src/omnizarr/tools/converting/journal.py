@@ -83,7 +83,9 @@ def digest(nodes: Iterable[tuple[str, Mapping[str, JSON]]]) -> str:
     """Return a digest of documents, given by the path of their node and their name."""
     found = hashlib.sha256()
     for path, named in nodes:
-        found.update(documents.render({"path": path, "documents": dict(sorted(named.items()))}))
+        # What they say counts, not how they are spelled.
+        said = documents.to_json({"path": path, "documents": dict(sorted(named.items()))})
+        found.update(documents.render(said))
     return found.hexdigest()
 
 

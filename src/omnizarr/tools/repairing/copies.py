@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Final
 
 from omnizarr import consolidated
 from omnizarr.dialects import documents
 from omnizarr.dialects.draft_consolidated import dump_consolidated
-from omnizarr.dialects.jsontext import JSONText
-from omnizarr.dialects.spelling import same
-from omnizarr.errors import OmnizarrError, StoreError
+from omnizarr.dialects.spelling import in_order_of, same
+from omnizarr.errors import MetadataError, OmnizarrError, StoreError
 from omnizarr.model import JSON, ArrayMetadata
 from omnizarr.tools.checking import Finding
 from omnizarr.tools.checking.inventory import Document, Inventory, Node
 from omnizarr.tools.repairing.account import Action
 from omnizarr.tools.repairing.bench import Bench, lock_key
-from omnizarr.tools.repairing.mistakes import ATTRIBUTES
 from omnizarr.tools.repairing.policy import COPY_CODES
 
 _CODES: Final = COPY_CODES | {"unknown-consolidated-metadata"}
@@ -27,7 +24,7 @@ _SPELLED: Final = frozenset({"repeated-member", "byte-order-mark", "bare-nan"})
 """What goes away when copies in a document of their own are written anew."""
 CODES: Final = _CODES | _BROKEN | _SPELLED
 """What may be wrong with copies."""
-_MEMBER: Final = "/consolidated_metadata"
+_MEMBER: Final = "consolidated_metadata"
 _FIRST: Final = "mend the documents first: {}"
 
 
@@ -84,7 +81,6 @@ def _renew(bench: Bench, inventory: Inventory, node: Node, key: str, findings: l
             for finding in findings:
                 bench.refuse(finding, _FIRST.format(message))
             return
-        findings = _without_nan(bench, new, findings)
         if _is_same(bytes(old), new) and not any(finding.code in _SPELLED for finding in findings):
             return
         what = "make the copies again from the documents"
@@ -95,18 +91,6 @@ def _renew(bench: Bench, inventory: Inventory, node: Node, key: str, findings: l
         if bench.change(key, old, new, actions, lock=lock_key(node.where)):
             for finding in findings:
                 bench.settle(finding)
-
-
-def _without_nan(bench: Bench, new: bytes, findings: list[Finding]) -> list[Finding]:
-    """Leave bare NaN out of the findings, if the documents have it as well, in attributes."""
-    text = JSONText(new.decode())
-    text.quote_nonfinite()
-    if text.text.encode() == new:
-        return findings
-    for finding in findings:
-        if finding.code == "bare-nan":
-            bench.refuse(finding, ATTRIBUTES)
-    return [finding for finding in findings if finding.code != "bare-nan"]
 
 
 def _is_same(old: bytes, new: bytes) -> bool:
@@ -120,13 +104,14 @@ def _render(inventory: Inventory, node: Node, key: str, old: bytes) -> bytes:
     home = node.where.home
     nodes = _nodes(inventory, node, key)
     if home is not None:
-        return _text(dump_consolidated(nodes, dict(home.entry) or None))
+        return documents.render(dump_consolidated(nodes, dict(home.entry) or None))
     written = node.dialect.consolidated.dump(nodes)
     if node.dialect.consolidated.document is not None:
-        return _text(written)
-    text = JSONText(old.removeprefix(b"\xef\xbb\xbf").decode())
-    text.replace(_MEMBER, written)
-    return text.text.encode()
+        return documents.render(written)
+    document = documents.parse(old)
+    if not isinstance(document, Mapping):
+        raise MetadataError("the document of the group is not an object", key=key)
+    return documents.render(in_order_of({**document, _MEMBER: written}, document))
 
 
 def _nodes(inventory: Inventory, node: Node, key: str) -> dict[str, Mapping[str, JSON]]:
@@ -151,9 +136,3 @@ def _nodes(inventory: Inventory, node: Node, key: str) -> dict[str, Mapping[str,
 def _is_below_array(inventory: Inventory, node: Node) -> bool:
     above = (inventory.nodes.get(place.path, ()) for place in node.where.ancestors())
     return any(isinstance(one.metadata, ArrayMetadata) for nodes in above for one in nodes)
-
-
-def _text(document: JSON) -> bytes:
-    """Return copies as they are in the documents: NaN in attributes stays what it is there."""
-    text = json.dumps(document)
-    return (text if len(text) > documents.MAX_INDENTED else json.dumps(document, indent=2)).encode()

@@ -7,7 +7,7 @@ the old one, and no longer find the mistake; so what a document means is never g
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -135,9 +135,8 @@ def _write(bench: Bench, node: Node, drafts: Mapping[str, _Draft], entered: list
             key, draft.document.data, draft.data, [action for _, action in here], lock=lock_key(node.where)
         ):
             bench.touched.add(node.path)
-            for finding, action in here:
-                if action.what != _QUOTED_IN_PART:
-                    bench.settle(finding)
+            for finding, _ in here:
+                bench.settle(finding)
 
 
 def _try(bench: Bench, case: _Case) -> Action | None:
@@ -152,10 +151,6 @@ def _try(bench: Bench, case: _Case) -> Action | None:
         why = str(error) if isinstance(error, _CannotBeMendedError) else _UNCERTAIN
         bench.refuse(case.finding, why)
         return None
-    if what == _QUOTED_IN_PART:
-        bench.refuse(case.finding, ATTRIBUTES)
-        if draft.text.text == before:
-            return None
     return Action(
         code=case.finding.code,
         path=old.path,
@@ -214,7 +209,7 @@ def _prove(case: _Case, old: Node, new: Node) -> None:
         old = Node(old.where, old.dialect, old.documents, replace(old.metadata, chunk_key_encoding=encoding))
     if old.metadata is None or new.metadata is None or not same(_meaning(old.metadata), _meaning(new.metadata)):
         raise _CannotBeMendedError(_UNCERTAIN)
-    if case.finding.code != "bare-nan" and any(identity(finding) == identity(case.finding) for finding in _look(new)):
+    if any(identity(finding) == identity(case.finding) for finding in _look(new)):
         raise _CannotBeMendedError(_UNCERTAIN)
 
 
@@ -222,17 +217,12 @@ def _meaning(metadata: Metadata) -> dict[str, object]:
     left_out = {"spellings", "notes"}
     meaning = {field.name: getattr(metadata, field.name) for field in fields(metadata) if field.name not in left_out}
     # copies of other nodes' documents: NaN is quoted in them as well
-    return {**meaning, "consolidated": documents.to_json(meaning.get("consolidated"))}
+    return {**meaning, "consolidated": documents.to_json(meaning.get("consolidated"), quotes_nonfinite=True)}
 
 
 # The corrections: what is done, what stood there, and what stands there now
 
 Made = tuple[str, str, str]
-
-_QUOTED_IN_PART: Final = "quote what JSON has no number for, but not in the attributes"
-ATTRIBUTES: Final = (
-    "in attributes programs would find a text in place of a number; set them anew, as text or without them"
-)
 
 
 def _show(value: object) -> str:
@@ -256,18 +246,8 @@ def _repeated_member(case: _Case) -> Made:
 
 
 def _bare_nan(case: _Case) -> Made:
-    kept = list(_attributes(case.draft.document.key, case.draft.document.value, ""))
-    whole = case.text.quote_nonfinite(kept)
-    return "quote what JSON has no number for" if whole else _QUOTED_IN_PART, "", ""
-
-
-def _attributes(name: str, value: JSON, pointer: str) -> Iterator[str]:
-    """Yield the pointers of what users wrote; on the way also those that only look so."""
-    if name.rpartition("/")[2] in {".zattrs", "attrs", "__zattr__", "attributes"}:
-        yield pointer
-    elif isinstance(value, Mapping):
-        for member, below in value.items():
-            yield from _attributes(member, below, join(pointer, member))
+    case.text.quote_nonfinite(list(texts.attributes_of(case.draft.document.key, case.draft.document.value)))
+    return "quote what JSON has no number for", "", ""
 
 
 def _replace(what: str, new: Callable[[_Case, Any], JSON]) -> Callable[[_Case], Made]:
