@@ -24,7 +24,17 @@ Attributes: TypeAlias = dict[str, Attribute]
 # netCDF-C keeps them to itself: they say how data is stored, and are not set like this.
 RESERVED = frozenset(
     {"_NCProperties", "_IsNetcdf4", "_SuperblockVersion", "_ARRAY_DIMENSIONS", "_nczarr_superblock", "_nczarr_group"}
-    | {"_nczarr_array", "_nczarr_attr", "_nczarr_attrs", "_Codecs", "_Storage", "_ChunkSizes", "_Endianness", "_Filter"}
+    | {
+        "_nczarr_array",
+        "_nczarr_arrays",
+        "_nczarr_attr",
+        "_nczarr_attrs",
+        "_Codecs",
+        "_Storage",
+        "_ChunkSizes",
+        "_Endianness",
+        "_Filter",
+    }
     | {"_DeflateLevel", "_Shuffle", "_Fletcher32", "_NoFill"}
 )
 

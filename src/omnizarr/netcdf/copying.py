@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.group import Group
 from omnizarr.netcdf.header import Attribute, GroupHeader, Source, VariableHeader
+from omnizarr.netcdf.session import Session
 from omnizarr.netcdf.variable import MAXSTRLEN, Variable
 
 _SLAB: Final = 16 * 2**20
@@ -68,7 +70,7 @@ def define(dataset: Dataset, root: GroupHeader, source: Source | None = None) ->
     """Make all that a header says, without data; strings as wide as those of the source are, if there is one."""
     session = dataset._session
     session.check_writable()
-    with session.lock:
+    with session.lock, _completing(session):
         _define_groups(dataset, root)
         dims = {each.path: each for group in dataset.walk() for each in group.dimensions.values()}
         for path, header in root.walk():
@@ -80,6 +82,16 @@ def define(dataset: Dataset, root: GroupHeader, source: Source | None = None) ->
                 new.append((wide, found))
             if new:
                 group._add_variables(new)
+
+
+@contextmanager
+def _completing(session: Session) -> Iterator[None]:
+    """Tell what is defined meanwhile that all its elements will be written."""
+    session.is_complete = True
+    try:
+        yield
+    finally:
+        session.is_complete = False
 
 
 def _wide_enough(header: VariableHeader, name: str, dims: tuple[Dimension, ...], source: Source) -> VariableHeader:

@@ -56,9 +56,10 @@ class Dataset(Group):
         With "w": replace what is there.
     format : str
         ``"NETCDF4"``: there is no other data model here.
-    layout : {"D", "C", "B", "A", "pure"}, optional
+    layout : {"D", "C", "B", "A", "xarray", "pure", "E"}, optional
         Of a new dataset, how netCDF's own metadata is stored: as netCDF-C 4.9.3 and later do ("D"), as 4.9.1 to 4.9.2,
-        as 4.8.1 to 4.9.0, as 4.8.0 did, or not at all.
+        as 4.8.1 to 4.9.0, as 4.8.0 did; so that xarray understands it as well, or not at all. "E", in Zarr v3, is what
+        Appendix E of NCZarr describes.
     zarr_format : {2, 3}, optional
         Of a new dataset; default 2, the only one that netCDF-C reads.
     xarray : bool, optional
@@ -173,7 +174,7 @@ class Dataset(Group):
 
     @property
     def layout(self) -> str:
-        """How netCDF's own metadata is stored, one of "A", "B", "C", "D", "pure", "v3" and "pure-v3"."""
+        """How netCDF's own metadata is stored: "A", "B", "C", "D", "xarray", "pure", "v3", "E" or "pure-v3"."""
         return self._session.layout.name
 
     @property
@@ -333,7 +334,7 @@ def _layout(name: str | None, zarr_format: int | None, location: urls.Location |
     if name is None:
         name = "pure" if location is not None and location.mode == "zarr" else "D"
     if zarr_format == _V3:
-        name = {"pure": "pure-v3", "D": "v3"}.get(name, name)
+        name = {"pure": "pure-v3", "D": "v3", "xarray": "v3"}.get(name, name)
     chosen = layouts.LAYOUTS.get(name)
     if chosen is None or zarr_format not in (None, chosen.zarr_format):
         fitting = [each.name for each in layouts.LAYOUTS.values() if zarr_format in (None, each.zarr_format)]

@@ -14,7 +14,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -173,6 +173,65 @@ def chain(special: Mapping[str, Attribute], nc_type: AnyType) -> tuple[Named, ..
     for each in _filters(special):
         found.append(_codec(each, 1 if found else element_size, element_size))
     return tuple(found)
+
+
+def widely_read(codecs: Sequence[Named], nc_type: AnyType, zarr_format: Literal[2, 3]) -> tuple[Named, ...]:
+    """Return codecs that most readers of a format know, in place of those that few do.
+
+    In v2, those are the codecs of numcodecs, so szip becomes zlib. In v3, deflate becomes gzip, or blosc with zlib
+    where bytes are shuffled; bzip2 and szip become gzip, fletcher32 crc32c. Shuffle without a compressor, which saves
+    nothing, is left out.
+
+    Parameters
+    ----------
+    codecs : sequence of Named
+        From bytes to bytes: see `chain`.
+    nc_type : NcType or UserType
+        Of the variable.
+    zarr_format : {2, 3}
+
+    Examples
+    --------
+    >>> from omnizarr.netcdf.types import FLOAT
+    >>> deflated = Named("numcodecs.zlib", {"level": 4})
+    >>> [each.name for each in widely_read([deflated, Named("numcodecs.fletcher32")], FLOAT, 3)]
+    ['gzip', 'crc32c']
+    >>> dict(widely_read([Named("numcodecs.shuffle", {"elementsize": 4}), deflated], FLOAT, 3)[0].configuration)
+    {'cname': 'zlib', 'clevel': 4, 'shuffle': 'shuffle', 'typesize': 4, 'blocksize': 0}
+    """
+    if zarr_format == 2:
+        zlib = Named("numcodecs.zlib", {"level": _USUAL_LEVEL})
+        return tuple(zlib if codec.name == "numcodecs.szip" else codec for codec in codecs)
+    found: list[Named] = []
+    shuffled = 0  # bytes in an element, where the next codec gets shuffled bytes
+    for codec in codecs:
+        if codec.name == "numcodecs.shuffle":
+            shuffled = 1 if nc_type is types.STRING else _integer(codec.configuration, "elementsize", 1)
+            continue
+        known = _known(codec, shuffled)
+        found += [] if known is None else [known]
+        shuffled = 0
+    return tuple(found)
+
+
+_IN_BLOSC: Final[Mapping[str, str]] = {"numcodecs.zlib": "zlib", "gzip": "zlib", "zstd": "zstd"}
+_INTO_GZIP: Final = ("numcodecs.zlib", "numcodecs.bz2", "numcodecs.szip")
+_MAX_LEVEL: Final = 9
+_USUAL_LEVEL: Final = 5
+
+
+def _known(codec: Named, shuffled: int) -> Named | None:
+    """Return a codec that most readers know; None if nothing is lost without it."""
+    level = min(max(_integer(codec.configuration, "level", _USUAL_LEVEL), -1), _MAX_LEVEL)
+    if codec.name == "numcodecs.zlib" and not level:
+        return None
+    level = level if level > 0 else _USUAL_LEVEL
+    if shuffled > 1 and codec.name in _IN_BLOSC:
+        own: dict[str, JSON] = {"cname": _IN_BLOSC[codec.name], "clevel": level, "shuffle": "shuffle"}
+        return Named("blosc", {**own, "typesize": shuffled, "blocksize": 0})
+    if codec.name in _INTO_GZIP:
+        return Named("gzip", {"level": level})
+    return Named("crc32c") if codec.name == "numcodecs.fletcher32" else codec
 
 
 def _element_size(nc_type: AnyType) -> int:

@@ -25,7 +25,7 @@ from omnizarr.errors import (
     UnknownDataTypeError,
 )
 from omnizarr.late import Late
-from omnizarr.model import GroupMetadata
+from omnizarr.model import JSON, GroupMetadata
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.attributed import Attributed, Attributes, checked_name
 from omnizarr.netcdf.dimension import Dimension
@@ -429,11 +429,13 @@ class Group(Attributed):
         """Make variables, all or none, and list them in one change."""
         sizes = self.sizes()
         made: list[Variable] = []
+        listed: dict[str, Mapping[str, JSON] | None] = {}
         try:
             for header, dims in given:
-                made.append(self._made(header, dims, sizes))
+                variable, listed[header.name] = self._made(header, dims, sizes)
+                made.append(variable)
             new = {each.name: each.header for each in made}
-            self._change(lambda old: replace(old, variables={**old.variables, **new}))
+            self._change(lambda old: replace(old, variables={**old.variables, **new}), listed)
         except BaseException:
             with suppress(OmnizarrError):
                 for each in made:
@@ -444,8 +446,8 @@ class Group(Attributed):
 
     def _made(
         self, header: VariableHeader, dims: tuple[Dimension, ...], sizes: Mapping[str, DimensionHeader]
-    ) -> Variable:
-        """Store a new variable, which is not listed yet."""
+    ) -> tuple[Variable, Mapping[str, JSON]]:
+        """Store a new variable, which is not listed yet, and return it, and what the group is to say of it."""
         self._refuse(header.name, self._variables, "variable")
         self._refuse(header.name, self._groups, "group")
         if isinstance(header.type, UserType):
@@ -456,10 +458,10 @@ class Group(Attributed):
         if header.type is types.STRING and not said and default is not None:
             header = replace(header, special={**header.special, MAXSTRLEN: default})
         where = self._where / header.name
-        session.create_array(where, header, self.full_name, sizes)
+        listed = session.create_array(where, header, self.full_name, sizes)
         with or_nothing(where):
-            read, stored = session.read_variable(where, self.full_name, sizes)
-            return Variable(self, read, dims, stored)
+            read, stored = session.read_variable(where, self.full_name, sizes, listed or None)
+            return Variable(self, read, dims, stored), listed
 
     def _found_dimensions(self, given: str | Dimension | Sequence[str | Dimension]) -> tuple[Dimension, ...]:
         """Return dimensions by their names, as they are seen from here."""
@@ -535,9 +537,11 @@ class Group(Attributed):
         with self._renaming(oldname, newname, lambda: self._variables, "variable"):
             variable = self._variables[oldname]
             before, where = variable._stored.where, self._where / newname
+            said = self._session.listed(before)
+            listed = {oldname: None, newname: said} if isinstance(said, Mapping) else None
             _copy(before, where)
             with or_nothing(where):
-                self._change(lambda old: replace(old, variables=_renamed(old.variables, oldname, newname)))
+                self._change(lambda old: replace(old, variables=_renamed(old.variables, oldname, newname)), listed)
             variable._move(newname, where)
             self._variables = _renamed(self._variables, oldname, newname)
             hierarchy.delete(before)
@@ -640,16 +644,21 @@ class Group(Attributed):
         # What is known from now on is what a reader finds: texts may be spaced otherwise.
         self._attributes = dict(self._session.read_group(self._where, stored).attributes)
 
-    def _change(self, change: Callable[[GroupHeader], GroupHeader]) -> GroupMetadata:
+    def _change(
+        self,
+        change: Callable[[GroupHeader], GroupHeader],
+        listed: Mapping[str, Mapping[str, JSON] | None] | None = None,
+    ) -> GroupMetadata:
         """Apply `change` to what is stored of this group, and return what its document says."""
-        return self._session.change_group(self._where, change)
+        return self._session.change_group(self._where, change, listed)
 
     def relength(self, variable: Variable) -> None:
         """Give strings, of which none are stored, the width that the attribute ``_nczarr_maxstrlen`` asks for."""
         with self._session.lock:
             session, where = self._session, variable._stored.where
             session.retype(where, variable.header, self.full_name, self.sizes())
-            variable._restore(session.read_variable(where, self.full_name, self.sizes())[1])
+            listed = session.listed(where)
+            variable._restore(session.read_variable(where, self.full_name, self.sizes(), listed)[1])
 
     # -- how all variables are read -------------------------------------------------------
 

@@ -18,6 +18,7 @@ from omnizarr import detection, hierarchy, resizing
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.dialects import documents, lenient
+from omnizarr.dialects.reading import is_object
 from omnizarr.errors import NotRepresentableError, OmnizarrError, ReadOnlyError, StoreClosedError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata
 from omnizarr.netcdf import layouts
@@ -46,6 +47,8 @@ class Session:
         Consolidated metadata, which is kept current.
     version : str, optional
         Of the netCDF-C that wrote it.
+    is_complete : bool
+        Whether all elements of what is being defined will be written.
     lock : threading.RLock
         Held while what the nodes know of themselves changes; not while data moves.
     """
@@ -57,6 +60,7 @@ class Session:
     snapshot: Snapshot | None = None
     version: str | None = None
     is_open: bool = True
+    is_complete: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def check_open(self) -> None:
@@ -85,32 +89,42 @@ class Session:
 
     def create_array(
         self, where: StorePath, header: VariableHeader, group: str, sizes: Mapping[str, DimensionHeader]
-    ) -> ArrayMetadata:
-        """Store a new array, and return what its documents say."""
-        metadata = self.layout.array(header, group, sizes, self.xarray)
-        found = hierarchy.create(where, metadata)
+    ) -> Mapping[str, JSON]:
+        """Store a new array, and return what its group is to say of it: `Marks.listed`."""
+        metadata = self.layout.array(header, group, sizes, self.xarray, self.is_complete)
+        hierarchy.create(where, metadata)
+        marks = self.layout.variable(header, group, sizes, self.xarray)
         with or_nothing(where):
-            self._write_objects(where, self.layout.variable(header, group, sizes, self.xarray).objects)
+            self._write_objects(where, marks.objects)
             self.note_change(where)
-        return found.metadata
+        return marks.listed
 
     def retype(
         self, where: StorePath, header: VariableHeader, group: str, sizes: Mapping[str, DimensionHeader]
     ) -> None:
         """Give the elements of an array, of which none are stored, another type."""
-        new = self.layout.array(header, group, sizes, self.xarray)
+        new = self.layout.array(header, group, sizes, self.xarray, self.is_complete)
         changed = {name: getattr(new, name) for name in ("data_type", "codecs", "fill_value", "spellings")}
         hierarchy.update(where, ArrayMetadata, lambda metadata: replace(metadata, **changed))
         self.note_change(where)
 
-    def change_group(self, where: StorePath, change: Callable[[GroupHeader], GroupHeader]) -> GroupMetadata:
-        """Apply `change` to what is stored of a group (members by name alone), and return what its document says."""
+    def change_group(
+        self,
+        where: StorePath,
+        change: Callable[[GroupHeader], GroupHeader],
+        listed: Mapping[str, Mapping[str, JSON] | None] | None = None,
+    ) -> GroupMetadata:
+        """Apply `change` to what is stored of a group (members by name alone), and return what its document says.
+
+        `listed` is what the group says of its arrays from now on, by name; None for those that are gone.
+        """
         self.check_writable()
         is_root = where.path == self.root.path
 
         def rewritten(metadata: GroupMetadata) -> GroupMetadata:
             old = layouts.read_group(where, metadata, self.layout)
-            return self._edited(where, metadata, lambda header: self.layout.group(header, is_root), old, change(old))
+            new = self._edited(where, metadata, lambda header: self.layout.group(header, is_root), old, change(old))
+            return new if not listed or not self.layout.lists_arrays else layouts.with_listed(new, listed)
 
         changed = hierarchy.update(where, GroupMetadata, rewritten)
         self.note_change(where)
@@ -126,33 +140,61 @@ class Session:
         """Apply `change` to what is stored of a variable beside its data, and return the result."""
         self.check_writable()
         changed: list[VariableHeader] = []
+        listed = self.listed(where)
+        relisted: list[JSON] = []
 
         def rewritten(metadata: ArrayMetadata) -> ArrayMetadata:
-            old = layouts.read_variable(where, metadata, self.layout, sizes, group=group, version=self.version)
+            old = layouts.read_variable(
+                where, metadata, self.layout, sizes, group=group, version=self.version, in_group=listed
+            )
             header = change(old)
+            after = self._relisted(
+                listed, lambda each: self.layout.variable(each, group, sizes, self.xarray), old, header
+            )
+            relisted[:] = [after]
             new = self._edited(
                 where, metadata, lambda each: self.layout.variable(each, group, sizes, self.xarray), old, header
             )
             if new.dimension_names is not None and header.dimensions != old.dimensions:
                 new = replace(new, dimension_names=tuple(each.rpartition("/")[2] for each in header.dimensions))
-            read = layouts.read_variable(where, new, self.layout, sizes, group=group, version=self.version)
+            read = layouts.read_variable(
+                where, new, self.layout, sizes, group=group, version=self.version, in_group=after
+            )
             changed[:] = [read]
             return new
 
         hierarchy.update(where, ArrayMetadata, rewritten)
+        if is_object(relisted[0]) and relisted[0] != listed:
+            self.change_group(where.parent, lambda header: header, {where.name: relisted[0]})
         self.note_change(where)
         return changed[0]
+
+    def listed(self, where: StorePath) -> JSON:
+        """Return what its group says of an array, in a layout in which groups do."""
+        if not self.layout.lists_arrays:
+            return None
+        return layouts.listed(detection.open_group(where.parent).metadata, where.name)
 
     def read_group(self, where: StorePath, metadata: GroupMetadata | None = None) -> GroupHeader:
         """Return what is stored of a group, members by name alone."""
         return layouts.read_group(where, metadata or detection.open_group(where).metadata, self.layout)
 
+    def _relisted(
+        self, listed: JSON, marks_of: Callable[[VariableHeader], Marks], old: VariableHeader, new: VariableHeader
+    ) -> JSON:
+        """Return what a group says of a variable that is `new` now; None in layouts in which groups say nothing."""
+        if not self.layout.lists_arrays:
+            return None
+        return _merged(listed if is_object(listed) else {}, marks_of(old).listed, marks_of(new).listed)
+
     def read_variable(
-        self, where: StorePath, group: str, sizes: Mapping[str, DimensionHeader]
+        self, where: StorePath, group: str, sizes: Mapping[str, DimensionHeader], listed: JSON
     ) -> tuple[VariableHeader, Stored]:
-        """Return what is stored of a variable, and how."""
+        """Return what is stored of a variable, and how; `listed` is what its group says, or will say, of it."""
         metadata = detection.open_array(where).metadata
-        return layouts.read_stored(where, metadata, self.layout, sizes, group=group, version=self.version)
+        return layouts.read_stored(
+            where, metadata, self.layout, sizes, group=group, version=self.version, in_group=listed
+        )
 
     def lengthen(self, where: StorePath, lengths: Mapping[int, int]) -> None:
         """Make an array at least so long along some of its dimensions; its data stays where it is."""

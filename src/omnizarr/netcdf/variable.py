@@ -473,11 +473,13 @@ class Variable(Attributed):
 
 
 def _behaviour(stored: Stored, config: ArrayConfig) -> ArrayConfig:
-    """Return how an array behaves: chunks that lie at hand as they are need not be kept.
+    """Return how an array behaves: chunks that lie at hand as they are need not be kept, and all are stored if need be.
 
     Any part of them is read where it lies in the time that it takes to find what was kept; to keep a chunk would mean
     to read all of it first.
     """
+    if stored.needs_chunks:
+        config = replace(config, write_empty_chunks=True)
     filters, serializer, compressors = layout.split(stored.metadata.codecs)
     is_plain = serializer is not None and serializer.name == "bytes" and not (filters or compressors)
     if is_plain and isinstance(stored.where.store, LocalStore | MemoryStore):

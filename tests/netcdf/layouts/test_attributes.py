@@ -13,7 +13,7 @@ from omnizarr.dialects.documents import parse, render
 from omnizarr.errors import NotRepresentableError
 from omnizarr.netcdf import types
 from omnizarr.netcdf.header import Attribute
-from omnizarr.netcdf.layouts.attributes import fits, read, type_of, unparse, write
+from omnizarr.netcdf.layouts.attributes import fits, is_plain, read, type_of, unparse, write
 
 
 def of(nc_type, *values):
@@ -118,18 +118,31 @@ def test_text_that_json_would_change_is_written_as_a_string(text):
     "text", ['{"a": [1, 2.0]}', "[]", "[1,2]", '{"é":"ü"}', ' {\n"a" : null }\n', '["a b", "\\"", "\\n"]']
 )
 def test_text_that_is_json_is_written_as_json(text):
-    value, recorded = write(Attribute(types.CHAR, text), "S1")
+    value, recorded = write(Attribute(types.CHAR, text), "S1", as_json=True)
     assert (value, recorded) == (json.loads(text), ">S1")
     assert json.loads(read(value, recorded).value) == json.loads(text)
+    assert write(Attribute(types.CHAR, text), "S1") == (text, ">S1")
 
 
-def test_text_that_is_a_list_of_numbers_stays_text_where_no_type_is_recorded():
-    assert write(Attribute(types.CHAR, "[1,2]"), "none") == ("[1,2]", None)
-    assert write(Attribute(types.CHAR, '{"a": 1}'), "none") == ({"a": 1}, None)
+@pytest.mark.parametrize("text", ["[1,2]", '{"a": 1}'])
+def test_text_that_is_json_stays_text_where_no_type_is_recorded(text):
+    assert write(Attribute(types.CHAR, text), "none") == (text, None)
 
 
-def test_a_float_is_written_with_the_digits_of_its_own_precision():
-    assert write(of(types.FLOAT, 0.1), "S1") == (0.1, "<f4")
+def test_a_float_is_written_with_the_digits_that_make_it_equal_as_a_double():
+    assert write(of(types.FLOAT, 0.1), "S1") == (float(np.float32(0.1)), "<f4")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "expected"),
+    [
+        (of(types.INT, 1), True), (of(types.DOUBLE, 0.5), True), (Attribute(types.CHAR, "x"), True),
+        (of(types.STRING, "x", "y"), True), (of(types.STRING, "x"), False), (of(types.SHORT, 1), False),
+        (of(types.FLOAT, 0.5), False), (of(types.DOUBLE, np.nan), False), (of(types.DOUBLE), False),
+    ],
+)  # fmt: skip
+def test_types_that_values_show_are_plain(attribute, expected):
+    assert is_plain(attribute, write(attribute, "none")[0]) is expected
 
 
 def test_the_recorded_length_of_strings_holds_the_longest():
@@ -159,9 +172,13 @@ VECTORS = st.builds(vector, st.sampled_from(NUMBERS), st.binary(max_size=64))
 STRINGS = st.lists(TEXTS, max_size=4).map(lambda items: Attribute(types.STRING, np.array([*items, None], object)[:-1]))
 
 
-@given(VECTORS | STRINGS | TEXTS.map(lambda text: Attribute(types.CHAR, text)), st.sampled_from(["S1", "v3"]))
-def test_every_attribute_comes_back_with_its_type(attribute, style):
-    value, recorded = write(attribute, style)
+@given(
+    VECTORS | STRINGS | TEXTS.map(lambda text: Attribute(types.CHAR, text)),
+    st.sampled_from(["S1", "v3"]),
+    st.booleans(),
+)
+def test_every_attribute_comes_back_with_its_type(attribute, style, as_json):
+    value, recorded = write(attribute, style, as_json=as_json)
     found = read(parse(render({"a": value}))["a"], recorded)
     if isinstance(attribute.value, str) and not isinstance(value, str):
         assert (found.type, json.loads(found.value)) == (types.CHAR, json.loads(attribute.value))

@@ -6,16 +6,17 @@ import json
 
 import numpy as np
 import pytest
+import zarr
 
 import omnizarr
 from omnizarr import hierarchy, netcdf
 from omnizarr.array import Array
-from omnizarr.dialects import documents
+from omnizarr.dialects import V2, documents
 from omnizarr.errors import NodeNameError, NotRepresentableError
 from omnizarr.model import UNDEFINED, GroupMetadata, Named
 from omnizarr.netcdf import types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
-from omnizarr.netcdf.layouts import LAYOUTS, load, new_special
+from omnizarr.netcdf.layouts import LAYOUTS, load, new_special, with_listed
 from omnizarr.places import StorePath
 from omnizarr.stores import resolve
 
@@ -94,6 +95,11 @@ def store(path, layout, root, xarray=True):
         where = base / group if group else base
         marks = chosen.group(header, not group)
         metadata = GroupMetadata(dialect=f"v{chosen.zarr_format}", attributes=marks.attributes, unknown=marks.members)
+        if chosen.lists_arrays:
+            variables = header.variables.items()
+            metadata = with_listed(
+                metadata, {name: chosen.variable(each, group, root.sizes(), xarray).listed for name, each in variables}
+            )
         hierarchy.create(where, metadata)
         objects(where, marks)
         for name, variable in header.variables.items():
@@ -105,7 +111,7 @@ def store(path, layout, root, xarray=True):
     return arrays
 
 
-@pytest.mark.parametrize("layout", ["A", "B", "C", "D", "v3"])
+@pytest.mark.parametrize("layout", ["A", "B", "C", "D", "xarray", "v3", "E"])
 def test_what_is_written_is_read_again(tmp_path, layout):
     root = example(layout)
     store(tmp_path / "d", layout, root)
@@ -290,11 +296,11 @@ class TestOlderLayouts:
             LAYOUTS[layout].array(header, "", {}, True)
 
 
-class TestZarrV3:
+class TestLayoutE:
     # NCZarr, "Appendix E"
 
     def test_group(self, tmp_path):
-        found = of_document(tmp_path, "v3")("zarr.json")["attributes"]
+        found = of_document(tmp_path, "E")("zarr.json")["attributes"]
         assert found["_nczarr_superblock"] == {"version": "3.0.0", "format": 3}
         assert found["_nczarr_group"] == {
             "dimensions": [{"name": "x", "size": 3, "unlimited": 0}, {"name": "u", "size": 5, "unlimited": 1}],
@@ -307,7 +313,7 @@ class TestZarrV3:
         [(types.INT, "int32", None), (types.CHAR, "uint8", "char"), (types.STRING, "r1024", "string")],
     )
     def test_variable(self, tmp_path, nc_type, data_type, alias):
-        document = of_document(tmp_path, "v3", type=nc_type, attributes={"a": char("x")})("v/zarr.json")
+        document = of_document(tmp_path, "E", type=nc_type, attributes={"a": char("x")})("v/zarr.json")
         assert (document["data_type"], document["dimension_names"]) == (data_type, ["x"])
         mark = document["attributes"]["_nczarr_array"]
         assert (mark["dimension_references"], mark.get("type_alias")) == (["/x"], alias)
@@ -317,10 +323,85 @@ class TestZarrV3:
             {"name": "_nczarr_attrs", "configuration": {"type": "json"}},
         ]
 
-    @pytest.mark.parametrize("layout", ["v3", "pure-v3"])
+    @pytest.mark.parametrize("layout", ["v3", "E", "pure-v3"])
     def test_a_big_endian_variable(self, layout):
         header = VariableHeader(name="v", type=types.INT, special={"_Endianness": char("big")})
         assert LAYOUTS[layout].array(header, "", {}, True).codecs == (Named("bytes", {"endian": "big"}),)
+
+
+TEXT = {"name": "null_terminated_bytes", "configuration": {"length_bytes": 1}}
+
+
+class TestForXarray:
+    # what xarray does with documents: xarray.backends.zarr, xarray.coding
+
+    @pytest.mark.parametrize(
+        ("nc_type", "data_type", "fill"),
+        [(types.INT, "int32", -2147483647), (types.CHAR, TEXT, ""), (types.STRING, "string", "")],
+    )
+    def test_v3_has_the_data_types_that_zarr_python_reads(self, tmp_path, nc_type, data_type, fill):
+        document = of_document(tmp_path, "v3", type=nc_type)("v/zarr.json")
+        assert (document["data_type"], document["fill_value"]) == (data_type, fill)
+        assert document["dimension_names"] == ["x"]
+
+    def test_v3_has_no_marks_on_arrays(self, tmp_path):
+        read = of_document(tmp_path, "v3", attributes={"a": char("x"), "b": Attribute.of(np.int16(1))})
+        assert read("v/zarr.json")["attributes"] == {"a": "x", "b": 1}
+        assert read("zarr.json")["attributes"]["_nczarr_arrays"] == {
+            "v": {"dimension_references": ["/x"], "attribute_types": {"b": "int16"}}
+        }
+
+    @pytest.mark.parametrize(
+        ("nc_type", "value", "written", "kept"),
+        [
+            (types.FLOAT, Attribute.of(np.float32(-9)), {"_FillValue": "AAAAAAAAIsA="}, None),
+            (types.INT, Attribute.of(np.int32(-9)), {"_FillValue": -9}, None),
+            (types.CHAR, char("x"), {"missing_value": "x"}, {"_FillValue": "x"}),
+            (types.STRING, strings("no"), {"missing_value": "no"}, {"_FillValue": "no"}),
+        ],
+    )
+    def test_v3_has_masks_in_the_form_that_xarray_reads(self, tmp_path, nc_type, value, written, kept):
+        read = of_document(tmp_path, "v3", type=nc_type, attributes={"_FillValue": value})
+        assert read("v/zarr.json")["attributes"] == written
+        assert read("zarr.json")["attributes"]["_nczarr_arrays"]["v"].get("attributes") == kept
+
+    @pytest.mark.parametrize("layout", ["xarray", "pure"])
+    @pytest.mark.parametrize(("nc_type", "dtype"), [(types.CHAR, "|S1"), (types.STRING, "|S128"), (types.INT, "<i4")])
+    def test_v2_has_no_fill_value_where_nothing_is_masked(self, layout, nc_type, dtype):
+        header = VariableHeader(name="v", type=nc_type)
+        made = LAYOUTS[layout].array(header, "", {}, True, True)
+        document = V2.dump(made)[".zarray"]
+        assert (document["dtype"], document["fill_value"], document["shape"]) == (dtype, None, [])
+
+    @pytest.mark.parametrize("layout", ["xarray", "pure"])
+    def test_v2_keeps_the_fill_value_of_what_may_stay_unwritten(self, layout):
+        header = VariableHeader(name="v", type=types.INT)
+        assert LAYOUTS[layout].array(header, "", {}, True, False).fill_value == -2147483647
+
+    def test_v2_says_that_strings_of_a_fixed_length_are_text(self, tmp_path):
+        read = of_document(tmp_path, "xarray", type=types.STRING)
+        assert read("v/.zattrs")["_Encoding"] == "utf-8"
+        assert read("v/.zattrs")["_nczarr_array"]["added"] == ["_Encoding"]
+
+    def test_v2_names_dimensions_in_groups_too(self):
+        sizes = {"/x": DimensionHeader("x", 3), "/g/y": DimensionHeader("y", 3)}
+        header = VariableHeader(name="v", type=types.INT, dimensions=("/x", "/g/y"))
+        assert LAYOUTS["xarray"].variable(header, "/g", sizes, True).attributes["_ARRAY_DIMENSIONS"] == ["x", "y"]
+
+    def test_what_another_program_has_replaced_is_not_taken_for_what_was_there(self, tmp_path):
+        read = of_document(tmp_path, "v3", type=types.STRING, attributes={"_FillValue": strings("q")})
+        assert read("zarr.json")["attributes"]["_nczarr_arrays"]["v"]["added"] == ["missing_value"]
+        zarr.create_array(
+            tmp_path / "d",
+            name="v",
+            data=np.ones((1, 2), "i4"),
+            dimension_names=["y", "n"],
+            attributes={"missing_value": 5},
+            overwrite=True,
+        )
+        found = load(omnizarr.open_group(tmp_path / "d", mode="r")).root.variables["v"]
+        assert found.attributes == {"missing_value": Attribute.of(np.int32(5))}
+        assert [each.rpartition("/")[2] for each in found.dimensions] == ["y", "n"]
 
 
 @pytest.mark.parametrize("layout", list(LAYOUTS))
@@ -347,11 +428,23 @@ def test_a_user_type_is_refused():
 def test_an_undefined_fill_value_of_zarr_v3_is_the_default():
     header = VariableHeader(name="v", type=types.INT, special={"_NoFill": char("true")})
     assert LAYOUTS["v3"].array(header, "", {}, True).fill_value == -2147483647
+    assert LAYOUTS["v3"].variable(header, "", {}, True).listed["fill"] == "none"
     assert LAYOUTS["pure"].array(header, "", {}, True).fill_value is UNDEFINED
 
 
-@pytest.mark.parametrize(("layout", "kept"), [("A", "mm"), ("B", "mm"), ("C", "mm"), ("D", "mm"), ("v3", "mm\0")])
-def test_nuls_at_the_end_of_a_text_are_left_out_where_netcdf_c_would_show_them_as_u0000(layout, kept):
+@pytest.mark.parametrize("layout", ["A", "B", "C", "D"])
+def test_nuls_at_the_end_of_a_text_are_left_out_where_netcdf_c_would_show_them_as_u0000(layout):
     dataset = netcdf.Dataset({}, "w", layout=layout)
     dataset.units = "mm\0"
-    assert dataset.units == kept
+    assert dataset.units == "mm"
+
+
+@pytest.mark.parametrize(("layout", "shown"), [("xarray", "mm"), ("v3", "mm"), ("E", "mm\0")])
+def test_nuls_at_the_end_of_a_text_are_counted_where_others_would_show_them(layout, shown):
+    store = {}
+    dataset = netcdf.Dataset(store, "w", layout=layout)
+    dataset.units = "mm\0"
+    dataset.createVariable("v", "i4").units = "m\0\0"
+    assert omnizarr.open_group(store).attrs["units"] == shown
+    assert netcdf.Dataset(store).units == "mm\0"
+    assert netcdf.Dataset(store)["v"].units == "m\0\0"

@@ -7,6 +7,7 @@ import h5py
 import netCDF4
 import numpy as np
 import pytest
+import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -297,10 +298,19 @@ def test_booleans_of_zarr_become_an_enum(tmp_path):
         assert dataset["flags"][:].tolist() == [1, 0]
 
 
-def test_blanks_of_json_in_text_are_told(tmp_path):
+def test_text_that_is_json_stays_text(tmp_path):
     with netCDF4.Dataset(tmp_path / "old.nc", "w") as dataset:
         dataset.settings = '{"a": [1, 2]}'
-    (loss,) = omnizarr.convert(tmp_path / "old.nc", tmp_path / "new.zarr").losses
+    done = omnizarr.convert(tmp_path / "old.nc", tmp_path / "new.zarr")
+    assert done.losses == ()
+    assert zarr.open_group(tmp_path / "new.zarr").attrs["settings"] == '{"a": [1, 2]}'
+
+
+def test_blanks_of_json_in_text_are_told_where_netcdf_c_has_json(tmp_path):
+    with netCDF4.Dataset(tmp_path / "old.nc", "w") as dataset:
+        dataset.settings = '{"a": [1, 2]}'
+    target = f"file://{tmp_path}/new.zarr#mode=nczarr,v2"
+    (loss,) = omnizarr.convert(tmp_path / "old.nc", target).losses
     assert (loss.pointer, loss.kept) == ("/attributes/settings", "char '{\"a\": [1,2]}'")
 
 

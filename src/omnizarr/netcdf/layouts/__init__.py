@@ -4,6 +4,7 @@ Spec: NCZarr, "NCZarr versus Pure Zarr", "Appendix C", "Appendix D", "Appendix E
 """
 
 from omnizarr.netcdf.layouts.contract import Layout, Loaded, Marks, Stored
+from omnizarr.netcdf.layouts.marks import listed, with_listed
 from omnizarr.netcdf.layouts.reading import load, read_group, read_stored, read_variable
 from omnizarr.netcdf.layouts.writing import LAYOUTS, new_special
 
@@ -13,9 +14,11 @@ __all__ = [
     "Loaded",
     "Marks",
     "Stored",
+    "listed",
     "load",
     "new_special",
     "read_group",
     "read_stored",
     "read_variable",
+    "with_listed",
 ]

@@ -1,8 +1,9 @@
 """Attributes as JSON and a recorded type, and back.
 
 Spec: NCZarr, "Appendix C. JSON Attribute Convention", "Appendix D", "Appendix E". Where netCDF-C and the document
-differ, what is written is read right by netCDF-C 4.10, and no text is lost: text that JSON would not give back as it
-was is stored as a string, and JSON has the type ``>S1``, as netCDF-C refuses the document's ``|J0``.
+differ, what is written is read right by netCDF-C 4.10, and by xarray, which knows no types of attributes: text is a
+string, also if it is JSON, which only layouts C, D and E store as such; and numbers of single precision are written
+with the digits that make them equal as doubles, too.
 """
 
 from __future__ import annotations
@@ -77,6 +78,18 @@ def type_of(recorded: object) -> NcType | None:
     if kind == "S":
         return CHAR if (order, size) == (">", "1") else STRING
     return next((each for each in types.TYPES.values() if each.dtype.str[1:] == kind + size), None)
+
+
+def is_plain(attribute: Attribute, value: JSON) -> bool:
+    """Tell whether an attribute is known from its value alone, so that its type need not be recorded.
+
+    >>> is_plain(Attribute.of("m"), "m"), is_plain(Attribute.of(np.int16(2)), 2), is_plain(Attribute.of(0.5), 0.5)
+    (True, False, True)
+    """
+    is_finite = (
+        isinstance(attribute.value, str) or attribute.value.dtype.kind != "f" or np.isfinite(attribute.value).all()
+    )
+    return bool(is_finite) and read(value) == attribute
 
 
 def recorded_type(attribute: Attribute, style: Style, maxstrlen: int = DEFAULT_MAXSTRLEN) -> str:
@@ -254,27 +267,28 @@ def _inferred(value: JSON) -> NcType:
 # -- writing -------------------------------------------------------------------------------
 
 
-def write(attribute: Attribute, style: Style, maxstrlen: int = DEFAULT_MAXSTRLEN) -> tuple[JSON, str | None]:
+def write(
+    attribute: Attribute, style: Style, maxstrlen: int = DEFAULT_MAXSTRLEN, *, as_json: bool = False
+) -> tuple[JSON, str | None]:
     """Return the JSON of an attribute, and what is recorded as its type (None if the layout records none).
 
-    Raises NotRepresentableError.
+    `as_json`: text that is a JSON object or list is stored as such. Raises NotRepresentableError.
 
     >>> write(Attribute.of(np.int16([1, 2])), "S1"), write(Attribute.of("42"), "S1")
     (([1, 2], '<i2'), ('42', '>S1'))
-    >>> write(Attribute.of('{"a": 1}'), "S1"), write(Attribute.of('{"a": 1}'), "v3")
-    (({'a': 1}, '>S1'), ({'a': 1}, 'json'))
+    >>> write(Attribute.of('{"a": 1}'), "v3"), write(Attribute.of('{"a": 1}'), "v3", as_json=True)
+    (('{"a": 1}', 'char'), ({'a': 1}, 'json'))
     """
     if style == "codes":
         _refuse_of_old(attribute)
     recorded = None if style == "none" else recorded_type(attribute, style, maxstrlen)
     if isinstance(attribute.value, str):
-        # netCDF-C 4.8 reads no JSON there
-        value = attribute.value if style in {"codes", "U1"} else _json_of(attribute.value, style)
+        value = _json_of(attribute.value) if as_json else attribute.value
         return value, "json" if style == "v3" and not isinstance(value, str) else recorded
     if attribute.type is STRING:
         items: list[Any] = [str(each) for each in attribute.value]
     elif attribute.type.dtype.kind == "f":
-        items = [_float_to_json(each) for each in attribute.value]
+        items = [_float_to_json(each, style) for each in attribute.value]
     else:
         items = attribute.value.tolist()
     return items[0] if len(items) == 1 else items, recorded
@@ -296,13 +310,13 @@ def _refuse_of_old(attribute: Attribute) -> None:
         )
 
 
-def _float_to_json(number: Any) -> JSON:
-    # str: the fewest digits that mean this number in its own precision
-    is_number = np.isfinite(number) or not quotes_nonfinite()
-    return float(str(number)) if is_number else name_of_nonfinite(float(number))
+def _float_to_json(number: Any, style: Style) -> JSON:
+    # netCDF-C before 4.9.1 reads the words, in quotes
+    is_quoted = not np.isfinite(number) and (style == "U1" or quotes_nonfinite())
+    return name_of_nonfinite(float(number)) if is_quoted else float(number)
 
 
-def _json_of(text: str, style: Style) -> JSON:
+def _json_of(text: str) -> JSON:
     """Return the JSON object or list that a text is, if it comes back the same but for spaces; else the text."""
     stripped = text.strip(" \t\r\n")
     if not (stripped[:1] == "{" and stripped[-1:] == "}") and not (stripped[:1] == "[" and stripped[-1:] == "]"):
@@ -312,9 +326,7 @@ def _json_of(text: str, style: Style) -> JSON:
         same = unparse(value, ",") == _without_spaces(text) and _is_exact(value)
     except (ValueError, RecursionError):
         return text
-    if not same or (style == "none" and read(value).type is not CHAR):
-        return text
-    return value
+    return value if same else text
 
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[^" \t\r\n]+')

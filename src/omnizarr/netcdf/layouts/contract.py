@@ -25,11 +25,14 @@ class Marks(NamedTuple):
         Members of its own document (``.zgroup``, ``.zarray``) that Zarr does not know: ``_nczarr_array``, ...
     objects : mapping
         Documents of their own beside those of Zarr, by name: ``.nczgroup``, ... (layout A).
+    listed : mapping
+        What the group says of an array that it holds, in its attribute ``_nczarr_arrays`` (layout v3).
     """
 
     attributes: Mapping[str, JSON]
     members: Mapping[str, JSON] = {}
     objects: Mapping[str, JSON] = {}
+    listed: Mapping[str, JSON] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Layout:
 
     Attributes
     ----------
-    name : {"A", "B", "C", "D", "pure", "v3", "pure-v3"}
+    name : {"A", "B", "C", "D", "xarray", "pure", "v3", "E", "pure-v3"}
     zarr_format : {2, 3}
     group : callable
         What a group's documents say; ``is_root`` adds the superblock and ``_NCProperties``.
@@ -46,17 +49,21 @@ class Layout:
         What an array's documents say: ``variable(header, group_path, dimensions by full name, xarray)``.
     array : callable
         Metadata of the array that a new variable becomes, marks included:
-        ``array(header, group_path, dimensions by full name, xarray)``.
+        ``array(header, group_path, dimensions by full name, xarray, is_complete)``. ``is_complete``: all elements will
+        be stored, so that nobody needs a fill value for missing chunks.
     has_unlimited : bool
         Whether unlimited dimensions survive (layouts before D lose them).
+    lists_arrays : bool
+        Whether groups say what there is to say of their arrays: `Marks.listed`.
     """
 
     name: str
     zarr_format: Literal[2, 3]
     group: Callable[[GroupHeader, bool], Marks]
     variable: Callable[[VariableHeader, str, Mapping[str, DimensionHeader], bool], Marks]
-    array: Callable[[VariableHeader, str, Mapping[str, DimensionHeader], bool], ArrayMetadata]
+    array: Callable[[VariableHeader, str, Mapping[str, DimensionHeader], bool, bool], ArrayMetadata]
     has_unlimited: bool = True
+    lists_arrays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +78,14 @@ class Stored:
         right. A scalar that is stored with shape ``[1]`` still has that shape here.
     is_scalar : bool
         A netCDF scalar, whatever the shape.
+    needs_chunks : bool
+        The document has no fill value (null), though `metadata` has one: all chunks are to be stored.
     """
 
     where: StorePath
     metadata: ArrayMetadata
     is_scalar: bool = False
+    needs_chunks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

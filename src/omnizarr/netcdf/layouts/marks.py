@@ -8,12 +8,14 @@ Spec: NCZarr, "NCZarr versus Pure Zarr", "Appendix E".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias
 
 from omnizarr.dialects.reading import MAX_LENGTH, is_integer, is_list, is_object, join
-from omnizarr.model import JSON, Metadata, Note
+from omnizarr.model import JSON, GroupMetadata, Metadata, Note
 from omnizarr.netcdf.header import DimensionHeader
+
+LayoutName: TypeAlias = Literal["A", "B", "C", "D", "xarray"]
 
 SPEC: Final = 'NCZarr, "NCZarr versus Pure Zarr"'
 Kind = Literal["superblock", "group", "array", "attr"]
@@ -33,8 +35,15 @@ _KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "array": ("_nczarr_array", "_NCZARR_ARRAY"),
     "attr": ("_nczarr_attr", "_nczarr_attrs", "_NCZARR_ATTR", "_NCZARR_ATTRS"),
 }
+LISTED: Final = "_nczarr_arrays"
+"""The attribute of a group of Zarr v3 with the marks of its arrays, by name: xarray hides it, but none of an array."""
+
+FILTERS: Final = ("_Fletcher32", "_Shuffle", "_DeflateLevel", "_Filter", "_Codecs")
+"""Special attributes that say which filters a variable has."""
+
 HIDDEN: Final = frozenset(
     {
+        LISTED,
         "_NCProperties",
         "_ARRAY_DIMENSIONS",
         "_nczarr_default_separator",
@@ -50,8 +59,8 @@ class NodeMarks:
 
     Attributes
     ----------
-    layout : {"A", "B", "C", "D"} or None
-        By where it was found; in Zarr v3, D stands for v3.
+    layout : {"A", "B", "C", "D", "xarray"} or None
+        By where it was found; in Zarr v3, D stands for v3 and E. None for marks that the group lists.
     dimensions : mapping of str to DimensionHeader
         That a group defines.
     arrays, groups : tuple of str, or None
@@ -63,9 +72,19 @@ class NodeMarks:
         "char", "string", "json": what an array of another type stands for.
     types : mapping
         Recorded types of attributes.
+    nuls : mapping
+        How many NULs stand at the end of texts.
+    fill : {"none"}, optional
+        That elements that nobody wrote hold nothing in particular.
+    added : tuple of str
+        Attributes that are no attributes in netCDF: others need them to understand the array.
+    attributes : mapping
+        Attributes that stand here, as others would misunderstand them.
+    filters : mapping
+        Special attributes for the filters that codecs stand for, if they do not show it.
     """
 
-    layout: Literal["A", "B", "C", "D"] | None = None
+    layout: LayoutName | None = None
     dimensions: Mapping[str, DimensionHeader] = field(default_factory=dict)
     arrays: tuple[str, ...] | None = None
     groups: tuple[str, ...] | None = None
@@ -73,15 +92,43 @@ class NodeMarks:
     is_scalar: bool = False
     alias: str | None = None
     types: Mapping[str, JSON] = field(default_factory=dict)
+    nuls: Mapping[str, JSON] = field(default_factory=dict)
+    fill: str | None = None
+    added: tuple[str, ...] = ()
+    attributes: Mapping[str, JSON] = field(default_factory=dict)
+    filters: Mapping[str, JSON] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
 
 
 NOTHING: Final = NodeMarks()
 
 
-def find(metadata: Metadata, objects: Mapping[str, JSON] | None = None) -> NodeMarks:
-    """Return the marks of a node; `objects` are the documents of layout A that lie beside its own."""
-    search = _Search(metadata, objects or {})
+def listed(group: Metadata, name: str) -> JSON:
+    """Return what a group of layout v3 says of an array that it holds; None if it says nothing."""
+    found = group.attributes.get(LISTED)
+    return found.get(name) if is_object(found) else None
+
+
+def with_listed(group: GroupMetadata, arrays: Mapping[str, Mapping[str, JSON] | None]) -> GroupMetadata:
+    """Return a group that says something else of arrays than before, by name; None for those that are gone."""
+    found = group.attributes.get(LISTED)
+    every = {**(found if is_object(found) else {}), **arrays}
+    kept: JSON = {name: each for name, each in every.items() if each is not None}
+    return replace(group, attributes={**group.attributes, LISTED: kept})
+
+
+def find(metadata: Metadata, objects: Mapping[str, JSON] | None = None, in_group: JSON = None) -> NodeMarks:
+    """Return the marks of a node.
+
+    Parameters
+    ----------
+    metadata : Metadata
+    objects : mapping, optional
+        The documents of layout A that lie beside its own.
+    in_group : JSON, optional
+        What its group says of it: see `listed`.
+    """
+    search = _Search(metadata, objects or {}, in_group)
     layout = None
     superblock = search.find("superblock")
     if superblock is not None:
@@ -90,32 +137,34 @@ def find(metadata: Metadata, objects: Mapping[str, JSON] | None = None) -> NodeM
     fields: dict[str, Any] = {}
     found = search.find(kind)
     if found is not None:
-        layout = found[0]
+        layout = layout if layout == "xarray" else found[0]
         where, mark = found[1:]
         fields = _read_group(search, where, mark) if kind == "group" else _read_array(search, where, mark)
     attr = search.find("attr")
     if attr is not None:
         fields["types"] = _read_types(search, attr[1], attr[2])
+        fields["nuls"] = _members(attr[2].get("nuls"))
     return NodeMarks(layout=layout, notes=tuple(search.notes), **fields)
 
 
 class _Search:
     """The search for the marks of one node."""
 
-    def __init__(self, metadata: Metadata, objects: Mapping[str, JSON]) -> None:
+    def __init__(self, metadata: Metadata, objects: Mapping[str, JSON], in_group: JSON) -> None:
         self.metadata = metadata
         self.objects = objects
+        self.in_group = in_group
         self.notes: list[Note] = []
 
-    def find(self, kind: Kind) -> tuple[Literal["A", "B", "C", "D"], str, Mapping[str, JSON]] | None:
+    def find(self, kind: Kind) -> tuple[LayoutName | None, str, Mapping[str, JSON]] | None:
         """Return the layout of the first mark of a kind that is an object, its JSON pointer, and itself."""
         for layout, pointer, value in self._candidates(kind):
             if is_object(value):
-                return layout, pointer, value
+                return "xarray" if layout == "D" and value.get("layout") == "xarray" else layout, pointer, value
             self.note(pointer, "no object: left out of account")
         return None
 
-    def _candidates(self, kind: Kind) -> Iterator[tuple[Literal["A", "B", "C", "D"], str, JSON]]:
+    def _candidates(self, kind: Kind) -> Iterator[tuple[LayoutName | None, str, JSON]]:
         inside = "" if self.metadata.dialect == "v2" else "/attributes"
         for key in _KEYS[kind]:
             if key in self.metadata.attributes:
@@ -126,6 +175,8 @@ class _Search:
         for name in OBJECTS[kind]:
             if name in self.objects:
                 yield "A", "", self.objects[name]
+        if self.in_group is not None and kind in {"array", "attr"}:
+            yield None, "", self.in_group
 
     def note(self, pointer: str, message: str) -> None:
         self.notes.append(Note(pointer, message, SPEC))
@@ -201,7 +252,15 @@ def _read_array(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> dict
         "references": _names(search, pointer, mark, "dimension_references", "dimrefs"),
         "is_scalar": mark.get("storage") == "scalar" or _is_true(mark.get("scalar")),
         "alias": alias if isinstance(alias, str) else None,
+        "fill": found if isinstance(found := mark.get("fill"), str) else None,
+        "added": _names(search, pointer, mark, "added") or (),
+        "attributes": _members(mark.get("attributes")),
+        "filters": {name: each for name, each in _members(mark.get("filters")).items() if name in FILTERS},
     }
+
+
+def _members(value: JSON) -> Mapping[str, JSON]:
+    return value if is_object(value) else {}
 
 
 def _read_types(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> Mapping[str, JSON]:

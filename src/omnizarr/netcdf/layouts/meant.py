@@ -154,12 +154,21 @@ def with_fill(
     return replace(metadata, fill_value=fill), (Note("/fill_value", message, _SPEC),)
 
 
+def with_default(metadata: ArrayMetadata, nc_type: types.AnyType) -> ArrayMetadata:
+    """Return an array's metadata with netCDF's default as fill value."""
+    data_type = datatypes.bind(metadata.data_type, metadata.byte_order)
+    if not isinstance(nc_type, types.NcType):
+        return metadata
+    default = b"" if nc_type.is_text and data_type.dtype.kind == "S" else nc_type.default_fill
+    return replace(metadata, fill_value=data_type.fill_to_json(data_type.cast(default)))
+
+
 def fill_attribute(metadata: ArrayMetadata, nc_type: types.AnyType, writer: Writer) -> Attribute | None:
     """Return the ``_FillValue`` that is stored as the array's fill value alone; None if it is the default.
 
     So did netCDF-C's pull request 2918, in Zarr v3.
     """
-    is_theirs = writer.layout == "v3" and writer.version is not None
+    is_theirs = writer.layout == "E" and writer.version is not None
     if not is_theirs or not isinstance(nc_type, types.NcType) or metadata.fill_value is UNDEFINED:
         return None
     try:

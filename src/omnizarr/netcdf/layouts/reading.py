@@ -22,11 +22,13 @@ from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, GroupMetadata, Metada
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts import attributes, elements, marks, meant
+from omnizarr.netcdf.layouts import xarray as for_xarray
 from omnizarr.netcdf.layouts.contract import Layout, Loaded, Stored
 from omnizarr.netcdf.layouts.marks import NOTHING, SPEC, NodeMarks
 from omnizarr.netcdf.layouts.meant import Version, Writer
 from omnizarr.netcdf.layouts.scopes import Claim, Scopes
 from omnizarr.netcdf.layouts.writing import LAYOUTS, QUANTIZED, format_special
+from omnizarr.netcdf.layouts.xarray import ENCODING, FILL_VALUE, UTF_8
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.places import StorePath
 
@@ -141,8 +143,10 @@ def _parent(nodes: dict[str, _Node], root: StorePath, path: str) -> _Node:
 
 def _find_marks(root: Group, nodes: Mapping[str, _Node]) -> None:
     """Find the marks of all nodes; only where there are none else, or a superblock says so, those of layout A."""
-    for node in nodes.values():
-        node.marks = marks.find(node.metadata)
+    for path, node in nodes.items():
+        above, _, name = path.rpartition("/")
+        in_group = marks.listed(nodes[above].metadata, name) if path else None
+        node.marks = marks.find(node.metadata, in_group=in_group)
     if root._metadata.dialect != "v2" or any(node.marks.layout for node in nodes.values()):  # noqa: SLF001 - as above
         return
     if not root.store.exists(f"{root.store_path.prefix}{marks.SUPERBLOCK}"):
@@ -194,9 +198,11 @@ def _version(root: Metadata) -> Version | None:
 
 def _layout(root: Metadata, nodes: Iterable[_Node]) -> Layout:
     """Return the layout that the root has, or else most of the nodes."""
-    found = [node.marks.layout for node in nodes if node.marks.layout is not None]
+    marked = [node for node in nodes if node.marks.layout is not None]
+    found = [node.marks.layout for node in marked if node.marks.layout is not None]
     if root.dialect != "v2":
-        return LAYOUTS["v3" if found else "pure-v3"]
+        own = any(isinstance(node.metadata, ArrayMetadata) for node in marked)
+        return LAYOUTS["E" if own else "v3" if found else "pure-v3"]
     return LAYOUTS[found[0] if found else "pure"]
 
 
@@ -239,19 +245,26 @@ def _variable(node: _Node, group: str, writer: Writer, *, xarray: bool) -> _Vari
         return None
     name = node.where.name
     right, notes = meant.as_meant(metadata, writer, node.marks.alias)
-    is_char = right.data_type is not metadata.data_type or metadata.dialect != "v2" or _is_char(metadata)
-    known = elements.of(right, name, is_char=is_char and node.marks.alias != "string")
+    alias = node.marks.alias
+    is_char = alias == "char" or right.data_type is not metadata.data_type or _is_char(metadata, writer)
+    known = elements.of(right, name, is_char=is_char and alias != "string")
     if known is None:
         return None
-    typed, odd = _attributes(node, known.type)
+    node.marks = for_xarray.believed(node.marks, right, known.type)
+    typed, odd = _attributes(node, known.type, right)
     quantized = {each: typed.pop(each) for each in QUANTIZED if each in typed}
+    is_undefined = right.fill_value is UNDEFINED
+    is_no_fill = node.marks.fill == "none" or (is_undefined and writer.is_netcdf and writer.layout != "xarray")
+    if is_undefined and writer.layout == "xarray" and not is_no_fill:
+        right = meant.with_default(right, known.type)
     right, fill_notes = meant.with_fill(right, known.type, typed.get("_FillValue"), writer)
     fill = meant.fill_attribute(right, known.type, writer)
-    if fill is not None:
+    if fill is not None and "_FillValue" not in typed:
         typed = {"_FillValue": fill, **typed}
     claim = Claim(group, name, metadata.shape, node.marks.references, _names(metadata, xarray=xarray))
     is_scalar = _is_scalar(metadata, node.marks)
-    more = [*node.marks.notes, *notes, *known.notes, *fill_notes, *odd]
+    is_meant = is_undefined and writer.layout == "xarray"
+    more = [*node.marks.notes, *notes, *known.notes, *([] if is_meant else fill_notes), *odd]
     if is_scalar:
         claim = replace(claim, shape=(), references=(), names=())
         if writer.loses_scalars:
@@ -259,15 +272,26 @@ def _variable(node: _Node, group: str, writer: Writer, *, xarray: bool) -> _Vari
     elif node.marks.is_scalar:
         more.append(Note("", f"called a scalar, but of shape {list(metadata.shape)}: taken as an array", SPEC))
     special = {**_storage(right, metadata, known.type, is_scalar=is_scalar), **quantized}
-    if writer.is_netcdf and right.fill_value is UNDEFINED:
+    if node.marks.filters:
+        special = {each: value for each, value in special.items() if each not in marks.FILTERS}
+        special |= for_xarray.special_of(node.marks.filters)
+    if (is_no_fill and right.fill_value is UNDEFINED) or node.marks.fill == "none":
         special["_NoFill"] = Attribute(types.CHAR, "true")
-    return _Variable(node, known.type, claim, Stored(node.where, right, is_scalar), typed, special, more)
+    stored = Stored(node.where, right, is_scalar, needs_chunks=is_undefined and right.fill_value is not UNDEFINED)
+    return _Variable(node, known.type, claim, stored, typed, special, more)
 
 
-def _is_char(metadata: ArrayMetadata) -> bool:
-    """Tell whether ``S1`` is a char: where it is called ``>S1``. Spec: NCZarr, "Appendix D"."""
+def _is_char(metadata: ArrayMetadata, writer: Writer) -> bool:
+    """Tell whether ``S1`` is a char: where it is called ``>S1``, to xarray where it names dimensions, and in v3.
+
+    Spec: NCZarr, "Appendix D".
+    """
+    if metadata.dialect != "v2":
+        return True
     spelling = metadata.spellings.get("v2:dtype")
-    return spelling is not None and spelling.document.get("dtype") == ">S1"
+    if spelling is not None and spelling.document.get("dtype") == ">S1":
+        return True
+    return not writer.is_netcdf and _XARRAY in metadata.attributes
 
 
 def _is_scalar(metadata: ArrayMetadata, found: NodeMarks) -> bool:
@@ -289,22 +313,38 @@ def _names(metadata: ArrayMetadata, *, xarray: bool) -> list[str | None] | None:
     return [each if isinstance(each, str) else None for each in names]
 
 
-def _attributes(node: _Node, nc_type: AnyType | None = None) -> tuple[dict[str, Attribute], list[Note]]:
+def _attributes(
+    node: _Node, nc_type: AnyType | None = None, array: ArrayMetadata | None = None
+) -> tuple[dict[str, Attribute], list[Note]]:
     """Return the attributes of a node with their types, and notes of those that do not fit the type recorded."""
     found: dict[str, Attribute] = {}
     notes = []
-    for name, given in node.metadata.attributes.items():
-        if name in marks.HIDDEN:
+    added = _added(node, nc_type, array)
+    for name, given in {**node.metadata.attributes, **node.marks.attributes}.items():
+        if name in marks.HIDDEN or name in added:
             continue
+        if name == FILL_VALUE and array is not None and nc_type is not None and name not in node.marks.attributes:
+            fill = for_xarray.fill_attribute(given, array, nc_type)
+            if fill is not None:
+                found[name] = fill
+                continue
         of_type = node.marks.types.get(name)
         value = attributes.respelled(given, node.spelled[name], of_type) if name in node.spelled else given
         is_of_data = name == "_FillValue" or (name in _OF_THE_DATA and attributes.is_nonfinite(value))
         expected = nc_type if is_of_data and isinstance(nc_type, types.NcType) else None
-        found[name] = attributes.read(value, of_type, expected)
+        found[name] = for_xarray.with_nuls(attributes.read(value, of_type, expected), node.marks.nuls.get(name))
         if of_type is not None and not attributes.fits(value, of_type):
             message = f"the value of {name!r} is no {of_type!r}: read by its looks"
             notes.append(Note(join("", name), message, SPEC))
     return found, notes
+
+
+def _added(node: _Node, nc_type: AnyType | None, array: ArrayMetadata | None) -> tuple[str, ...]:
+    """Return the attributes that are none in netCDF: others need them to understand an array."""
+    if node.marks.added or array is None or nc_type is not types.STRING or array.dialect != "v2":
+        return node.marks.added
+    is_said = str(node.metadata.attributes.get(ENCODING)).lower() == UTF_8
+    return (ENCODING,) if is_said and array.data_type.name == "null_terminated_bytes" else ()
 
 
 def _storage(
@@ -433,10 +473,10 @@ def _in_order(
 # -- one node ---------------------------------------------------------------------------------------------
 
 
-def _marks_at(where: StorePath, metadata: Metadata, layout: Layout) -> NodeMarks:
+def _marks_at(where: StorePath, metadata: Metadata, layout: Layout, in_group: JSON = None) -> NodeMarks:
     if layout.name.startswith("pure"):
         return NOTHING
-    return marks.find(metadata, objects_at(where, metadata) if layout.name == "A" else None)
+    return marks.find(metadata, objects_at(where, metadata) if layout.name == "A" else None, in_group)
 
 
 def read_group(where: StorePath, metadata: GroupMetadata, layout: Layout) -> GroupHeader:
@@ -470,6 +510,7 @@ def read_stored(
     *,
     group: str | None = None,
     version: str | None = None,
+    in_group: JSON = None,
 ) -> tuple[VariableHeader, Stored]:
     """Return what an array's own documents say of a variable, and how it is stored.
 
@@ -484,6 +525,8 @@ def read_stored(
         Full name of the variable's group. Without it, it is guessed from `where`.
     version : str, optional
         Of the netCDF-C that wrote the dataset: `Loaded.version`.
+    in_group : JSON, optional
+        What the group says of the array, in layout v3: `Marks.listed`.
 
     Raises
     ------
@@ -494,7 +537,7 @@ def read_stored(
     parsed = tuple(map(int, version.split("."))) if version else None
     writer = Writer(has_marks, parsed, layout.name if has_marks else None)
     group = _group_of(where, sizes) if group is None else group
-    node = _Node(where.path, where, metadata, _marks_at(where, metadata, layout))
+    node = _Node(where.path, where, metadata, _marks_at(where, metadata, layout, in_group))
     _find_spellings([node])
     variable = _variable(node, group, writer, xarray=True)
     if variable is None:
@@ -517,9 +560,10 @@ def read_variable(
     *,
     group: str | None = None,
     version: str | None = None,
+    in_group: JSON = None,
 ) -> VariableHeader:
     """Return what an array's own documents say of a variable; parameters as of `read_stored`."""
-    return read_stored(where, metadata, layout, sizes, group=group, version=version)[0]
+    return read_stored(where, metadata, layout, sizes, group=group, version=version, in_group=in_group)[0]
 
 
 def _by_group(sizes: Mapping[str, DimensionHeader]) -> dict[str, dict[str, DimensionHeader]]:

@@ -1,8 +1,11 @@
 """The layouts of NCZarr, as they are written.
 
-What they write is read by netCDF-C: A by 4.8.0, B by 4.8.1 and 4.9.0, C by 4.9.1 and 4.9.2, D and pure by 4.9.3 and
-later. No release reads v3. Layouts A to C are little-endian whatever ``_Endianness`` says, as the releases that read
-them take everything for little-endian; and they have no unlimited dimensions.
+What they write is read by netCDF-C: A by 4.8.0, B by 4.8.1 and 4.9.0, C by 4.9.1 and 4.9.2, D, xarray and pure by
+4.9.3 and later. No release reads v3. Layouts A to C are little-endian whatever ``_Endianness`` says, as the releases
+that read them take everything for little-endian; and they have no unlimited dimensions.
+
+Layouts xarray, pure, v3 and pure-v3 mean the same to xarray and zarr-python. xarray is D in words that they know,
+and v3 is E ("Appendix E") without marks on arrays, which xarray would show as attributes.
 
 Spec: NCZarr, "NCZarr versus Pure Zarr", "Appendix C", "Appendix D", "Appendix E".
 """
@@ -25,14 +28,16 @@ from omnizarr.model import JSON, ArrayMetadata, Named
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts import attributes
+from omnizarr.netcdf.layouts import xarray as for_xarray
 from omnizarr.netcdf.layouts.attributes import DEFAULT_MAXSTRLEN, Style
 from omnizarr.netcdf.layouts.contract import Layout, Marks
 from omnizarr.netcdf.layouts.marks import HIDDEN
 from omnizarr.netcdf.layouts.scopes import is_anonymous
+from omnizarr.netcdf.layouts.xarray import Said, is_no_fill
 from omnizarr.netcdf.types import NcType, UserType
 from omnizarr.places import dialect_named
 
-Name = Literal["A", "B", "C", "D", "pure", "v3", "pure-v3"]
+Name = Literal["A", "B", "C", "D", "xarray", "pure", "v3", "E", "pure-v3"]
 
 MAXSTRLEN: Final = "_nczarr_maxstrlen"
 QUANTIZED: Final[tuple[str, ...]] = (
@@ -43,16 +48,25 @@ QUANTIZED: Final[tuple[str, ...]] = (
 """Special attributes that are stored as attributes."""
 
 _SPEC: Final = "NCZarr"
-_FORMATS: Final[Mapping[Name, Literal[2, 3]]] = {"A": 2, "B": 2, "C": 2, "D": 2, "pure": 2, "v3": 3, "pure-v3": 3}
 _STYLES: Final[Mapping[Name, Style]] = {
     "A": "codes",
     "B": "U1",
     "C": "S1",
     "D": "S1",
+    "xarray": "S1",
     "pure": "none",
     "v3": "v3",
+    "E": "v3",
     "pure-v3": "none",
 }
+_FORMATS: Final[Mapping[Name, Literal[2, 3]]] = {name: 3 if name in {"v3", "E", "pure-v3"} else 2 for name in _STYLES}
+_FOR_NETCDF: Final = frozenset({"A", "B", "C", "D", "E"})
+"""Layouts in the words of netCDF-C, whatever others make of them."""
+_WITHOUT_NULS: Final = frozenset({"A", "B", "C", "D", "xarray", "v3"})
+"""Layouts in which no NULs stand at the end of text, where programs in C like to leave them: netCDF-C would show them
+as u0000, and xarray as characters. netCDF4-python cuts them, too."""
+_JSON_IN_TEXT: Final = frozenset({"C", "D", "E"})
+"""Layouts in which text that is JSON is stored as such, as NCZarr has it; in others xarray is to see text."""
 _ONLY_UNLIMITED_BYTES: Final = 4096
 _MAX_CHUNK_BYTES: Final = 4 * 2**20
 
@@ -68,7 +82,7 @@ def new_special(layout: Layout) -> dict[str, Attribute]:
     """Return the special attributes of the root of a new dataset: which program wrote it, and what it is."""
     if layout.name.startswith("pure"):
         return format_special(is_nczarr=False)
-    nczarr = {"A": "1.0.0", "v3": "3.0.0"}.get(layout.name, "2.0.0")
+    nczarr = "1.0.0" if layout.name == "A" else f"{layout.zarr_format}.0.0"
     properties = Attribute(types.CHAR, f"version=2,omnizarr={_version()},nczarr={nczarr}")
     return {"_NCProperties": properties, **format_special(is_nczarr=True)}
 
@@ -83,30 +97,31 @@ def format_special(*, is_nczarr: bool) -> dict[str, Attribute]:
 # -- attributes ---------------------------------------------------------------------------
 
 
-def _user_attributes(
-    header: GroupHeader | VariableHeader, style: Style, special: Iterable[str]
-) -> tuple[dict[str, JSON], dict[str, JSON]]:
+def _user_attributes(name: Name, header: GroupHeader | VariableHeader, special: Iterable[str]) -> Said:
     """Return the attributes of a node as JSON, and their recorded types; with some of the special ones."""
-    given = {**header.attributes, **{name: header.special[name] for name in special if name in header.special}}
+    style, as_json = _STYLES[name], name in _JSON_IN_TEXT
+    given = {**header.attributes, **{each: header.special[each] for each in special if each in header.special}}
     values: dict[str, JSON] = {}
     recorded: dict[str, JSON] = {}
+    nuls: dict[str, JSON] = {}
     maxstrlen = _maxstrlen(header) if isinstance(header, VariableHeader) else DEFAULT_MAXSTRLEN
-    for name, attribute in given.items():
-        if name in HIDDEN and name != "_NCProperties":
+    for key, attribute in given.items():
+        if key in HIDDEN and key != "_NCProperties":
             raise NotRepresentableError(
                 "an attribute of this name would be taken for one of NCZarr's own",
-                found=name,
+                found=key,
                 remedy="rename the attribute",
                 spec=_SPEC,
             )
-        if style in {"codes", "U1", "S1"} and isinstance(attribute.value, str):
-            # netCDF-C would show them as u0000; netCDF4-python cuts them too, and programs in C leave them there.
-            attribute = Attribute(attribute.type, attribute.value.rstrip("\0"))  # noqa: PLW2901
-        value, of_type = attributes.write(attribute, style, maxstrlen)
-        values[name] = [value] if style == "codes" and not isinstance(value, str | list) else value
-        if of_type is not None and name not in QUANTIZED:
-            recorded[name] = of_type
-    return values, recorded
+        if name in _WITHOUT_NULS and isinstance(attribute.value, str) and attribute.value.endswith("\0"):
+            text = attribute.value.rstrip("\0")
+            nuls[key] = len(attribute.value) - len(text)
+            attribute = Attribute(attribute.type, text)  # noqa: PLW2901
+        value, of_type = attributes.write(attribute, style, maxstrlen, as_json=as_json)
+        values[key] = [value] if style == "codes" and not isinstance(value, str | list) else value
+        if of_type is not None and key not in QUANTIZED:
+            recorded[key] = of_type
+    return Said(values, recorded, nuls)
 
 
 def _maxstrlen(header: VariableHeader) -> int:
@@ -121,17 +136,19 @@ def _listed(recorded: Mapping[str, JSON]) -> JSON:
     return [{"name": name, "configuration": {"type": of_type}} for name, of_type in recorded.items()]
 
 
-def _with_types(name: Name, values: dict[str, JSON], recorded: dict[str, JSON], marks: Mapping[str, JSON]) -> Marks:
+def _with_types(name: Name, said: Said, marks: Mapping[str, JSON]) -> Marks:
     """Return attributes and marks of a node, with the types of all of them, where the layout puts each.
 
     `marks` are by the names that they have in layout D.
     """
-    if name == "v3":
+    values, recorded = said.values, said.types
+    nuls: dict[str, JSON] = {"nuls": said.nuls} if said.nuls and name in {"xarray", "v3"} else {}
+    if name in {"v3", "E"}:
         every = {**recorded, **dict.fromkeys((*marks, "_nczarr_attrs"), "json")}
-        return Marks({**values, **marks, "_nczarr_attrs": {"attribute_types": _listed(every)}})
-    if name == "D":
+        return Marks({**values, **marks, "_nczarr_attrs": {"attribute_types": _listed(every), **nuls}})
+    if name in {"D", "xarray"}:
         every = {**recorded, **dict.fromkeys((*marks, "_nczarr_attr"), "|J0")}
-        return Marks({**values, **marks, "_nczarr_attr": {"types": every}})
+        return Marks({**values, **marks, "_nczarr_attr": {"types": every, **nuls}})
     if name == "C":
         return Marks({**values, "_nczarr_attr": {"types": recorded}}, dict(marks))
     if name == "B":
@@ -163,11 +180,11 @@ def check_name(header: GroupHeader | VariableHeader) -> None:
 def _group(name: Name, header: GroupHeader, is_root: bool) -> Marks:  # noqa: FBT001 - the contract's
     check_name(header)
     special = ("_NCProperties",) if is_root else ()
-    values, recorded = _user_attributes(header, _STYLES[name], special)
+    said = _user_attributes(name, header, special)
     content: dict[str, JSON] = {"dimensions": {each.name: _size(each) for each in header.dimensions.values()}}
     content |= {"arrays": list(header.variables), "groups": list(header.groups)}
-    version: dict[str, JSON] = {"version": "2.0.0"}
-    if name == "v3":
+    version: dict[str, JSON] = {"version": "2.0.0", **({"layout": name} if name == "xarray" else {})}
+    if name in {"v3", "E"}:
         content["dimensions"] = [
             {"name": each.name, "size": each.size, "unlimited": int(each.unlimited)}
             for each in header.dimensions.values()
@@ -179,7 +196,7 @@ def _group(name: Name, header: GroupHeader, is_root: bool) -> Marks:  # noqa: FB
         content = {"dims": dims, "vars": content["arrays"], "groups": content["groups"]}
         version = {"zarr_format": 2, "nczarr_version": "1.0.0"} if name == "A" else version
     superblock: dict[str, JSON] = {"_nczarr_superblock": version} if is_root else {}
-    return _with_types(name, values, recorded, {"_nczarr_group": content, **superblock})
+    return _with_types(name, said, {"_nczarr_group": content, **superblock})
 
 
 def _size(dimension: DimensionHeader) -> JSON:
@@ -196,21 +213,31 @@ def _variable(
     dimensions: Mapping[str, DimensionHeader],
     xarray: bool,  # noqa: FBT001 - the contract's
 ) -> Marks:
-    values, recorded = _user_attributes(header, _STYLES[name], QUANTIZED)
+    said = _user_attributes(name, header, QUANTIZED)
     references = list(header.dimensions)
-    if xarray and name in {"B", "C", "D", "pure"} and _are_for_xarray(name, header, group_path):
+    beside: dict[str, JSON] = {}
+    if name not in _FOR_NETCDF:
+        said = for_xarray.understood(header, said, _FORMATS[name])
+        given = filters.chain(header.special, header.type)
+        beside = for_xarray.beside(header, said, given, filters.widely_read(given, header.type, _FORMATS[name]))
+    if xarray and name in {"B", "C", "D", "xarray", "pure"} and _are_for_xarray(name, header, group_path):
         names: list[JSON] = [each.rpartition("/")[2] for each in references]
-        values["_ARRAY_DIMENSIONS"] = names if names or name in {"B", "pure"} else ["_scalar_"]
+        said.values["_ARRAY_DIMENSIONS"] = names if names or name not in {"C", "D"} else ["_scalar_"]
+    alias: dict[str, JSON] = {"type_alias": header.type.name} if header.type in (types.CHAR, types.STRING) else {}
     if name == "v3":
-        mark: dict[str, JSON] = {"dimension_references": references}
-        alias = _alias(header.type)
-        mark |= {"type_alias": alias} if alias else {}
-    elif name == "D":
+        odd = for_xarray.odd_types(header, said)
+        types_of = {**({"attribute_types": odd} if odd else {}), **({"nuls": said.nuls} if said.nuls else {})}
+        return Marks(said.values, listed={"dimension_references": references, **types_of, **beside})
+    mark: dict[str, JSON]
+    if name == "E":
+        mark = {"dimension_references": references, **alias}
+    elif name in {"D", "xarray"}:
         scalar: dict[str, JSON] = {} if references else {"scalar": 1}
         mark = {"dimension_references": references, **scalar, "storage": "chunked"}
+        mark |= {**alias, **beside} if name == "xarray" else {}
     else:
         mark = {"dimrefs": references, "storage": "chunked" if references else "scalar"}
-    return _with_types(name, values, recorded, {"_nczarr_array": mark})
+    return _with_types(name, said, {"_nczarr_array": mark})
 
 
 def _are_for_xarray(name: Name, header: VariableHeader, group_path: str) -> bool:
@@ -220,13 +247,11 @@ def _are_for_xarray(name: Name, header: VariableHeader, group_path: str) -> bool
 
     Spec: NCZarr, "XArray".
     """
+    if name == "xarray":
+        return True
     if name == "pure":
         return not header.dimensions or not all(is_anonymous(each.rpartition("/")[2]) for each in header.dimensions)
     return not group_path and all(each.count("/") == 1 for each in header.dimensions)
-
-
-def _alias(nc_type: NcType | UserType) -> str | None:
-    return nc_type.name if nc_type in (types.CHAR, types.STRING) else None
 
 
 # -- arrays -------------------------------------------------------------------------------------------
@@ -238,6 +263,7 @@ def _array(
     group_path: str,
     dimensions: Mapping[str, DimensionHeader],
     xarray: bool,  # noqa: FBT001 - the contract's
+    is_complete: bool = False,  # noqa: FBT001, FBT002 - as above
 ) -> ArrayMetadata:
     check_name(header)
     nc_type = header.type
@@ -250,12 +276,14 @@ def _array(
             spec='NCZarr, "The NCZarr Data Model"',
         )
     sizes = [dimensions[each] for each in header.dimensions]
-    has_scalars = name in {"pure", "v3", "pure-v3"}
+    has_scalars = name not in {"A", "B", "C", "D"}
     shape = [each.size for each in sizes] if sizes or has_scalars else [1]
     is_v3 = _FORMATS[name] == 3
     dtype, item_size = _dtype(name, header, nc_type)
     steps = filters.chain(header.special, nc_type)
-    order = "big" if _is_big(header) and name in {"D", "pure", "v3", "pure-v3"} else "little"
+    if name not in _FOR_NETCDF:
+        steps = filters.widely_read(steps, nc_type, _FORMATS[name])
+    order = "big" if _is_big(header) and name not in {"A", "B", "C"} else "little"
     serializer: list[Named] = []
     if is_v3:
         is_text = dtype == "string"
@@ -266,7 +294,7 @@ def _array(
         dtype=dtype,
         chunks=_chunks(header, sizes, item_size) or [1] * len(shape),
         coding=Coding(codecs=[*serializer, *steps]),
-        fill_value=_fill(name, header, nc_type, item_size),
+        fill_value=_fill(name, header, nc_type, item_size, is_complete=is_complete),
         dimension_names=[each.name for each in sizes] if is_v3 and sizes else None,
     )
     marks = _variable(name, header, group_path, dimensions, xarray)
@@ -277,13 +305,13 @@ def _array(
 def _dtype(name: Name, header: VariableHeader, nc_type: NcType) -> tuple[Any, int]:
     """Return the data type of an array, and the bytes in an element."""
     if nc_type is types.CHAR:
-        return ("uint8" if name == "v3" else "S1"), 1
+        return ("uint8" if name == "E" else "S1"), 1
     if nc_type is types.STRING:
         length = _maxstrlen(header)
-        if name == "pure-v3":
+        if name in {"v3", "pure-v3"}:
             return "string", length
-        return (f"r{8 * length}" if name == "v3" else f"S{length}"), length
-    is_big = _is_big(header) and name in {"D", "pure"}
+        return (f"r{8 * length}" if name == "E" else f"S{length}"), length
+    is_big = _is_big(header) and name in {"D", "xarray", "pure"}
     return nc_type.dtype.newbyteorder(">" if is_big else "<"), nc_type.dtype.itemsize
 
 
@@ -292,19 +320,24 @@ def _is_big(header: VariableHeader) -> bool:
     return endianness is not None and endianness.value == "big"
 
 
-def _fill(name: Name, header: VariableHeader, nc_type: NcType, item_size: int) -> Any:
-    """Return the fill value as it is to be cast; None if missing chunks hold nothing in particular."""
+def _fill(name: Name, header: VariableHeader, nc_type: NcType, item_size: int, *, is_complete: bool) -> Any:
+    """Return the fill value as it is to be cast; None if missing chunks hold nothing in particular.
+
+    The fill value of v2 is what xarray masks. So it is None where nothing is masked, if it need not say what missing
+    chunks hold; and for strings, which the attribute masks.
+    """
     attribute = header.attributes.get("_FillValue")
-    no_fill = header.special.get("_NoFill")
-    if attribute is None and no_fill is not None and no_fill.value == "true" and _FORMATS[name] == 2:
+    if _FORMATS[name] == 2 and attribute is None and is_no_fill(header):
+        return None
+    if is_complete and name in {"xarray", "pure"} and (attribute is None or nc_type is types.STRING):
         return None
     if not nc_type.is_text:
         is_given = attribute is not None and not isinstance(attribute.value, str) and len(attribute.value) > 0
         return attribute.value[0] if is_given and attribute is not None else nc_type.default_fill
     text = _fill_text(attribute, nc_type)
-    if name == "pure-v3" and nc_type is types.STRING:
+    if name in {"v3", "pure-v3"} and nc_type is types.STRING:
         return text.decode("utf-8", "replace")
-    if name == "v3":
+    if name == "E":
         return (text or b"\0")[0] if nc_type is types.CHAR else text[:item_size].ljust(item_size, b"\0")
     return text[:item_size]
 
@@ -319,12 +352,14 @@ def _fill_text(attribute: Attribute | None, nc_type: NcType) -> bytes:
 
 def _spelled(name: Name, metadata: ArrayMetadata, header: VariableHeader, nc_type: NcType) -> ArrayMetadata:
     """Return metadata whose document has the words that netCDF-C has for some types."""
+    if name in {"xarray", "pure"}:
+        return metadata
     if nc_type is types.CHAR:
         metadata = v2.spelled(metadata, "dtype", "<U1" if name in {"A", "B"} else ">S1")
     elif name == "A" and nc_type.dtype.itemsize == 1:  # netCDF-C 4.8.0 dies of "|i1"
         metadata = v2.spelled(metadata, "dtype", f"<{nc_type.dtype.str[1:]}")
     attribute = header.attributes.get("_FillValue")
-    if nc_type.is_text and attribute is not None and name != "pure":
+    if nc_type.is_text and attribute is not None:
         text = _fill_text(attribute, nc_type).decode("utf-8", "replace")
         metadata = v2.spelled(metadata, "fill_value", text)
     return metadata
@@ -359,7 +394,8 @@ def _made(name: Name) -> Layout:
         group=group,
         variable=partial(_variable, name),
         array=partial(_array, name),
-        has_unlimited=name in {"D", "v3"},
+        has_unlimited=name in {"D", "xarray", "v3", "E"},
+        lists_arrays=name == "v3",
     )
 
 

@@ -256,9 +256,12 @@ def _write_zarr(
 
 
 def _opener(target: Any, zarr_format: int) -> Callable[..., Dataset]:
-    """Return what makes or opens a dataset, anywhere, in the layout that the target has."""
+    """Return what makes or opens a dataset, anywhere, in the layout that the target has.
+
+    Without a word on that it is the one that xarray, zarr-python and netCDF-C understand.
+    """
     said = urls.parse(target) if isinstance(target, str | os.PathLike) else None
-    layout = "pure" if said is not None and said.mode == "zarr" else None
+    layout = {"zarr": "pure", "nczarr": "D"}.get(said.mode or "", "xarray") if said is not None else "xarray"
     xarray = None if said is None else said.xarray
     return functools.partial(Dataset, layout=layout, zarr_format=zarr_format, xarray=xarray)
 
