@@ -252,6 +252,9 @@ def build(case: Damaged, folder: Path) -> Path:
 A3, A2, A1, A0 = "a/zarr.json", "a/.zarray", "a/meta", "a/__zmeta__"
 A19, A20 = "meta/root/a.array", "meta/root/a.array.json"
 ZLIB = {"id": "zlib", "level": 1}
+STRUCT = {"name": "struct", "configuration": {"fields": [{"name": "a", "data_type": "int32"}]}}
+BLOSC3 = {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 4, "blocksize": 0}
+NO_TYPESIZE = {name: value for name, value in BLOSC3.items() if name != "typesize"}
 BLOSC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}
 TWICE = text(V3_ARRAY)[:-1] + b', "fill_value": 7}'
 STRINGS = struct.pack("<I", 4) + b"".join(struct.pack("<I", 1) + b"x" for _ in range(4))
@@ -350,6 +353,34 @@ _METADATA: list[Damaged] = [
     one("2020 with a fill value of too few digits", d2020(fill_value="0xff"), "invalid-fill-value", A20),
     one("2020 entry point with another encoding", {**d2020(), "zarr.json": text({**ENTRY_2020,
         "metadata_encoding": "application/cbor"})}, "invalid-metadata", "zarr.json", ""),
+]  # fmt: skip
+
+_LETTER: list[Damaged] = [
+    one("v3 fill value 7.0 of integers", v3(fill_value=7.0), "integer-with-fraction", A3),
+    one("v2 fill value 7.0 of integers", v2(fill_value=7.0), "integer-with-fraction", A2),
+    one("2019 fill value 7.0 of integers", d2019(fill_value=7.0), "integer-with-fraction", A19),
+    one("2020 fill value 7.0 of integers", d2020(fill_value=7.0), "integer-with-fraction", A20),
+    one("v3 gzip of level 1.0", coded(BYTES, {"name": "gzip", "configuration": {"level": 1.0}},
+        first=gzip.compress(CHUNK)), "integer-with-fraction", A3),
+    one("v3 fill value +Infinity", v3(data_type="float32", fill_value="+Infinity"), "infinity-spelling", A3),
+    one("v2 fill value +Infinity", v2(dtype="<f4", fill_value="+Infinity"), "infinity-spelling", A2),
+    one("v3 fill value of raw bits in base64", v3(data_type="r32", fill_value="AAAAAA=="), "raw-bits-as-text", A3),
+    one("v2 fill value 0 of bytes", v2(dtype="|S4", fill_value=0), "loose-fill-value", A2),
+    one("v2 fill value 0 of records", v2(dtype=[["a", "<i4"]], fill_value=0), "loose-fill-value", A2),
+    one("2020 fill value 0 of booleans", d2020(b"\0\1\0\1", data_type="bool", fill_value=0), "loose-fill-value", A20),
+    one("v3 fill value of records in base64", v3(data_type=STRUCT, fill_value="AAAAAA=="), "legacy-struct", A3),
+    one("v3 gzip without level", coded(BYTES, {"name": "gzip"}, first=gzip.compress(CHUNK)), "missing-parameter", A3),
+    one("v3 blosc without typesize", coded(BYTES, {"name": "blosc", "configuration": NO_TYPESIZE},
+        first=numcodecs.Blosc("lz4", 5, 1).encode(CHUNK)), "missing-parameter", A3),
+    one("v2 gzip without level", v2(gzip.compress(CHUNK), compressor={"id": "gzip"}), "missing-parameter", A2),
+    one("v3 blosc of typesize 0", coded(BYTES, {"name": "blosc", "configuration": {**BLOSC3, "typesize": 0}},
+        first=numcodecs.Blosc("lz4", 5, 1).encode(CHUNK)), "invalid-typesize", A3),
+    one("v3 blosc with shuffle 1", coded(BYTES, {"name": "blosc", "configuration": {**BLOSC3, "shuffle": 1}},
+        first=numcodecs.Blosc("lz4", 5, 1).encode(CHUNK)), "shuffle-of-other-format", A3),
+    one("v2 blosc with shuffle as a word", v2(numcodecs.Blosc("lz4", 5, 1).encode(CHUNK),
+        compressor={**BLOSC, "shuffle": "shuffle"}), "shuffle-of-other-format", A2),
+    one("v2 durations without a unit", v2(bytes(32), dtype="<m8", fill_value=0), "time-without-unit", A2),
+    one("v3 codec by its bare name", coded(BYTES, "crc32c", first=crc(CHUNK)), "short-name", A3),
 ]  # fmt: skip
 
 _EXTENSIONS: list[Damaged] = [
@@ -681,7 +712,7 @@ _WRITERS: list[Damaged] = [
 ]  # fmt: skip
 
 STORES: list[Damaged] = [
-    *(*_JSON, *_METADATA, *_EXTENSIONS, *_HIERARCHY, *_NAMES, *_COPIES, *_KEYS, *_CHUNKS, *_WRITERS),
+    *(*_JSON, *_METADATA, *_LETTER, *_EXTENSIONS, *_HIERARCHY, *_NAMES, *_COPIES, *_KEYS, *_CHUNKS, *_WRITERS),
 ]
 """All of them."""
 

@@ -168,6 +168,8 @@ ALLOWED = [
     ("zarr1/interrupted", "temporary-file", "a writer that was killed"),
     ("zarr1/*", "order-not-stored", "zarr 1 stored order F as C"),
     ("zarr1/*", "titled-field", "zarr 1 wrote what it could not read"),
+    ("draft_gdal/float_for_integer", "integer-with-fraction", "GDAL writes large integers as floats"),
+    ("zarrita2023/*", "missing-parameter", "zarrita of 2023 left out the typesize of blosc"),
     ("zarrita2023/*", "endian-codec", "the name of 2023"),
     ("zarrita2023/*", "empty-codecs", "zarrita of 2023"),
     ("zarrita2023/*", "null-member", "zarrita of 2023"),
@@ -583,3 +585,14 @@ def test_four_bytes_of_data_are_no_frame_of_old_zstandard(tmp_path):
     assert magic in chunk
     assert not chunk[2] & 2  # compressed, not copied
     assert "legacy-zstd" not in {finding.code for finding in omnizarr.check(tmp_path, data=True).findings}
+
+
+def test_broken_copies_of_one_format_do_not_hide_stale_ones_of_another():
+    gone = {".zgroup": b'{"zarr_format": 2}', ".zmetadata": b"{}"}
+    group = {"zarr_format": 3, "node_type": "group", "attributes": {}}
+    copies = {"kind": "inline", "must_understand": False, "metadata": {"a": group}}
+    values = {**gone, "zarr.json": json.dumps({**group, "consolidated_metadata": copies}).encode(), "b/c/0": b""}
+    values["b/zarr.json"] = json.dumps(group).encode()
+    codes = [finding.code for finding in omnizarr.check(values) if "consolidated" in finding.code]
+    assert "stale-consolidated-metadata" in codes
+    assert "broken-consolidated-metadata" in codes

@@ -138,6 +138,44 @@ CODES: Final[Mapping[str, Code]] = {
         "the pixels of a label image are no integers",
         "store integers",
     ),
+    # Against the letter, though understood
+    "integer-with-fraction": Code(
+        "warning", "an integer written as 0.0 or 1e2, in a fill value or a parameter; zarrs fails", _REWRITE
+    ),
+    "infinity-spelling": Code(
+        "warning", "+Infinity, as the draft of 2020 has it, in v2 or v3; most readers fail", _REWRITE
+    ),
+    "loose-fill-value": Code(
+        "warning",
+        "a fill value of another kind than its data type: a number for text, bytes, records or booleans; most readers "
+        "fail",
+        _REWRITE,
+    ),
+    "raw-bits-as-text": Code(
+        "warning",
+        "the fill value of raw bits in base64, or a number, where the text has a list: TensorStore reads base64 alone",
+        "spell it as the text does, unless TensorStore is to read it",
+    ),
+    "legacy-struct": Code(
+        "warning", "a struct with fields as pairs, or its fill value in base64, as structured had them", _REWRITE
+    ),
+    "missing-parameter": Code(
+        "warning", "a required parameter of a codec or data type is missing; most readers fail", "add it"
+    ),
+    "invalid-typesize": Code(
+        "warning", "blosc with a typesize that is not from 1 to 255; most readers fail", "name the item size"
+    ),
+    "shuffle-of-other-format": Code(
+        "warning", "blosc with shuffle as a number in v3, or as a word in v2; most readers fail", _REWRITE
+    ),
+    "time-without-unit": Code(
+        "warning", "a date or duration without a unit in Zarr v2; zarr-python fails", "find out the unit, and add it"
+    ),
+    "short-name": Code(
+        "note",
+        "a bare name in place of an object, as the text allows since 3.1; TensorStore and zarr-python fail",
+        'write {"name": ...}',
+    ),
     # Extensions
     "unknown-extension": Code(
         "error",
@@ -433,6 +471,14 @@ REPAIRABLE: Final = frozenset(
         "missing-endian",
         "missing-codecs",
         "codec-id",
+        "integer-with-fraction",
+        "infinity-spelling",
+        "loose-fill-value",
+        "legacy-struct",
+        "missing-parameter",
+        "invalid-typesize",
+        "shuffle-of-other-format",
+        "short-name",
         "empty-codecs",
         "transpose-letter",
         "missing-index-codecs",

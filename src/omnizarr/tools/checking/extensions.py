@@ -39,7 +39,7 @@ def check_extensions(findings: Findings, node: Node) -> Binding | None:
         return None
     unknown = False
     if metadata.dialect == "v3":
-        for use in _uses(node.marker.value):
+        for use in uses(node.marker.value):
             unknown |= _check_use(findings, node, use)
     try:
         return detection.bind(node.where, metadata, ChunkPolicy())
@@ -111,7 +111,7 @@ def _codecs_of(document: JSON) -> Iterator[tuple[str, str]]:
 # Zarr v3
 
 
-def _uses(document: JSON) -> Iterator[Use]:
+def uses(document: JSON) -> Iterator[Use]:
     """Yield the extensions that an array's document names, those within others too."""
     if not isinstance(document, Mapping):
         return

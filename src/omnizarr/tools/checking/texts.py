@@ -12,6 +12,7 @@ from omnizarr.dialects import documents
 from omnizarr.dialects.reading import is_list, join
 from omnizarr.errors import ConsolidatedMetadataError, OmnizarrError, UnknownExtensionError
 from omnizarr.model import JSON, Note, Problem
+from omnizarr.tools.checking import letter
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Document, Node
 
@@ -104,6 +105,11 @@ def understand(findings: Findings, node: Node) -> None:
             enter_note(findings, node, note)
     for name, pointer, code, message, found in _known_mistakes(node, values):
         findings.add(code, node.path, message, key=node.documents[name].key, pointer=pointer, found=found)
+    told = tuple(problem.pointer for problem in problems)
+    for each in letter.departures(node, values):
+        if not each.pointer.startswith(told):
+            findings.add(each.code, node.path, each.message, key=node.documents[each.document].key,
+                         pointer=each.pointer, found=each.found, expected=each.expected or None)  # fmt: skip
     node.is_sound = node.metadata is not None and not _has_own_error(findings, node, before)
 
 
@@ -224,6 +230,9 @@ _RULES: Final = tuple(
         ("attributes-missing", "", "attrs is missing", "v1"),
         ("order-not-stored", "/order", "F, but", "v1"),
         ("gzip-is-zlib", "/compression", "gzip", "v1"),
+        ("integer-with-fraction", "/fill_value", r"-?[0-9.e+]+\.?[0-9]*, taken as -?[0-9]+\Z", "v3-draft"),
+        ("loose-fill-value", "/fill_value", "[0-9.]+, taken as (True|False)", "v3-draft"),
+        ("loose-fill-value", "/fill_value", "not base64", "v2"),
         ("titled-field", ".*", "a field with a (title|shape)", "v"),
         ("missing-byte-order", "/dtype.*", "no byte order", "v"),
         ("codec-uri", ".*", "a URI without a name", "v3-draft"),

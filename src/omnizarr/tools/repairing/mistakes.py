@@ -13,19 +13,22 @@ from typing import Any, Final
 
 from omnizarr import datatypes
 from omnizarr import keys as chunk_keys
+from omnizarr.codecs import chain as chains
+from omnizarr.codecs.sharding import Sharding
 from omnizarr.dialects import documents
 from omnizarr.dialects.jsontext import JSONText
 from omnizarr.dialects.reading import is_list, join
 from omnizarr.dialects.spelling import same
 from omnizarr.errors import OmnizarrError
-from omnizarr.model import JSON, ArrayMetadata, Metadata, Named
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Metadata, Named
 from omnizarr.places import chunk_prefix
-from omnizarr.tools.checking import Finding, extensions, texts
+from omnizarr.tools.checking import Finding, extensions, letter, texts
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Document, Inventory, Node
 from omnizarr.tools.repairing.account import Action
 from omnizarr.tools.repairing.bench import Bench, identity, lock_key
 from omnizarr.tools.repairing.policy import ASKED, DOCUMENT_CODES
+from omnizarr.tools.translating.equivalence import have_same_bytes, spec_of
 
 _BOM: Final = b"\xef\xbb\xbf"
 _ROUNDS: Final = 16
@@ -37,6 +40,13 @@ _KEEP_THE_TYPE: Final = {"reshape", "transpose"}
 _SHUFFLE: Final = "numcodecs.shuffle"
 _SHUFFLED: Final = 4
 """The item size of a shuffle that does not name one, in Zarr v2."""
+_OF_THE_LETTER: Final = frozenset(
+    {
+        *("integer-with-fraction", "infinity-spelling", "loose-fill-value", "legacy-struct"),
+        *("missing-parameter", "invalid-typesize", "shuffle-of-other-format", "null-member"),
+    }
+)
+"""Corrected in words that memory keeps: what they mean is compared."""
 _UNCERTAIN: Final = "correct the document by hand: readers would not take what comes out for the same"
 
 
@@ -204,6 +214,8 @@ def _look(node: Node) -> list[Finding]:
 
 def _prove(case: _Case, old: Node, new: Node) -> None:
     """Raise unless two nodes are the same but for how they are spelled."""
+    if case.finding.code in _OF_THE_LETTER:
+        new = _with_words_of(old, new)
     if case.finding.code == "undeclared-separator" and isinstance(old.metadata, ArrayMetadata):
         encoding = Named("v2", {"separator": "/"})
         old = Node(old.where, old.dialect, old.documents, replace(old.metadata, chunk_key_encoding=encoding))
@@ -211,6 +223,53 @@ def _prove(case: _Case, old: Node, new: Node) -> None:
         raise _CannotBeMendedError(_UNCERTAIN)
     if any(identity(finding) == identity(case.finding) for finding in _look(new)):
         raise _CannotBeMendedError(_UNCERTAIN)
+
+
+def _with_words_of(old: Node, new: Node) -> Node:
+    """Return a node with data type, codecs and fill value of another that is read as the same elements."""
+    before, after = old.metadata, new.metadata
+    if not isinstance(before, ArrayMetadata) or not isinstance(after, ArrayMetadata):
+        raise _CannotBeMendedError(_UNCERTAIN)
+    dtypes = [datatypes.bind(metadata.data_type, metadata.byte_order).dtype for metadata in (before, after)]
+    is_alike = dtypes[0] == dtypes[1] and same(_fill_of(before), _fill_of(after))
+    if not is_alike or not have_same_bytes(_without_levels(before), _without_levels(after)):
+        raise _CannotBeMendedError(_UNCERTAIN)
+    metadata = replace(after, data_type=before.data_type, codecs=before.codecs, fill_value=before.fill_value)
+    return Node(new.where, new.dialect, new.documents, metadata)
+
+
+def _fill_of(metadata: ArrayMetadata) -> JSON:
+    """Return the fill value in its canonical form; None if it is undefined."""
+    value = metadata.fill_value
+    if value is UNDEFINED:
+        return None
+    bound = datatypes.bind(metadata.data_type, metadata.byte_order)
+    return bound.fill_to_json(bound.fill_from_json(value))
+
+
+def _without_levels(metadata: ArrayMetadata) -> ArrayMetadata:
+    """Return an array with those parameters of its codecs fixed that decoding does not need."""
+    codecs = (Named(codec.name, _decoding(codec.name, codec.configuration)) for codec in metadata.codecs)
+    return replace(metadata, codecs=tuple(codecs))
+
+
+def _decoding(name: str, configuration: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the configuration of a codec with parameters fixed that decoding does not need, in shards too."""
+    if name in _FIXED:
+        return _FIXED[name]
+    return {
+        member: [{**each, "configuration": _decoding(each["name"], each.get("configuration", {}))} for each in value]
+        if member in ("codecs", "index_codecs")
+        else value
+        for member, value in configuration.items()
+    }
+
+
+_FIXED: Final[Mapping[str, Mapping[str, JSON]]] = {
+    "gzip": {"level": 1},
+    "zstd": {"level": 1},
+    "blosc": {"cname": "lz4", "clevel": 1, "shuffle": "noshuffle", "blocksize": 0},
+}
 
 
 def _meaning(metadata: Metadata) -> dict[str, object]:
@@ -333,7 +392,7 @@ def _endian_codec(case: _Case) -> Made:
 
 
 def _endian(case: _Case) -> Made:
-    _configure(case, "endian", "little")
+    _insert_parameter(case, case.parent(), "endian", "little")
     return "name the byte order that readers take", "", '"little"'
 
 
@@ -350,22 +409,81 @@ def _missing_item_size(case: _Case) -> Made:
     if isinstance(given, Mapping) and "elementsize" in given:
         case.text.replace(join(case.pointer, "elementsize"), size)
         return what, _show(given["elementsize"]), _show(size)
-    _configure(case, "elementsize", size)
+    _insert_parameter(case, case.parent(), "elementsize", size)
     return what, "", _show(size)
 
 
-def _configure(case: _Case, name: str, value: JSON) -> None:
-    """Add a member to the configuration of the codec that a finding is about."""
-    codec = case.parent()
-    old = case.text.get(codec)
+def _insert_parameter(case: _Case, extension: str, name: str, value: JSON) -> None:
+    """Give an extension of v3 a parameter that its configuration lacks."""
+    old = case.text.get(extension)
     if not isinstance(old, Mapping):
-        case.text.replace(codec, {"name": old, "configuration": {name: value}})
+        case.text.replace(extension, {"name": old, "configuration": {name: value}})
     elif isinstance(old.get("configuration"), Mapping):
-        case.text.insert(join(codec, "configuration"), name, value)
+        case.text.insert(join(extension, "configuration"), name, value)
     elif "configuration" in old:
-        case.text.replace(join(codec, "configuration"), {name: value})
+        case.text.replace(join(extension, "configuration"), {name: value})
     else:
-        case.text.insert(codec, "configuration", {name: value})
+        case.text.insert(extension, "configuration", {name: value})
+
+
+def _missing_parameter(case: _Case) -> Made:
+    owner, _, name = case.pointer.rpartition("/")
+    value: JSON = 1 if name == "scale_factor" else _parameter(case, name)
+    if owner.endswith("/configuration"):
+        _insert_parameter(case, owner.removesuffix("/configuration"), name, value)
+    else:
+        case.text.insert(owner, name, value)
+    return "name what is taken where the parameter is missing", "", _show(value)
+
+
+def _parameter(case: _Case, name: str) -> JSON:
+    """Return the value that a parameter of a codec has here, where the document has none or one that means nothing."""
+    value = getattr(_codec_at(case), {"elementsize": "item_size"}.get(name, name), None)
+    if name == "shuffle" and isinstance(value, int) and case.node.dialect.name == "v3":
+        return letter.SHUFFLES[value]
+    if not isinstance(value, str | int):
+        raise _CannotBeMendedError(_UNCERTAIN)
+    return value
+
+
+def _codec_at(case: _Case) -> object:
+    """Return the codec, set up, that a pointer in a document is about."""
+    chain = chains.bind(case.array.codecs, spec_of(case.array))
+    steps = re.findall(r"/(codecs|index_codecs)/([0-9]+)", case.pointer)
+    if case.node.dialect.name != "v3" or not steps:
+        name = str(case.finding.message).partition(" ")[0]
+        named = [codec for own, codec in chain.compressors if own.removeprefix("numcodecs.") == name]
+        return named[0] if len(named) == 1 else None
+    codec: object = None
+    for member, index in steps:
+        if isinstance(codec, Sharding):
+            chain = codec.inner if member == "codecs" else codec.index
+        codec = (*chain.filters, chain.serializer, *chain.compressors)[int(index)][1]
+    return codec
+
+
+def _typesize(case: _Case, _: object) -> JSON:
+    return _parameter(case, "typesize")
+
+
+def _shuffle(case: _Case, old: object) -> JSON:
+    if isinstance(old, str):
+        return letter.SHUFFLES.index(old)
+    if not isinstance(old, int) or not 0 <= old < len(letter.SHUFFLES):
+        raise _CannotBeMendedError(_UNCERTAIN)
+    return letter.SHUFFLES[old]
+
+
+def _struct(case: _Case, old: Any) -> JSON:
+    if is_list(old):
+        name, data_type = old
+        return {"name": name, "data_type": data_type}
+    return _canonical(case, old)
+
+
+def _as_object(_: _Case, old: object) -> JSON:
+    # Another correction may have made an object of it already.
+    return {"name": old} if isinstance(old, str) else old  # type: ignore[return-value]
 
 
 def _serializer(case: _Case) -> Made:
@@ -383,7 +501,10 @@ def _axes(case: _Case, old: str) -> JSON:
 
 def _canonical(case: _Case, _: object) -> JSON:
     """Return what stands at the place in a document that was written anew."""
-    written = case.node.dialect.dump(replace(case.array, spellings={}))
+    array = case.array
+    if case.pointer.startswith("/fill_value"):
+        array = replace(array, fill_value=_fill_of(array))
+    written = case.node.dialect.dump(replace(array, spellings={}))
     name = next(name for name, document in case.node.documents.items() if document.key == case.draft.document.key)
     return JSONText(documents.render(written[name]).decode()).get(case.pointer)
 
@@ -418,6 +539,14 @@ _MENDERS: Final[Mapping[str, Callable[[_Case], Made]]] = {
     "fill-value-as-string": _replace("write the number as a number", _number),
     "missing-serializer": _serializer,
     "codec-uri": _replace("name the codec in its URI", _canonical),
+    "integer-with-fraction": _replace("write the integer without fraction and exponent", lambda _, old: int(old)),
+    "infinity-spelling": _replace("spell the infinity as the text does", lambda *_: "Infinity"),
+    "loose-fill-value": _replace("write the fill value that readers take as the text does", _canonical),
+    "legacy-struct": _replace("write an object, as the text of struct does", _struct),
+    "missing-parameter": _missing_parameter,
+    "invalid-typesize": _replace("name the item size that is taken", _typesize),
+    "shuffle-of-other-format": _replace("write the shuffle as this format has it", _shuffle),
+    "short-name": _replace("write an object with this name", _as_object),
 }
 
 if set(_MENDERS) != DOCUMENT_CODES or DOCUMENT_CODES & ASKED.keys():  # pragma: no cover

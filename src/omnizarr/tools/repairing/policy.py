@@ -42,6 +42,14 @@ DOCUMENT_CODES: Final = frozenset(
         "shuffle-word",
         "fill-value-as-string",
         "missing-serializer",
+        "integer-with-fraction",
+        "infinity-spelling",
+        "loose-fill-value",
+        "legacy-struct",
+        "missing-parameter",
+        "invalid-typesize",
+        "shuffle-of-other-format",
+        "short-name",
     }
 )
 """Mended within a document: what it says stays the same."""
