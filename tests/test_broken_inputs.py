@@ -238,7 +238,6 @@ TABLE = [
     Broken("unknown storage transformer", v3(storage_transformers=[{"name": "braid"}]),
            errors.UnknownStorageTransformerError, ["braid"]),
     Broken("unknown member", v3(checksum="abc"), errors.MetadataError, ["checksum"], opening(), {"pointer": "/checksum"}),
-    Broken("no codecs", v3(codecs=None), errors.MetadataError, ["/codecs"], opening()),
     Broken("codecs of the wrong order", with_codecs(GZIP, BYTES), errors.CodecError, ["/codecs/0", "gzip", "array"]),
     Broken("two array to bytes codecs", with_codecs(BYTES, BYTES), errors.CodecError, ["/codecs/1", "bytes"]),
     Broken("transpose by no permutation", with_codecs({"name": "transpose", "configuration": {"order": [0, 0]}}, BYTES),

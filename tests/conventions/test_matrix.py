@@ -55,7 +55,7 @@ def carried(writer, zarr_format, written, folder):
         return None, losses
     found = writer.read(back)
     assert equal(found, expected), (found, expected)
-    if zarr_format in {2, 3} and writer.program != "netCDF-C":  # which reads no v3
+    if zarr_format in writer.reads:
         found = writer.read(there)
         assert equal(found, expected), (found, expected)
     return True, losses
@@ -73,9 +73,9 @@ def table():
     """Return the table of the manual: what is carried from which writer to which format."""
     rows = {}
     for line in PAGE.read_text(encoding="utf-8").splitlines():
-        found = re.fullmatch(r"\| (\S+) \| (.+) \| v(\d) \|(.*)\|", line)
+        found = re.fullmatch(r"\| (\S+) \| ([^|]+) \| v(\d) \|(( (yes|told) \|){5})", line)
         if found:
-            rows[found[1], found[2].replace("`", ""), int(found[3])] = [cell.strip() for cell in found[4].split("|")]
+            rows[found[1], found[2].replace("`", ""), int(found[3])] = found[4].replace("|", "").split()
     return rows
 
 

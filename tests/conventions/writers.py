@@ -30,7 +30,8 @@ with warnings.catch_warnings():
 class Writer(NamedTuple):
     """One program that writes one format of Zarr.
 
-    `write` is given a path; `read` is given a path, and returns what the program understands.
+    `write` is given a path; `read` is given a path, and returns what the program understands. `reads` are the formats
+    that it reads.
     """
 
     program: str
@@ -38,6 +39,7 @@ class Writer(NamedTuple):
     zarr_format: int
     write: Callable[[Any], None]
     read: Callable[[Any], Any]
+    reads: frozenset[int] = frozenset({2, 3})
 
 
 # xarray
@@ -205,9 +207,9 @@ WRITERS = [
     *(Writer("anndata", "AnnData", n, _in(n, _write_anndata), _read_anndata) for n in (2, 3)),
     *(Writer("ome-zarr-py", "image with labels", n, _in(n, _write_ome), _read_ome) for n in (2, 3)),
     *(
-        Writer("netCDF-C", f"mode={mode}", 2, _in(mode, _write_netcdf), _in(mode, _read_netcdf))
+        Writer("netCDF-C", f"mode={mode}", 2, _in(mode, _write_netcdf), _in(mode, _read_netcdf), frozenset({2}))
         for mode in ("nczarr", "zarr")
     ),
     # GDAL before 3.11 does not know the codec `bytes`, which all arrays of v3 have today.
-    Writer("GDAL", "raster", 2, _in(2, _write_gdal), _read_gdal),
+    Writer("GDAL", "raster", 2, _in(2, _write_gdal), _read_gdal, frozenset({2})),
 ]

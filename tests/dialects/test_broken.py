@@ -110,7 +110,6 @@ BROKEN = [
     (V3_ARRAY, "/fill_value", "nan", None, MetadataError, "fill value"),
     (V3_ARRAY, "/fill_value", [0], None, MetadataError, "fill value"),
     (V3_ARRAY, "/fill_value", True, None, MetadataError, "fill value"),
-    (V3_ARRAY, "/codecs", MISSING, None, MetadataError, "codecs is missing"),
     (V3_ARRAY, "/codecs", {"name": "bytes"}, None, MetadataError, "not a list"),
     (V3_ARRAY, "/codecs/0", 3, None, MetadataError, "not an extension"),
     (V3_ARRAY, "/codecs/0/name", MISSING, None, MetadataError, "an extension without a name"),

@@ -140,7 +140,7 @@ FOUND = {
     "v2 blosc without shuffle": ("missing-parameter", v2(compressor=without(BLOSC2, "shuffle"))),
     "v2 blosc without clevel": ("missing-parameter", v2(compressor=without(BLOSC2, "clevel"))),
     "v2 blosc without cname": ("missing-parameter", v2(compressor=without(BLOSC2, "cname"))),
-    "v2 shuffle without elementsize": ("missing-parameter", v2(filters=[{"id": "shuffle"}])),
+    "v2 shuffle without elementsize": ("missing-elementsize", v2(filters=[{"id": "shuffle"}])),
     "v2 delta without dtype": ("missing-parameter", v2(filters=[{"id": "delta"}])),
     # "Positive integer"
     "v3 blosc typesize 0": ("invalid-typesize", blosc(typesize=0)),
@@ -275,7 +275,7 @@ def test_nothing_is_found_to_the_letter_and_all_who_know_the_type_read_it(name, 
         ("v3 complex +Infinity", "/fill_value/0"),
         ("v3 record with an integer 0.0", "/fill_value/a"),
         ("v2 gzip without level", "/compressor/level"),
-        ("v2 shuffle without elementsize", "/filters/0/elementsize"),
+        ("v2 shuffle without elementsize", "/filters/0"),
     ],
 )
 def test_finding_points_to_the_member(name, pointer, put):

@@ -35,14 +35,12 @@ _REQUIRED_V3: Final[Mapping[str, tuple[str, ...]]] = {
     "gzip": ("level",),
     "zstd": ("level",),
     "blosc": ("clevel", "shuffle", "typesize", "blocksize"),
-    "numcodecs.shuffle": ("elementsize",),
 }
 """Parameters that the texts of codecs require; readers need none of them to decode."""
 _REQUIRED_V2: Final[Mapping[str, tuple[str, ...]]] = {
     "gzip": ("level",),
     "zstd": ("level",),
     "blosc": ("cname", "clevel", "shuffle"),
-    "shuffle": ("elementsize",),
     "delta": ("dtype",),
 }
 """Parameters that numcodecs always writes, and without which one reader or another fails."""
