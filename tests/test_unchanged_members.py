@@ -253,7 +253,11 @@ def test_conversion_carries_numbers_that_are_not_finite(zarr_format, target_form
 
 
 def in_zarr(store):
-    return {key: zarr.core.buffer.cpu.Buffer.from_bytes(bytes(store.get(key))) for key in store.list()}
+    return {key: in_buffer(store.get(key)) for key in store.list()}
+
+
+def in_buffer(data):
+    return zarr.core.buffer.cpu.Buffer.from_bytes(bytes(data))
 
 
 @pytest.mark.parametrize(
@@ -339,3 +343,49 @@ def test_text_that_netcdf_c_wrote_as_a_number_stays_one_when_netcdf_sets_others(
         assert dataset["v"].a == before
         assert dataset["v"].other == "text"
         assert np.isnan(dataset["v"].more)
+
+
+# Documents of netCDF-C that are taken for something else than they say
+
+V3PLUG = {
+    "zarr_format": 3,
+    "node_type": "array",
+    "shape": [],
+    "data_type": "int32",
+    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
+    "chunk_key_encoding": {"name": "default"},
+    "fill_value": 0,
+    "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+    "dimension_names": [],
+    "attributes": {"_nczarr_array": {"type_alias": "int"}, "anchor": 0},
+    "must_understand": "false",
+}
+
+
+def test_a_digit_that_fills_char_stays_the_number_that_netcdf_c_wrote():
+    document = {"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": ">S1", "fill_value": 1, "order": "C"}
+    store = {".zarray": json.dumps({**document, "compressor": None, "filters": None}).encode()}
+    before = store[".zarray"]
+    omnizarr.open_array(store, mode="r+").resize(6)
+    assert store[".zarray"] == before.replace(b"[4]", b"[6]")
+    assert omnizarr.open_array(store).fill_value == b"1"
+
+
+def test_members_that_only_netcdf_c_understands_stay_when_an_attribute_changes():
+    store = MemoryStore()
+    store.set("zarr.json", json.dumps(V3PLUG).encode())
+    plant(store, nasty())
+    omnizarr.open_array(store, mode="r+").attrs["other"] = 1
+    check_kept(store)
+    document = json.loads(bytes(store.get("zarr.json")))
+    assert document["attributes"].pop("other") == 1
+    assert {**document, "attributes": V3PLUG["attributes"]} == V3PLUG
+
+
+def test_what_cannot_be_said_in_the_old_text_is_written_anew():
+    group = {"zarr_format": 3, "node_type": "group", "attributes": {"inner": 1}}
+    inline = {**group, "kind": "inline", "must_understand": False, "metadata": {"zarr.json": group}}
+    store = {"zarr.json": json.dumps({**inline, "attributes": {"_nczarr_group": {}}}).encode()}
+    omnizarr.open_group(store, mode="r+").attrs["other"] = 2
+    assert dict(omnizarr.open_group(store).attrs) == {"inner": 1, "other": 2}
+    assert dict(zarr.open_group({"zarr.json": in_buffer(store["zarr.json"])}).attrs) == {"inner": 1, "other": 2}

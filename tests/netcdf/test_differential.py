@@ -77,6 +77,15 @@ def test_netcdf_c_4_9_0_reads_nuls_that_are_not_the_fill_value(old, tmp_path):
     np.testing.assert_array_equal(found.data["/v"], made.data["/v"])
 
 
+@pytest.mark.parametrize(("release", "layout"), [("old", "B"), ("newest", "C")])
+@pytest.mark.parametrize("value", [np.nan, np.float32("-inf"), np.array([1.5, np.nan, np.inf])])
+def test_netcdf_c_reads_numbers_of_attributes_that_are_not_finite(request, tmp_path, release, layout, value):
+    made = deviations.with_attribute(value)
+    write(str(tmp_path / "x"), made, layout=layout)
+    found = request.getfixturevalue(release).read(f"file://{tmp_path}/x#mode=nczarr,file")
+    assert described(found.source(), made.root) == described(made.source(), made.root)
+
+
 @settings(max_examples=EXAMPLES)
 @given(datasets(deviations.allowed(OLD, "writing")))
 def test_omnizarr_reads_what_netcdf_c_4_9_0_wrote(old, made):
