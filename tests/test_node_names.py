@@ -336,6 +336,15 @@ def test_a_group_is_not_copied_or_moved_without_what_the_store_has_no_keys_for(a
     assert "h" not in root
 
 
+def test_a_store_is_not_copied_without_what_it_has_no_keys_for():
+    target = {}
+    with pytest.raises(InvalidKeyError, match="backslash"):
+        omnizarr.copy_store(hierarchy_with(["good", "a\\b"], 3), target)
+    assert target == {}
+    assert omnizarr.copy_store(hierarchy_with(["good", "__a"], 3), target).copied == 5
+    assert omnizarr.copy_store({"zarr.json": b"{", "a/zarr.json": b"{"}, {}).copied == 2
+
+
 def test_consolidated_metadata_is_made_without_what_the_store_has_no_keys_for():
     values = hierarchy_with(["good", "a\\b"], 3)
     with pytest.warns(UserWarning, match="has no keys for"):

@@ -295,7 +295,7 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
     check_path(dialect, target.path)
     refuse_overlap(source, target)
     if isinstance(found.metadata, GroupMetadata):
-        _refuse_unreachable(source, found.metadata.dialect)
+        refuse_unreachable(source)
     above = _Above()
     target = settled(target, dialect, above)
     _refuse_other_keys(source, target)
@@ -312,12 +312,12 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
         _copy_keys(source, target)
 
 
-def _refuse_unreachable(source: StorePath, dialect: str) -> None:
+def refuse_unreachable(source: StorePath) -> None:
     """Raise InvalidKeyError if something below a group would be left behind, as the store has no keys for it."""
     pending = [source]
     while pending:
         here = pending.pop()
-        for _, below in load_children(here, children(here), dialect):
+        for _, below in load_children(here, children(here), ""):
             if isinstance(below, InvalidKeyError):
                 raise below
             if isinstance(below, Found) and isinstance(below.metadata, GroupMetadata):

@@ -486,7 +486,9 @@ class LocalStore(Store):
                 for entry in entries:
                     key = prefix + entry.name
                     is_link = entry.is_symlink()
-                    if not is_key(key) or (is_link and not self._is_inside(key)):
+                    # A drive letter is a name like others, except at the root.
+                    is_named = is_key(entry.name) or is_key(key)
+                    if not is_named or (is_link and not self._is_inside(key)):
                         if os.path.isdir(entry):
                             others.append(f"{key}/")
                         elif not entry.name.startswith(RESERVED):

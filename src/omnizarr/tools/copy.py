@@ -10,11 +10,12 @@ from importlib import import_module
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from omnizarr import hierarchy, nodes
+from omnizarr import detection, hierarchy, nodes
 from omnizarr.array import Array
 from omnizarr.dialects import DIALECTS
-from omnizarr.errors import ContainsGroupError, NodeExistsError
+from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError
 from omnizarr.group import Group
+from omnizarr.model import GroupMetadata
 from omnizarr.places import StorePath, dialect_of, normalize
 from omnizarr.stores import pool, resolve
 
@@ -197,10 +198,13 @@ def copy_store(
     ------
     NodeExistsError
         If a key is there already, and `if_exists` is "raise"; nothing has been copied then.
+    InvalidKeyError
+        If there is a node below that the store has no keys for, so that it would be left behind.
     """
     _check(if_exists)
     old = StorePath(resolve(source, "r")[0], normalize(source_path))
     new = StorePath(resolve(dest, "a")[0], normalize(dest_path))
+    _refuse_unreachable(old)
     keys = list(_wanted_keys(old, _patterns(excludes, flags), _patterns(includes, flags)))
     found = pool.gather(lambda key: (key, new.store.exists(new.prefix + key)), keys, new.store.concurrency)
     there = {key for _, (key, is_there) in found if is_there}
@@ -232,6 +236,16 @@ def copy_store(
             written.append(copy_values(old, new, _told(level, log), executors.Local()))
     copied, nbytes = sum(each.values for each in written), sum(each.nbytes for each in written)
     return Copied(copied, len(keys) - len(wanted), nbytes)
+
+
+def _refuse_unreachable(place: StorePath) -> None:
+    """Raise InvalidKeyError if there is a group, and in it something that the store has no keys for."""
+    try:
+        group = detection.detect(place, kind="group") or detection.implied(place)
+    except MetadataError:
+        return  # keys are copied, whatever is under them
+    if group is not None and isinstance(group.metadata, GroupMetadata):
+        hierarchy.refuse_unreachable(group.where)
 
 
 def _height(key: str) -> int:
