@@ -1,7 +1,8 @@
-"""From what is typed to a node: a hierarchy, a place inside one, a zip archive, a place inside one."""
+"""From what is typed to a node: a hierarchy, an archive, references of Kerchunk, or a place inside one of them."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ from omnizarr.cli import trace
 from omnizarr.group import Group
 from omnizarr.places import StorePath
 from omnizarr.stores import resolve
+from omnizarr.stores.resolve import has_references
 
 
 def open_node(text: str) -> Array | Group:
-    """Return the node at ``x.zarr``, ``x.zarr/a/b``, ``x.zip``, ``x.zip/a/b``, or at a URL, to be read.
+    """Return the node at ``x.zarr``, ``x.zarr/a/b``, ``x.zip/a/b``, ``refs.json/a/b``, or at a URL, to be read.
 
     Documents are read themselves, not copies of them: what is shown is what is there.
 
@@ -31,6 +33,9 @@ def open_node(text: str) -> Array | Group:
     while not place.exists() and place.parent != place:
         inside.insert(0, place.name)
         place = place.parent
+    for above in place.parents if place.is_dir() and not _is_node(place) else ():
+        if has_references(os.fspath(above)):  # a set in Parquet has directories called as its arrays
+            return _open(above, "/".join([*place.relative_to(above).parts, *inside]))
     is_misspelt_name = len(inside) == 1 and place.is_dir() and not _is_node(place)
     if not inside or is_misspelt_name:
         return _open(text)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from omnizarr.stores.lmdb import LMDBStore
     from omnizarr.stores.metrics import MetricsStore
     from omnizarr.stores.object import ObjectStore
+    from omnizarr.stores.references import ReferenceStore
     from omnizarr.stores.sqlite import SQLiteStore
     from omnizarr.stores.synchronized import SynchronizedStore
     from omnizarr.stores.zip import ZipStore
@@ -31,6 +32,7 @@ __all__ = [
     "ObjectStore",
     "PrefixStore",
     "ReadOnlyStore",
+    "ReferenceStore",
     "Request",
     "SQLiteStore",
     "Span",
@@ -49,6 +51,7 @@ _LATE = {
     "LMDBStore": "lmdb",
     "MetricsStore": "metrics",
     "ObjectStore": "object",
+    "ReferenceStore": "references",
     "SQLiteStore": "sqlite",
     "SynchronizedStore": "synchronized",
     "ZipStore": "zip",

@@ -58,6 +58,11 @@ from omnizarr.stores.redaction import redact, secrets_of
 if TYPE_CHECKING:
     import asyncio
 
+    from omnizarr.stores import references, wrappers
+else:
+    references = Late("omnizarr.stores.references")
+    wrappers = Late("omnizarr.stores.wrappers")
+
 _List: TypeAlias = list  # within the classes, `list` is a verb
 _Info: TypeAlias = dict[str, Any]
 
@@ -769,6 +774,18 @@ def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, st
     return _in_mode(*_open(url.removeprefix(_PREFIX), options), mode), ""
 
 
+def file_at(url: str, options: Mapping[str, Any]) -> tuple[Store, str]:
+    """Return the store that has the file of a URL, and its key."""
+    return place_in(*_open(url.removeprefix(_PREFIX), options))
+
+
+def place_in(fs: Any, path: str) -> tuple[Store, str]:
+    """Return the store that has a file of a filesystem, given by its path or its URL, and its key."""
+    fs, path = _base_of(fs, path)
+    parent, _, name = path.rpartition("/")
+    return _in_mode(fs, parent, "r"), name
+
+
 def adapt(storelike: Any, mode: str, options: Mapping[str, Any]) -> tuple[Store, str] | None:
     """Return the store that a filesystem, an FSMap or a UPath means; None for a local path, and for all else."""
     if hasattr(storelike, "storage_options") and hasattr(storelike, "fs") and hasattr(storelike, "path"):  # UPath
@@ -791,7 +808,15 @@ def _in_mode(fs: Any, path: str, mode: str) -> Store:
     fs, path = _base_of(fs, path)
     if type(fs) is _local.LocalFileSystem:
         return LocalStore(path or "/", read_only=mode == "r")
-    return FsspecStore(fs, path, read_only=mode == "r")
+    return upon(fs, path, read_only=mode == "r")
+
+
+def upon(fs: Any, path: str, *, read_only: bool | None) -> Store:
+    """Return a store upon a filesystem: references are served by the store that can do more."""
+    if "reference" in _protocols(fs):
+        store, below = references.ReferenceStore.from_filesystem(fs), path.strip("/")
+        return wrappers.PrefixStore(store, below) if below else store
+    return FsspecStore(fs, path, read_only=read_only)
 
 
 def _open(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:

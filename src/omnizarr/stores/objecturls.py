@@ -136,6 +136,15 @@ _RETRY_DEFAULTS: Final = {
 }
 
 
+def backend_of(scheme: str) -> str | None:
+    """Return "s3", "gs", "az" or "http", the service that a scheme names; None if it names none.
+
+    >>> backend_of("s3a"), backend_of("https"), backend_of("ftp")
+    ('s3', 'http', None)
+    """
+    return _BACKENDS.get(scheme)
+
+
 def own_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return options that are of `ObjectStore` itself; raise StoreError for any other."""
     for name in options:

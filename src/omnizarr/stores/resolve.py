@@ -11,6 +11,8 @@ URLs, each with the module that says more of it:
 ``lmdb:///path``                           an LMDB environment                                   `lmdb`
 ``zip::https://...``, ``sftp://``, ...     chains, and every other scheme that fsspec knows      `fsspec`
 ``fsspec+s3://``, ``fsspec+https://``      the same as without, but through fsspec               `fsspec`
+``reference://``, ``reference::URL``       references of Kerchunk, as fsspec has them            `references`
+``s3://.../refs.json``, ``.../refs.parq``  references of Kerchunk, of any scheme                 `references`
 =========================================  ====================================================  ============
 """
 
@@ -34,9 +36,10 @@ if TYPE_CHECKING:
     import zipfile
     from urllib import parse
 
-    from omnizarr.stores import redaction
+    from omnizarr.stores import redaction, references
     from omnizarr.stores import zip as archives
 else:
+    references = Late("omnizarr.stores.references")
     redaction = Late("omnizarr.stores.redaction")
     zipfile = Late("zipfile")
     parse = Late("urllib.parse")
@@ -61,7 +64,14 @@ _SCHEMES: Final = {
     **dict.fromkeys(("s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "http", "https"), "object"),
     "sqlite": "sqlite",
     "lmdb": "lmdb",
+    "reference": "references",
 }
+
+# How the names of files with references of Kerchunk end, and those of directories with such in Parquet.
+_REFERENCES: Final = (".json", ".json.gz", ".json.zst")
+_REFERENCE_SETS: Final = (".parq", ".parquet")
+_REFERENCE_SET_FILE: Final = ".zmetadata"
+_DOCUMENTS_OF_V2: Final = (".zgroup", ".zarray")
 
 # Which module makes a store of what another library calls one, by the library that defines its class, or a class that
 # it derives from: `adapt(storelike, mode, options) -> (Store, path) | None`.
@@ -88,8 +98,8 @@ def resolve(
     ----------
     storelike : object
         - a store of omnizarr;
-        - a path, ``str`` or ``os.PathLike``: of a directory, a zip archive (``*.zip``, or a file that is one), or
-          an SQLite database;
+        - a path, ``str`` or ``os.PathLike``: of a directory, a zip archive (``*.zip``, or a file that is one),
+          an SQLite database, or references of Kerchunk;
         - a URL: the table at the head of this module has them all;
         - a dictionary, or any other mapping from keys to bytes: its values;
         - None: new values in memory;
@@ -142,6 +152,8 @@ def resolve(
     adapted = None if isinstance(storelike, (str, Store)) else _adapted(storelike, mode, options)
     if adapted is not None:
         return _in_mode(adapted[0], mode), adapted[1]
+    if isinstance(storelike, (str, os.PathLike)):
+        return _from_pathlike(storelike, mode, options)
     if options:
         raise _meaningless(options)
     if isinstance(storelike, Store):
@@ -150,8 +162,6 @@ def resolve(
         return MemoryStore(read_only=mode == "r"), ""
     if isinstance(storelike, Mapping):
         return _from_mapping(storelike, mode), ""
-    if isinstance(storelike, (str, os.PathLike)):
-        return _from_pathlike(storelike, mode)
     raise TypeError(
         f"{type(storelike).__name__} is no store; give a path, a URL, a dictionary, None, an omnizarr.stores.Store, "
         "a store of obstore or of zarr-python 3, or a filesystem, FSMap or UPath of fsspec"
@@ -211,14 +221,19 @@ def _from_url(url: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]
     if not chained and scheme in {"file", "local"}:
         if parts.netloc not in ("", "localhost"):
             raise StoreError("a file of another machine", found=redaction.redact(url), expected="file:///path")
-        if options:
-            raise _meaningless(options)
-        return _from_path(_file_of(parts.path), mode)
+        return _from_path(_file_of(parts.path), mode, options)
     if not chained and scheme == "memory":
         if options:
             raise _meaningless(options)
         path = parse.unquote(parts.path).strip("/")
         return _named_memory(parts.netloc, mode), as_prefix(path).removesuffix("/")
+    if scheme == "reference":
+        return references.open_url(url, mode, options)
+    is_named_so = parts.path.lower().rstrip("/").endswith((*_REFERENCES, *_REFERENCE_SETS))
+    if is_named_so and not chained and scheme not in {"sqlite", "lmdb"}:
+        found = references.open_if_there(url, mode, options)
+        if found is not None:
+            return found
     module = "fsspec" if chained or scheme.startswith("fsspec+") else _SCHEMES.get(scheme)
     if module is None:
         _check_known(scheme, url)
@@ -261,21 +276,25 @@ def _named_memory(name: str, mode: str) -> MemoryStore:
     return MemoryStore(_named.setdefault(name, {}))
 
 
-def _from_pathlike(path: str | os.PathLike[str], mode: str) -> tuple[Store, str]:
+def _from_pathlike(path: str | os.PathLike[str], mode: str, options: dict[str, Any]) -> tuple[Store, str]:
     if isinstance(path, str):
-        return _from_path(os.path.expanduser(path), mode)
+        return _from_path(os.path.expanduser(path), mode, options)
     path = os.fsdecode(path)
     url = _lost_slash(path)
     if url is not None and url[1].lower() in {*_SCHEMES, "file", "memory"} and not os.path.exists(f"{url[1]}:"):
         raise ValueError(
             f"pathlib has made a path of a URL that began with '{url[1]}://'; give it as a str, or as a UPath"
         )
-    return _from_path(path, mode)
+    return _from_path(path, mode, options)
 
 
-def _from_path(path: str, mode: str) -> tuple[Store, str]:
+def _from_path(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]:
     if not path:
         raise ValueError("the path of a store cannot be empty; '.' is the current directory")
+    if has_references(path):
+        return references.open_path(path, mode, options)
+    if options:
+        raise _meaningless(options)
     database = _database_at(path)
     if database is not None:
         return import_module(f"omnizarr.stores.{database}").open_path(path, mode), ""
@@ -290,6 +309,20 @@ def _from_path(path: str, mode: str) -> tuple[Store, str]:
         )
     store = archives.ZipStore(path, mode=mode)
     return store, "" if mode in ("w", "w-", "x") else _top_folder(store)
+
+
+def has_references(path: str) -> bool:
+    """Return whether a path is that of references of Kerchunk: a JSON file, or a directory with those in Parquet."""
+    if os.path.isdir(path):
+        # Documents of Zarr v2 lie beside their consolidated metadata; those of references have it alone.
+        there = (os.path.isfile(os.path.join(path, name)) for name in (_REFERENCE_SET_FILE, *_DOCUMENTS_OF_V2))
+        return next(there) and not any(there) and references.is_set(path)
+    if not os.path.isfile(path):
+        return False
+    if path.lower().endswith(_REFERENCES):
+        return True
+    with open(path, "rb") as file:
+        return file.read(64).lstrip()[:1] == b"{"
 
 
 def _database_at(path: str) -> str | None:

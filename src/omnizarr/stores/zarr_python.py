@@ -327,7 +327,7 @@ def native(store: TheirStore) -> Store:
         adapted = objects.adapt(store.store, "r" if store.read_only else "a", {})
         return ZarrPythonStore(store) if adapted is None else adapted[0]
     if type(store) is TheirFsspecStore:
-        return files.FsspecStore(store.fs, store.path, read_only=store.read_only or None)
+        return files.upon(store.fs, store.path, read_only=store.read_only or None)
     return ZarrPythonStore(store)
 
 
