@@ -23,6 +23,7 @@ FLOORS = {
     "late": 0,
     "model": 1,
     "datatypes": 2,
+    "dimensions": 2,
     "grids": 2,
     "keys": 2,
     "fillcoding": 2,

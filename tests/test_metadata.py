@@ -3,7 +3,7 @@
 import copy
 import json
 import pickle
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -95,6 +95,41 @@ def test_changed_copied_and_pickled_metadata_keeps_its_names(zarr_format):
     metadata = array(zarr_format).metadata
     assert pickle.loads(pickle.dumps(metadata)) == copy.deepcopy(metadata) == metadata
     assert replace(metadata, shape=(8, 6)).to_dict()["shape"] == [8, 6]
+
+
+@pytest.mark.parametrize("zarr_format", [1, 2, "3-draft2019", "3-draft2020"])
+def test_formats_without_dimension_names_have_no_such_member(zarr_format):
+    metadata = array(zarr_format, fill_value=0, attributes={"_ARRAY_DIMENSIONS": ["y", "x"]}).metadata
+    assert not hasattr(metadata, "dimension_names")
+    assert "dimension_names" not in repr(metadata)
+    assert "dimension_names" not in asdict(metadata)
+    again = ArrayMetadata.of(metadata)
+    assert again == metadata
+    assert not hasattr(again, "dimension_names")
+
+
+def test_members_for_dimension_names_are_there_where_zarr_python_has_them():
+    zarr = pytest.importorskip("zarr", reason="its metadata are looked at")
+    for zarr_format in (2, 3):
+        theirs = zarr.create_array({}, shape=(4, 6), dtype="float32", zarr_format=zarr_format).metadata
+        assert hasattr(array(zarr_format).metadata, "dimension_names") == hasattr(theirs, "dimension_names")
+
+
+@formats
+def test_metadata_makes_an_array(zarr_format):
+    first = array(zarr_format)
+    second = omnizarr.Array(first.store_path, first.metadata)
+    assert second == first
+    assert second.dimension_names is None
+    assert replace(second.metadata, shape=(4, 6)) == first.metadata
+    second.attrs["units"] = "C"
+    assert first.store_path == second.store_path
+
+
+@formats
+def test_metadata_has_no_hash(zarr_format):
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(array(zarr_format).metadata)
 
 
 def test_metadata_equals_the_model_that_says_the_same():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from omnizarr import datatypes, detection, engine, grids, hierarchy, indexing, layout, resizing
+from omnizarr import datatypes, detection, dimensions, engine, grids, hierarchy, indexing, layout, resizing
 from omnizarr import metadata as public
 from omnizarr.assignment import converted_value, write_values
 from omnizarr.attributes import Attrs, to_json
@@ -110,7 +110,7 @@ class Array(Node):
         snapshot: Snapshot | None = None,
     ) -> None:
         self._where = store_path
-        self._state = _State(metadata)
+        self._state = _State(public.as_model(metadata))
         self._config = config or ArrayConfig()
         self._snapshot = snapshot
 
@@ -200,8 +200,12 @@ class Array(Node):
 
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
-        """Names of the dimensions, if they have any."""
-        return self._metadata.dimension_names
+        """Names of the dimensions, if they have any.
+
+        Those of Zarr v3's own member, else of xarray's attribute ``_ARRAY_DIMENSIONS``, else of NCZarr's references,
+        without the names of groups; None if they do not fit the shape.
+        """
+        return dimensions.names_of(self._metadata)
 
     # -- chunks and codecs ---------------------------------------------------------------
 

@@ -649,7 +649,7 @@ def create_node(
 ) -> Array | Group:
     """Store the documents of a new node, and return it; an explicit group that is there stays as it is."""
     if isinstance(metadata, ArrayMetadata):
-        return nodes.add_array(where, metadata, config, overwrite=overwrite, snapshot=snapshot)
+        return nodes.add_array(where, public.as_model(metadata), config, overwrite=overwrite, snapshot=snapshot)
     found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
     nodes.note_change(snapshot, found.where)
     return Group(found.where, found.metadata, config, snapshot)

@@ -54,7 +54,7 @@ def _array(array: Array) -> str:
     title = _title(
         "Array", array.name, f"{words.format_name(array.metadata.dialect)} · {cards.store_name(array.store)}"
     )
-    drawing = draw(array.shape, _chunk_shape(array), _dimension_names(array))
+    drawing = draw(array.shape, _chunk_shape(array), array.dimension_names)
     side = f'<div style="flex:none">{drawing}</div>' if drawing else ""
     table = f'<div style="flex:1 1 280px"><table {_TABLE}>{"".join(_rows(array))}</table></div>'
     style = "display:flex;flex-wrap:wrap;gap:8px 28px;align-items:flex-start"
@@ -85,19 +85,12 @@ def _rows(array: Array) -> Iterator[str]:
 
 
 def _shape(array: Array) -> str:
-    names = _dimension_names(array)
+    names = array.dimension_names
     if names is None:
         return str(tuple(array.shape))
     return ", ".join(
         f"{name} {length}" if name else str(length) for name, length in zip(names, array.shape, strict=True)
     )
-
-
-def _dimension_names(array: Array) -> Sequence[str | None] | None:
-    names = array.dimension_names or array.metadata.attributes.get("_ARRAY_DIMENSIONS")
-    if not isinstance(names, (list, tuple)) or len(names) != array.ndim:
-        return None
-    return [name if isinstance(name, str) else None for name in names]
 
 
 def _chunk_shape(array: Array) -> tuple[int, ...] | None:
@@ -179,7 +172,7 @@ def _member(name: str, node: Any, budget: _Budget, depth: int) -> str:
 
 
 def _shape_with_names(array: Array) -> str:
-    return f"({_shape(array)})" if _dimension_names(array) else str(tuple(array.shape))
+    return f"({_shape(array)})" if array.dimension_names else str(tuple(array.shape))
 
 
 # -- parts of both ----------------------------------------------------------------

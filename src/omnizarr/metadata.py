@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, Self, TypeVar
+from dataclasses import Field, fields
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -34,21 +34,24 @@ class ArrayMetadata(model.ArrayMetadata):
     __slots__ = ()
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, JSON]) -> Self:
+    def from_dict(cls, data: Mapping[str, JSON]) -> ArrayMetadata:
         """Return what a document says; for Zarr v2 that of an array, with the attributes as a member.
 
         Raises MetadataError.
         """
         return cls.of(_load(data, model.ArrayMetadata))
 
-    @classmethod
-    def of(cls, metadata: model.ArrayMetadata) -> Self:
-        """Return the same metadata, with these names."""
-        return cls(**_own_values(metadata))
+    @staticmethod
+    def of(metadata: model.ArrayMetadata) -> ArrayMetadata:
+        """Return the same metadata, with these names; without `dimension_names`, where a format has no such member."""
+        values = _own_values(as_model(metadata))
+        if values["dimension_names"] is None and not dialect_named(metadata.dialect).has_dimension_names:
+            return _Nameless(**values)
+        return ArrayMetadata(**values)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document as it is stored, with the attributes, also where these have a document of their own."""
-        return _dump(self)
+        return _dump(as_model(self))
 
     @property
     def zarr_format(self) -> int | str:
@@ -67,9 +70,39 @@ class ArrayMetadata(model.ArrayMetadata):
 
     def __eq__(self, other: object) -> bool:
         # The model's own are equal too.
-        return isinstance(other, model.ArrayMetadata) and _comparable(self) == _comparable(other)
+        return isinstance(other, model.ArrayMetadata) and _comparable(as_model(self)) == _comparable(as_model(other))
 
     __hash__ = model.ArrayMetadata.__hash__
+
+
+class _Nameless(ArrayMetadata):
+    """What an array is in a format whose documents do not name dimensions: there is no `dimension_names`.
+
+    Programs that were made for zarr-python tell by that where to look for names.
+    """
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]] = {
+        field.name: field for field in fields(model.ArrayMetadata) if field.name != "dimension_names"
+    }
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        object.__delattr__(self, "dimension_names")  # which the model has set, to None
+
+    def __hash__(self) -> int:
+        return hash(as_model(self))
+
+    def __repr__(self) -> str:
+        members = [f"{field.name}={getattr(self, field.name)!r}" for field in fields(self) if field.repr]
+        return f"ArrayMetadata({', '.join(members)})"
+
+
+def as_model(metadata: M) -> M:
+    """Return metadata that has all members of the model, in place of what a user got."""
+    if isinstance(metadata, _Nameless):
+        return model.ArrayMetadata(**{field.name: getattr(metadata, field.name) for field in fields(metadata)})
+    return metadata
 
 
 class GroupMetadata(model.GroupMetadata):

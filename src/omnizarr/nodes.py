@@ -266,7 +266,7 @@ def like(source: Any, options: Mapping[str, Any]) -> dict[str, Any]:
             found.update(
                 zarr_format=source.zarr_format,
                 shards=source.shards,
-                dimension_names=source.dimension_names,
+                dimension_names=getattr(source.metadata, "dimension_names", None),
                 chunk_key_encoding=source.metadata.chunk_key_encoding,
                 **codecs_of(source),
                 **_transformers_of(source),

@@ -41,6 +41,13 @@ def test_chunks_present_are_counted_among_those_expected(zarr_format):
     assert (facts.bytes_logical, facts.chunk_nbytes) == (400, 48)
 
 
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_names_of_dimensions_are_facts_however_they_are_stored(zarr_format):
+    options = {"dimension_names": ["x"]} if zarr_format == 3 else {"attributes": {"_ARRAY_DIMENSIONS": ["x"]}}
+    array = omnizarr.create_array({}, shape=(2,), dtype="i4", zarr_format=zarr_format, **options)
+    assert describe(array).dimension_names == ("x",)
+
+
 def test_shards_are_counted_not_their_chunks():
     array = omnizarr.create_array({}, shape=(16,), chunks=(2,), shards=(8,), dtype="i4", fill_value=0)
     array[0] = 1

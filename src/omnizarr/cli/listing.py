@@ -110,8 +110,8 @@ def _shape(facts: ArrayFacts) -> str:
 
 
 def _shape_with_names(facts: ArrayFacts) -> str:
-    names = facts.dimension_names or facts.attributes.get("_ARRAY_DIMENSIONS")
-    if not isinstance(names, (tuple, list)) or len(names) != len(facts.shape):
+    names = facts.dimension_names
+    if not names:
         return _tuple(facts.shape)
     pairs = zip(names, facts.shape, strict=True)
     return f"({', '.join(str(n) if name is None else f'{visible(str(name))}={n}' for name, n in pairs)})"

@@ -159,6 +159,8 @@ class Dialect:
     """None: every node stands for itself."""
     has_groups: bool = True
     """False: there are arrays only, and directories of arrays pass for groups."""
+    has_dimension_names: bool = False
+    """Documents of arrays have a member for the names of dimensions."""
     has_cases: bool = True
     """False: no two siblings may be called the same but for upper and lower case."""
     other_keys: OtherKeys = _none

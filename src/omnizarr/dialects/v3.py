@@ -467,4 +467,5 @@ V3: Final = Dialect(
     new_arrays=NewArrays(Named("default", {"separator": "/"})),
     check_name=paths.check_v3_name,
     why_reserved=paths.reserved_in_v3,
+    has_dimension_names=True,
 )

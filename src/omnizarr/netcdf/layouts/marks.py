@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
+from omnizarr import dimensions
 from omnizarr.dialects.reading import MAX_LENGTH, is_integer, is_list, is_object, join
 from omnizarr.model import JSON, GroupMetadata, Metadata, Note
 from omnizarr.netcdf.header import DimensionHeader
@@ -32,7 +33,7 @@ OBJECTS: Final[Mapping[Kind, tuple[str, ...]]] = {
 _KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "superblock": ("_nczarr_superblock", "_NCZARR_SUPERBLOCK"),
     "group": ("_nczarr_group", "_NCZARR_GROUP"),
-    "array": ("_nczarr_array", "_NCZARR_ARRAY"),
+    "array": dimensions.NCZARR,
     "attr": ("_nczarr_attr", "_nczarr_attrs", "_NCZARR_ATTR", "_NCZARR_ATTRS"),
 }
 LISTED: Final = "_nczarr_arrays"
@@ -45,7 +46,7 @@ HIDDEN: Final = frozenset(
     {
         LISTED,
         "_NCProperties",
-        "_ARRAY_DIMENSIONS",
+        dimensions.ATTRIBUTE,
         "_nczarr_default_separator",
         *(key for keys in _KEYS.values() for key in keys),
     }
@@ -249,7 +250,7 @@ def _is_true(value: JSON) -> bool:
 def _read_array(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> dict[str, Any]:
     _, alias = _first(mark, "type_alias", "nczarr_type")
     return {
-        "references": _names(search, pointer, mark, "dimension_references", "dimrefs"),
+        "references": _names(search, pointer, mark, *dimensions.NCZARR_REFERENCES),
         "is_scalar": mark.get("storage") == "scalar" or _is_true(mark.get("scalar")),
         "alias": alias if isinstance(alias, str) else None,
         "fill": found if isinstance(found := mark.get("fill"), str) else None,
