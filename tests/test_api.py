@@ -179,3 +179,10 @@ def test_one_small_read_enters_few_functions(tmp_path):
     frames, functions = seen[0]
     assert frames <= 8
     assert functions <= 20
+
+
+@pytest.mark.parametrize("name", ["cache_attrs", "cache_metadata", "chunk_store", "meta_array"])
+def test_keywords_that_have_lost_their_effect_warn(name):
+    for create in (omnizarr.create, omnizarr.zeros):
+        with pytest.warns(UserWarning, match=f"{name} is without effect"):
+            assert create((3,), **{name: {}}).shape == (3,)

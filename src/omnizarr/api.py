@@ -17,7 +17,7 @@ from omnizarr.creation import DEFAULT
 from omnizarr.engine import native
 from omnizarr.group import Group, create_node
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.opening import Missing, Mode, locate, open_group, warn_ignored
+from omnizarr.opening import IGNORED, Missing, Mode, locate, open_group, warn_ignored
 from omnizarr.tree import Tree
 
 
@@ -191,6 +191,7 @@ def create(
     **options
         Keywords of `create_array`, and `compressor`, `dimension_separator`.
     """
+    warn_ignored({name: options.pop(name) for name in IGNORED & options.keys()})
     where, _ = locate(store, path, "a", storage_options, synchronizer)
     if mode == "w":
         options["overwrite"] = True

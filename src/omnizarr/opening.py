@@ -19,7 +19,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from omnizarr import consolidated, detection, hierarchy, nodes
 from omnizarr.array import Array
@@ -313,10 +313,14 @@ def locate(
     return detection.entered_above_the_store(where) or where, mode
 
 
+IGNORED: Final = frozenset({"cache_attrs", "chunk_store", "meta_array", "cache_metadata"})
+"""Keywords that zarr-python once had a use for."""
+
+
 def warn_ignored(options: Mapping[str, Any]) -> None:
     """Let pass what zarr-python once had a use for; raise TypeError for other names."""
     for name, value in options.items():
-        if name not in {"cache_attrs", "chunk_store", "meta_array", "cache_metadata"}:
+        if name not in IGNORED:
             raise TypeError(f"unexpected keyword {name!r}")
         if value is not None:
             warnings.warn(f"{name} is without effect", UserWarning, stacklevel=3)

@@ -27,6 +27,7 @@ _ALIASES: Final[Mapping[str, str]] = {"async.concurrency": "concurrency", "threa
 
 # Settings of zarr-python without a meaning here. They are remembered, so that programs that set them keep running.
 _WITHOUT_EFFECT: Final = (
+    "array.allow_unsafe_pickle_decode",
     "array.rectilinear_chunks",
     "array.sharding_coalesce",
     "async.timeout",

@@ -192,7 +192,18 @@ def test_array_says_of_itself_what_the_other_one_says(layout):
     found = aio.AsyncArray(array)
     for name in (
         *["metadata", "config", "shape", "ndim", "size", "dtype", "nbytes", "fill_value", "order", "dimension_names"],
-        *["chunks", "shards", "cdata_shape", "nchunks", "filters", "serializer", "compressors", "compressor"],
+        *[
+            "chunks",
+            "shards",
+            "read_chunk_sizes",
+            "write_chunk_sizes",
+            "cdata_shape",
+            "nchunks",
+            "filters",
+            "serializer",
+            "compressors",
+            "compressor",
+        ],
         *["attrs", "info", "store_path", "store", "path", "name", "basename", "read_only", "zarr_format"],
     ):
         assert getattr(found, name) == getattr(array, name), name

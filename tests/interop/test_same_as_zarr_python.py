@@ -243,6 +243,7 @@ FUNCTIONS = [
     through("create", (4, 5), compressor=None, zarr_format=2),
     through("create", (4, 5), dimension_separator="/", zarr_format=2),
     through("create", (4, 5), fill_value=3, attributes={"a": 1}),
+    through("create", (4, 5), cache_attrs=True, cache_metadata=False, chunk_store={}, meta_array=VALUES),
     through("array", VALUES),
     through("array", [1, 2, 3]),
     through("array", VALUES, chunks=(3, 4), dtype="f4"),
@@ -281,6 +282,13 @@ def assigned(selection: Any, value: Any, how: str = "", differs: str | None = No
 MASK = VALUES % 3 == 0
 ROWS = MASK[:, 0]
 CUBE = np.arange(24).reshape(2, 3, 4)
+
+
+def reopened_records(z: Any) -> Any:
+    values: dict[str, Any] = {}
+    z.create_array(values, shape=2, dtype=[("a", [("b", "<i4")])], zarr_format=2)
+    return z.open_array(values)[...].tolist()
+
 
 SELECTIONS = [
     selected(Ellipsis),
@@ -374,6 +382,12 @@ SELECTIONS = [
         "strings",
         lambda z: [str(item) for item in z.create_array({}, data=np.array(["a", "", "äß"], dtype="<U2"))[...]],
     ),
+    Program("records within records", reopened_records, "records within records, before 3.4"),
+    Program(
+        "dimension_names of the metadata",
+        lambda z: [hasattr(counted(z, zarr_format=each).metadata, "dimension_names") for each in (2, 3)],
+    ),
+    Program("dimension_names", lambda z: counted(z).dimension_names, "`Array.dimension_names`"),
     Program("array[1, 1] is a scalar", lambda z: isinstance(counted(z)[1, 1], np.generic), "a NumPy scalar"),
     Program("len(array)", lambda z: len(counted(z)), "length of the first dimension"),
     Program("bool(array)", lambda z: bool(counted(z)), "`bool` is always true"),

@@ -132,6 +132,16 @@ class AsyncArray:
         return self.array.shards
 
     @property
+    def write_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """Lengths of what is stored under one key (chunks, or shards), per dimension, cut at the array's edge."""
+        return self.array.write_chunk_sizes
+
+    @property
+    def read_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """Lengths of what can be read by itself (chunks, or inner chunks), per dimension, cut at the array's edge."""
+        return self.array.read_chunk_sizes
+
+    @property
     def cdata_shape(self) -> tuple[int, ...]:
         """Number of chunks along each dimension."""
         return self.array.cdata_shape

@@ -13,7 +13,7 @@ Spec: xarray, "Zarr Encoding Specification"; CF conventions, "Missing data".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -21,13 +21,12 @@ from omnizarr import datatypes, fillcoding
 from omnizarr.conventions import anndata, gdal, nczarr, ome
 from omnizarr.conventions.contract import Carried, Convention, Fault, Nodes
 from omnizarr.datatypes import DataType
-from omnizarr.dialects.reading import is_list
 from omnizarr.dialects.spelling import same
+from omnizarr.dimensions import ATTRIBUTE as DIMENSIONS
+from omnizarr.dimensions import names_of
 from omnizarr.errors import OmnizarrError
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Loss, Metadata
 
-DIMENSIONS: Final = "_ARRAY_DIMENSIONS"
-"""The attribute that names the dimensions in formats without a place for that."""
 FILL_VALUE: Final = "_FillValue"
 MISSING_VALUE: Final = "missing_value"
 
@@ -44,40 +43,9 @@ _TEXT: Final = "UT"
 """Those that xarray masks in v3 by ``missing_value`` alone, as it cannot read their ``_FillValue``."""
 _USER: Final = 2
 """`numpy.dtype.isbuiltin` of types that other packages register."""
-_REFERENCES: Final = "_nczarr_array"
 
 
 # Names of dimensions
-
-
-def dimension_names(metadata: Metadata) -> tuple[str | None, ...] | None:
-    """Return the names of an array's dimensions, wherever they are stored; None if it has none.
-
-    Examples
-    --------
-    >>> from omnizarr.dialects import V2
-    >>> document = {"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<i2", "order": "C", "compressor": None,
-    ...     "filters": None, "fill_value": None}
-    >>> dimension_names(V2.load({".zarray": document, ".zattrs": {"_ARRAY_DIMENSIONS": ["time"]}}))
-    ('time',)
-    """
-    if not isinstance(metadata, ArrayMetadata):
-        return None
-    if metadata.dimension_names is not None:
-        return metadata.dimension_names
-    listed = metadata.attributes.get(DIMENSIONS, _referenced(metadata))
-    if not is_list(listed) or len(listed) != len(metadata.shape) or not all(isinstance(name, str) for name in listed):
-        return None
-    return tuple(str(name) for name in listed)
-
-
-def _referenced(metadata: ArrayMetadata) -> list[str] | None:
-    """Return the names of the dimensions that an array of NCZarr refers to."""
-    for name, note in nczarr.notes_of(metadata).items():
-        found = note.get("dimrefs", note.get("dimension_references")) if isinstance(note, Mapping) else None
-        if name.lower() == _REFERENCES and is_list(found):
-            return [str(reference).rpartition("/")[2] for reference in found]
-    return None
 
 
 def _recognise(path: str, nodes: Nodes) -> bool:
@@ -100,7 +68,7 @@ def _has_names(array: ArrayMetadata) -> bool:
 
 def _are_named(array: ArrayMetadata) -> bool:
     """Return whether each dimension has a name, without which xarray does not open an array."""
-    names = dimension_names(array)
+    names = names_of(array)
     return names is not None and all(isinstance(name, str) for name in names)
 
 
@@ -141,7 +109,7 @@ def _carry(array: Metadata, path: str, nodes: Nodes, dialect: str) -> Carried:
 
 
 def _name_by_member(carrying: _Carrying) -> None:
-    names = dimension_names(carrying.array)
+    names = names_of(carrying.array)
     if carrying.attributes.pop(DIMENSIONS, None) is not None:
         carrying.remarks.append(f"the attribute {DIMENSIONS} becomes dimension_names")
     elif carrying.array.dimension_names is None:
@@ -233,7 +201,7 @@ def _faults(path: str, nodes: Nodes) -> Iterator[Fault]:
 
 def _fault_of_names(path: str, array: ArrayMetadata) -> Iterator[Fault]:
     listed = array.attributes.get(DIMENSIONS)
-    if DIMENSIONS in array.attributes and dimension_names(replace(array, dimension_names=None)) is None:
+    if DIMENSIONS in array.attributes and names_of(replace(array, dimension_names=None)) is None:
         message, expected = "names of dimensions that do not fit the shape", f"{len(array.shape)} strings"
         yield Fault("array-dimensions", path, f"/attributes/{DIMENSIONS}", message, listed, expected)
 
@@ -258,11 +226,11 @@ def _fault_of_mask(path: str, array: ArrayMetadata) -> Iterator[Fault]:
 def _faults_of_lengths(path: str, array: ArrayMetadata, nodes: Nodes) -> Iterator[Fault]:
     """Yield the dimensions that are longer or shorter than the coordinate of their name."""
     parent = path.rpartition("/")[0]
-    names = dimension_names(array) or ()
+    names = names_of(array) or ()
     for at, name in enumerate(names):
         beside = f"{parent}/{name}" if parent else str(name)
         coordinate = nodes.get(beside)
-        if beside == path or not isinstance(coordinate, ArrayMetadata) or dimension_names(coordinate) != (name,):
+        if beside == path or not isinstance(coordinate, ArrayMetadata) or names_of(coordinate) != (name,):
             continue
         if coordinate.shape[0] != array.shape[at]:
             message = f"dimension {name!r} differs in length from its coordinate; xarray refuses the group"
