@@ -557,7 +557,7 @@ def _read_parquet(data: bytes, store: str, key: str) -> _Part:
             "references in Parquet need the package 'pyarrow' or 'fastparquet'",
             store=store,
             key=key,
-            remedy="pip install pyarrow",
+            remedy='pip install "omnizarr[parquet]"',
         ) from error
     except Exception as error:  # both raise what they like
         raise StoreError(f"no file of references in Parquet: {error}", store=store, key=key, spec=_SPEC) from error
