@@ -285,7 +285,7 @@ def typed(**of_attributes):
 def written_v3():
     """Return what is written of a dataset on Zarr v3: dimensions here and below, attributes, char, string, ubyte."""
     values = store({})
-    with Dataset(values, "w", zarr_format=3) as ds:
+    with Dataset(values, "w", zarr_format=3, layout="E") as ds:
         ds.title = "test"
         ds.history = np.int16([1, 2])
         ds.json = '{"a": [1, {"b": null}]}'
