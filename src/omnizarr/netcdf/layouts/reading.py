@@ -18,6 +18,7 @@ from omnizarr.dialects import documents
 from omnizarr.dialects.reading import is_object, join
 from omnizarr.errors import OmnizarrError, UnknownDataTypeError
 from omnizarr.group import Group, UnreadableNode
+from omnizarr.metadata import as_model
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, GroupMetadata, Metadata, Named, Note
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, VariableHeader
@@ -533,6 +534,7 @@ def read_stored(
     UnknownDataTypeError
         If netCDF has no type for it.
     """
+    metadata = as_model(metadata)
     has_marks = not layout.name.startswith("pure")
     parsed = tuple(map(int, version.split("."))) if version else None
     writer = Writer(has_marks, parsed, layout.name if has_marks else None)
