@@ -288,7 +288,7 @@ def write(
     if attribute.type is STRING:
         items: list[Any] = [str(each) for each in attribute.value]
     elif attribute.type.dtype.kind == "f":
-        items = [_float_to_json(each, style) for each in attribute.value]
+        items = [_float_to_json(each) for each in attribute.value]
     else:
         items = attribute.value.tolist()
     return items[0] if len(items) == 1 else items, recorded
@@ -310,9 +310,8 @@ def _refuse_of_old(attribute: Attribute) -> None:
         )
 
 
-def _float_to_json(number: Any, style: Style) -> JSON:
-    # netCDF-C before 4.9.1 reads the words, in quotes
-    is_quoted = not np.isfinite(number) and (style == "U1" or quotes_nonfinite())
+def _float_to_json(number: Any) -> JSON:
+    is_quoted = not np.isfinite(number) and quotes_nonfinite()
     return name_of_nonfinite(float(number)) if is_quoted else float(number)
 
 
