@@ -275,7 +275,7 @@ def assert_equal_but_for_remarks(source, target, remarks):
     if not source.shape:
         found.pop("_ARRAY_DIMENSIONS", None)  # scalars of v3 may be xarray's, which have an empty list in other formats
         attributes.pop("_ARRAY_DIMENSIONS", None)
-    assert attributes == found
+    assert same(attributes, found), (attributes, found)
     assert source.unknown == target.unknown
     if "data type" not in said:
         left, right = datatypes.bind(source.data_type), datatypes.bind(target.data_type)
