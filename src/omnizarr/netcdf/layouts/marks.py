@@ -256,9 +256,7 @@ def _read_array(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> dict
         "fill": found if isinstance(found := mark.get("fill"), str) else None,
         "added": _names(search, pointer, mark, "added") or (),
         "attributes": _members(mark.get("attributes")),
-        "filters": {
-            name: each for name in FILTERS for each in [_members(mark.get("filters")).get(name)] if each is not None
-        },
+        "filters": {name: each for name, each in _members(mark.get("filters")).items() if name in FILTERS},
     }
 
 

@@ -275,7 +275,8 @@ def _variable(node: _Node, group: str, writer: Writer, *, xarray: bool) -> _Vari
     special = {**_storage(right, metadata, known.type, is_scalar=is_scalar), **quantized}
     if node.marks.filters:
         special = {each: value for each, value in special.items() if each not in marks.FILTERS}
-        special |= for_xarray.special_of(node.marks.filters)
+        said = for_xarray.special_of(node.marks.filters)  # in the order of filters, which CDL does not keep
+        special |= {each: said[each] for each in marks.FILTERS if each in said}
     if (is_no_fill and right.fill_value is UNDEFINED) or node.marks.fill == "none":
         special["_NoFill"] = Attribute(types.CHAR, "true")
     stored = Stored(node.where, right, is_scalar, needs_chunks=is_undefined and right.fill_value is not UNDEFINED)
