@@ -17,11 +17,12 @@ from omnizarr.model import ArrayMetadata, Loss, Metadata, Named
 class Nodes(Mapping[str, Metadata]):
     """The nodes of a hierarchy by path, without a leading slash; the root is ``""``."""
 
-    __slots__ = ("_arrays", "_nodes")
+    __slots__ = ("_arrays", "_nodes", "_told")
 
     def __init__(self, nodes: Mapping[str, Metadata]) -> None:
         self._nodes = nodes
         self._arrays: dict[str, list[ArrayMetadata]] | None = None
+        self._told: dict[tuple[str, Callable[[ArrayMetadata], bool]], bool] = {}
 
     def __getitem__(self, path: str) -> Metadata:
         return self._nodes[path]
@@ -32,8 +33,17 @@ class Nodes(Mapping[str, Metadata]):
     def __len__(self) -> int:
         return len(self._nodes)
 
-    def arrays_beside(self, path: str) -> list[ArrayMetadata]:
-        """Return the arrays right below the group that the node at a path lies in, itself included."""
+    def all_beside(self, path: str, holds: Callable[[ArrayMetadata], bool]) -> bool:
+        """Return whether a predicate holds for all arrays right below the group that the node at a path lies in.
+
+        Each group is looked at once for each predicate.
+        """
+        about = path.rpartition("/")[0], holds
+        if about not in self._told:
+            self._told[about] = all(map(holds, self._beside(path)))
+        return self._told[about]
+
+    def _beside(self, path: str) -> list[ArrayMetadata]:
         if self._arrays is None:
             self._arrays = {}
             for at, node in self._nodes.items():

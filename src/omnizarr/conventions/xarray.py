@@ -54,11 +54,11 @@ def _recognise(path: str, nodes: Nodes) -> bool:
         return False
     if DIMENSIONS in node.attributes or _are_named(node):
         return True
-    return _is_bare_scalar(node) and not anndata.is_element(node) and all(map(_has_names, nodes.arrays_beside(path)))
+    return _is_bare_scalar(node) and not anndata.is_element(node) and nodes.all_beside(path, _has_names)
 
 
 def _is_bare_scalar(array: ArrayMetadata) -> bool:
-    """Return whether it has no dimensions, and says nothing of their names: so xarray's scalars look in v3."""
+    """Return whether it has no dimensions and does not name any, as xarray writes scalars in v3."""
     return array.dialect == _NAMED and not array.shape
 
 

@@ -198,7 +198,7 @@ class _Writer:
                 return text
             plain = dict(plain)
         text = self._dumps(plain)
-        # Python indents slowly, and nobody reads documents of this size
+        # Python indents slowly, and people do not read documents of this size
         if len(text) <= MAX_INDENTED:
             return self.write(plain, "\n")
         return self.write(plain, None) if has_texts else text

@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from omnizarr.errors import MetadataError, MissingDependencyError, NodeExistsError, NodeNotFoundError, StoreError
-from omnizarr.netcdf.files_planning import Format, Loss, plan
+from omnizarr.model import Loss
+from omnizarr.netcdf.files_planning import Format, plan
 from omnizarr.netcdf.header import Source
 
 __all__ = ["Format", "Loss", "is_netcdf", "open_file", "plan", "write_file"]

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from omnizarr.errors import NodeNameError, NotRepresentableError, SettingError
+from omnizarr.model import Loss
 from omnizarr.netcdf import files_hdf5, types
 from omnizarr.netcdf.attributed import checked_name
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
@@ -26,28 +27,6 @@ _CDF5_TYPES: Final = tuple(each for each in types.TYPES.values() if each is not 
 _BLOSC: Final = {0: "blosc_lz", 1: "blosc_lz4", 2: "blosc_lz4hc", 4: "blosc_zlib", 5: "blosc_zstd"}
 _HDF5_FILTERS: Final = {"_Filter", "_DeflateLevel", "_Fletcher32", "_Shuffle"}
 _OWN: Final = ("_Storage", "_Endianness", "_NoFill", "_ChunkSizes", "_Shuffle", "_DeflateLevel", "_Fletcher32")
-
-
-class Loss(NamedTuple):
-    """Something that a file could not hold.
-
-    Attributes
-    ----------
-    path : str
-        Of the group or variable, without a leading slash.
-    pointer : str
-        Of an attribute ``/attributes/<name>``, of a dimension ``/dimensions/<name>``; empty for the node as a whole.
-    what, why : str
-        In plain words.
-    kept : str
-        What stands there instead; empty if nothing does.
-    """
-
-    path: str
-    pointer: str
-    what: str
-    why: str
-    kept: str = ""
 
 
 class Plan(NamedTuple):

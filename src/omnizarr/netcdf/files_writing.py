@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
 from omnizarr.late import Late
+from omnizarr.model import Loss
 from omnizarr.netcdf import files_hdf5, types
-from omnizarr.netcdf.files_planning import Format, Loss, Plan, plan
+from omnizarr.netcdf.files_planning import Format, Plan, plan
 from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
 

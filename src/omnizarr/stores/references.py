@@ -59,7 +59,7 @@ class _Wanted(NamedTuple):
 
     @property
     def part(self) -> tuple[int, int] | None:
-        """What is wanted of the file: first byte, and the one behind the last; None if nobody knows where it ends."""
+        """The byte range to read from the file, its end excluded; None if the reference gives no length."""
         if not isinstance(self.found, Target) or self.found.length is None:
             return None
         start, length = bounds(self.span, self.found.length)

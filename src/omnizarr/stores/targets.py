@@ -12,8 +12,8 @@ Options
     that the references lie in, and of targets in the same service.
 
 Trust
-    References that came from another machine must not make this one read its own files, nor use protocols that nobody
-    asked for. `allow_local` lets them.
+    References from another machine may not read files of this one, and may use HTTP and object stores only.
+    `allow_local` lifts that.
 """
 
 from __future__ import annotations

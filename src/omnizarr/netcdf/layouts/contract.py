@@ -50,7 +50,7 @@ class Layout:
     array : callable
         Metadata of the array that a new variable becomes, marks included:
         ``array(header, group_path, dimensions by full name, xarray, is_complete)``. ``is_complete``: all elements will
-        be stored, so that nobody needs a fill value for missing chunks.
+        be stored, so that no missing chunk needs a fill value.
     has_unlimited : bool
         Whether unlimited dimensions survive (layouts before D lose them).
     lists_arrays : bool

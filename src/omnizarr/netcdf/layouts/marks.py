@@ -76,7 +76,7 @@ class NodeMarks:
     nuls : mapping
         How many NULs stand at the end of texts.
     fill : {"none"}, optional
-        That elements that nobody wrote hold nothing in particular.
+        Whether elements that were never written are undefined.
     added : tuple of str
         Attributes that are no attributes in netCDF: others need them to understand the array.
     attributes : mapping

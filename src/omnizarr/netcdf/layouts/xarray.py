@@ -107,7 +107,7 @@ def beside(header: VariableHeader, said: Said, given: Sequence[Named], stored: S
 
 
 def odd_types(header: VariableHeader, said: Said) -> dict[str, JSON]:
-    """Return the types of attributes that nobody would find out from the values."""
+    """Return the types of attributes that their values do not show."""
     every = {**header.attributes, **header.special}
     return {
         name: of_type
@@ -125,7 +125,7 @@ def _without_nuls(attribute: Attribute) -> Attribute:
 
 
 def is_no_fill(header: VariableHeader) -> bool:
-    """Tell whether elements that nobody wrote hold nothing in particular."""
+    """Tell whether elements that were never written are undefined."""
     found = header.special.get("_NoFill")
     return found is not None and found.value == "true"
 

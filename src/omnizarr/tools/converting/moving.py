@@ -441,7 +441,7 @@ class _Copying(_OfChunks):
 
     @property
     def finds_broken(self) -> bool:
-        """Whether chunks that the target has already have to be looked at, as nobody else would find broken ones."""
+        """Whether to look at chunks that the target already has: no other step would find broken ones."""
         return False
 
     def changing(self) -> Callable[[Coords, Buffer], Buffer]:

@@ -219,7 +219,7 @@ def _write_file(target: Any, source: Source, plan: Plan, _: int, bar: _Bar, *, o
     partial = path.with_name(f".{uuid.uuid4().hex}.{path.name}")
     try:
         told = files.write_file(partial, source, progress=lambda **_: bar)
-        losses = tuple(dict.fromkeys((*plan.losses, *(Loss(**each._asdict()) for each in told))))
+        losses = tuple(dict.fromkeys((*plan.losses, *told)))
         plan = replace(plan, losses=losses)
         if verify:
             with files.open_file(partial) as written:

@@ -48,7 +48,7 @@ class Plan:
 def for_file(root: GroupHeader) -> Plan:
     """Return what a netCDF-4 file holds of a dataset."""
     planned = files.plan(root)
-    return Plan(planned.root, (*_told(root), *(Loss(**each._asdict()) for each in planned.losses)))
+    return Plan(planned.root, (*_told(root), *planned.losses))
 
 
 def for_zarr(root: GroupHeader, create: Callable[..., Dataset], dialect: Dialect) -> Plan:
