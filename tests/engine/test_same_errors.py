@@ -392,10 +392,11 @@ def test_of_several_threads_that_fail_one_is_heard(tmp_path):
     array = omnizarr.create_array(tmp_path, data=values, chunks=(65536,))
     for number in range(0, 64, 3):
         Path(tmp_path, f"c/{number}").write_bytes(b"broken")
+    before = threading.active_count()  # other tests leave the pools of the libraries that they use
     for _ in range(5):
         with pytest.raises(omnizarr.errors.ChunkError) as raised:
             opened(tmp_path, "native")[...]
         assert raised.value.coords[0] % 3 == 0
         assert raised.value.key == f"c/{raised.value.coords[0]}"
-    assert threading.active_count() < 80
+    assert threading.active_count() < before + 64
     assert array[65536:131072].tolist() == values[65536:131072].tolist()
