@@ -46,6 +46,14 @@ def exact(attributes):
     return [(name, each.type.name, bits(each.value)) for name, each in attributes.items()]
 
 
+def as_asked(items):
+    """Leave out the four parameters of blosc that netCDF-C sets itself."""
+    return [
+        (name, of, re.sub(r"\b32001(,\d+){4}", "32001", value) if name == "_Filter" else value)
+        for name, of, value in items
+    ]
+
+
 def bits(values):
     if isinstance(values, str):
         return values
@@ -904,35 +912,11 @@ def test_blocks_cover_every_element_once_and_stay_below_the_limit(shape, chunks,
 # Whatever Hypothesis makes
 
 
-def without_blosc(made):
-    """Netcdf-C's blosc filter fails for chunks that do not become smaller."""
-
-    def clean(group):
-        return replace(
-            group,
-            variables={
-                name: replace(
-                    each,
-                    special={
-                        key: value
-                        for key, value in each.special.items()
-                        if key != "_Filter" or not value.value.startswith("32001")
-                    },
-                )
-                for name, each in group.variables.items()
-            },
-            groups={name: clean(each) for name, each in group.groups.items()},
-        )
-
-    return made._replace(root=clean(made.root))
-
-
 @pytest.mark.parametrize("data_model", FORMATS)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(made=generated.datasets())
 def test_every_dataset_comes_back_but_for_what_was_told(tmp_path_factory, data_model, made):
     assume(not any(each.dimensions.keys() & each.groups.keys() for _, each in made.root.walk()))
-    made = without_blosc(made)
     path = tmp_path_factory.mktemp("made") / "made.nc"
     lost = files.write_file(path, made.source(), format=data_model)
     told = {(each.path, each.pointer) for each in lost}
@@ -964,7 +948,7 @@ def test_every_dataset_comes_back_but_for_what_was_told(tmp_path_factory, data_m
                 if data_model.startswith("NETCDF4") and (full_name[1:], "") not in told:
                     kept = found.variables[name].special
                     for key in each.special:
-                        assert exact({key: kept[key]}) == exact({key: each.special[key]})
+                        assert as_asked(exact({key: kept[key]})) == as_asked(exact({key: each.special[key]}))
 
 
 def check_attributes(found, given, where, told):

@@ -228,6 +228,28 @@ def as_objects(data: Any) -> NDArray[Any]:
     return texts
 
 
+def as_utf8(strings: NDArray[Any]) -> NDArray[Any]:
+    r"""Return strings with U+FFFD in place of what is no UTF-8; if there is nothing of that, the same array.
+
+    >>> as_utf8(np.array(["a", "b\udcff"], object)).tolist()
+    ['a', 'b\ufffd']
+    """
+    texts = strings.ravel().tolist()
+    if all(text.isascii() or _is_utf8(text) for text in texts):
+        return strings
+    changed = np.empty(strings.shape, object)
+    changed.ravel()[:] = [text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for text in texts]
+    return changed
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _plain(data: Any, dtype: Any = None) -> NDArray[Any]:
     """Return an array that is not masked: NUL or nothing stands where it was."""
     if not isinstance(data, np.ma.MaskedArray):

@@ -16,21 +16,27 @@ import numpy as np
 
 from omnizarr import nodes
 from omnizarr.errors import OmnizarrError
-from omnizarr.netcdf import types
+from omnizarr.netcdf import chars, types
 from omnizarr.netcdf.dataset import Dataset
-from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.group import Group
 from omnizarr.netcdf.header import Attribute, GroupHeader, Source, VariableHeader
 from omnizarr.netcdf.session import Session
 from omnizarr.netcdf.variable import MAXSTRLEN, Variable
 
+DEFAULT_MAXSTRLEN: Final = "_nczarr_default_maxstrlen"
 _SLAB: Final = 16 * 2**20
 _GUESSED: Final = 64  # bytes of a string
 _DEFAULT_MAXSTRLEN: Final = 128
 
 
 def write(
-    dataset: Dataset, source: Source, *, truncate: bool = False, progress: Callable[[int], Any] | None = None
+    dataset: Dataset,
+    source: Source,
+    *,
+    root: GroupHeader | None = None,
+    truncate: bool = False,
+    progress: Callable[[int], Any] | None = None,
+    told: Callable[[str], Any] | None = None,
 ) -> None:
     """Copy a dataset into another one, which is empty: definitions, attributes with their types, and data.
 
@@ -41,10 +47,16 @@ def write(
     dataset : Dataset
         Open to be written.
     source : Source
+    root : GroupHeader, optional
+        What is defined: the source's header, as `fitted` returns it.
     truncate : bool
         Cut strings that are longer than their variable stores.
     progress : callable, optional
         Called with the number of bytes that each block had.
+
+    told : callable, optional
+        Called with the full name of each variable with bytes that are no UTF-8, where strings are UTF-8: these bytes
+        become U+FFFD.
 
     Raises
     ------
@@ -53,7 +65,7 @@ def write(
     ValueTypeError
         If a string is longer than the variable stores.
     """
-    define(dataset, source.root, source)
+    define(dataset, fitted(dataset, source) if root is None else root)
     for path, header in source.root.walk():
         group = dataset[path] if path else dataset
         for name in header.variables:
@@ -61,13 +73,15 @@ def write(
             if truncate:
                 variable.set_auto_truncate(True)
             try:
-                _copy(variable, source, f"{path}/{name}", progress)
+                is_same = _copy(variable, source, f"{path}/{name}", progress)
             except OmnizarrError as error:
                 raise error.add(path=variable.full_name[1:])
+            if not is_same and told is not None:
+                told(variable.full_name)
 
 
-def define(dataset: Dataset, root: GroupHeader, source: Source | None = None) -> None:
-    """Make all that a header says, without data; strings as wide as those of the source are, if there is one."""
+def define(dataset: Dataset, root: GroupHeader) -> None:
+    """Make all that a header says, without data, which is to follow: all elements will be written."""
     session = dataset._session
     session.check_writable()
     with session.lock, _completing(session):
@@ -75,11 +89,7 @@ def define(dataset: Dataset, root: GroupHeader, source: Source | None = None) ->
         dims = {each.path: each for group in dataset.walk() for each in group.dimensions.values()}
         for path, header in root.walk():
             group = dataset[path] if path else dataset
-            new = []
-            for each in header.variables.values():
-                found = tuple(dims[name] for name in each.dimensions)
-                wide = each if source is None else _wide_enough(each, f"{path}/{each.name}", found, source)
-                new.append((wide, found))
+            new = [(each, tuple(dims[name] for name in each.dimensions)) for each in header.variables.values()]
             if new:
                 group._add_variables(new)
 
@@ -94,18 +104,53 @@ def _completing(session: Session) -> Iterator[None]:
         session.is_complete = False
 
 
-def _wide_enough(header: VariableHeader, name: str, dims: tuple[Dimension, ...], source: Source) -> VariableHeader:
-    """Return a variable of strings that stores the longest one, where nobody has said how long they may be."""
-    if header.type is not types.STRING or MAXSTRLEN in header.attributes:
+def fitted(dataset: Dataset, source: Source, *, beyond: bool = False) -> GroupHeader:
+    """Return the header of a source with strings as wide as the longest one, where the dataset bounds them.
+
+    `beyond`: also where the source says how long they may be, by ``_nczarr_maxstrlen`` of a variable, or by
+    ``_nczarr_default_maxstrlen`` of the root.
+    """
+    if dataset._session.layout.has_long_strings:
+        return source.root
+    default = source.root.attributes.get(DEFAULT_MAXSTRLEN)
+    limit = _DEFAULT_MAXSTRLEN if default is None else _number(default)
+    return _fitted(source.root, "", source, limit if beyond else max(limit, _DEFAULT_MAXSTRLEN), beyond=beyond)
+
+
+def _fitted(group: GroupHeader, path: str, source: Source, limit: int, *, beyond: bool) -> GroupHeader:
+    variables = {
+        name: _wide_enough(each, f"{path}/{name}", source, limit, beyond=beyond)
+        for name, each in group.variables.items()
+    }
+    groups = {
+        name: _fitted(each, f"{path}/{name}", source, limit, beyond=beyond) for name, each in group.groups.items()
+    }
+    return replace(group, variables=variables, groups=groups)
+
+
+def _wide_enough(header: VariableHeader, name: str, source: Source, limit: int, *, beyond: bool) -> VariableHeader:
+    """Return a variable of strings that stores the longest one."""
+    said = header.attributes.get(MAXSTRLEN)
+    if header.type is not types.STRING or (said is not None and not beyond):
         return header
+    sizes = source.root.sizes()
     longest = 0
-    for selection in slabs(tuple(each.size for each in dims), _GUESSED):
+    for selection in slabs(tuple(sizes[each].size for each in header.dimensions), _GUESSED):
         texts = source.read(name, selection).ravel().tolist()
         longest = max([longest, *(len(text.encode("utf-8", "surrogateescape")) for text in texts)])
-    if longest <= _DEFAULT_MAXSTRLEN:
+    if longest <= (limit if said is None else _number(said)):
         return header
     width = Attribute(types.INT, np.array([longest], types.INT.dtype))
+    if said is not None:
+        return replace(header, attributes={**header.attributes, MAXSTRLEN: width})
     return replace(header, special={**header.special, MAXSTRLEN: width})
+
+
+def _number(attribute: Attribute) -> int:
+    """Return a single positive integer; the usual limit of strings if an attribute is none."""
+    value = attribute.python
+    is_one = isinstance(value, int | np.integer) and value > 0
+    return int(value) if is_one else _DEFAULT_MAXSTRLEN
 
 
 def _define_groups(group: Group, header: GroupHeader) -> None:
@@ -114,12 +159,18 @@ def _define_groups(group: Group, header: GroupHeader) -> None:
         _define_groups(group.createGroup(name), below)
 
 
-def _copy(variable: Variable, source: Source, name: str, progress: Callable[[int], Any] | None) -> None:
+def _copy(variable: Variable, source: Source, name: str, progress: Callable[[int], Any] | None) -> bool:
+    """Copy the data of a variable, and return whether all of it could be written as it is."""
+    is_utf8 = variable.nctype is types.STRING and variable._session.layout.has_long_strings
+    is_same = True
     for selection in blocks(variable):
         values = source.read(name, selection)
-        variable.write_raw(selection, values)
+        written = chars.as_utf8(values) if is_utf8 else values
+        is_same &= written is values
+        variable.write_raw(selection, written)
         if progress is not None:
             progress(values.nbytes)
+    return is_same
 
 
 def slabs(shape: tuple[int, ...], item_size: int) -> Iterator[tuple[slice, ...]]:

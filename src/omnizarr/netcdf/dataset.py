@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -22,9 +23,11 @@ from omnizarr.late import Late
 from omnizarr.model import Note
 from omnizarr.netcdf import layouts, urls
 from omnizarr.netcdf.group import Group
-from omnizarr.netcdf.header import GroupHeader, Selection, Source
+from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source
+from omnizarr.netcdf.layouts import elements, meant
 from omnizarr.netcdf.layouts.contract import Layout, Loaded
 from omnizarr.netcdf.session import Session
+from omnizarr.netcdf.variable import Variable
 from omnizarr.places import StorePath, normalize
 from omnizarr.stores import Store
 
@@ -231,15 +234,22 @@ class Dataset(Group):
     def set_fill_off(self) -> None:
         """Do nothing: filling costs nothing here, as chunks that nobody wrote are not stored."""
 
-    def as_source(self) -> Source:
-        """Return what it is, and a way to read it: for copies, conversions and CDL."""
+    def as_source(self, *, for_xarray: bool = False) -> Source:
+        """Return what it is, and a way to read it: for copies, conversions and CDL.
+
+        Parameters
+        ----------
+        for_xarray : bool
+            Whether attributes say what Zarr says otherwise to xarray: ``_FillValue`` what fill values of v2 mask,
+            ``dtype`` what is boolean.
+        """
         variables = {each.full_name: each for group in self.walk() for each in group._variables.values()}
 
         def read(name: str, selection: Selection) -> NDArray[Any]:
             self._session.check_open()
             return variables[name].read_raw(selection)
 
-        return Source(self.header, read)
+        return Source(_with_meanings(self.header, variables, "") if for_xarray else self.header, read)
 
     def tocdl(self, coordvars: bool = False, data: bool = False, outfile: Any = None) -> str | None:  # noqa: FBT001, FBT002
         """Return the dataset as CDL, as ``ncdump`` prints it, or write it to a file.
@@ -312,6 +322,18 @@ class Dataset(Group):
         session = self._session
         reopen = partial(Dataset, config=session.config, xarray=session.xarray)
         return reopen, (session.root, "r" if session.root.store.read_only else "r+")
+
+
+def _with_meanings(group: GroupHeader, variables: Mapping[str, Variable], path: str) -> GroupHeader:
+    """Return a header with the attributes that say what only Zarr says to xarray."""
+    found = {}
+    for name, each in group.variables.items():
+        mask = meant.mask_of_xarray(variables[f"{path}/{name}"]._stored.metadata, each.type)
+        added = {} if mask is None else {"_FillValue": mask}
+        added |= {"dtype": Attribute.of("bool")} if each.type is elements.BOOL else {}
+        found[name] = replace(each, attributes={**added, **each.attributes})
+    groups = {name: _with_meanings(each, variables, f"{path}/{name}") for name, each in group.groups.items()}
+    return replace(group, variables=found, groups=groups)
 
 
 def _check_keywords(format: str, ignored: Mapping[str, Any]) -> None:  # noqa: A002 - the keyword's name

@@ -30,10 +30,10 @@ from typing import Any, Final
 
 from omnizarr.errors import MetadataError, MissingDependencyError, NodeExistsError, NodeNotFoundError, StoreError
 from omnizarr.model import Loss
-from omnizarr.netcdf.files_planning import Format, plan
+from omnizarr.netcdf.files_planning import Format, StoredOtherwise, plan
 from omnizarr.netcdf.header import Source
 
-__all__ = ["Format", "Loss", "is_netcdf", "open_file", "plan", "write_file"]
+__all__ = ["Format", "Loss", "StoredOtherwise", "is_netcdf", "open_file", "plan", "write_file"]
 
 _CLASSIC: Final = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 _HDF5: Final = b"\x89HDF\r\n\x1a\n"
@@ -135,7 +135,8 @@ def write_file(
     Returns
     -------
     tuple of Loss
-        What could not be carried. What can be said of it without writing, `plan` says.
+        What could not be carried; `StoredOtherwise` where only chunks or filters differ. What can be said of it without
+        writing, `plan` says.
 
     Raises
     ------

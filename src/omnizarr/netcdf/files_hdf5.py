@@ -175,6 +175,37 @@ def is_filled(dataset: Any) -> bool:
     return bool(dataset.id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED)
 
 
+def zero_filler(dataset: Any) -> Callable[[Selection, NDArray[Any]], NDArray[Any]]:
+    """Return what puts zeros into values where a dataset without a fill value stores nothing.
+
+    HDF5 leaves there what was in memory before, which is something else each time.
+    """
+    chunks = dataset.chunks
+    zero = np.zeros((), dataset.dtype)
+    if chunks is None:
+        is_empty = dataset.id.get_storage_size() == 0
+        return lambda _, values: np.zeros_like(values) if is_empty else values
+    stored = np.zeros([-(-size // chunk) for size, chunk in zip(dataset.shape, chunks, strict=True)], bool)
+
+    def note(info: Any) -> None:
+        stored[tuple(start // chunk for start, chunk in zip(info.chunk_offset, chunks, strict=True))] = True
+
+    dataset.id.chunk_iter(note)
+
+    def filled(selection: Selection, values: NDArray[Any]) -> NDArray[Any]:
+        limits = [
+            (each.start // chunk, -(-min(each.stop, size) // chunk))
+            for each, chunk, size in zip(selection, chunks, dataset.shape, strict=True)
+        ]
+        missing = np.argwhere(~stored[tuple(slice(*each) for each in limits)])
+        for place in missing + [first for first, _ in limits] if len(missing) else ():
+            starts = [at * chunk - each.start for at, chunk, each in zip(place, chunks, selection, strict=True)]
+            values[tuple(slice(max(at, 0), at + chunk) for at, chunk in zip(starts, chunks, strict=True))] = zero
+        return values
+
+    return filled
+
+
 # Types
 
 
@@ -266,7 +297,7 @@ def reader(dataset: Any, nc_type: AnyType, fill: Any) -> Callable[[Selection], N
         stored = [
             max(0, min(each.stop, size) - each.start) for each, size in zip(selection, dataset.shape, strict=True)
         ]
-        values = np.empty(stored, dataset.dtype)
+        values = np.empty(stored, dataset.dtype) if dataset.dtype.hasobject else np.zeros(stored, dataset.dtype)
         if values.size:
             space = dataset.id.get_space()
             if stored:

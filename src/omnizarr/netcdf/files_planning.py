@@ -6,7 +6,7 @@ Spec: NetCDF Users Guide, "File Format Specifications"; the limits of netCDF4-py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -24,9 +24,16 @@ Format: TypeAlias = Literal[
 
 _CLASSIC_TYPES: Final = (types.BYTE, types.CHAR, types.SHORT, types.INT, types.FLOAT, types.DOUBLE)
 _CDF5_TYPES: Final = tuple(each for each in types.TYPES.values() if each is not types.STRING)
-_BLOSC: Final = {0: "blosc_lz", 1: "blosc_lz4", 2: "blosc_lz4hc", 4: "blosc_zlib", 5: "blosc_zstd"}
+BLOSC: Final[Mapping[int, str]] = {0: "blosc_lz", 1: "blosc_lz4", 2: "blosc_lz4hc", 4: "blosc_zlib", 5: "blosc_zstd"}
+_OPTIONS_OF_BLOSC: Final = ("compression", "complevel", "blosc_shuffle")
+_ZSTD_DEFAULT, _ZSTD_MAX = 3, 22
 _HDF5_FILTERS: Final = {"_Filter", "_DeflateLevel", "_Fletcher32", "_Shuffle"}
 _OWN: Final = ("_Storage", "_Endianness", "_NoFill", "_ChunkSizes", "_Shuffle", "_DeflateLevel", "_Fletcher32")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOtherwise(Loss):
+    """Values that are the same, stored otherwise: in other chunks, or without a filter."""
 
 
 class Plan(NamedTuple):
@@ -82,6 +89,9 @@ class _Planner:
 
     def lose(self, path: str, pointer: str, what: str, why: str, kept: str = "") -> None:
         self.losses.append(Loss(path.lstrip("/"), pointer, what, why, kept))
+
+    def store_otherwise(self, full_name: str, what: str, why: str, kept: str = "") -> None:
+        self.losses.append(StoredOtherwise(full_name[1:], "", what, why, kept))
 
     # Dimensions
 
@@ -246,7 +256,7 @@ class _Planner:
         if self.is_classic_file:
             stored = [name for name in special if name in {"_ChunkSizes", "_Filter", "_Codecs", *_OWN[4:]}]
             if stored and header.dimensions:
-                self.lose(full_name, "", ", ".join(stored), "netCDF-3 has neither chunks nor filters")
+                self.store_otherwise(full_name, ", ".join(stored), "netCDF-3 has neither chunks nor filters")
             return options
         order = special.get("_Endianness")
         if order in {"little", "big"} and isinstance(header.type, NcType) and not header.type.is_text:
@@ -270,10 +280,11 @@ class _Planner:
                 for each, dimension in zip(chunks, dimensions, strict=True)
             ]
             if cut != chunks:
-                self.lose(full_name, "", f"chunks of {chunks}", "chunks cannot exceed a fixed length", str(cut))
+                why = "chunks cannot exceed a fixed length"
+                self.store_otherwise(full_name, f"chunks of {chunks}", why, str(cut))
             return {"chunksizes": cut}
         if storage == "compact":
-            self.lose(full_name, "", "compact storage", "netCDF4-python does not write it", "contiguous")
+            self.store_otherwise(full_name, "compact storage", "netCDF4-python does not write it", "contiguous")
         if storage in {"contiguous", "compact"} and not any(each.unlimited for each in dimensions):
             return {"contiguous": True}
         return {}
@@ -302,7 +313,7 @@ class _Planner:
         if "_Codecs" in special and not _HDF5_FILTERS & special.keys():
             lost.append("_Codecs")
         if lost:
-            self.lose(full_name, "", ", ".join(lost), "netCDF4-python has no way to ask for it")
+            self.store_otherwise(full_name, ", ".join(lost), "netCDF4-python has no way to ask for it")
         return options
 
 
@@ -315,6 +326,20 @@ def _why_no_name(name: str) -> str:
     return "" if stored == name else f"netCDF stores the name in another form of Unicode, {stored!a}"
 
 
+def without_blosc(planned: Plan, names: Iterable[str]) -> Plan:
+    """Return a plan in which some variables are not compressed by blosc, which is told."""
+    options, losses = dict(planned.options), list(planned.losses)
+    groups = dict(planned.root.walk())
+    why = "netCDF-C stores no chunk that blosc cannot make smaller"
+    for each in names:
+        path, _, name = each.rpartition("/")
+        options[each] = {key: value for key, value in options[each].items() if key not in _OPTIONS_OF_BLOSC}
+        special = groups[path].variables[name].special["_Filter"]
+        told = next(one for one in str(_plain(special)).split("|") if one.startswith("32001"))
+        losses.append(StoredOtherwise(each[1:], "", f"_Filter {told}", why))
+    return planned._replace(options=options, losses=tuple(losses))
+
+
 def _filter_options(text: str) -> dict[str, Any] | None:
     """Return how createVariable is asked for a filter, ``"307,9"``; None if there is no way."""
     try:
@@ -324,10 +349,13 @@ def _filter_options(text: str) -> dict[str, Any] | None:
     match number, parameters:
         case 307, [level] if 1 <= level <= 9:
             return {"compression": "bzip2", "complevel": level}
-        case 32015, [level] if 1 <= level <= 22:
-            return {"compression": "zstd", "complevel": level}
-        case 32001, [_, _, _, _, level, shuffle, compressor] if level and compressor in _BLOSC:
-            return {"compression": _BLOSC[compressor], "complevel": level, "blosc_shuffle": shuffle}
+        case 32015, [level]:
+            # as HDF5 has negative levels; 0 is Zstandard's word for its default, but no compression to netCDF4-python
+            level = level - 2**32 if level >= 2**31 else level
+            return {"compression": "zstd", "complevel": level or _ZSTD_DEFAULT} if level <= _ZSTD_MAX else None
+        case 32001, [_, _, _, _, level, shuffle, compressor] if compressor in BLOSC:
+            chosen = {"compression": BLOSC[compressor], "complevel": level, "blosc_shuffle": shuffle}
+            return chosen if level else {}  # which compresses nothing
         case 4, [mask, pixels] if bool(mask & 4) != bool(mask & 32):
             return {"compression": "szip", "szip_coding": "nn" if mask & 32 else "ec", "szip_pixels_per_block": pixels}
         case _:

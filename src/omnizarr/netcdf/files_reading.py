@@ -6,6 +6,7 @@ Spec: NetCDF Classic Format; NetCDF-4 Format.
 from __future__ import annotations
 
 import codecs
+import functools
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -206,6 +207,8 @@ class _File:
         is_simple = isinstance(nc_type, NcType) and nc_type is not types.STRING and not files_hdf5.is_half(dataset)
         if is_simple and dimensions == _dimension_names(variable):
             read = _numbers(variable, nc_type)
+            if "_NoFill" in special:
+                read = _zero_filled(read, dataset)
         else:
             read = files_hdf5.reader(dataset, nc_type, _fill(nc_type, attributes.get("_FillValue")))
         self._readers[f"{path}/{name}"] = shape, read
@@ -252,6 +255,12 @@ def _numbers(variable: Any, nc_type: AnyType) -> _Read:
         return np.asarray(variable[selection or ...]).astype(nc_type.dtype, copy=False).reshape(shape)
 
     return read
+
+
+def _zero_filled(read: _Read, dataset: Any) -> _Read:
+    """Return what reads zeros where nothing is stored."""
+    filler = functools.cache(lambda: files_hdf5.zero_filler(dataset))
+    return lambda selection: filler()(selection, read(selection))
 
 
 def _attributes(owner: Any, hdf5: Any) -> tuple[dict[str, Attribute], list[Note]]:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
 from omnizarr.late import Late
 from omnizarr.model import Loss
-from omnizarr.netcdf import files_hdf5, types
-from omnizarr.netcdf.files_planning import Format, Plan, plan
+from omnizarr.netcdf import files_blosc, files_hdf5, types
+from omnizarr.netcdf.files_planning import Format, Plan, plan, without_blosc
 from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 else:
     h5py, netCDF4 = Late("h5py"), Late("netCDF4")  # noqa: N816 (the name of the package)
 
+_SMALL: Final = 2**20
 BLOCK: Final = 2**26
 """Bytes that are in memory at a time, unless one chunk is larger."""
 
@@ -43,7 +44,7 @@ def write(path: Path, source: Source, format: Format, progress: Callable[..., An
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
         named = None if progress is None else functools.partial(progress, desc=path.name, unit="B", unit_scale=True)
-        losses = _Writer(partial, source, planned, format, named).write()
+        planned, losses = _written(partial, source, planned, format, named)
         os.replace(partial, path)  # noqa: PTH105 (says that what is there is replaced)
     except OmnizarrError as error:
         raise error.add(store=str(path))
@@ -55,6 +56,36 @@ def write(path: Path, source: Source, format: Format, progress: Callable[..., An
         with suppress(FileNotFoundError):
             partial.unlink()
     return planned.losses + losses
+
+
+def _written(
+    path: Path,
+    source: Source,
+    planned: Plan,
+    format: Format,  # noqa: A002
+    progress: Callable[..., Any] | None,
+) -> tuple[Plan, tuple[Loss, ...]]:
+    """Write a file, and return what was planned in the end, and further losses.
+
+    Where netCDF-C fails because of blosc, it is given up where that is the cause, and at last everywhere. Small
+    variables, which blosc easily makes larger, are looked at before.
+    """
+    for limit in (_SMALL, math.inf, None):
+        candidates = files_blosc.candidates(planned)
+        if limit is not None:
+            candidates = [
+                name
+                for name in candidates
+                if files_blosc.nbytes(planned, name) <= limit and not files_blosc.can_compress(source, planned, name)
+            ]
+        planned = without_blosc(planned, candidates)
+        try:
+            return planned, _Writer(path, source, planned, format, progress).write()
+        except RuntimeError:
+            if not files_blosc.candidates(planned):
+                raise
+            path.unlink(missing_ok=True)
+    raise AssertionError  # without candidates, the error was raised
 
 
 class _Writer:

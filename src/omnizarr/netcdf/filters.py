@@ -133,7 +133,7 @@ filter fills in (revision, format, type size), the block size, the level, the sh
 number of the compressor. Shuffle and fletcher32 have none.
 """
 
-_IDS: Mapping[str, int] = {kind.codec: number for number, kind in BY_ID.items()}
+_IDS: Mapping[str, int] = {**{kind.codec: number for number, kind in BY_ID.items()}, "gzip": DEFLATE}
 
 
 # From special attributes to codecs

@@ -57,7 +57,10 @@ def seen_group(group, hdf5):
 def seen_variable(variable, hdf5):
     other = f"_nc4_non_coord_{variable.name}"
     stored = hdf5[other if other in hdf5 else variable.name]
-    values = variable[...]
+    try:
+        values = variable[...]
+    except (IndexError, RuntimeError):  # netCDF4-python takes another dimension of the same name for its own
+        values = stored[...]
     return {
         "type": str(variable.dtype),
         "order": variable.endian(),

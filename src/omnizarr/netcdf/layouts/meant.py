@@ -181,6 +181,27 @@ def fill_attribute(metadata: ArrayMetadata, nc_type: types.AnyType, writer: Writ
     return Attribute.of(text if nc_type is types.CHAR else [text]) if text else None
 
 
+def mask_of_xarray(metadata: ArrayMetadata, nc_type: types.AnyType) -> Attribute | None:
+    """Return the fill value of an array of v2 that xarray wrote, which masks it; None if there is none."""
+    members = (*metadata.attributes, *metadata.unknown)
+    is_theirs = metadata.dialect == "v2" and "_ARRAY_DIMENSIONS" in members
+    if not is_theirs or any(name.lower().startswith("_nczarr") for name in members):
+        return None
+    if metadata.fill_value is UNDEFINED or not isinstance(nc_type, types.NcType):
+        return None
+    try:
+        data_type = datatypes.bind(metadata.data_type)
+        value = data_type.fill_from_json(metadata.fill_value)
+    except OmnizarrError:
+        return None
+    if data_type.dtype.kind in "mM":
+        return None
+    if not nc_type.is_text:
+        return Attribute(nc_type, np.array([value], nc_type.dtype))
+    text = value if isinstance(value, str) else bytes(value).rstrip(b"\0").decode("utf-8", "surrogateescape")
+    return Attribute.of([text] if nc_type is types.STRING else text or "\0")
+
+
 def _wanted_fill(
     metadata: ArrayMetadata,
     data_type: datatypes.DataType,

@@ -62,7 +62,8 @@ _STYLES: Final[Mapping[Name, Style]] = {
 _FORMATS: Final[Mapping[Name, Literal[2, 3]]] = {name: 3 if name in {"v3", "E", "pure-v3"} else 2 for name in _STYLES}
 _FOR_NETCDF: Final = frozenset({"A", "B", "C", "D", "E"})
 """Layouts in the words of netCDF-C, whatever others make of them."""
-_WITHOUT_NULS: Final = frozenset({"A", "B", "C", "D", "xarray", "v3"})
+_LONG_STRINGS: Final = frozenset({"v3", "pure-v3"})
+_WITHOUT_NULS: Final = frozenset({"A", "B", "C", "D", "xarray", "pure", "v3", "pure-v3"})
 """Layouts in which no NULs stand at the end of text, where programs in C like to leave them: netCDF-C would show them
 as u0000, and xarray as characters. netCDF4-python cuts them, too."""
 _JSON_IN_TEXT: Final = frozenset({"C", "D", "E"})
@@ -308,7 +309,7 @@ def _dtype(name: Name, header: VariableHeader, nc_type: NcType) -> tuple[Any, in
         return ("uint8" if name == "E" else "S1"), 1
     if nc_type is types.STRING:
         length = _maxstrlen(header)
-        if name in {"v3", "pure-v3"}:
+        if name in _LONG_STRINGS:
             return "string", length
         return (f"r{8 * length}" if name == "E" else f"S{length}"), length
     is_big = _is_big(header) and name in {"D", "xarray", "pure"}
@@ -335,7 +336,7 @@ def _fill(name: Name, header: VariableHeader, nc_type: NcType, item_size: int, *
         is_given = attribute is not None and not isinstance(attribute.value, str) and len(attribute.value) > 0
         return attribute.value[0] if is_given and attribute is not None else nc_type.default_fill
     text = _fill_text(attribute, nc_type)
-    if name in {"v3", "pure-v3"} and nc_type is types.STRING:
+    if name in _LONG_STRINGS and nc_type is types.STRING:
         return text.decode("utf-8", "replace")
     if name == "E":
         return (text or b"\0")[0] if nc_type is types.CHAR else text[:item_size].ljust(item_size, b"\0")
@@ -395,6 +396,7 @@ def _made(name: Name) -> Layout:
         variable=partial(_variable, name),
         array=partial(_array, name),
         has_unlimited=name in {"D", "xarray", "v3", "E"},
+        has_long_strings=name in _LONG_STRINGS,
         lists_arrays=name == "v3",
     )
 

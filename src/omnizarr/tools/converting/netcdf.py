@@ -106,7 +106,7 @@ def run(
     _refuse_overlap(source, target)
     with _opened(source) as (found, kind):
         opener, dialect = _opener(target, wanted), dialect_named(_ZARR[wanted])
-        plan = planning.for_file(found.root) if is_file_wanted else planning.for_zarr(found.root, opener, dialect)
+        plan = planning.for_file(found.root) if is_file_wanted else planning.for_zarr(found, opener, dialect)
         if strict and plan.losses:
             raise _would_be_lost(source, plan.losses)
         report = Conversion(
@@ -183,7 +183,7 @@ def _opened(place: Any) -> Iterator[tuple[Source, str]]:
             yield source, _FILE
         return
     with Dataset(place) as dataset:
-        yield dataset.as_source(), _ZARR[dataset.zarr_format]
+        yield dataset.as_source(for_xarray=True), _ZARR[dataset.zarr_format]
 
 
 # -- writing --------------------------------------------------------------------------------------------
@@ -219,8 +219,7 @@ def _write_file(target: Any, source: Source, plan: Plan, _: int, bar: _Bar, *, o
     partial = path.with_name(f".{uuid.uuid4().hex}.{path.name}")
     try:
         told = files.write_file(partial, source, progress=lambda **_: bar)
-        losses = tuple(dict.fromkeys((*plan.losses, *told)))
-        plan = replace(plan, losses=losses)
+        plan = planning.with_told(plan, told)
         if verify:
             with files.open_file(partial) as written:
                 planning.compare(source, written, plan, bar.update)
@@ -245,7 +244,10 @@ def _write_zarr(
         raise
     try:
         with dataset:
-            copying.write(dataset, Source(planning.part(source.root, plan.root), source.read), progress=bar.update)
+            wanted = Source(plan.defined or source.root, source.read)
+            changed: list[str] = []
+            copying.write(dataset, wanted, root=plan.defined, progress=bar.update, told=changed.append)
+            plan = replace(plan, losses=(*plan.losses, *planning.told_of_texts(changed)))
         if verify:
             with Dataset(target) as written:
                 planning.compare(source, written.as_source(), plan, bar.update)
@@ -303,7 +305,7 @@ def _reports(found: GroupHeader, plan: Plan, *, verified: bool = False) -> Itera
     groups = {path for path, _ in plan.root.walk()}
     for path, group in found.walk():
         how: How = "documents" if path in groups else "left out"
-        yield NodeReport(path[1:], "group", how, losses=_of(plan, path), remarks=_remarks(group))
+        yield NodeReport(path[1:], "group", how, losses=_of(plan, path), remarks=_remarks(plan, path, group))
         for name, each in group.variables.items():
             full = f"{path}/{name}"
             is_lost = full not in kept
@@ -312,7 +314,7 @@ def _reports(found: GroupHeader, plan: Plan, *, verified: bool = False) -> Itera
                 "array",
                 "left out" if is_lost else "encoded",
                 losses=_of(plan, full),
-                remarks=_remarks(each),
+                remarks=_remarks(plan, full, each),
                 verified="values" if verified and not is_lost else "",
             )
 
@@ -337,5 +339,6 @@ def _of(plan: Plan, path: str) -> tuple[Loss, ...]:
     return tuple(each for each in plan.losses if each.path == path[1:])
 
 
-def _remarks(header: GroupHeader | VariableHeader) -> tuple[str, ...]:
-    return tuple(note.message for note in header.notes if not planning.is_loss(note))
+def _remarks(plan: Plan, path: str, header: GroupHeader | VariableHeader) -> tuple[str, ...]:
+    notes = [note.message for note in header.notes if not planning.is_loss(note)]
+    return (*notes, *plan.remarks.get(path, ()))

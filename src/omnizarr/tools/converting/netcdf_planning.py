@@ -8,8 +8,8 @@ Spec: NCZarr, "The NCZarr Data Model".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from omnizarr.dialects.contract import Dialect
 from omnizarr.errors import ChunkError, NodeNameError
 from omnizarr.model import Note
-from omnizarr.netcdf import copying, files, files_writing, types
+from omnizarr.netcdf import chars, copying, files, files_writing, types
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
 from omnizarr.netcdf.layouts.writing import check_name
 from omnizarr.netcdf.types import UserType
+from omnizarr.netcdf.variable import MAXSTRLEN
+from omnizarr.tools.converting.netcdf_remarks import remarks_of, without_nuls
 from omnizarr.tools.translation import Loss
 
 LEFT_OUT: Final = "left out: "
@@ -32,14 +34,28 @@ _COMPARED: Final = 16 * 2**20  # bytes of each side at a time
 _OBJECT: Final = 64  # bytes of a string, as a guess
 _LONG: Final = 60  # characters of a value that is told
 _WHY: Final = "this layout of NCZarr has no way to say it"
+_TOO_SHORT: Final = "a string is longer, and netCDF-C would cut it"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be written, as it will be read again; and what is lost."""
+    """What will be written, and what is lost.
+
+    Attributes
+    ----------
+    root : GroupHeader
+        As it will be read again.
+    losses : tuple of Loss
+    defined : GroupHeader, optional
+        Of a hierarchy, what is defined.
+    remarks : mapping of str to (tuple of str)
+        By full name of a variable: what is said in other words, and what some reader sees otherwise.
+    """
 
     root: GroupHeader
     losses: tuple[Loss, ...]
+    defined: GroupHeader | None = None
+    remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 # -- what can be written, and what cannot ---------------------------------------------------------
@@ -48,30 +64,41 @@ class Plan:
 def for_file(root: GroupHeader) -> Plan:
     """Return what a netCDF-4 file holds of a dataset."""
     planned = files.plan(root)
-    return Plan(planned.root, (*_told(root), *planned.losses))
+    return with_told(Plan(planned.root, tuple(_told(root))), planned.losses)
 
 
-def for_zarr(root: GroupHeader, create: Callable[..., Dataset], dialect: Dialect) -> Plan:
+def with_told(plan: Plan, told: Iterable[Loss]) -> Plan:
+    """Return a plan with what a file could not hold; what is only stored otherwise is no loss."""
+    losses = dict.fromkeys(plan.losses)
+    remarks = {name: dict.fromkeys(each) for name, each in plan.remarks.items()}
+    for each in told:
+        if isinstance(each, files.StoredOtherwise):
+            instead = f"{each.kept} in place of" if each.kept else "without"
+            remarks.setdefault(f"/{each.path}", {})[f"stored {instead} {each.what}: {each.why}"] = None
+        else:
+            losses[each] = None
+    return replace(plan, losses=tuple(losses), remarks={name: tuple(each) for name, each in remarks.items()})
+
+
+def for_zarr(source: Source, create: Callable[..., Dataset], dialect: Dialect) -> Plan:
     """Return what a layout holds of a dataset; `create` makes an empty one of this layout, or opens it with ``"r"``."""
-    losses = list(_told(root))
-    wanted = _without_what_has_no_place(root, "", dialect, losses)
+    losses = list(_told(source.root))
+    wanted = _without_what_has_no_place(source.root, "", dialect, losses)
     place: dict[str, bytes] = {}
     with create(place, "w") as made:
-        copying.define(made, wanted)
+        defined = copying.fitted(made, Source(wanted, source.read), beyond=True)
+        copying.define(made, defined)
+        layout = made.layout
     with create(place, "r") as made:
         held = made.header
     losses += _differences(wanted, held, "")
-    return Plan(held, tuple(losses))
+    return Plan(held, tuple(losses), defined, remarks_of(defined, layout))
 
 
-def part(root: GroupHeader, held: GroupHeader) -> GroupHeader:
-    """Return a header without the variables and the types that are not to be written."""
-    return replace(
-        root,
-        types={},
-        variables={name: each for name, each in root.variables.items() if name in held.variables},
-        groups={name: part(each, held.groups[name]) for name, each in root.groups.items() if name in held.groups},
-    )
+def told_of_texts(names: Iterable[str]) -> tuple[Loss, ...]:
+    """Return losses for variables with strings that are no UTF-8."""
+    why = "strings are UTF-8 in Zarr v3"
+    return tuple(Loss(name[1:], "", "bytes of strings that are no UTF-8", why, "U+FFFD") for name in names)
 
 
 def _told(root: GroupHeader) -> Iterator[Loss]:
@@ -143,9 +170,10 @@ def _differences(wanted: GroupHeader, held: GroupHeader, path: str) -> Iterator[
 def _changed(wanted: Mapping[str, Attribute], held: Mapping[str, Attribute], path: str) -> Iterator[Loss]:
     for name, each in wanted.items():
         found = held.get(name)
-        if found != each:
+        if found != each and found != without_nuls(each):
             kept = "" if found is None else _in_words(found)
-            yield Loss(path, f"/attributes/{name}", f"attribute {name} = {_in_words(each)}", _WHY, kept)
+            why = _TOO_SHORT if name == MAXSTRLEN and kept else _WHY
+            yield Loss(path, f"/attributes/{name}", f"attribute {name} = {_in_words(each)}", why, kept)
 
 
 def _in_words(attribute: Attribute) -> str:
@@ -232,6 +260,9 @@ def _same(one: NDArray[Any], other: NDArray[Any], header: VariableHeader) -> boo
         return one.tobytes() == other.tobytes()
     pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
     if header.type is types.STRING:
-        # Of a string, a file holds what stands before its first NUL; the account says so.
-        return all(ours == theirs or ours.split("\0")[0] == theirs for ours, theirs in pairs)
+        # Of a string, a file holds what stands before its first NUL, and Zarr v3 what is UTF-8; the account says so.
+        return all(
+            ours == theirs or ours.split("\0")[0] == theirs or chars.as_utf8(np.array([ours], object))[0] == theirs
+            for ours, theirs in pairs
+        )
     return all(_same(np.asarray(ours), np.asarray(theirs), header) for ours, theirs in pairs)

@@ -1,0 +1,86 @@
+"""What a reader sees otherwise of a netCDF dataset in Zarr, and what is stored otherwise than in the file.
+
+Spec: xarray, "Zarr Encoding Specification"; the limits of netCDF-C are those of 4.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from omnizarr.netcdf import filters, types
+from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
+from omnizarr.netcdf.layouts import LAYOUTS
+
+_FOR_NETCDF: Final = "for netCDF-C, convert to a URL with #mode=nczarr"
+_PACKED: Final = ("scale_factor", "add_offset")
+
+
+def remarks_of(root: GroupHeader, layout: str) -> dict[str, tuple[str, ...]]:
+    """Return remarks on groups and variables that are written in a layout, by full name."""
+    sizes = root.sizes()
+    found: dict[str, tuple[str, ...]] = {}
+    for path, group in root.walk():
+        found[path] = tuple(_on_nuls(group, layout))
+        for name, each in group.variables.items():
+            told = (*_on_readers(each, layout, group, sizes), *_on_filters(each, layout), *_on_nuls(each, layout))
+            found[f"{path}/{name}"] = told
+    return {path: told for path, told in found.items() if told}
+
+
+def without_nuls(attribute: Attribute) -> Attribute:
+    """Return a text without the NULs at its end, which programs in C like to leave there."""
+    value = attribute.value
+    return Attribute(attribute.type, value.rstrip("\0")) if isinstance(value, str) else attribute
+
+
+def _on_nuls(header: GroupHeader | VariableHeader, layout: str) -> Iterator[str]:
+    names = [name for name, each in header.attributes.items() if without_nuls(each) != each]
+    if names and layout not in {"xarray", "v3", "E"}:
+        yield f"NULs at the end of text are left out: {', '.join(names)}"
+
+
+def _on_readers(
+    header: VariableHeader, layout: str, group: GroupHeader, sizes: Mapping[str, DimensionHeader]
+) -> Iterator[str]:
+    if any(name in header.attributes and header.attributes[name].type is types.FLOAT for name in _PACKED):
+        yield "xarray unpacks to double, and not to float: attributes of Zarr are of no such type"
+    if layout in {"D", "A", "B", "C"}:
+        if header.type is types.CHAR:
+            yield "zarr-python 3 and xarray cannot open char as NCZarr has it"
+        elif not header.dimensions:
+            yield "zarr-python and xarray see a scalar of NCZarr as a vector of length 1"
+        elif header.type is types.STRING:
+            yield "xarray sees strings of NCZarr as bytes"
+    if layout in {"xarray", "pure"}:
+        if not header.dimensions:
+            yield f"netCDF-C leaves out scalars of Zarr; {_FOR_NETCDF}"
+        if header.type is types.CHAR:
+            yield f"netCDF-C sees strings of one byte in place of char; {_FOR_NETCDF}"
+        elif header.type is types.STRING:
+            yield "zarr-python sees bytes; the attribute _Encoding makes them text for xarray"
+    is_masked = "_FillValue" in header.attributes
+    if layout in {"v3", "pure-v3"} and header.type is types.CHAR and is_masked:
+        yield "xarray does not mask single characters in Zarr v3"
+    if layout not in {"A", "B", "C", "D", "E"} and _is_ambiguous(header, group, sizes):
+        yield "xarray cannot open the group: dimensions of one name have different lengths"
+
+
+def _is_ambiguous(header: VariableHeader, group: GroupHeader, sizes: Mapping[str, DimensionHeader]) -> bool:
+    """Return whether a dimension is called as another one that variables of the group have, of another length."""
+    lengths = {
+        name.rpartition("/")[2]: sizes[name].size for each in group.variables.values() for name in each.dimensions
+    }
+    return any(sizes[name].size != lengths[name.rpartition("/")[2]] for name in header.dimensions)
+
+
+def _on_filters(header: VariableHeader, layout: str) -> Iterator[str]:
+    if layout in {"A", "B", "C", "D", "E"} or not header.dimensions:
+        return
+    chosen = LAYOUTS[layout]
+    given = filters.chain(header.special, header.type)
+    stored = filters.widely_read(given, header.type, chosen.zarr_format)
+    if given != stored:
+        names = [each.name.removeprefix("numcodecs.") for each in given]
+        kept = " and ".join(each.name.removeprefix("numcodecs.") for each in stored) or "nothing"
+        yield f"{' and '.join(names)} become {kept}, which more readers of Zarr v{chosen.zarr_format} know"
