@@ -386,7 +386,7 @@ def test_blanks_and_signs_are_those_that_netcdf_c_takes(text):
     assert filters.parse(text) == (by_netcdf_c(text),)
 
 
-@pytest.mark.parametrize("text", ["zlib", "307,", "307,x", ",9", "307,9g", "-", "307,,9"])
+@pytest.mark.parametrize("text", ["zlib", "307,x", ",9", "307,9g", "-"])
 def test_text_that_netcdf_c_refuses_is_refused(text):
     assert by_netcdf_c(text) is None
     with pytest.raises(CodecError):
@@ -395,7 +395,8 @@ def test_text_that_netcdf_c_refuses_is_refused(text):
 
 @pytest.mark.parametrize(
     "text", ["4294967296", "307,4294967296", "307,-2147483649", "307,1.5", "307,1e3", "1,99999999999999999999l",
-             "307,1e39f", "-307", "307,\u0663", "|307,1", "307,1||32015,1"],
+             "307,1e39f", "-307", "307,\u0663", "|307,1", "307,1||32015,1",
+             "307,", "307,,9"],  # here netCDF-C takes a number from memory that it has not set: sometimes it refuses
 )  # fmt: skip
 def test_text_of_which_netcdf_c_would_make_another_number_is_refused(text):
     with pytest.raises(CodecError, match="_Filter"):
