@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import omnizarr
 from omnizarr import errors
@@ -152,3 +153,82 @@ class TestOverlap:
             with pytest.raises(errors.NodeNameError):
                 copied()
         assert sorted(path for path, _ in root.members(None)) == ["g", "g/below", "g/x", "y"]
+
+
+class TestMeaning:
+    """What other programs understand is the same in another format."""
+
+    @pytest.mark.parametrize(("old", "new"), [(2, 3), (3, 2)])
+    @pytest.mark.parametrize("whole", [True, False])
+    def test_xarray_reads_the_same(self, tmp_path, old, new, whole):
+        packed = {"dtype": "i2", "_FillValue": -99, "scale_factor": 0.5}
+        dataset = xr.Dataset(
+            {
+                "packed": ("x", [0.5, np.nan, 1.5]),
+                "n": ("x", [0, 1, 2]),
+                "s": ((), 5),
+                "text": ("x", np.array(["a", "b", ""], object)),
+            },
+            coords={"x": [1.0, 2.0, 3.0]},
+            attrs={"title": "t"},
+        )
+        dataset.to_zarr(tmp_path / "old" / "g", zarr_format=old, consolidated=False, encoding={"packed": packed})
+        source = omnizarr.open_group(tmp_path / "old", mode="r")
+        dest = omnizarr.create_group(tmp_path / "new", zarr_format=new)
+        if whole:
+            omnizarr.copy(source["g"], dest)
+        else:
+            omnizarr.copy_all(source["g"], dest.create_group("g"))
+        found = [xr.open_zarr(tmp_path / each / "g", consolidated=False).load() for each in ("old", "new")]
+        assert found[0].identical(found[1])
+        assert np.isnan(found[1]["packed"].values).tolist() == [False, True, False]
+
+    @pytest.mark.parametrize(("old", "new"), [(2, 3), (3, 2)])
+    def test_names_of_dimensions_and_compressors_stay(self, old, new):
+        source = omnizarr.create_group({}, zarr_format=old)
+        names = {"dimension_names": ("y", "x")} if old == 3 else {"attributes": {"_ARRAY_DIMENSIONS": ["y", "x"]}}
+        source.create_array("a", data=VALUES, compressors="gzip", **names)
+        dest = omnizarr.create_group({}, zarr_format=new)
+        omnizarr.copy(source["a"], dest)
+        assert dest["a"].dimension_names == ("y", "x")
+        assert "gzip" in str(dest["a"].compressors).lower()
+
+    def test_ome_metadata_move_to_where_readers_look(self):
+        axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
+        scale = [{"type": "scale", "scale": [1.0, 1.0]}]
+        told = {"version": "0.4", "axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}]}
+        source = omnizarr.create_group({}, zarr_format=2)
+        source.create_group("image", attributes={"multiscales": [told]}).create_array("0", data=VALUES)
+        dest = omnizarr.create_group({})
+        omnizarr.copy(source["image"], dest)
+        assert dest["image"].attrs["ome"]["version"] == "0.5"
+        assert "multiscales" not in dest["image"].attrs
+
+    def test_nothing_is_copied_if_something_would_be_lost(self):
+        source = omnizarr.create_group({})
+        source["g/a"] = VALUES
+        source["g"].create_array("r", shape=(3,), dtype="f4", fill_value="0x7fc00abc")
+        dest = omnizarr.create_group({}, zarr_format=2)
+        with pytest.raises(errors.NotRepresentableError, match="/r: "):
+            omnizarr.copy(source["g"], dest)
+        assert list(dest) == []
+
+    @pytest.mark.parametrize("shallow", [True, False])
+    def test_what_is_not_copied_may_be_what_would_be_lost(self, shallow):
+        source, dest = omnizarr.create_group({}), omnizarr.create_group({}, zarr_format=2)
+        source["g/a"] = VALUES
+        source.create_array("g/below/r", shape=(3,), dtype="f4", fill_value="0x7fc00abc")
+        if shallow:
+            assert omnizarr.copy(source["g"], dest, shallow=True)[:2] == (2, 0)
+        else:
+            with pytest.raises(errors.NotRepresentableError, match="/below/r: "):
+                omnizarr.copy(source["g"], dest)
+
+    def test_a_broken_chunk_leaves_nothing_of_the_array(self):
+        source, dest = omnizarr.create_group({}), omnizarr.create_group({}, zarr_format=2)
+        array = source.create_array("a", data=VALUES, chunks=(1, 4), shards=(2, 4))
+        array.store.set("a/c/1/0", b"broken")
+        before = set(dest.store.list())
+        with pytest.raises(errors.ChunkError, match="c/1/0"):
+            omnizarr.copy(array, dest)
+        assert set(dest.store.list()) == before

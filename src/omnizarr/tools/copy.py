@@ -20,6 +20,7 @@ from omnizarr.places import StorePath, dialect_of, normalize
 from omnizarr.stores import pool, resolve
 
 if TYPE_CHECKING:
+    from omnizarr.tools.converting.carrying import Carrying
     from omnizarr.tools.converting.executors import Executor
 
 IfExists: TypeAlias = Literal["raise", "replace", "skip", "skip_initialized"]
@@ -49,6 +50,8 @@ class _Job:
     options: Mapping[str, Any]
     executor: Executor | None = None
     """Other than this process."""
+    carrying: Carrying | None = None
+    """What nodes of the source are in another format; None if there is nothing to translate."""
     copied: int = 0
     skipped: int = 0
     nbytes: int = 0
@@ -77,7 +80,9 @@ def copy(
     """Copy an array or a group, with all below it, into a group.
 
     Between nodes of one format an array keeps its chunks and codecs, and its stored chunks are copied as
-    they are. Otherwise it is read and written, block by block.
+    they are. Into another format, nodes are translated as by `omnizarr.convert`: dimension names, masks of xarray and
+    other conventions keep their meaning, and nothing is copied if something would be lost. Arrays of other libraries,
+    and those that are made with `create_kws`, are read and written, block by block.
 
     Parameters
     ----------
@@ -111,6 +116,10 @@ def copy(
     ------
     NodeExistsError
         If something is there already, and `if_exists` is "raise".
+    NotRepresentableError
+        If something would be lost in the format of `dest`.
+    ChunkError
+        If a chunk of the source cannot be read, and has to be.
     SchedulerError
         If the cluster cannot be reached, or its workers cannot reach source or target.
 
@@ -129,6 +138,7 @@ def copy(
         raise ValueError("the root has no name: give one, or use copy_all")
     with _executor(scheduler) as executor:
         job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws, executor)
+        job.carrying = _carrying(job, source, dest, levels=1)
         _copy_node(job, source, dest, name)
     return job.result
 
@@ -150,10 +160,11 @@ def copy_all(
     _refuse_descent(source, dest.store_path)
     with _executor(scheduler) as executor:
         job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws, executor)
+        job.carrying = _carrying(job, source, dest, levels=2)
         for name in list(source.keys()):
             _copy_node(job, source[name], dest, name)
     if not without_attrs and not dry_run:
-        _copy_attributes(source, dest)
+        _copy_attributes(job, source, dest)
     return job.result
 
 
@@ -323,9 +334,12 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
             hierarchy.copy(source.store_path, dest.store_path / name, overwrite=there is not None)
         else:
             _convert(job.executor, source.store_path, dest.store_path / name, overwrite=there is not None)
-        copied = dest.get_array(name)
-        if job.without_attrs:
-            copied.attrs.clear()
+        _clear_if_asked(job, dest.get_array(name))
+        return
+    if job.carrying is not None:
+        target = dest.store_path / name
+        job.carrying.copy_array(source.store_path, target, job.executor, overwrite=there is not None)
+        _clear_if_asked(job, dest.get_array(name))
         return
     keywords = nodes.like(source, {"zarr_format": dest.zarr_format, **job.options})
     keywords.pop("zarr_format")
@@ -335,7 +349,27 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
     else:
         _fill(job.executor, made, source)
     if not job.without_attrs:
-        _copy_attributes(source, made)
+        _copy_attributes(job, source, made)
+
+
+def _clear_if_asked(job: _Job, copied: Array) -> None:
+    if job.without_attrs:
+        copied.attrs.clear()
+
+
+def _carrying(job: _Job, source: Any, dest: Group, levels: int) -> Carrying | None:
+    """Return the translation of nodes into another format; None where there is none to be had, or it is not wanted.
+
+    Of a shallow copy, so many `levels` are translated. Foreign nodes, and arrays that are made with keywords of the
+    user, are read and written element by element.
+    """
+    if job.options or not isinstance(source, Array | Group) or source.zarr_format == dest.zarr_format:
+        return None
+    module = import_module("omnizarr.tools.converting.carrying")
+    found = detection.open_node(source.store_path)
+    dialect = dialect_of(dest.store_path, dest.metadata)
+    carrying: Carrying = module.Carrying(found, dialect, levels if job.shallow else None)
+    return carrying
 
 
 def _convert(executor: Executor, source: StorePath, target: StorePath, *, overwrite: bool) -> None:
@@ -390,7 +424,7 @@ def _copy_group(job: _Job, source: Any, dest: Group, name: str) -> None:
     else:
         made = dest.require_group(name, overwrite=isinstance(there, Array))
         if not job.without_attrs:
-            _copy_attributes(source, made)
+            _copy_attributes(job, source, made)
     for member in list(source.keys()):
         node = source[member]
         if job.shallow and not _is_array(node):
@@ -407,7 +441,7 @@ def _refuse_descent(source: Any, target: StorePath) -> None:
         hierarchy.refuse_overlap(source.store_path, target)
 
 
-def _copy_attributes(source: Any, dest: Array | Group) -> None:
-    attributes = dict(source.attrs)
+def _copy_attributes(job: _Job, source: Any, dest: Array | Group) -> None:
+    attributes = dict(source.attrs if job.carrying is None else job.carrying.attributes(source.store_path))
     if attributes:
         dest.attrs.update(attributes)

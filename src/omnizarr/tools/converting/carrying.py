@@ -1,0 +1,96 @@
+"""Copying nodes to another format one by one, with what they mean: for `omnizarr.copy`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from omnizarr import hierarchy
+from omnizarr.detection import Found
+from omnizarr.dialects.contract import Dialect
+from omnizarr.errors import ChunkError, NotRepresentableError
+from omnizarr.model import JSON, ArrayMetadata, Metadata
+from omnizarr.places import StorePath
+from omnizarr.tools.converting.executors import Executor, Local
+from omnizarr.tools.converting.moving import Move
+from omnizarr.tools.converting.planning import Options, Step, plan
+
+_SHOWN: Final = 5
+
+
+class Carrying:
+    """The nodes of a hierarchy, translated together: what some of them mean depends on others.
+
+    Parameters
+    ----------
+    source : Found
+        The topmost node.
+    dialect : Dialect
+        Of the target.
+    depth : int, optional
+        How many levels of nodes below the topmost are copied; None: all.
+
+    Raises
+    ------
+    NotRepresentableError
+        If something would be lost.
+    """
+
+    def __init__(self, source: Found[Metadata], dialect: Dialect, depth: int | None) -> None:
+        self._root = source.where
+        made = plan(source, dialect, Options(compressors="keep"))
+        self._steps = {step.path: step for step in made.steps if depth is None or _depth(step.path) <= depth}
+        losses = [f"/{loss.path}: {loss.what} ({loss.why})" for step in self._steps.values() for loss in step.losses]
+        if losses:
+            more = f"; and {len(losses) - _SHOWN} more" if len(losses) > _SHOWN else ""
+            raise NotRepresentableError(
+                f"something would be lost: {'; '.join(losses[:_SHOWN])}{more}",
+                store=str(source.where.store),
+                path=source.where.path,
+                remedy="omnizarr.convert copies what can be carried, and reports what is lost",
+            )
+
+    def _step(self, where: StorePath) -> Step:
+        return self._steps[f"{where.path}/"[len(self._root.prefix) :].rstrip("/")]
+
+    def attributes(self, where: StorePath) -> Mapping[str, JSON]:
+        """Return the attributes that a node of the source has in the target."""
+        target = self._step(where).target
+        return {} if target is None else target.attributes
+
+    def copy_array(self, where: StorePath, target: StorePath, executor: Executor | None, *, overwrite: bool) -> None:
+        """Copy an array, chunks first; if that fails, nothing stays.
+
+        Raises
+        ------
+        ChunkError
+            If a chunk of the source cannot be read.
+        """
+        step = self._step(where)
+        if step.found is None or step.translation is None or not isinstance(step.target, ArrayMetadata):
+            raise TypeError("a node without a translation was to be lost")
+        if overwrite:
+            hierarchy.delete(target)
+        move = Move(step.found.where, target, step.translation)
+        move.check_memory()
+        try:
+            moved = move.run(executor or Local(), _ignore)
+            _refuse_broken(where, moved.broken)
+            hierarchy.create(target, step.target)
+        except BaseException:
+            hierarchy.delete(target)
+            raise
+
+
+def _depth(path: str) -> int:
+    return path.count("/") + 1 if path else 0
+
+
+def _refuse_broken(where: StorePath, broken: Mapping[str, str]) -> None:
+    for key, why in broken.items():
+        remedy = "repair the source; omnizarr.convert copies what can be read"
+        raise ChunkError(why, store=str(where.store), path=where.path, key=key, remedy=remedy)
+
+
+def _ignore(nbytes: int) -> Any:
+    """Take no notice of what is done."""
