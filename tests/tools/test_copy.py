@@ -133,6 +133,13 @@ class TestCopyStore:
         assert omnizarr.copy_store(make(3).store, dest, dry_run=True, log=lines.append).copied == len(lines)
         assert dest == {}
 
+    def test_an_archive_is_complete_when_the_call_returns(self, tmp_path):
+        source = make(3)
+        omnizarr.copy_store(source.store, tmp_path / "new.zip")
+        assert [each.name for each in tmp_path.iterdir()] == ["new.zip"]
+        omnizarr.copy_store(tmp_path / "new.zip", tmp_path / "again.zarr")
+        np.testing.assert_array_equal(omnizarr.open(tmp_path / "again.zarr")["g/x"][...], VALUES)
+
 
 class TestOverlap:
     """Nothing is copied over itself or into itself."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import groupby
@@ -213,8 +214,32 @@ def copy_store(
         If there is a node below that the store has no keys for, so that it would be left behind.
     """
     _check(if_exists)
-    old = StorePath(resolve(source, "r")[0], normalize(source_path))
-    new = StorePath(resolve(dest, "a")[0], normalize(dest_path))
+    with ExitStack() as opened:
+        old = _opened(opened, source, source_path, "r")
+        new = _opened(opened, dest, dest_path, "a")
+        return _copy_store(old, new, excludes, includes, flags, if_exists, log, scheduler, dry_run=dry_run)
+
+
+def _opened(stack: ExitStack, place: Any, path: str, mode: Literal["r", "a"]) -> StorePath:
+    """Return a place in a store; one that is made for it is closed in the end, which writes an archive."""
+    store, above = resolve(place, mode)
+    if isinstance(place, str | os.PathLike):
+        stack.callback(store.close)
+    return StorePath(store, normalize(f"{above}/{path}"))
+
+
+def _copy_store(
+    old: StorePath,
+    new: StorePath,
+    excludes: str | Iterable[str],
+    includes: str | Iterable[str],
+    flags: int,
+    if_exists: Literal["raise", "replace", "skip"],
+    log: Log,
+    scheduler: Any,
+    *,
+    dry_run: bool,
+) -> Copied:
     _refuse_unreachable(old)
     keys = list(_wanted_keys(old, _patterns(excludes, flags), _patterns(includes, flags)))
     found = pool.gather(lambda key: (key, new.store.exists(new.prefix + key)), keys, new.store.concurrency)
