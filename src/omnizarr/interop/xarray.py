@@ -1,0 +1,397 @@
+"""The engine ``omnizarr`` of xarray: every Zarr as a dataset, read by omnizarr.
+
+>>> import omnizarr
+>>> import xarray
+>>> old = omnizarr.create_array({}, data=[14.5, 15.0], zarr_format=1)
+>>> xarray.open_dataset(old, engine="omnizarr")["data"].values
+array([14.5, 15. ])
+
+xarray finds the engine by itself once omnizarr is installed. It takes every format that `omnizarr.open` takes, every
+store, and single arrays. Hierarchies of NCZarr are read through the netCDF data model, with the types and characters
+that netCDF has. Elsewhere dimensions are those that `Array.dimension_names` tells. Dimensions without a name are called
+``phony_dim_0`` and so on, one for each length, as h5netcdf calls them.
+
+Missing values are told as xarray's own engine ``zarr`` tells them: in v3 by the attribute ``_FillValue``, in v2 by the
+fill value. In older formats, a fill value is a mask only where dimensions have names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.util import find_spec
+from typing import Any, Final
+
+import numpy as np
+from xarray import Dataset, DataTree, Variable
+from xarray.backends import BackendArray, BackendEntrypoint, StoreBackendEntrypoint
+from xarray.backends.common import AbstractDataStore
+from xarray.coding.strings import create_vlen_dtype
+from xarray.core import indexing
+
+from omnizarr import aio, detection, fillcoding, netcdf, opening
+from omnizarr.array import Array
+from omnizarr.conventions.nczarr import notes_of
+from omnizarr.dimensions import ATTRIBUTE
+from omnizarr.errors import NodeNotFoundError, OmnizarrError
+from omnizarr.group import Group
+from omnizarr.netcdf.header import Attribute, GroupHeader
+from omnizarr.netcdf.layouts import marks
+from omnizarr.stores import Store
+
+__all__ = ["OmnizarrBackendEntrypoint"]
+
+_HIDDEN: Final = "_nc"
+"""How attributes begin that netCDF-C writes for itself, in lower case."""
+_QUANTIZED: Final = "_Quantize"
+"""How attributes begin that tell how values were rounded, which netCDF shows."""
+_FILL_VALUE: Final = "_FillValue"
+_TEXT: Final[np.dtype[Any]] = create_vlen_dtype(str)  # type: ignore[no-untyped-call]
+"""Texts of any length, as objects."""
+_UNNAMED: Final = "data"
+"""The variable that is made of an array without a name."""
+
+
+class OmnizarrBackendEntrypoint(BackendEntrypoint):
+    """How xarray opens Zarr by omnizarr; use it as ``xarray.open_dataset(..., engine="omnizarr")``.
+
+    Keywords besides those that all engines have:
+
+    group : str, optional
+        Path of the group in the hierarchy.
+    zarr_format : int or str, optional
+        As for `omnizarr.open`. Default: found by looking.
+    consolidated : bool, optional
+        True: use consolidated metadata, which has to be there; False: do not; None: where there is any.
+    storage_options : mapping, optional
+        As for `omnizarr.open`.
+    use_zarr_fill_value_as_mask : bool, optional
+        Whether elements that equal the fill value of their array are missing. Default: in Zarr v2 (and older formats,
+        where dimensions have names) they are, in v3 they are not.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> import xarray
+    >>> root = omnizarr.create_group({})
+    >>> _ = root.create_array("t", data=[1.0, 2.0], dimension_names=["x"], attributes={"units": "K"})
+    >>> xarray.open_dataset(root, engine="omnizarr")["t"].attrs
+    {'units': 'K'}
+    """
+
+    description = "Open every Zarr ever specified (v0 to v3, the drafts, NCZarr) using omnizarr"
+    url = "https://github.com/omnizarr/omnizarr"
+    supports_groups = True
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        """Return whether there is a hierarchy that xarray's engine ``zarr`` would not open."""
+        if isinstance(filename_or_obj, str) and "://" in filename_or_obj:
+            return False  # to look would be a request
+        if not isinstance(filename_or_obj, str | os.PathLike | Store | Array | Group):
+            return False
+        try:
+            node = opening.open(filename_or_obj, mode="r")
+        except (OmnizarrError, OSError, TypeError, ValueError):
+            return False
+        if not isinstance(filename_or_obj, str | os.PathLike):
+            return True
+        is_theirs = node.zarr_format in (2, 3) and isinstance(node, Group) and find_spec("zarr") is not None
+        return not (is_theirs and str(filename_or_obj).rstrip("/").endswith(".zarr"))
+
+    def open_dataset(
+        self,
+        filename_or_obj: Any,
+        *,
+        mask_and_scale: bool = True,
+        decode_times: bool = True,
+        concat_characters: bool = True,
+        decode_coords: bool = True,
+        drop_variables: str | Iterable[str] | None = None,
+        use_cftime: bool | None = None,
+        decode_timedelta: bool | None = None,
+        group: str | None = None,
+        zarr_format: int | str | None = None,
+        consolidated: bool | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        use_zarr_fill_value_as_mask: bool | None = None,
+    ) -> Dataset:
+        """Return a group, or a single array, as a dataset; see `xarray.open_dataset`."""
+        store = _Hierarchy(
+            filename_or_obj,
+            zarr_format=zarr_format,
+            consolidated=consolidated,
+            storage_options=storage_options,
+            masks=use_zarr_fill_value_as_mask,
+        ).at(group)
+        return StoreBackendEntrypoint().open_dataset(
+            store,
+            mask_and_scale=mask_and_scale,
+            decode_times=decode_times,
+            concat_characters=concat_characters,
+            decode_coords=decode_coords,
+            drop_variables=drop_variables,
+            use_cftime=use_cftime,
+            decode_timedelta=decode_timedelta,
+        )
+
+    def open_datatree(self, filename_or_obj: Any, **options: Any) -> DataTree:
+        """Return a group with all below it; see `xarray.open_datatree`. Keywords are those of `open_dataset`."""
+        return DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
+
+    def open_groups_as_dict(
+        self,
+        filename_or_obj: Any,
+        *,
+        group: str | None = None,
+        zarr_format: int | str | None = None,
+        consolidated: bool | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        use_zarr_fill_value_as_mask: bool | None = None,
+        **decoding: Any,
+    ) -> dict[str, Dataset]:
+        """Return a group and all below it by path; see `xarray.open_groups`. Keywords are those of `open_dataset`."""
+        hierarchy = _Hierarchy(
+            filename_or_obj,
+            zarr_format=zarr_format,
+            consolidated=consolidated,
+            storage_options=storage_options,
+            masks=use_zarr_fill_value_as_mask,
+        )
+        opened = StoreBackendEntrypoint().open_dataset
+        return {path: opened(store, **decoding) for path, store in hierarchy.below(group)}
+
+
+# -- hierarchies ------------------------------------------------------------------------------------
+
+
+class _Hierarchy:
+    """What is opened: the groups in it are datasets."""
+
+    def __init__(
+        self,
+        place: Any,
+        *,
+        zarr_format: int | str | None,
+        consolidated: bool | None,
+        storage_options: Mapping[str, Any] | None,
+        masks: bool | None,
+    ) -> None:
+        options: dict[str, Any] = {"zarr_format": zarr_format, "storage_options": storage_options}
+        is_open = isinstance(place, Array | Group)
+        self.root = place if is_open else opening.open(place, mode="r", use_consolidated=consolidated, **options)
+        self.masks = masks
+        self.dataset: netcdf.Dataset | None = None
+        if isinstance(self.root, Group) and _is_nczarr(self.root):
+            self.dataset = netcdf.Dataset(self.root.store_path, "r")
+            self.headers = dict(self.dataset.as_source(for_xarray=True).root.walk())
+
+    def at(self, group: str | None) -> AbstractDataStore:
+        """Return one group as xarray has data stores."""
+        path = (group or "").strip("/")
+        if self.dataset is not None:
+            node = self.dataset[f"/{path}"] if path else self.dataset
+            return _NetcdfStore(node, self.headers[f"/{path}" if path else ""])
+        if isinstance(self.root, Array):
+            if path:
+                raise NodeNotFoundError("there is an array, not a group", path=self.root.path, found=path)
+            return _ZarrStore({self.root.basename or _UNNAMED: self.root}, {}, masks=self.masks)
+        node = self.root.get_group(path) if path else self.root
+        return _ZarrStore(dict(node.arrays()), node.attrs.asdict(), masks=self.masks)
+
+    def below(self, group: str | None) -> Iterator[tuple[str, AbstractDataStore]]:
+        """Yield a group and all groups below it, by their paths from there."""
+        path = (group or "").strip("/")
+        yield "/", self.at(path)
+        for name in self._names(path):
+            inner = f"{path}/{name}".strip("/")
+            for below, store in self.below(inner):
+                yield f"/{name}{below}".rstrip("/"), store
+
+    def _names(self, path: str) -> list[str]:
+        if self.dataset is not None:
+            return list((self.dataset[f"/{path}"] if path else self.dataset).groups)
+        if isinstance(self.root, Array):
+            return []
+        return list((self.root.get_group(path) if path else self.root).group_keys())
+
+
+class _ZarrStore(AbstractDataStore):
+    """The arrays of a group."""
+
+    def __init__(self, arrays: Mapping[str, Array], attributes: Mapping[str, Any], *, masks: bool | None) -> None:
+        self._arrays = arrays
+        self._attributes = attributes
+        self._masks = masks
+
+    def get_variables(self) -> dict[str, Variable]:
+        """Return all arrays as variables."""
+        phony: dict[int, str] = {}
+        taken = {name for each in self._arrays.values() for name in each.dimension_names or () if name is not None}
+        found = {}
+        for name, array in self._arrays.items():
+            names = array.dimension_names or (None,) * array.ndim
+            for length, given in zip(array.shape, names, strict=True):
+                if given is None and length not in phony:
+                    phony[length] = _free(taken)
+            dims = [given or phony[length] for length, given in zip(array.shape, names, strict=True)]
+            found[name] = _variable(array, dims, masks=self._masks)
+        return found
+
+    def get_attrs(self) -> dict[str, Any]:
+        """Return the attributes of the group, but those that netCDF-C writes for itself."""
+        return _shown(self._attributes)
+
+    def get_encoding(self) -> dict[str, Any]:
+        """Return nothing: no dimension is unlimited."""
+        return {}
+
+
+class _NetcdfStore(AbstractDataStore):
+    """The variables of a group of NCZarr, as netCDF has them."""
+
+    def __init__(self, group: netcdf.Group, header: GroupHeader) -> None:
+        self._group = group
+        self._header = header
+
+    def get_variables(self) -> dict[str, Variable]:
+        """Return all variables."""
+        found = {}
+        for name, header in self._header.variables.items():
+            variable = self._group.variables[name]
+            variable.set_auto_maskandscale(False)
+            variable.set_auto_chartostring(False)
+            chunks = variable.chunking()
+            dims = variable.dimensions
+            encoding: dict[str, Any] = {}
+            if not isinstance(chunks, str):
+                encoding = {"chunks": tuple(chunks), "preferred_chunks": dict(zip(dims, chunks, strict=True))}
+            told = {key: each for key, each in header.special.items() if key.startswith(_QUANTIZED)}
+            attributes = {key: _plain(each) for key, each in {**header.attributes, **told}.items()}
+            data = indexing.LazilyIndexedArray(_NetcdfArray(variable))
+            found[name] = Variable(dims, data, attributes, encoding)
+        return found
+
+    def get_attrs(self) -> dict[str, Any]:
+        """Return the attributes of the group."""
+        return {name: _plain(each) for name, each in self._header.attributes.items()}
+
+    def get_encoding(self) -> dict[str, Any]:
+        """Return which dimensions are unlimited."""
+        group: netcdf.Group | None = self._group
+        found: set[str] = set()
+        while group is not None:
+            found |= {name for name, each in group.dimensions.items() if each.isunlimited()}
+            group = group.parent
+        return {"unlimited_dims": found & {name for each in self._group.variables.values() for name in each.dimensions}}
+
+
+def _is_nczarr(root: Group) -> bool:
+    where = root.store_path
+    if root.zarr_format not in (2, 3):
+        return False
+    has_notes = bool(notes_of(detection.open_node(where).metadata))
+    return has_notes or (root.zarr_format == 2 and where.store.exists(where.prefix + marks.SUPERBLOCK))
+
+
+def _free(taken: set[str]) -> str:
+    """Return a name of a dimension that is not taken, and take it."""
+    number = 0
+    while (name := f"phony_dim_{number}") in taken:
+        number += 1
+    taken.add(name)
+    return name
+
+
+def _shown(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in attributes.items() if not name.lower().startswith(_HIDDEN)}
+
+
+def _plain(attribute: Attribute) -> Any:
+    """Return the value of an attribute as netCDF4-python has it."""
+    value = attribute.value
+    if isinstance(value, str):
+        return value.rstrip("\0")
+    if value.size == 1:
+        return value[0]
+    return list(value) if value.dtype == object else value
+
+
+def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
+    attributes = array.attrs.asdict()
+    if array.zarr_format != 3 or array.dimension_names is None:
+        attributes.pop(ATTRIBUTE, None)
+    chunks = array.chunks
+    encoding: dict[str, Any] = {"chunks": chunks, "preferred_chunks": dict(zip(dims, chunks, strict=True))}
+    fill = array.fill_value
+    if masks is None:
+        masks = array.zarr_format == 2 or (array.zarr_format != 3 and array.dimension_names is not None)
+    if masks:
+        if fill is not None:
+            attributes[_FILL_VALUE] = fill
+    elif array.zarr_format == 3:
+        encoding["fill_value"] = fill
+        if _FILL_VALUE in attributes:
+            meant = fillcoding.decode(attributes[_FILL_VALUE], array.dtype)
+            attributes[_FILL_VALUE] = attributes[_FILL_VALUE] if meant is None else meant
+    wrapped = _ZarrArray(array)
+    if wrapped.dtype.kind == "T":
+        encoding["dtype"] = wrapped.dtype
+    return Variable(dims, indexing.LazilyIndexedArray(wrapped), _shown(attributes), encoding)
+
+
+# -- arrays -----------------------------------------------------------------------------------------
+
+
+class _ZarrArray(BackendArray):
+    """An array that is read when its elements are asked for."""
+
+    __slots__ = ("array", "dtype", "shape")
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.shape = array.shape
+        is_text = array.dtype.kind == "O" and isinstance(array.fill_value, str)
+        self.dtype = _TEXT if is_text else array.dtype
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return elements; every selection that xarray knows is read as it is."""
+        return indexing.explicit_indexing_adapter(
+            key, self.shape, indexing.IndexingSupport.VECTORIZED, self._reader(key)
+        )
+
+    def _reader(self, key: indexing.ExplicitIndexer) -> Any:
+        if isinstance(key, indexing.VectorizedIndexer):
+            return self.array.vindex.__getitem__
+        if isinstance(key, indexing.OuterIndexer):
+            return self.array.oindex.__getitem__
+        return self.array.__getitem__
+
+    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return elements without a thread that waits."""
+        waiting = aio.AsyncArray(self.array)
+        method = waiting.getitem
+        if isinstance(key, indexing.VectorizedIndexer):
+            method = waiting.get_coordinate_selection
+        elif isinstance(key, indexing.OuterIndexer):
+            method = waiting.get_orthogonal_selection
+        return await indexing.async_explicit_indexing_adapter(
+            key, self.shape, indexing.IndexingSupport.VECTORIZED, method
+        )
+
+
+class _NetcdfArray(BackendArray):
+    """A variable of NCZarr, neither masked nor scaled."""
+
+    __slots__ = ("dtype", "shape", "variable")
+
+    def __init__(self, variable: netcdf.Variable) -> None:
+        self.variable = variable
+        self.shape = variable.shape
+        self.dtype = _TEXT if variable.dtype is str else np.dtype(variable.dtype)
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return elements; points are taken from the box that holds them."""
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
+
+    def _read(self, key: tuple[Any, ...]) -> Any:
+        return np.asarray(self.variable[key or ...])

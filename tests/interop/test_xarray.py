@@ -1,0 +1,250 @@
+"""The engine ``omnizarr`` of xarray."""
+
+import asyncio
+import pickle
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import omnizarr
+from omnizarr import netcdf
+from tests.netcdf.foreign import WRITERS
+from tests.tools.converting.test_netcdf_in_xarray import differences
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # of zarr-python: data types that are no part of the core
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore::xarray.SerializationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+FORMATS = [2, 3]
+OLDER = [1, "3-draft2019", "3-draft2020"]
+
+
+def sea():
+    """Return a dataset with all that xarray codes in some way."""
+    data = xr.Dataset(
+        {
+            "packed": (("t", "x"), [[0.5, np.nan, 1.5], [2.0, 2.5, np.nan]], {"units": "m"}),
+            "n": (("t", "x"), np.arange(6).reshape(2, 3)),
+            "f": ("x", np.array([1, np.nan, 3], "f4")),
+            "b": ("x", [True, False, True]),
+            "text": ("x", np.array(["a", "Größe", ""], object)),
+            "s": ((), 5),
+            "d": ("x", np.array([1, 2, 3], "m8[s]").astype("m8[ns]")),
+        },
+        coords={"t": np.array(["2000-01-01", "2000-01-02"], "M8[ns]"), "x": [1.5, 2.5, 3.5]},
+        attrs={"title": "sea", "number": 1.5},
+    )
+    data["packed"].encoding = {"dtype": "i2", "_FillValue": -99, "scale_factor": 0.5}
+    return data
+
+
+@pytest.fixture(scope="module", params=FORMATS)
+def stored(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("sea") / "sea.zarr"
+    sea().to_zarr(path, zarr_format=request.param, consolidated=False)
+    sea()[["n"]].to_zarr(path, group="deep/below", mode="a", zarr_format=request.param, consolidated=False)
+    return path
+
+
+def opened(path, **options):
+    return xr.open_dataset(path, engine="omnizarr", **options)
+
+
+def by_zarr(path, **options):
+    return xr.open_dataset(path, engine="zarr", consolidated=False, **options)
+
+
+class TestAsTheEngineZarr:
+    def test_dataset_is_identical(self, stored):
+        theirs = by_zarr(stored)
+        ours = opened(stored)
+        assert ours.identical(theirs)
+        for name in theirs.variables:
+            assert ours[name].dtype == theirs[name].dtype
+            for key in ("chunks", "preferred_chunks", "scale_factor", "units", "calendar", "_FillValue"):
+                assert str(ours[name].encoding.get(key)) == str(theirs[name].encoding.get(key))
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"mask_and_scale": False},
+            {"decode_times": False},
+            {"decode_cf": False},
+            {"drop_variables": ["n", "s"]},
+            {"group": "deep/below"},
+            {"group": "/deep"},
+            {"chunks": {"x": 2}},
+            {"use_zarr_fill_value_as_mask": None},
+        ],
+        ids=str,
+    )
+    def test_options_mean_the_same(self, stored, options):
+        assert opened(stored, **options).identical(by_zarr(stored, **options))
+
+    @pytest.mark.parametrize(
+        "select",
+        [
+            lambda d: d.isel(x=1),
+            lambda d: d.isel(x=slice(None, None, -1)),
+            lambda d: d.isel(x=[2, 0]),
+            lambda d: d.isel(x=[2, 0], t=[1, 0]),
+            lambda d: d.isel(x=xr.DataArray([2, 0], dims="p"), t=xr.DataArray([1, 0], dims="p")),
+            lambda d: d.isel(x=xr.DataArray([[2, 0]], dims=["p", "q"])).isel(q=0),
+            lambda d: d.sel(x=2.5, t="2000-01-02"),
+            lambda d: d.isel(x=slice(1, None)).isel(x=[1], t=-1),
+            lambda d: d.isel(x=[]),
+            lambda d: d.transpose(),
+        ],
+    )
+    @pytest.mark.parametrize("asynchronously", [False, True])
+    def test_selections(self, stored, select, asynchronously):
+        found = select(opened(stored))
+        if asynchronously:
+            found = asyncio.run(found.load_async())
+        assert found.identical(select(by_zarr(stored).load()))
+
+    def test_groups_and_tree(self, stored):
+        ours, theirs = (
+            xr.open_groups(stored, engine=engine, **more)
+            for engine, more in (("omnizarr", {}), ("zarr", {"consolidated": False}))
+        )
+        assert list(ours) == list(theirs) == ["/", "/deep", "/deep/below"]
+        for name, each in theirs.items():
+            assert ours[name].identical(each)
+        tree = xr.open_datatree(stored, engine="omnizarr")
+        assert tree.identical(xr.open_datatree(stored, engine="zarr", consolidated=False))
+        below = xr.open_datatree(stored, engine="omnizarr", group="deep")
+        assert list(below.groups) == ["/", "/below"]
+
+    def test_nothing_is_read_before_it_is_asked_for(self, stored):
+        node = omnizarr.open(stored)
+        (stored / "hidden").mkdir()
+        key = next(
+            each for each in node.store.list() if each.startswith("n/") and not each.endswith(("json", "y", "s"))
+        )
+        (stored / key).rename(stored / "hidden" / "chunk")
+        try:
+            found = opened(stored)["n"]
+        finally:
+            (stored / "hidden" / "chunk").rename(stored / key)
+            (stored / "hidden").rmdir()
+        assert found.values.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+    def test_pickled_dataset_is_read_elsewhere(self, stored):
+        found = pickle.loads(pickle.dumps(opened(stored)))
+        assert found.identical(by_zarr(stored))
+
+    def test_many_files(self, tmp_path):
+        for number in range(3):
+            data = sea()[["n"]].assign_coords(t=np.array([2 * number, 2 * number + 1]))
+            data.to_zarr(tmp_path / f"{number}.zarr", consolidated=False)
+        found = xr.open_mfdataset(sorted(tmp_path.glob("*.zarr")), engine="omnizarr", combine="by_coords")
+        assert found["n"].values.tolist() == [[0, 1, 2], [3, 4, 5]] * 3
+        assert found["n"].chunks is not None
+
+    def test_what_was_read_can_be_written(self, stored, tmp_path):
+        found = opened(stored)
+        found.to_zarr(tmp_path / "again.zarr", consolidated=False)
+        assert by_zarr(tmp_path / "again.zarr").identical(by_zarr(stored))
+
+
+class TestWhatOnlyOmnizarrOpens:
+    @pytest.mark.parametrize("zarr_format", [2, 3, *OLDER[1:]])
+    def test_every_format_with_groups(self, tmp_path, zarr_format):
+        data = sea().drop_vars("text")  # texts of any length are not in the drafts
+        data.to_zarr(tmp_path / "old.zarr", zarr_format=2, consolidated=False)
+        omnizarr.convert(tmp_path / "old.zarr", tmp_path / "new.zarr", zarr_format=zarr_format)
+        assert opened(tmp_path / "new.zarr").identical(by_zarr(tmp_path / "old.zarr"))
+
+    @pytest.mark.parametrize("zarr_format", OLDER)
+    def test_arrays_without_names_of_dimensions(self, tmp_path, zarr_format):
+        omnizarr.create_array(tmp_path / "temp", data=np.zeros((2, 3)), zarr_format=zarr_format)
+        found = opened(omnizarr.open(tmp_path / "temp"))["data"]
+        assert (found.dims, found.shape) == (("phony_dim_0", "phony_dim_1"), (2, 3))
+        assert found.values.tolist() == np.zeros((2, 3)).tolist()
+
+    def test_dimensions_without_names_are_shared_by_length(self):
+        root = omnizarr.create_group({})
+        root["a"], root["b"], root["c"] = np.zeros((2, 3)), np.zeros(3), np.zeros((3, 3))
+        found = opened(root)
+        assert found.sizes == {"phony_dim_0": 2, "phony_dim_1": 3}
+        assert (found["b"].dims, found["c"].dims) == (("phony_dim_1",), ("phony_dim_1",) * 2)
+
+    def test_fill_value_of_an_array_that_is_none_of_xarrays_masks_nothing(self, tmp_path):
+        omnizarr.create_array(tmp_path / "n", data=[0, 1], fill_value=0, zarr_format=1)
+        assert opened(tmp_path / "n")["data"].dtype == np.dtype("i8")
+        assert np.isnan(opened(tmp_path / "n", use_zarr_fill_value_as_mask=True)["data"].values[0])
+
+    @pytest.mark.parametrize("suffix", [".zip", ".sqlite"])
+    def test_every_store(self, tmp_path, suffix):
+        sea().to_zarr(tmp_path / "old.zarr", consolidated=False)
+        omnizarr.copy_store(tmp_path / "old.zarr", tmp_path / f"new{suffix}")
+        assert opened(tmp_path / f"new{suffix}").identical(by_zarr(tmp_path / "old.zarr"))
+
+    def test_mapping_and_open_nodes(self):
+        root = omnizarr.create_group({}, attributes={"title": "t"})
+        array = root.create_array("a", data=[1, 2], dimension_names=["x"])
+        assert opened(root).attrs == {"title": "t"}
+        assert opened(array)["a"].dims == ("x",)
+
+
+@pytest.mark.parametrize("zarr_format", FORMATS)
+@pytest.mark.parametrize("name", WRITERS)
+def test_nczarr_is_what_the_file_was(tmp_path, name, zarr_format):
+    WRITERS[name](tmp_path / "old.nc")
+    done = omnizarr.convert(tmp_path / "old.nc", tmp_path / "new.zarr", zarr_format=zarr_format)
+    theirs = {
+        path.rstrip("/"): each.load() for path, each in xr.open_groups(tmp_path / "old.nc", engine="netcdf4").items()
+    }
+    ours = {
+        path.rstrip("/"): each.load() for path, each in xr.open_groups(tmp_path / "new.zarr", engine="omnizarr").items()
+    }
+    for loss in done.losses:  # strings that are longer than an attribute says
+        for each in (ours, theirs):
+            del each[""]["v"].attrs[loss.pointer.removeprefix("/attributes/")]
+    assert differences(theirs, ours) == []
+
+
+@pytest.mark.parametrize("layout", ["A", "B", "C", "D"])
+def test_layouts_of_nczarr(tmp_path, layout):
+    with netcdf.Dataset(tmp_path / "x.zarr", "w", layout=layout) as dataset:
+        dataset.createDimension("x", 2)
+        dataset.createDimension("n", 3)
+        dataset.createVariable("name", "S1", ("x", "n"))[:] = np.array([b"abc", b"de"], "S3").view("S1").reshape(2, 3)
+        dataset.createVariable("v", "i2", ("x",), fill_value=-9)[:] = [1, -9]
+        dataset.createGroup("g").title = "below"
+    found = opened(tmp_path / "x.zarr")
+    assert found["name"].values.tolist() == [b"abc", b"de"]
+    assert np.isnan(found["v"].values).tolist() == [False, True]
+    assert opened(tmp_path / "x.zarr", group="g").attrs == {"title": "below"}
+
+
+class TestGuessing:
+    def test_xarray_finds_the_engine_where_no_other_can_open(self, tmp_path):
+        omnizarr.create_array(tmp_path / "old.zarr", data=[1, 2], zarr_format=1)
+        assert xr.open_dataset(tmp_path / "old.zarr")["data"].values.tolist() == [1, 2]
+        sea().to_zarr(tmp_path / "unusual", consolidated=False)
+        assert xr.open_dataset(tmp_path / "unusual").identical(by_zarr(tmp_path / "unusual"))
+
+    def test_the_engine_zarr_stays_the_first(self, stored, tmp_path):
+        guess = xr.backends.list_engines()["omnizarr"].guess_can_open
+        assert not guess(stored)
+        assert not guess(f"{stored}/")
+        assert not guess("https://example.org/x.zarr")
+        assert not guess(tmp_path / "nothing")
+        sea().drop_vars(["text", "s"]).to_netcdf(tmp_path / "x.nc")
+        assert not guess(tmp_path / "x.nc")
+        assert not guess(3)
+
+
+class TestErrors:
+    def test_nothing_there(self, tmp_path):
+        with pytest.raises(FileNotFoundError):
+            opened(tmp_path / "nothing.zarr")
+
+    def test_no_such_group(self, stored):
+        with pytest.raises(KeyError, match="nowhere"):
+            opened(stored, group="nowhere")
