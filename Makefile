@@ -37,11 +37,12 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 BELOW := tests/stores tests/test_servers.py tests/test_faultproxy.py tests/tools/test_distributed.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test servers lint format docs bench bench-installed native clean
+.PHONY: help demo test test-oldest oldest-installed servers lint format docs bench bench-installed native clean
 
 help:
 	@echo "make demo   the main job on real data"
 	@echo "make test   tests and examples (ARGS=... goes to pytest), with both engines (ENGINES=native, ENGINES=reference)"
+	@echo "make test-oldest tests with the lowest versions of all dependencies that pyproject.toml names"
 	@echo "make lint   ruff, mypy --strict, rustfmt, clippy"
 	@echo "make format put the code into the format of ruff and rustfmt"
 	@echo "make docs   the manual, in docs/_build/html"
@@ -66,6 +67,21 @@ endif
 ifeq ($(NATIVE),never)
 	@echo "$(WITHOUT)"
 endif
+
+# With the lowest versions of all dependencies that pyproject.toml names, in an environment of its own.
+OLDEST_VENV ?= .venv-oldest
+
+test-oldest: servers
+	@$(MAKE) --no-print-directory VENV=$(OLDEST_VENV) oldest-installed
+	OMNIZARR_DEPENDENCIES=oldest $(OLDEST_VENV)/bin/python -m pytest -n $(WORKERS) $(ARGS)
+
+oldest-installed: $(STAMPS)/oldest
+
+$(STAMPS)/oldest: $(STAMPS)/venv pyproject.toml $(SOURCES)
+	$(PIP) install uv
+	OMNIZARR_BUILD_NATIVE=$(NATIVE) $(BIN)/uv pip install --quiet --python $(BIN)/python \
+		--resolution lowest-direct --editable '.[all,test]'
+	@touch $@
 
 # What tests start, see tests/servers.py. None of them is required: what cannot be had is said so, and its tests are skipped.
 # moto is installed with the other libraries of the tests.
@@ -127,7 +143,7 @@ else
 endif
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(SERVERS) build dist docs/_build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) $(SERVERS) build dist docs/_build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf rust/target rust/fuzz/target $(MODULES)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
