@@ -636,8 +636,7 @@ class Array(Node):
             As many lengths as there are dimensions.
         """
         lengths: Any = shape[0] if len(shape) == 1 else shape
-        metadata = resizing.resize(self._where, lengths, self._config.policy, self._metadata.dialect)
-        self._adopt(metadata)
+        resizing.resize(self._where, lengths, self._config.policy, self._metadata.dialect, self._adopt)
 
     def append(self, data: ArrayLike, axis: int = 0) -> AppendedShape:
         """Add elements at the end of a dimension.

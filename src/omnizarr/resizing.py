@@ -3,9 +3,14 @@
 Growing writes data first and metadata last, shrinking metadata first; both under the
 lock of the node, after reading its documents again.
 
+What is stored beyond an array's edge means nothing: a writer that was killed has left it, or another program. So
+whoever makes an array longer first removes what is stored between the old and the new edge, or writes over it. That
+looks only at the chunks there, and at those that the old edge cuts.
+
 Where a store has no locks that reach everybody, but notices when somebody was faster (`Store.exclusion` is
 "condition"), whoever appends makes the array longer first, and so claims a place for their block that nobody else will
-get; until the block is written, readers find the fill value there.
+get; until the block is written, readers find the fill value there. What is removed before is removed on condition that
+nobody has claimed the place meanwhile.
 
 Spec: Zarr v3 core, "Resizing".
 """
@@ -25,22 +30,40 @@ import numpy as np
 
 from omnizarr import creation, datatypes, detection, engine, grids, hierarchy, indexing
 from omnizarr.assignment import write_values
+from omnizarr.codecs.chain import holds_only
 from omnizarr.codecs.contract import AnyArray, ChunkPolicy
 from omnizarr.engine import Binding
-from omnizarr.errors import OmnizarrError, ReadOnlyError, ShapeError
+from omnizarr.errors import ConflictError, OmnizarrError, ReadOnlyError, ShapeError, StoreError
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.places import StorePath
-from omnizarr.stores import conflicts
+from omnizarr.stores import conflicts, pool
+from omnizarr.stores.base import Buffer
 
 Shape = tuple[int, ...]
+Coords = tuple[int, ...]
+Region = tuple[slice, ...]
+Write = Callable[[ArrayMetadata], None]
+"""Writes data into the array as it will be."""
 
-# Beyond so many chunks to delete, listing those that are there costs less than naming all that could be.
+# Up to so many chunks, to ask for each costs less than listing, which may be of all there are.
 _MANY = 10_000
+# The same where there are ten times as many that a listing might have to go through.
+_MANY_OF_MORE = 1_000_000
+# A listing brings so many keys at once.
+_PAGE = 1000
 
 
 @conflicts.retried
-def resize(where: StorePath, shape: Any, policy: ChunkPolicy, zarr_format: int | str | None = None) -> ArrayMetadata:
+def resize(
+    where: StorePath,
+    shape: Any,
+    policy: ChunkPolicy,
+    zarr_format: int | str | None = None,
+    committed: Callable[[ArrayMetadata], None] | None = None,
+) -> ArrayMetadata:
     """Give an array a new shape, and remove what lies outside. Returns its new metadata.
+
+    `committed` is called with that as soon as it is stored.
 
     Raises ShapeError for another number of dimensions, MetadataError for what is no shape.
     """
@@ -57,13 +80,21 @@ def resize(where: StorePath, shape: Any, policy: ChunkPolicy, zarr_format: int |
                 expected=f"{len(metadata.shape)} lengths",
             )
         before.append(metadata)
-        return with_shape(metadata, new_shape)
+        changed = with_shape(metadata, new_shape)
+        if any(map(operator.gt, new_shape, metadata.shape)):
+            _blank(where, changed, metadata.shape, policy, zarr_format)
+        return changed
 
     _refuse_read_only(where)
     with where.lock():
         metadata = hierarchy.update_locked(where, ArrayMetadata, change, zarr_format)
-        if any(new < old for new, old in zip(new_shape, before[0].shape, strict=True)):
-            _clear_outside(_clearing(where, before[0], policy), new_shape)
+        if committed is not None:
+            committed(metadata)
+        if any(map(operator.lt, new_shape, before[0].shape)):
+            try:
+                _clear_outside(_clearing(where, before[0], policy), new_shape)
+            except OmnizarrError as error:
+                raise _half_shrunk(where, new_shape, error) from error
     return metadata
 
 
@@ -74,74 +105,139 @@ def append(
     policy: ChunkPolicy,
     concurrency: int | None,
     zarr_format: int | str | None = None,
-) -> tuple[ArrayMetadata, tuple[slice, ...]]:
+) -> tuple[ArrayMetadata, Region]:
     """Write a block behind the end of a dimension. Returns the new metadata, and where the block landed.
 
     Raises ShapeError if `data` does not fit.
     """
     _refuse_read_only(where)
     block = data if hasattr(data, "shape") and hasattr(data, "dtype") else _as_array(data)
-    write = partial(_write_block, where, block, policy, concurrency)
-    if where.store.exclusion == "condition":
-        metadata, region, before = _grow(where, block.shape, axis, zarr_format)
+    landed: list[Region] = []
+
+    def longer(metadata: ArrayMetadata) -> Shape:
+        at = _axis(where, axis, len(metadata.shape))
+        _check_fits(where, tuple(block.shape), metadata.shape, at)
+        start = metadata.shape[at]
+        new_shape = (*metadata.shape[:at], start + block.shape[at], *metadata.shape[at + 1 :])
+        landed[:] = [
+            tuple(
+                slice(start, length) if dimension == at else slice(0, length)
+                for dimension, length in enumerate(new_shape)
+            )
+        ]
+        return new_shape
+
+    def write(grown: ArrayMetadata) -> None:
+        binding = _bind(where, grown, policy)
+        write_values(binding, indexing.basic(landed[0], binding.grid), block, concurrency)
+
+    metadata = grow(where, longer, policy, zarr_format, write, covers=True)
+    return metadata, landed[0]
+
+
+def grow(
+    where: StorePath,
+    longer: Callable[[ArrayMetadata], Shape],
+    policy: ChunkPolicy,
+    zarr_format: int | str | None = None,
+    write: Write | None = None,
+    *,
+    covers: bool = False,
+) -> ArrayMetadata:
+    """Make an array longer, once `write` has stored what belongs there; what it leaves out reads as the fill value.
+
+    Parameters
+    ----------
+    longer : callable
+        Returns the new shape, which may be the old one.
+    write : callable, optional
+        Stores data in the array that it is given. If it fails, the array stays as it is.
+    covers : bool
+        Along one dimension the array grows, and `write` stores all that is added there.
+
+    Returns
+    -------
+    ArrayMetadata
+        As it is stored now.
+    """
+    _refuse_read_only(where)
+    if write is not None and where.store.exclusion == "condition":
+        metadata, before = _claim(where, longer, policy, zarr_format)
         try:
-            write(metadata, region, before)
+            write(metadata)
         except BaseException:
-            with suppress(OmnizarrError):
-                _take_back(where, metadata.shape, before, zarr_format)
+            if metadata.shape != before:
+                # Or what was written would be seen.
+                with suppress(OmnizarrError):
+                    _clear_grown(_clearing(where, metadata, policy), before)
+                    _take_back(where, metadata.shape, before, zarr_format)
             raise
-    else:
-        metadata, region, _ = _grow(where, block.shape, axis, zarr_format, write)
-    return metadata, region
-
-
-Region = tuple[slice, ...]
-_Write = Callable[[ArrayMetadata, Region, Shape], None]
+        return metadata
+    return _grow(where, longer, policy, zarr_format, write, covers=covers)
 
 
 @conflicts.retried
 def _grow(
-    where: StorePath, block: Shape, axis: int, zarr_format: int | str | None, write: _Write | None = None
-) -> tuple[ArrayMetadata, Region, Shape]:
-    """Make an array longer by a block, after writing it (if `write` does so); return where that lands, and what was."""
-    landed: list[tuple[Region, Shape]] = []
+    where: StorePath,
+    longer: Callable[[ArrayMetadata], Shape],
+    policy: ChunkPolicy,
+    zarr_format: int | str | None,
+    write: Write | None,
+    *,
+    covers: bool,
+) -> ArrayMetadata:
+    """Do as `grow`, data first: for stores whose locks keep out others."""
+    begun: list[tuple[ArrayMetadata, Shape]] = []
 
     def change(metadata: ArrayMetadata) -> ArrayMetadata:
-        at = _axis(where, axis, len(metadata.shape))
-        _check_fits(where, tuple(block), metadata.shape, at)
-        start = metadata.shape[at]
-        new_shape = (*metadata.shape[:at], start + block[at], *metadata.shape[at + 1 :])
-        region = tuple(
-            slice(start, length) if dimension == at else slice(0, length) for dimension, length in enumerate(new_shape)
-        )
-        grown = with_shape(metadata, new_shape)
+        before, new_shape = metadata.shape, longer(metadata)
+        grown = metadata if new_shape == before else with_shape(metadata, new_shape)
+        begun.append((grown, before))
+        if covers:
+            _drop_partly_covered(where, grown, before, policy)
+        elif grown is not metadata:
+            _blank(where, grown, before, policy, zarr_format)
         if write is not None:
-            write(grown, region, metadata.shape)
-        landed.append((region, metadata.shape))
+            write(grown)
         return grown
 
     with where.lock():
-        metadata = hierarchy.update_locked(where, ArrayMetadata, change, zarr_format)
-    return metadata, *landed[-1]
+        try:
+            return hierarchy.update_locked(where, ArrayMetadata, change, zarr_format)
+        except BaseException:
+            if write is not None and begun and begun[-1][0].shape != begun[-1][1]:
+                with suppress(OmnizarrError):
+                    _undo(where, *begun[-1], policy, zarr_format)
+            raise
 
 
-def _write_block(
+def _undo(where: StorePath, grown: ArrayMetadata, before: Shape, policy: ChunkPolicy, zarr_format: Any) -> None:
+    """Remove what was written in vain; not if the document was stored in spite of the error."""
+    if detection.open_array(where, zarr_format).metadata.shape == before:
+        _clear_outside(_clearing(where, grown, policy), before)
+
+
+@conflicts.retried
+def _claim(
     where: StorePath,
-    block: Any,
+    longer: Callable[[ArrayMetadata], Shape],
     policy: ChunkPolicy,
-    concurrency: int | None,
-    grown: ArrayMetadata,
-    region: Region,
-    before: Shape,
-) -> None:
-    binding = _bind(where, grown, policy)
-    try:
-        write_values(binding, indexing.basic(region, binding.grid), block, concurrency)
-    except BaseException:
-        # Or what was written would come to light when the array grows.
-        with suppress(OmnizarrError):
-            _clear_region(_clearing(where, grown, policy), region, before)
-        raise
+    zarr_format: int | str | None,
+) -> tuple[ArrayMetadata, Shape]:
+    """Make an array longer, nothing but the fill value being there; return what it is now, and the shape before."""
+    befores: list[Shape] = []
+
+    def change(metadata: ArrayMetadata) -> ArrayMetadata:
+        befores.append(metadata.shape)
+        new_shape = longer(metadata)
+        if new_shape == metadata.shape:
+            return metadata
+        grown = with_shape(metadata, new_shape)
+        _blank(where, grown, metadata.shape, policy, zarr_format)
+        return grown
+
+    with where.lock():
+        return hierarchy.update_locked(where, ArrayMetadata, change, zarr_format), befores[-1]
 
 
 @conflicts.retried
@@ -153,6 +249,19 @@ def _take_back(where: StorePath, grown: Shape, before: Shape, zarr_format: int |
 
     with where.lock():
         hierarchy.update_locked(where, ArrayMetadata, change, zarr_format)
+
+
+def _half_shrunk(where: StorePath, shape: Shape, error: OmnizarrError) -> OmnizarrError:
+    """Return the error that says what a failed removal means."""
+    remedy = "what is left there is never seen; omnizarr check lists it, omnizarr repair deletes it"
+    message = f"the array has its new shape {shape}, but what is stored beyond it could not all be removed"
+    # Nothing is to be done again: the shape is what it should be.
+    kind = StoreError if isinstance(error, ConflictError) else type(error)
+    failure = kind(f"{message}: {error.message}", remedy=remedy)
+    if isinstance(error, StoreError) and isinstance(failure, StoreError):
+        failure.errno = error.errno
+    known = {name: getattr(error, name) for name in error.FIELDS}
+    return failure.add(**known).add(store=str(where.store), path=where.path)
 
 
 def with_shape(metadata: ArrayMetadata, shape: Shape) -> ArrayMetadata:
@@ -214,32 +323,97 @@ def _clearing(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) ->
     return _bind(where, known, replace(policy, write_empty_chunks=True))
 
 
+def _blank(
+    where: StorePath, grown: ArrayMetadata, before: Shape, policy: ChunkPolicy, zarr_format: int | str | None
+) -> None:
+    """Make all that is added to an array read as the fill value, whatever somebody has stored there."""
+    if 0 in grown.shape:
+        return
+    binding = _clearing(where, grown, policy)
+    kept = _counts(binding, before)
+    fresh = _stored_outside(binding, binding.grid.grid_shape, kept)
+    cut = _stored_outside(binding, kept, _uncut(binding, before, kept))
+    workers = binding.store.concurrency
+    looked = pool.gather(partial(_holds_beyond, binding, before), cut, workers)
+    dirty = [cut[position] for position, holds in looked if holds]
+    if binding.store.exclusion != "condition":
+        binding.store.delete_many(map(binding.key_of, fresh))
+        for coords in dirty:
+            _fill_beyond(binding, before, coords)
+        return
+    for coords in (*fresh, *dirty):
+        change = partial(_blanked, where, binding, before, coords, zarr_format)
+        binding.store.update(binding.key_of(coords), change)
+
+
+def _blanked(
+    where: StorePath,
+    binding: Binding,
+    before: Shape,
+    coords: Coords,
+    zarr_format: int | str | None,
+    old: Buffer | None,
+) -> Buffer | None:
+    """Return a chunk without what lies beyond a shape; raise ConflictError if that is somebody's by now.
+
+    Nobody writes there before they have made the array longer. If it is not longer after the chunk was read, what was
+    read is nobody's, and it is only replaced if it is there still.
+    """
+    if detection.open_array(where, zarr_format).metadata.shape != before:
+        raise ConflictError("the array has another shape by now", store=str(where.store), path=where.path)
+    if old is None:
+        return None
+    chain = binding.chain_for(coords)
+    new: Buffer | None = old
+    if all(map(operator.lt, coords, _counts(binding, before))):
+        for box in _boxes_beyond(binding, before, coords):
+            origins = [part.start for part in binding.grid.slices_of(coords)]
+            selection = tuple(
+                slice(part.start - origin, part.stop - origin, 1) for part, origin in zip(box, origins, strict=True)
+            )
+            shape = tuple(part.stop - part.start for part in box)
+            new = chain.write(new, selection, np.broadcast_to(_fill_of(binding), shape))
+    else:
+        new = None
+    return chain.encode(chain.empty()) if new is None else new
+
+
+def _drop_partly_covered(where: StorePath, grown: ArrayMetadata, before: Shape, policy: ChunkPolicy) -> None:
+    """Delete the chunks beyond an old shape that are written in part: what is stored there must not stay."""
+    if 0 in grown.shape or grown.shape == before:
+        return
+    binding = _bind(where, grown, policy)
+    kept = _counts(binding, before)
+    whole = tuple(
+        axis.count - 1 if old < axis.length < sum(axis.chunk(axis.count - 1)) else axis.count
+        for axis, old in zip(binding.grid.axes, before, strict=True)
+    )
+    # Those that the old edge cuts hold data.
+    partly = tuple(map(max, whole, kept))
+    if partly != binding.grid.grid_shape:
+        stored = _stored_outside(binding, binding.grid.grid_shape, partly)
+        binding.store.delete_many(map(binding.key_of, stored))
+
+
 def _clear_outside(binding: Binding, shape: Shape) -> None:
     """Delete the chunks that lie outside a smaller shape, and clear the part of kept ones that does."""
-    grid = binding.grid
-    kept = tuple(
-        axis.find(length - 1)[0] + 1 if 0 < length < axis.length else (axis.count if length else 0)
-        for axis, length in zip(grid.axes, shape, strict=True)
-    )
+    kept = _counts(binding, shape)
     _delete_chunks(binding, kept)
     if 0 in kept:
         return
-    fill = _fill_of(binding)
-    for coords in _stored_at_edge(binding, shape, kept):
-        box = grid.slices_of(coords)
-        for dimension, (part, length) in enumerate(zip(box, shape, strict=True)):
-            if part.stop > length:
-                plan = indexing.basic((*box[:dimension], slice(length, part.stop), *box[dimension + 1 :]), grid)
-                engine.write(binding, plan, np.broadcast_to(fill, plan.buffer_shape))
+    for coords in _stored_outside(binding, kept, _uncut(binding, shape, kept)):
+        _fill_beyond(binding, shape, coords)
 
 
-def _clear_region(binding: Binding, region: Region, before: Shape) -> None:
-    """Remove a block that was written in vain; what others have appended behind it stays."""
-    if binding.store.exclusion != "condition":
-        _clear_outside(binding, before)
-        return
-    plan = indexing.basic(region, binding.grid)
-    engine.write(binding, plan, np.broadcast_to(_fill_of(binding), plan.buffer_shape))
+def _clear_grown(binding: Binding, before: Shape) -> None:
+    """Set all that was added to an array to the fill value; what others have appended behind it stays."""
+    for dimension, (old, new) in enumerate(zip(before, binding.grid.shape, strict=True)):
+        if old < new:
+            region = tuple(
+                slice(old, new) if at == dimension else slice(0, length) for at, length in enumerate(binding.grid.shape)
+            )
+            plan = indexing.basic(region, binding.grid)
+            engine.write(binding, plan, np.broadcast_to(_fill_of(binding), plan.buffer_shape))
 
 
 def _fill_of(binding: Binding) -> AnyArray:
@@ -248,46 +422,114 @@ def _fill_of(binding: Binding) -> AnyArray:
     return fill
 
 
-def _stored_at_edge(binding: Binding, shape: Shape, kept: Shape) -> list[tuple[int, ...]]:
-    """Return the chunks among the first so many along each dimension that are stored, and of which a part lies outside.
+def _counts(binding: Binding, shape: Shape) -> Shape:
+    """Return how many chunks along each dimension hold elements of a shape, as far as that lies in the array."""
+    return tuple(
+        axis.find(length - 1)[0] + 1 if 0 < length < axis.length else (axis.count if length else 0)
+        for axis, length in zip(binding.grid.axes, shape, strict=True)
+    )
+
+
+def _uncut(binding: Binding, shape: Shape, counts: Shape) -> Shape:
+    """Return how many of the first so many chunks along each dimension lie inside a shape, as far as the array goes."""
+    # Only the last one along a dimension can be cut.
+    return tuple(
+        count - 1 if count and sum(axis.chunk(count - 1)) > length and axis.length > length else count
+        for axis, count, length in zip(binding.grid.axes, counts, shape, strict=True)
+    )
+
+
+def _boxes_beyond(binding: Binding, shape: Shape, coords: Coords) -> Iterator[Region]:
+    """Yield the parts of a chunk that lie in the array, but outside a smaller shape; they may overlap."""
+    box = binding.grid.slices_of(coords)
+    for dimension, (part, length) in enumerate(zip(box, shape, strict=True)):
+        if part.stop > length:
+            yield (*box[:dimension], slice(length, part.stop), *box[dimension + 1 :])
+
+
+def _holds_beyond(binding: Binding, shape: Shape, coords: Coords) -> bool:
+    """Return whether a chunk holds anything but the fill value outside a smaller shape."""
+    for box in _boxes_beyond(binding, shape, coords):
+        plan = indexing.basic(box, binding.grid)
+        found = np.empty(plan.buffer_shape, binding.spec.dtype)
+        engine.read(binding, plan, found)
+        if not holds_only(found, binding.spec):
+            return True
+    return False
+
+
+def _fill_beyond(binding: Binding, shape: Shape, coords: Coords) -> None:
+    """Set what a chunk holds outside a smaller shape to the fill value."""
+    for box in _boxes_beyond(binding, shape, coords):
+        plan = indexing.basic(box, binding.grid)
+        engine.write(binding, plan, np.broadcast_to(_fill_of(binding), plan.buffer_shape))
+
+
+def _stored_outside(binding: Binding, totals: Shape, kept: Shape) -> list[Coords]:
+    """Return the chunks that are stored of the first so many along each dimension, outside the first `kept` ones.
 
     Those that are not stored are no more than a name: of a sparse array there may be any number of them.
     """
-    grid = binding.grid
-    # Of a chunk inside, no part lies outside: only the last one along a dimension can be cut.
-    inside = tuple(
-        count - 1 if sum(axis.chunk(count - 1)) > length and axis.length > length else count
-        for axis, count, length in zip(grid.axes, kept, shape, strict=True)
-    )
-    if math.prod(kept) - math.prod(inside) <= _MANY:
-        return [coords for coords in _outside(kept, inside) if binding.store.exists(binding.key_of(coords))]
+    count = math.prod(totals) - math.prod(kept)
+    if not count:
+        return []
+    prefixes = _prefixes(binding, totals, kept, count)
+    if not prefixes:
+        asked = pool.gather(partial(_is_stored, binding), _outside(totals, kept), binding.store.concurrency)
+        return [coords for _, (coords, is_there) in asked if is_there]
     return [
         coords
-        for _, coords in _stored(binding)
-        if all(map(operator.lt, coords, kept)) and not all(map(operator.lt, coords, inside))
+        for prefix in prefixes
+        for coords in _stored(binding, prefix)
+        if all(map(operator.lt, coords, totals)) and not all(map(operator.lt, coords, kept))
     ]
 
 
-def _stored(binding: Binding) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield key and coordinates of the chunks that are stored."""
-    prefix = binding.prefix
+def _is_stored(binding: Binding, coords: Coords) -> tuple[Coords, bool]:
+    return coords, binding.store.exists(binding.key_of(coords))
+
+
+def _prefixes(binding: Binding, totals: Shape, kept: Shape, count: int) -> list[str]:
+    """Return prefixes to be listed to find so many chunks; none if to ask for each costs less.
+
+    Nobody knows how many others a listing goes through, but that they are no more than the array has.
+    """
+    keys, store, at_most = binding.keys, binding.store, binding.grid.nchunks
+    # Behind the last dimension along which something lies outside, all keys are wanted.
+    depth = 1 + max(at for at, (total, inner) in enumerate(zip(totals, kept, strict=True)) if inner < total)
+    rows = math.prod(totals[:depth]) - math.prod(kept[:depth])
+    has_rows = keys.separator == "/" and not keys.tail and depth < len(totals) and 10 * rows <= count
+    turns = count / store.concurrency
+    if store.concurrency == 1:
+        few = count <= _MANY or (count <= _MANY_OF_MORE and 10 * count <= at_most and not has_rows)
+    else:
+        few = count <= _MANY and turns <= 1 + (count if has_rows else at_most) / _PAGE
+    if few:
+        return []
+    if has_rows and rows <= _MANY:
+        return [f"{binding.prefix}{keys.encode(row)}/" for row in _outside(totals[:depth], kept[:depth])]
+    return [binding.prefix]
+
+
+def _stored(binding: Binding, prefix: str) -> Iterator[Coords]:
+    """Yield the coordinates of the chunks that are stored below a prefix."""
+    skip = len(binding.prefix)
     for key in binding.store.list_prefix(prefix):
-        coords = binding.keys.decode(key[len(prefix) :], len(binding.grid.shape))
+        coords = binding.keys.decode(key[skip:], len(binding.grid.shape))
         if coords is not None:
-            yield key, coords
+            yield coords
 
 
 def _delete_chunks(binding: Binding, kept: Shape) -> None:
     """Delete the chunks outside the first so many along each dimension."""
-    grid = binding.grid
-    if math.prod(grid.grid_shape) - math.prod(kept) <= _MANY:
-        binding.store.delete_many([binding.key_of(coords) for coords in _outside(grid.grid_shape, kept)])
-        return
-    doomed = [key for key, coords in _stored(binding) if not all(map(operator.lt, coords, kept))]
-    binding.store.delete_many(doomed)
+    totals = binding.grid.grid_shape
+    doomed: Iterator[Coords] | list[Coords] = _outside(totals, kept)
+    if math.prod(totals) - math.prod(kept) > _MANY:
+        doomed = _stored_outside(binding, totals, kept)
+    binding.store.delete_many(map(binding.key_of, doomed))
 
 
-def _outside(totals: Shape, kept: Shape) -> Iterator[tuple[int, ...]]:
+def _outside(totals: Shape, kept: Shape) -> Iterator[Coords]:
     """Yield the coordinates, of so many chunks along each dimension, outside the first `kept` ones, each once."""
     for dimension, count in enumerate(kept):
         ranges = [
