@@ -332,3 +332,94 @@ def stored_beyond(array):
     """Return what check says of chunks beyond the shape."""
     report = omnizarr.check(array.store)
     return [finding.key for finding in report.findings if finding.code == "chunk-beyond-grid"]
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["killed", "failed"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_where_writers_are_kept_apart_by_conditions_a_block_is_claimed_first(engine, change, fails):
+    """Who is killed behind that leaves the fill value in place of what was not written yet, and nothing else."""
+    shape, run = CHANGES[change]
+    values = np.arange(math.prod(shape), dtype="i4").reshape(shape) + 100
+
+    def build(kind=lambda: ObjectStore(ObstoreMemory())):
+        array = make(kind(), shape, (4, 4), {"fill_value": FILL}, values)
+        litter(array, (24, 24), 999)
+        return array.store
+
+    wanted = omnizarr.open_array(build(MemoryStore), mode="r+")
+    run(wanted)
+    states = [values, wanted[...]]
+    if change.startswith("append"):
+        states.append(grown(values, wanted.shape))
+    for store in attempts(build, run, fails=fails):
+        array = omnizarr.open_array(store, mode="r+")
+        state = array[...]
+        possible = [each for each in states if each.shape == state.shape]
+        assert possible
+        assert np.logical_or.reduce([state == each for each in possible]).all()
+        if fails and change.startswith("append"):
+            assert any(np.array_equal(state, each) for each in states[:2])
+        array.resize(24, 24)
+        np.testing.assert_array_equal(array[...], grown(state, (24, 24)))
+
+
+@pytest.mark.parametrize("moment", ["before the chunk is read", "before the chunk is replaced"])
+def test_what_lies_beyond_the_edge_is_kept_if_somebody_has_claimed_it_meanwhile(moment):
+    """Where there are only conditions: between the look at a chunk and its removal, another program appends to it."""
+    bucket = ObstoreMemory()
+    array = make(ObjectStore(bucket), (6,), (4,), {"fill_value": FILL})
+    litter(array, (16,))
+    copy = MemoryStore({key: bytes(array.store.get(key)) for key in array.store.list()})
+    omnizarr.open_array(copy, mode="r+").append([3, 3, 3])
+
+    class Overtaken(ObjectStore):
+        waits = True
+
+        def overtake(self):
+            if self.waits:
+                self.waits = False
+                for key in ("zarr.json", "c/1", "c/2"):
+                    bucket.put(key, bytes(copy.get(key)))
+
+        def update(self, key, change):
+            if moment == "before the chunk is read":
+                self.overtake()
+
+            def changed(old):
+                new = change(old)
+                self.overtake()
+                return new
+
+            super().update(key, changed)
+
+    mine = omnizarr.open_array(Overtaken(bucket), mode="r+")
+    assert mine.append([4, 4]).region == (slice(9, 11),)
+    mine.resize(16)
+    assert mine[...].tolist() == [1] * 6 + [3] * 3 + [4] * 2 + [FILL] * 5
+
+
+def test_a_shrink_that_cannot_delete_says_that_the_shape_is_new():
+    store = FaultyStore(MemoryStore())
+    array = make(store, (8,), (4,), {"fill_value": FILL})
+    store.fail("delete", 1)
+    with pytest.raises(errors.StoreError, match=r"the array has its new shape \(3,\).*omnizarr repair") as caught:
+        array.resize(3)
+    assert caught.value.key == "c/1"
+    assert array.shape == reopened(array).shape == (3,)
+    assert stored_beyond(array) == ["c/1"]
+    array.resize(8)
+    assert array[...].tolist() == [1, 1, 1] + [FILL] * 5
+
+
+def test_an_append_whose_document_was_stored_in_spite_of_an_error_stays():
+    class Late(FaultyStore):
+        def set(self, key, value):
+            super().set(key, value)
+            if key == "zarr.json" and self.requests["set"] > 1:
+                raise errors.StoreError("the answer is lost", store=repr(self), key=key)
+
+    store = Late(MemoryStore())
+    array = omnizarr.create_array(store, shape=(0,), chunks=(4,), dtype="i4", fill_value=FILL)
+    with pytest.raises(errors.StoreError, match="the answer is lost"):
+        array.append([2, 2, 2])
+    assert reopened(array)[...].tolist() == [2, 2, 2]

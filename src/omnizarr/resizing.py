@@ -330,7 +330,7 @@ def _blank(
     if 0 in grown.shape:
         return
     binding = _clearing(where, grown, policy)
-    kept = _counts(binding, before)
+    kept = _counts(binding.grid, before)
     fresh = _stored_outside(binding, binding.grid.grid_shape, kept)
     cut = _stored_outside(binding, kept, _uncut(binding, before, kept))
     workers = binding.store.concurrency
@@ -341,9 +341,16 @@ def _blank(
         for coords in dirty:
             _fill_beyond(binding, before, coords)
         return
-    for coords in (*fresh, *dirty):
-        change = partial(_blanked, where, binding, before, coords, zarr_format)
-        binding.store.update(binding.key_of(coords), change)
+    try:
+        for coords in (*fresh, *dirty):
+            change = partial(_blanked, where, binding, before, coords, zarr_format)
+            binding.store.update(binding.key_of(coords), change)
+    except _OvertakenError:
+        raise ConflictError("the array has another shape by now", store=str(where.store), path=where.path) from None
+
+
+class _OvertakenError(Exception):
+    """Somebody has changed the array's shape: all of the change has to begin anew, not this chunk's alone."""
 
 
 def _blanked(
@@ -354,18 +361,18 @@ def _blanked(
     zarr_format: int | str | None,
     old: Buffer | None,
 ) -> Buffer | None:
-    """Return a chunk without what lies beyond a shape; raise ConflictError if that is somebody's by now.
+    """Return a chunk without what lies beyond a shape; raise if that is somebody's by now.
 
     Nobody writes there before they have made the array longer. If it is not longer after the chunk was read, what was
     read is nobody's, and it is only replaced if it is there still.
     """
     if detection.open_array(where, zarr_format).metadata.shape != before:
-        raise ConflictError("the array has another shape by now", store=str(where.store), path=where.path)
+        raise _OvertakenError
     if old is None:
         return None
     chain = binding.chain_for(coords)
     new: Buffer | None = old
-    if all(map(operator.lt, coords, _counts(binding, before))):
+    if all(map(operator.lt, coords, _counts(binding.grid, before))):
         for box in _boxes_beyond(binding, before, coords):
             origins = [part.start for part in binding.grid.slices_of(coords)]
             selection = tuple(
@@ -382,22 +389,21 @@ def _drop_partly_covered(where: StorePath, grown: ArrayMetadata, before: Shape, 
     """Delete the chunks beyond an old shape that are written in part: what is stored there must not stay."""
     if 0 in grown.shape or grown.shape == before:
         return
-    binding = _bind(where, grown, policy)
-    kept = _counts(binding, before)
+    grid = grids.bind(grown.chunk_grid, grown.shape)
     whole = tuple(
         axis.count - 1 if old < axis.length < sum(axis.chunk(axis.count - 1)) else axis.count
-        for axis, old in zip(binding.grid.axes, before, strict=True)
+        for axis, old in zip(grid.axes, before, strict=True)
     )
     # Those that the old edge cuts hold data.
-    partly = tuple(map(max, whole, kept))
-    if partly != binding.grid.grid_shape:
-        stored = _stored_outside(binding, binding.grid.grid_shape, partly)
-        binding.store.delete_many(map(binding.key_of, stored))
+    partly = tuple(map(max, whole, _counts(grid, before)))
+    if partly != grid.grid_shape:
+        binding = _bind(where, grown, policy)
+        binding.store.delete_many(map(binding.key_of, _stored_outside(binding, grid.grid_shape, partly)))
 
 
 def _clear_outside(binding: Binding, shape: Shape) -> None:
     """Delete the chunks that lie outside a smaller shape, and clear the part of kept ones that does."""
-    kept = _counts(binding, shape)
+    kept = _counts(binding.grid, shape)
     _delete_chunks(binding, kept)
     if 0 in kept:
         return
@@ -422,11 +428,11 @@ def _fill_of(binding: Binding) -> AnyArray:
     return fill
 
 
-def _counts(binding: Binding, shape: Shape) -> Shape:
+def _counts(grid: grids.Grid, shape: Shape) -> Shape:
     """Return how many chunks along each dimension hold elements of a shape, as far as that lies in the array."""
     return tuple(
         axis.find(length - 1)[0] + 1 if 0 < length < axis.length else (axis.count if length else 0)
-        for axis, length in zip(binding.grid.axes, shape, strict=True)
+        for axis, length in zip(grid.axes, shape, strict=True)
     )
 
 
