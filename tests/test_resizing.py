@@ -1,6 +1,5 @@
 """`omnizarr.resizing`: what lies beyond an edge is never seen, whoever left it there, and whatever failed."""
 
-import itertools
 import math
 
 import numpy as np
@@ -14,6 +13,7 @@ from omnizarr import errors, resizing
 from omnizarr.stores import LocalStore, MemoryStore, ObjectStore, SQLiteStore, ZipStore
 from omnizarr.stores.faults import FaultyStore
 from tests.engine.both import ENGINES, needs_native
+from tests.mortal import attempts
 
 LAYOUTS = {
     "v0": {"zarr_format": 0},
@@ -252,43 +252,6 @@ class TestWhatGrowingCosts:
         assert not store.requests["list_prefix"]
 
 
-class Killed(BaseException):
-    """What ends a program: nothing is cleaned up after it."""
-
-
-class Mortal(FaultyStore):
-    """A store whose user is killed at the nth request that changes something, or (`fails`) fails at it."""
-
-    def __init__(self, store):
-        super().__init__(store)
-        self.left = math.inf
-        self.fails = False
-
-    def _begin(self, verb, key, span=None):
-        if verb in {"set", "delete", "set_if_absent", "delete_prefix", "set_partial"}:
-            self.left -= 1
-            if self.left < 0 and not self.fails:
-                raise Killed
-            if self.left == -1:
-                raise errors.StoreError("injected", store=repr(self), key=key)
-        return super()._begin(verb, key, span)
-
-
-def attempts(build, change, *, fails):
-    """Let `change` be killed, or fail, at its first request, its second, and so on; yield the store after each."""
-    for nth in itertools.count():
-        inner = build()
-        store = Mortal(inner)
-        store.left, store.fails = nth, fails
-        try:
-            change(omnizarr.open_array(store, mode="r+"))
-        except (Killed, errors.StoreError):
-            yield inner
-        else:
-            assert nth
-            return
-
-
 CHANGES = {
     "append a part of a chunk": ((6, 5), lambda array: array.append(np.full((1, 5), 2, "i4"))),
     "append chunks": ((8, 5), lambda array: array.append(np.full((8, 5), 2, "i4"))),
@@ -297,6 +260,10 @@ CHANGES = {
     "grow": ((6, 5), lambda array: array.resize(20, 20)),
     "shrink and grow": ((10, 9), lambda array: array.resize(20, 3)),
 }
+
+
+def opened(change):
+    return lambda store: change(omnizarr.open_array(store, mode="r+"))
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["killed", "failed"])
@@ -318,7 +285,7 @@ def test_what_stops_at_any_step_leaves_the_old_state_or_the_new(engine, layout, 
     with_fill[...] = values
     CHANGES[change][1](with_fill)
     states = [values, with_fill[...]]
-    for store in attempts(build, CHANGES[change][1], fails=fails):
+    for store in attempts(build, opened(CHANGES[change][1]), fails=fails):
         found = omnizarr.open_array(store, mode="r+")
         state = found[...]
         assert any(np.array_equal(state, each) for each in states)
@@ -351,7 +318,7 @@ def test_where_writers_are_kept_apart_by_conditions_a_block_is_claimed_first(eng
     states = [values, wanted[...]]
     if change.startswith("append"):
         states.append(grown(values, wanted.shape))
-    for store in attempts(build, run, fails=fails):
+    for store in attempts(build, opened(run), fails=fails):
         array = omnizarr.open_array(store, mode="r+")
         state = array[...]
         possible = [each for each in states if each.shape == state.shape]

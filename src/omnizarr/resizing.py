@@ -22,9 +22,9 @@ import math
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,6 +68,7 @@ def resize(
     Raises ShapeError for another number of dimensions, MetadataError for what is no shape.
     """
     new_shape = creation.parse_shape(shape)
+    growth = Growth(where, lambda _: new_shape, policy, zarr_format)
     before: list[ArrayMetadata] = []
 
     def change(metadata: ArrayMetadata) -> ArrayMetadata:
@@ -80,10 +81,10 @@ def resize(
                 expected=f"{len(metadata.shape)} lengths",
             )
         before.append(metadata)
-        changed = with_shape(metadata, new_shape)
+        grown = growth.of(metadata)
         if any(map(operator.gt, new_shape, metadata.shape)):
-            _blank(where, changed, metadata.shape, policy, zarr_format)
-        return changed
+            _blank(growth, grown)
+        return grown.document
 
     _refuse_read_only(where)
     with where.lock():
@@ -114,11 +115,11 @@ def append(
     block = data if hasattr(data, "shape") and hasattr(data, "dtype") else _as_array(data)
     landed: list[Region] = []
 
-    def longer(metadata: ArrayMetadata) -> Shape:
-        at = _axis(where, axis, len(metadata.shape))
-        _check_fits(where, tuple(block.shape), metadata.shape, at)
-        start = metadata.shape[at]
-        new_shape = (*metadata.shape[:at], start + block.shape[at], *metadata.shape[at + 1 :])
+    def longer(shape: Shape) -> Shape:
+        at = _axis(where, axis, len(shape))
+        _check_fits(where, tuple(block.shape), shape, at)
+        start = shape[at]
+        new_shape = (*shape[:at], start + block.shape[at], *shape[at + 1 :])
         landed[:] = [
             tuple(
                 slice(start, length) if dimension == at else slice(0, length)
@@ -131,25 +132,60 @@ def append(
         binding = _bind(where, grown, policy)
         write_values(binding, indexing.basic(landed[0], binding.grid), block, concurrency)
 
-    metadata = grow(where, longer, policy, zarr_format, write, covers=True)
-    return metadata, landed[0]
+    grown = grow(Growth(where, longer, policy, zarr_format), write, covers=True)
+    return grown.document, landed[0]
 
 
-def grow(
-    where: StorePath,
-    longer: Callable[[ArrayMetadata], Shape],
-    policy: ChunkPolicy,
-    zarr_format: int | str | None = None,
-    write: Write | None = None,
-    *,
-    covers: bool = False,
-) -> ArrayMetadata:
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """An array that is to become longer.
+
+    Attributes
+    ----------
+    where : StorePath
+    longer : callable
+        From the shape before to the one afterwards, which may be the same; called again if others are faster.
+    policy : ChunkPolicy
+    zarr_format : int or str, optional
+    meant : ArrayMetadata, optional
+        What its chunks are, and how long it is at least, if that is not what its document says.
+    """
+
+    where: StorePath
+    longer: Callable[[Shape], Shape]
+    policy: ChunkPolicy
+    zarr_format: int | str | None = None
+    meant: ArrayMetadata | None = None
+
+    def of(self, metadata: ArrayMetadata) -> Grown:
+        """Return what becomes of an array that has such a document."""
+        stored = before = metadata.shape
+        if self.meant is not None:
+            before = tuple(map(max, stored, self.meant.shape))
+        shape = self.longer(before)
+        document = metadata if shape == stored else with_shape(metadata, shape)
+        return Grown(stored, before, document, document if self.meant is None else with_shape(self.meant, shape))
+
+
+class Grown(NamedTuple):
+    """What becomes of an array that grows."""
+
+    stored: Shape
+    """What the document said."""
+    before: Shape
+    """Behind this, nothing is anybody's."""
+    document: ArrayMetadata
+    """The new one."""
+    meant: ArrayMetadata
+    """What the chunks are, and the new shape."""
+
+
+def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) -> Grown:
     """Make an array longer, once `write` has stored what belongs there; what it leaves out reads as the fill value.
 
     Parameters
     ----------
-    longer : callable
-        Returns the new shape, which may be the old one.
+    growth : Growth
     write : callable, optional
         Stores data in the array that it is given. If it fails, the array stays as it is.
     covers : bool
@@ -157,98 +193,100 @@ def grow(
 
     Returns
     -------
-    ArrayMetadata
+    Grown
         As it is stored now.
     """
-    _refuse_read_only(where)
-    if write is not None and where.store.exclusion == "condition":
-        metadata, before = _claim(where, longer, policy, zarr_format)
+    _refuse_read_only(growth.where)
+    if write is not None and growth.where.store.exclusion == "condition":
+        grown = _claim(growth)
         try:
-            write(metadata)
+            write(grown.meant)
         except BaseException:
-            if metadata.shape != before:
-                # Or what was written would be seen.
-                with suppress(OmnizarrError):
-                    _clear_grown(_clearing(where, metadata, policy), before)
-                    _take_back(where, metadata.shape, before, zarr_format)
+            # Or what was written would be seen.
+            with suppress(OmnizarrError):
+                take_back(growth, grown)
             raise
-        return metadata
-    return _grow(where, longer, policy, zarr_format, write, covers=covers)
+        return grown
+    return _grow(growth, write, covers=covers)
 
 
 @conflicts.retried
-def _grow(
-    where: StorePath,
-    longer: Callable[[ArrayMetadata], Shape],
-    policy: ChunkPolicy,
-    zarr_format: int | str | None,
-    write: Write | None,
-    *,
-    covers: bool,
-) -> ArrayMetadata:
+def _grow(growth: Growth, write: Write | None, *, covers: bool) -> Grown:
     """Do as `grow`, data first: for stores whose locks keep out others."""
-    begun: list[tuple[ArrayMetadata, Shape]] = []
+    begun: list[Grown] = []
 
     def change(metadata: ArrayMetadata) -> ArrayMetadata:
-        before, new_shape = metadata.shape, longer(metadata)
-        grown = metadata if new_shape == before else with_shape(metadata, new_shape)
-        begun.append((grown, before))
+        grown = growth.of(metadata)
+        begun[:] = [grown]
         if covers:
-            _drop_partly_covered(where, grown, before, policy)
-        elif grown is not metadata:
-            _blank(where, grown, before, policy, zarr_format)
+            _drop_partly_covered(growth, grown)
+        elif grown.document is not metadata:
+            _blank(growth, grown)
         if write is not None:
-            write(grown)
-        return grown
+            write(grown.meant)
+        return grown.document
 
-    with where.lock():
+    with growth.where.lock():
         try:
-            return hierarchy.update_locked(where, ArrayMetadata, change, zarr_format)
+            hierarchy.update_locked(growth.where, ArrayMetadata, change, growth.zarr_format)
         except BaseException:
-            if write is not None and begun and begun[-1][0].shape != begun[-1][1]:
+            if write is not None and begun and begun[0].document.shape != begun[0].stored:
                 with suppress(OmnizarrError):
-                    _undo(where, *begun[-1], policy, zarr_format)
+                    _undo(growth, begun[0])
             raise
+    return begun[0]
 
 
-def _undo(where: StorePath, grown: ArrayMetadata, before: Shape, policy: ChunkPolicy, zarr_format: Any) -> None:
+def _undo(growth: Growth, grown: Grown) -> None:
     """Remove what was written in vain; not if the document was stored in spite of the error."""
-    if detection.open_array(where, zarr_format).metadata.shape == before:
-        _clear_outside(_clearing(where, grown, policy), before)
+    if _has_shape(growth, grown.stored):
+        _clear_outside(_clearing(growth.where, grown.meant, growth.policy), grown.before)
+
+
+def _has_shape(growth: Growth, shape: Shape) -> bool:
+    return detection.open_array(growth.where, growth.zarr_format).metadata.shape == shape
 
 
 @conflicts.retried
-def _claim(
-    where: StorePath,
-    longer: Callable[[ArrayMetadata], Shape],
-    policy: ChunkPolicy,
-    zarr_format: int | str | None,
-) -> tuple[ArrayMetadata, Shape]:
-    """Make an array longer, nothing but the fill value being there; return what it is now, and the shape before."""
-    befores: list[Shape] = []
+def _claim(growth: Growth) -> Grown:
+    """Make an array longer, nothing but the fill value being there."""
+    begun: list[Grown] = []
 
     def change(metadata: ArrayMetadata) -> ArrayMetadata:
-        befores.append(metadata.shape)
-        new_shape = longer(metadata)
-        if new_shape == metadata.shape:
-            return metadata
-        grown = with_shape(metadata, new_shape)
-        _blank(where, grown, metadata.shape, policy, zarr_format)
-        return grown
+        grown = growth.of(metadata)
+        begun[:] = [grown]
+        if grown.document is not metadata:
+            _blank(growth, grown)
+        return grown.document
 
-    with where.lock():
-        return hierarchy.update_locked(where, ArrayMetadata, change, zarr_format), befores[-1]
+    with growth.where.lock():
+        hierarchy.update_locked(growth.where, ArrayMetadata, change, growth.zarr_format)
+    return begun[0]
+
+
+def take_back(growth: Growth, grown: Grown) -> None:
+    """Make an array as long again as it was, unless somebody has made it longer; nothing of what was added stays."""
+    if grown.document.shape == grown.stored:
+        return
+    binding = _clearing(growth.where, grown.meant, growth.policy)
+    if binding.store.exclusion == "condition":
+        # Before it is anybody else's place.
+        _clear_grown(binding, grown.before)
+        _shorten(growth, grown)
+        return
+    with growth.where.lock():
+        _shorten(growth, grown)
+        if _has_shape(growth, grown.stored):
+            _clear_outside(binding, grown.before)
 
 
 @conflicts.retried
-def _take_back(where: StorePath, grown: Shape, before: Shape, zarr_format: int | str | None) -> None:
-    """Make an array as long again as it was, unless somebody has appended more."""
-
+def _shorten(growth: Growth, grown: Grown) -> None:
     def change(metadata: ArrayMetadata) -> ArrayMetadata:
-        return with_shape(metadata, before) if metadata.shape == grown else metadata
+        return with_shape(metadata, grown.stored) if metadata.shape == grown.document.shape else metadata
 
-    with where.lock():
-        hierarchy.update_locked(where, ArrayMetadata, change, zarr_format)
+    with growth.where.lock():
+        hierarchy.update_locked(growth.where, ArrayMetadata, change, growth.zarr_format)
 
 
 def _half_shrunk(where: StorePath, shape: Shape, error: OmnizarrError) -> OmnizarrError:
@@ -323,13 +361,12 @@ def _clearing(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) ->
     return _bind(where, known, replace(policy, write_empty_chunks=True))
 
 
-def _blank(
-    where: StorePath, grown: ArrayMetadata, before: Shape, policy: ChunkPolicy, zarr_format: int | str | None
-) -> None:
+def _blank(growth: Growth, grown: Grown) -> None:
     """Make all that is added to an array read as the fill value, whatever somebody has stored there."""
-    if 0 in grown.shape:
+    before = grown.before
+    if 0 in grown.meant.shape:
         return
-    binding = _clearing(where, grown, policy)
+    binding = _clearing(growth.where, grown.meant, growth.policy)
     kept = _counts(binding.grid, before)
     fresh = _stored_outside(binding, binding.grid.grid_shape, kept)
     cut = _stored_outside(binding, kept, _uncut(binding, before, kept))
@@ -343,9 +380,10 @@ def _blank(
         return
     try:
         for coords in (*fresh, *dirty):
-            change = partial(_blanked, where, binding, before, coords, zarr_format)
+            change = partial(_blanked, growth, grown, binding, coords)
             binding.store.update(binding.key_of(coords), change)
     except _OvertakenError:
+        where = growth.where
         raise ConflictError("the array has another shape by now", store=str(where.store), path=where.path) from None
 
 
@@ -353,20 +391,14 @@ class _OvertakenError(Exception):
     """Somebody has changed the array's shape: all of the change has to begin anew, not this chunk's alone."""
 
 
-def _blanked(
-    where: StorePath,
-    binding: Binding,
-    before: Shape,
-    coords: Coords,
-    zarr_format: int | str | None,
-    old: Buffer | None,
-) -> Buffer | None:
+def _blanked(growth: Growth, grown: Grown, binding: Binding, coords: Coords, old: Buffer | None) -> Buffer | None:
     """Return a chunk without what lies beyond a shape; raise if that is somebody's by now.
 
     Nobody writes there before they have made the array longer. If it is not longer after the chunk was read, what was
     read is nobody's, and it is only replaced if it is there still.
     """
-    if detection.open_array(where, zarr_format).metadata.shape != before:
+    before = grown.before
+    if not _has_shape(growth, grown.stored):
         raise _OvertakenError
     if old is None:
         return None
@@ -385,11 +417,12 @@ def _blanked(
     return chain.encode(chain.empty()) if new is None else new
 
 
-def _drop_partly_covered(where: StorePath, grown: ArrayMetadata, before: Shape, policy: ChunkPolicy) -> None:
+def _drop_partly_covered(growth: Growth, grown: Grown) -> None:
     """Delete the chunks beyond an old shape that are written in part: what is stored there must not stay."""
-    if 0 in grown.shape or grown.shape == before:
+    before, meant = grown.before, grown.meant
+    if 0 in meant.shape or meant.shape == before:
         return
-    grid = grids.bind(grown.chunk_grid, grown.shape)
+    grid = grids.bind(meant.chunk_grid, meant.shape)
     whole = tuple(
         axis.count - 1 if old < axis.length < sum(axis.chunk(axis.count - 1)) else axis.count
         for axis, old in zip(grid.axes, before, strict=True)
@@ -397,7 +430,7 @@ def _drop_partly_covered(where: StorePath, grown: ArrayMetadata, before: Shape, 
     # Those that the old edge cuts hold data.
     partly = tuple(map(max, whole, _counts(grid, before)))
     if partly != grid.grid_shape:
-        binding = _bind(where, grown, policy)
+        binding = _bind(growth.where, meant, growth.policy)
         binding.store.delete_many(map(binding.key_of, _stored_outside(binding, grid.grid_shape, partly)))
 
 

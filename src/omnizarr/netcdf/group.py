@@ -609,18 +609,27 @@ class Group(Attributed):
 
     # -- growing ----------------------------------------------------------------------
 
-    def grow(self, wanted: Mapping[Dimension, int]) -> None:
+    def grow(self, wanted: Mapping[Dimension, int], grown: Variable, take_back: Callable[[], None]) -> None:
         """Make unlimited dimensions at least so long: first the arrays that have them, then the record of the group.
 
-        Whoever reads the record finds all arrays long enough, and the data that made them grow.
+        Whoever reads the record finds all arrays long enough, and the data that made them grow: that of the variable
+        `grown`, which is long enough already. If this fails, `take_back` makes that as long as it was.
         """
         session = self._session
+        undo = [take_back]
         with session.lock:
-            for variable in self._users(*wanted):
-                lengths = {axis: wanted[dim] for axis, dim in enumerate(variable._dims) if dim in wanted}
-                session.lengthen(variable._stored.where, lengths)
-            for dim, length in wanted.items():
-                dim._group._record(dim, length)
+            try:
+                for variable in self._users(*wanted):
+                    if variable is not grown:
+                        lengths = {axis: wanted[dim] for axis, dim in enumerate(variable._dims) if dim in wanted}
+                        undo.append(session.lengthen(variable._stored, variable.shape, lengths))
+                for dim, length in wanted.items():
+                    dim._group._record(dim, length)
+            except BaseException:
+                for each in undo:
+                    with suppress(OmnizarrError):
+                        each()
+                raise
 
     def _record(self, dim: Dimension, length: int) -> None:
         sizes: list[int] = []

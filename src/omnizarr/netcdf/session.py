@@ -196,15 +196,42 @@ class Session:
             where, metadata, self.layout, sizes, group=group, version=self.version, in_group=listed
         )
 
-    def lengthen(self, where: StorePath, lengths: Mapping[int, int]) -> None:
-        """Make an array at least so long along some of its dimensions; its data stays where it is."""
+    def lengthen(
+        self,
+        stored: Stored,
+        shape: tuple[int, ...],
+        lengths: Mapping[int, int],
+        write: Callable[[ArrayMetadata], None] | None = None,
+        *,
+        covers: bool = False,
+    ) -> Callable[[], None]:
+        """Make an array at least so long along some of its dimensions; its data stays where it is.
 
-        def longer(metadata: ArrayMetadata) -> ArrayMetadata:
-            shape = tuple(max(length, lengths.get(axis, 0)) for axis, length in enumerate(metadata.shape))
-            return metadata if shape == metadata.shape else resizing.with_shape(metadata, shape)
+        Parameters
+        ----------
+        stored : Stored
+        shape : tuple of int
+            The lengths of its dimensions, which its document may not have yet.
+        lengths : mapping of int to int
+        write, covers
+            See `omnizarr.resizing.grow`.
 
-        hierarchy.update(where, ArrayMetadata, longer)
-        self.note_change(where)
+        Returns
+        -------
+        callable
+            Takes it back, unless somebody has made the array longer since.
+        """
+
+        def longer(before: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(max(length, lengths.get(axis, 0)) for axis, length in enumerate(before))
+
+        policy = (
+            ArrayConfig.of(self.config, write_empty_chunks=True).policy if stored.needs_chunks else self.config.policy
+        )
+        growth = resizing.Growth(stored.where, longer, policy, meant=resizing.with_shape(stored.metadata, shape))
+        grown = resizing.grow(growth, write, covers=covers)
+        self.note_change(stored.where)
+        return lambda: resizing.take_back(growth, grown)
 
     def note_change(self, *changed: StorePath) -> None:
         """Bring the consolidated metadata up to date, if there is any."""

@@ -17,6 +17,7 @@ from omnizarr import layout, resizing
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.errors import NotRepresentableError
+from omnizarr.model import ArrayMetadata
 from omnizarr.netcdf import chars, elements, filters, masking, quantize, selections, types
 from omnizarr.netcdf.attributed import Attributed, Attributes
 from omnizarr.netcdf.dimension import Dimension
@@ -351,14 +352,23 @@ class Variable(Attributed):
         if self._stored.is_scalar:
             array[...] = values
             return
-        if grown != array.shape:
-            # Data first: nobody sees the new lengths before it is there.
-            longer = resizing.with_shape(self._stored.metadata, grown)
-            array = Array(array.store_path, longer, array.config)
-        array.set_orthogonal_selection(selection, values)
         wanted = {dim: length for dim, length in zip(self._dims, grown, strict=True) if length > dim.size}
-        if wanted:
-            self._group.grow(wanted)
+        if not wanted:
+            array.set_orthogonal_selection(selection, values)
+            return
+
+        def write(longer: ArrayMetadata) -> None:
+            Array(array.store_path, longer, array.config).set_orthogonal_selection(selection, values)
+
+        # Data first: nobody sees the new lengths before it is there.
+        take_back = self._session.lengthen(
+            self._stored,
+            array.shape,
+            dict(enumerate(grown)),
+            write,
+            covers=_covers(selection, array.shape, grown),
+        )
+        self._group.grow(wanted, self, take_back)
 
     def _packed(self, data: ArrayLike) -> NDArray[Any]:
         """Return values of the type's dtype: filled where masked, and scaled back."""
@@ -485,6 +495,16 @@ def _behaviour(stored: Stored, config: ArrayConfig) -> ArrayConfig:
     if is_plain and isinstance(stored.where.store, LocalStore | MemoryStore):
         return replace(config, chunk_cache=0)
     return config
+
+
+def _covers(selection: Any, before: tuple[int, ...], after: tuple[int, ...]) -> bool:
+    """Whether all that is added along one dimension, and along no other, is selected."""
+    if sum(old != new for old, new in zip(before, after, strict=True)) != 1:
+        return False
+    return all(
+        isinstance(part, slice) and part.step == 1 and part.start <= (old if old != new else 0) and part.stop == new
+        for part, old, new in zip(selection, before, after, strict=True)
+    )
 
 
 def _as_ncstring(value: Any) -> Any:
