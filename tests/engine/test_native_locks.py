@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import omnizarr
+from omnizarr.engine import reference
 from omnizarr.stores import LocalStore, MemoryStore
 from tests.concurrency import scenarios
 from tests.engine.both import ENGINES, RUNS, needs_native, opened
@@ -185,3 +186,11 @@ def test_readers_see_whole_chunks_while_others_write(writes, reads, compressors,
         thread.join()
     assert not torn
     assert len(seen) > 1
+
+
+def test_who_appends_holds_the_lock_of_the_document_and_writes_chunks_natively(tmp_path, monkeypatch):
+    array = omnizarr.create_array(tmp_path / "a", shape=(0,), chunks=(4,), dtype="i4")
+    monkeypatch.setattr(reference, "write", None)
+    with omnizarr.config.set({"engine": "native"}):
+        array.append(np.arange(10))
+        assert array[...].tolist() == list(range(10))

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 CHOICES: Final = ("native", "reference")
 _MODULE: Final = "omnizarr._native"
 _FROM_ENVIRONMENT: Final = os.environ.get("OMNIZARR_ENGINE") or None  # looked up once: that takes as long as a call
+_DOCUMENT: Final = "zarr.json"
+"""What is locked to change an array (`omnizarr.places.StorePath.lock`); no chunk has this name."""
 _MOST_SHAPES: Final = 64
 """An array whose chunks have more shapes than these is left to the reference engine."""
 
@@ -124,8 +126,9 @@ def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = 
 
 def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
     """Store `value` as `omnizarr.engine.reference.write` does, and raise what that raises."""
-    # Whoever holds a lock may enter it again, which threads of the native engine could not.
-    if binding.store.read_only or value.dtype != binding.spec.dtype or filelocks.is_held():
+    # Whoever holds the lock of a chunk may enter it again, which threads of the native engine could not. That of a
+    # document, which whoever appends holds, they never want.
+    if binding.store.read_only or value.dtype != binding.spec.dtype or filelocks.is_held(besides=_DOCUMENT):
         reference.write(binding, plan, value, concurrency)
         return
     if value.shape != plan.buffer_shape:

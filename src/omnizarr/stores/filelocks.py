@@ -27,6 +27,7 @@ from contextlib import contextmanager, suppress
 
 from omnizarr.errors import StoreError
 from omnizarr.stores import threads
+from omnizarr.stores.base import RESERVED
 
 try:
     import fcntl
@@ -181,9 +182,16 @@ def _give_up(path: str, descriptor: int, taken: list[int]) -> None:
         discard(path)
 
 
-def is_held() -> bool:
-    """Return whether this thread holds any lock file, so that it may enter some locks twice."""
-    return bool(_held.__dict__.get("depths"))
+def is_held(besides: str | None = None) -> bool:
+    """Return whether this thread holds any lock file, so that it may enter some locks twice.
+
+    Those that lock a file of the name `besides` do not count.
+    """
+    depths: dict[str, int] | None = _held.__dict__.get("depths")
+    if not depths:
+        return False
+    ending = f"{RESERVED}{besides}{SUFFIX}"
+    return besides is None or not all(path.endswith(ending) for path in depths)
 
 
 def _release(path: str, process: int, taken: list[int]) -> None:
