@@ -218,7 +218,7 @@ impl Chain {
     /// runs of bytes that it needs; return false if the whole chunk had better be fetched, or cannot be read so.
     ///
     /// # Errors
-    /// If the value is broken. One that is too long is not noticed.
+    /// If the value is broken.
     pub fn read_runs(
         &self,
         value: &dyn Value,
@@ -227,6 +227,9 @@ impl Chain {
         scratch: &mut Scratch,
     ) -> Result<bool> {
         let Serializer::Elements(elements) = &self.serializer else { return Ok(false) };
+        if value.size()? != self.layout.nbytes as u64 {
+            return Err(Error::broken("the chunk has the wrong size"));
+        }
         let runs = runs_of(&self.layout, selection, GAP)?;
         if runs.iter().map(std::ops::Range::len).sum::<usize>() > self.layout.nbytes / 2 {
             return Ok(false);

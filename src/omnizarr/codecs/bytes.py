@@ -96,28 +96,35 @@ class Bytes:
     def reading(self, selection: tuple[Any, ...], out: AnyArray, *, is_pinned: bool = False) -> Reading:
         """Set ``out[...] = decoded[selection]``, and ask only for the runs of bytes that it needs.
 
-        Returns False if nothing is stored. A chunk that is too long is not noticed.
+        Returns False if nothing is stored. A chunk of another size is noticed if the source knows its size, or it ends
+        before all of them.
         """
         wanted = None if self.nbytes <= _SMALL else self._spans_of(selection)
         if wanted is None:
-            values = yield None
-            if values is None:
-                return False
-            if len(values[0]) != self.nbytes:
-                raise _wrong_size(len(values[0]), self.nbytes)
-            out[...] = self._from_stored(self._view(values[0])[selection])
-            return True
+            return (yield from self._reading_all(selection, out))
         values = yield wanted
         if values is None:
             return False
-        for (start, stop), value in zip(wanted, values, strict=True):
-            if len(value) != stop - start:
-                raise _wrong_size(start + len(value), self.nbytes)
+        size = getattr(values, "size", None)
+        if size is not None and size != self.nbytes:
+            raise _wrong_size(size, self.nbytes)
+        if any(len(value) != stop - start for (start, stop), value in zip(wanted, values, strict=True)):
+            # All of it tells how short it is.
+            return (yield from self._reading_all(selection, out))
         # Memory that is never touched is never there: only the runs fetched take place.
         chunk = np.empty(self.nbytes, np.uint8)
         for (start, stop), value in zip(wanted, values, strict=True):
             chunk[start:stop] = np.frombuffer(value, np.uint8)
         out[...] = self._from_stored(self._view(chunk.data)[selection])
+        return True
+
+    def _reading_all(self, selection: tuple[Any, ...], out: AnyArray) -> Reading:
+        values = yield None
+        if values is None:
+            return False
+        if len(values[0]) != self.nbytes:
+            raise _wrong_size(len(values[0]), self.nbytes)
+        out[...] = self._from_stored(self._view(values[0])[selection])
         return True
 
     def _view(self, data: Buffer) -> AnyArray:

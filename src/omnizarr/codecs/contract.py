@@ -168,6 +168,7 @@ class Source(Protocol):
     def __call__(self, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
         """Return the bytes of each span (all of them as one if None), in one round trip; None if nothing is stored.
 
+        An answer may have an attribute ``size``, the number of bytes of the whole chunk.
         A span that reaches past the end is cut there. Asked for all, the source gives what is there now, pinned or not.
         """
 

@@ -250,9 +250,10 @@ class Sharding:
             values = yield wanted
         if values is None or (stamp is not None and values[-1] != stamp):
             return False
+        size = getattr(values, "size", None)
         chunks: dict[int, Buffer] = {}
         for n, place in zip(stored, places, strict=True):
-            chunks[n] = _cut(values[place], ranges[place][0], entries[n], pieces[n].coords)
+            chunks[n] = _cut(values[place], ranges[place][0], entries[n], pieces[n].coords, size)
         self._place([pieces[n] for n in flat], [chunks.get(n) for n in flat], out)
         try:
             for n in deep:
@@ -374,11 +375,11 @@ def _outside(coords: tuple[int, ...], offset: int, nbytes: int, size: int | None
     )
 
 
-def _cut(value: Buffer, start: int, entry: tuple[int, int] | None, coords: tuple[int, ...]) -> Buffer:
+def _cut(value: Buffer, start: int, entry: tuple[int, int] | None, coords: tuple[int, ...], size: int | None) -> Buffer:
     """Return an inner chunk from the span that it was fetched in, which begins at `start`."""
     low, high = entry or (0, 0)
     if high - start > len(value):
-        raise _outside(coords, low, high - low, start + len(value))
+        raise _outside(coords, low, high - low, start + len(value) if size is None else size)
     return memoryview(value)[low - start : high - start]
 
 
@@ -394,13 +395,14 @@ def _target(out: AnyArray, piece: Piece) -> tuple[AnyArray, bool]:
 
 def _within(reading: Reading, start: int, stop: int) -> Reading:
     """Read an inner chunk that lies from `start` to `stop` in the shard: ask for the same bytes of that."""
-    answer = None
+    answer: Sequence[Buffer] | None = None
     while True:
         try:
             wanted = reading.send(answer)
         except StopIteration as end:
             return end.value is True
-        answer = yield [(start, stop)] if wanted is None else [_shifted(part, start, stop) for part in wanted]
+        values = yield [(start, stop)] if wanted is None else [_shifted(part, start, stop) for part in wanted]
+        answer = values and [*values]  # without the size, which is the shard's
 
 
 def _shifted(part: Span, start: int, stop: int) -> Span:

@@ -48,7 +48,7 @@ from omnizarr.errors import (
     StoreLimitError,
 )
 from omnizarr.stores import files, threads
-from omnizarr.stores.base import RESERVED, Buffer, Buffers, Identity, Reader, Span, Store, bounds
+from omnizarr.stores.base import RESERVED, Buffer, Buffers, Identity, Parts, Reader, Span, Store, bounds, parts_of
 
 Mode: TypeAlias = Literal["r", "r+", "a", "w", "x"]
 
@@ -118,7 +118,7 @@ class _Part:
             raise StoreError("the entry is broken", found=f"{info.compress_size}", expected=f"{info.file_size} bytes")
         # All of it has a checksum.
         if spans is not None and info.compress_type == ZIP_STORED and (0, None) not in spans:
-            return self._fetch(info, [bounds(span, info.file_size) for span in spans])
+            return Parts(self._fetch(info, [bounds(span, info.file_size) for span in spans]), info.file_size)
         value = self._decompress(info)
         if len(value) != info.file_size:
             raise StoreError("the entry is broken", found=f"{len(value)} bytes", expected=f"{info.file_size} bytes")
@@ -128,8 +128,7 @@ class _Part:
             )
         if spans is None:
             return [value]
-        pieces = [bounds(span, len(value)) for span in spans]
-        return [memoryview(value)[start : start + length] for start, length in pieces]
+        return parts_of(value, spans)
 
     def _decompress(self, info: ZipInfo) -> Buffer:
         """Return the value of an entry; never much more than it says it has."""

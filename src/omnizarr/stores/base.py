@@ -35,6 +35,21 @@ Buffers: TypeAlias = list[Buffer]
 Exclusion: TypeAlias = Literal["lock", "condition", "process"]
 """How writers of one value are kept from losing each other's changes; see `Store.exclusion`."""
 
+
+class Parts(list[Buffer]):
+    """Parts of one value, from a store that knows how large all of it is.
+
+    Attributes
+    ----------
+    size : int, optional
+        In bytes.
+    """
+
+    def __init__(self, parts: Iterable[Buffer], size: int | None) -> None:
+        super().__init__(parts)
+        self.size = size
+
+
 Change: TypeAlias = Callable[[Buffer | None], Buffer | None]
 """From the value that is there (None: none) to the one that shall be there; the very same one means: leave it."""
 
@@ -151,9 +166,12 @@ class Store(ABC):
         return pool.gather(lambda request: self.get(*request), requests, self.concurrency)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Return several parts of one value, all of the same version of it; None if there is no such key."""
+        """Return several parts of one value, all of the same version of it; None if there is no such key.
+
+        A store that knows the size of the value without asking for it returns `Parts`.
+        """
         value = self.get(key)
-        return None if value is None else [cut(value, span) for span in spans]
+        return None if value is None else parts_of(value, spans)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Fill `out` from the value, from byte `start` on, as far as it reaches.
@@ -509,6 +527,11 @@ def cut(value: Buffer, span: Span | None) -> Buffer:
         return value
     start, length = bounds(span, len(value))
     return memoryview(value)[start : start + length]
+
+
+def parts_of(value: Buffer, spans: Iterable[Span]) -> Parts:
+    """Return the parts of `value` that spans mean, without copying them."""
+    return Parts([cut(value, span) for span in spans], len(value))
 
 
 def fill(out: memoryview, value: memoryview) -> int:

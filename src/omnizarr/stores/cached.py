@@ -29,7 +29,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from omnizarr.errors import SettingError
 from omnizarr.stores import threads
-from omnizarr.stores.base import Buffer, Buffers, Reader, Request, Span, Stamped, Store, as_prefix, cut, fill
+from omnizarr.stores.base import Buffer, Buffers, Reader, Request, Span, Stamped, Store, as_prefix, cut, fill, parts_of
 from omnizarr.stores.local import LocalStore
 from omnizarr.stores.shelves import Entry, MemoryShelf, Name, Shelf, StoreShelf, namespace_of
 from omnizarr.stores.wrappers import WrapperStore
@@ -206,7 +206,7 @@ class CacheStore(WrapperStore):
         entry = self._kept((key, None))
         if entry is not None:
             value = self._true(key, entry).value
-            return None if value is None else [cut(value, span) for span in spans]
+            return None if value is None else parts_of(value, spans)
         return self._parts(key, spans) if self._is_immutable and spans else self.store.get_spans(key, spans)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
@@ -438,7 +438,7 @@ def _of(entry: Entry) -> Reader:
     def read(spans: Sequence[Span] | None) -> Buffers | None:
         if value is None:
             return None
-        return [value] if spans is None else [cut(value, span) for span in spans]
+        return [value] if spans is None else parts_of(value, spans)
 
     return read
 

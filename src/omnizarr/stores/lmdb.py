@@ -31,6 +31,7 @@ from omnizarr.stores.base import (
     Change,
     Exclusion,
     Listing,
+    Parts,
     Span,
     Stamped,
     Store,
@@ -174,7 +175,7 @@ class LMDBStore(Store):
         spans = list(spans)
 
         def look(_: Transaction, value: memoryview) -> Buffers:
-            return [bytes(_cut(value, span)) for span in spans]
+            return Parts([bytes(_cut(value, span)) for span in spans], len(value))
 
         return self._view(key, look)
 

@@ -40,6 +40,7 @@ from omnizarr.stores.base import (
     Buffers,
     Exclusion,
     Listing,
+    Parts,
     Span,
     Store,
     as_prefix,
@@ -198,7 +199,7 @@ class LocalStore(Store):
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
                 return None
-            return [files.read(file, *bounds(span, status.st_size)) for span in spans]
+            return Parts([files.read(file, *bounds(span, status.st_size)) for span in spans], status.st_size)
         except OSError as error:
             raise self._failure(error, key) from error
         finally:

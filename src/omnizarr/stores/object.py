@@ -33,6 +33,7 @@ from omnizarr.stores.base import (
     Buffers,
     Exclusion,
     Listing,
+    Parts,
     Reader,
     Request,
     Span,
@@ -450,7 +451,8 @@ class ObjectStore(Store):
             if meta is None:
                 return None
             there = [answer for answer in answers if answer is not None]
-            return _Read([self._cut(key, span, there) for span in (spans if spans is not None else [_ALL])], meta)
+            parts = [self._cut(key, span, there) for span in (spans if spans is not None else [_ALL])]
+            return _Read(Parts(parts, meta["size"]), meta)
         raise self._restless(key)
 
     def _cut(self, key: str, span: Span, answers: Sequence[_Answer]) -> Buffer:

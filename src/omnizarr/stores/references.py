@@ -24,6 +24,7 @@ from omnizarr.stores.base import (
     Buffer,
     Buffers,
     Listing,
+    Parts,
     Request,
     Span,
     Store,
@@ -32,6 +33,7 @@ from omnizarr.stores.base import (
     check_key,
     cut,
     fill,
+    parts_of,
 )
 from omnizarr.stores.redaction import redact
 from omnizarr.stores.referencesets import METADATA, Partitions, Reference, References, Table, Target
@@ -221,7 +223,7 @@ class ReferenceStore(Store):
         """Read several parts of the part of the file."""
         found = self._find(key)
         if not isinstance(found, Target):
-            return None if found is None else [cut(found, span) for span in spans]
+            return None if found is None else parts_of(found, spans)
         return self._read(key, found, spans)
 
     def _read(self, key: str, target: Target, spans: Sequence[Span]) -> Buffers:
@@ -239,7 +241,9 @@ class ReferenceStore(Store):
             for part, span in zip(parts, spans, strict=True):
                 if len(part) != bounds(span, target.length)[1]:
                     raise self._too_short(key, target, len(part), bounds(span, target.length)[1])
-        return parts
+            return Parts(parts, target.length)
+        # The whole of a file, of whatever size; of a part of it, the size of the file says nothing.
+        return parts if not target.offset else list(parts)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Read from the file straight into `out`."""

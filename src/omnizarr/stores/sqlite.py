@@ -33,6 +33,7 @@ from omnizarr.stores.base import (
     Change,
     Exclusion,
     Listing,
+    Parts,
     Reader,
     Span,
     Stamped,
@@ -506,9 +507,9 @@ class _Connection(sqlite3.Connection):
         number, kind = row
         if kind not in (b"blob", b"text"):
             return [(self.value(key) or b"")[:0] for _ in spans]
-        parts: Buffers = []
+        parts = Parts((), None)
         with self.blobopen("zarr", "v", number, readonly=True) as blob:
-            size = len(blob)
+            parts.size = size = len(blob)
             for span in spans:
                 start, length = bounds(span, size)
                 blob.seek(start)
