@@ -1,6 +1,7 @@
 """A chunk that is shorter or longer than its codecs promise is an error for every selection, with both engines."""
 
 import asyncio
+import os
 
 import numpy as np
 import pytest
@@ -158,3 +159,33 @@ def test_to_know_the_size_costs_no_request(store):
     watched = FaultyStore(store)
     opened(watched, "reference", mode="r")[0]
     assert [verb for verb, key in watched.log if key == "c/0/0" and verb != "lock"] in (["get_spans"], ["pinned"])
+
+
+@pytest.mark.parametrize("codecs", ["raw", "big-endian", "compressed", "small", "small and compressed"])
+def test_a_file_that_claims_to_be_larger_than_memory_is_an_error_that_says_so(engine, tmp_path, codecs):
+    how = {**CODECS, "compressed": {"compressors": "auto"}}.get(codecs.removeprefix("small and "), {})
+    chunks = (8, 8) if codecs.startswith("small") else SHAPE
+    array = omnizarr.create_array(
+        tmp_path / "a", shape=(1024, 128), dtype="i4", **{"compressors": None, "chunks": chunks, **how}
+    )
+    array[...] = 1
+    size = claim_much(tmp_path / "a" / "c" / "0" / "0")
+    kind = errors.StoreLimitError if codecs.endswith("compressed") else errors.ChunkSizeError
+    for selection in (np.s_[0], np.s_[:512], np.s_[0, 0], np.s_[...]):
+        with pytest.raises(kind, match=rf"key 'c/0/0'.*found {size} bytes"):
+            opened(tmp_path / "a", engine)[selection]
+    with pytest.raises(errors.OmnizarrError, match=r"key 'c/0/0'"):
+        opened(tmp_path / "a", engine)[0, 0] = 2
+
+
+def claim_much(path):
+    """Make a file as large as the file system lets it be, without storing anything; return how large."""
+    for size in (2**63 - 1, 2**62, 2**53, 2**44 - 4096, 2**43):
+        try:
+            os.truncate(path, size)
+        except OSError:
+            continue
+        with pytest.raises((MemoryError, OverflowError)):  # or the system promises memory that it does not have
+            bytearray(size)
+        return size
+    return pytest.skip("the file system has no room for large files with holes")

@@ -22,7 +22,7 @@ from omnizarr.codecs.chain import Chain, memory_of
 from omnizarr.codecs.contract import AnyArray, Buffer, Span
 from omnizarr.engine import cache
 from omnizarr.engine.binding import Binding
-from omnizarr.errors import ChunkSizeError, OmnizarrError
+from omnizarr.errors import ChunkSizeError, OmnizarrError, StoreLimitError
 from omnizarr.indexing import Piece, Pieces
 from omnizarr.stores import Store, pool
 from omnizarr.stores.base import Reader
@@ -130,7 +130,7 @@ def _read_chunk(
         stored = cache.Stored(
             chain,
             (binding.number, *coords),
-            partial(_fetch, binding, key),
+            partial(_fetch, binding, chain, key),
             partial(binding.store.stamp, key),
             partial(binding.store.get_stamped, key),
         )
@@ -150,7 +150,7 @@ def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> boo
         if size != view.nbytes:
             raise ChunkSizeError("the chunk has the wrong size", found=f"{size} bytes", expected=f"{view.nbytes} bytes")
         return True
-    data = binding.store.get(key)
+    data = _get(binding, chain, key)
     if data is None:
         return False
     chain.decode_into(data, view)
@@ -161,13 +161,25 @@ def _read_part(binding: Binding, chain: Chain, key: str, chunk_selection: tuple[
     """Decode what the selection needs of a chunk; return False if the chunk is missing."""
     if chain.reads_part:
         read = binding.store.pinned(key)
-        source = partial(_fetch, binding, key) if read is None else _Pinned(binding, key, read)
+        source = partial(_fetch, binding, chain, key) if read is None else _Pinned(binding, chain, key, read)
         return chain.read(source, chunk_selection, view)
-    data = binding.store.get(key)
+    data = _get(binding, chain, key)
     if data is None:
         return False
     chain.decode_part(data, chunk_selection, view)
     return True
+
+
+def _get(binding: Binding, chain: Chain, key: str) -> Buffer | None:
+    """Return all that is stored of a chunk; of one that is larger than it may be, and than memory, say both."""
+    try:
+        return binding.store.get(key)
+    except StoreLimitError as error:
+        size, expected = binding.store.size(key), chain.encoded.nbytes
+        if size is None or expected is None or size == expected:
+            raise
+        found, promised = f"{size} bytes", f"{expected} bytes"
+        raise ChunkSizeError("the chunk has the wrong size", found=found, expected=promised) from error
 
 
 def _shape_of(out: AnyArray, selection: tuple[Any, ...]) -> tuple[int, ...]:
@@ -176,9 +188,9 @@ def _shape_of(out: AnyArray, selection: tuple[Any, ...]) -> tuple[int, ...]:
     return stand_in.shape
 
 
-def _fetch(binding: Binding, key: str, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
+def _fetch(binding: Binding, chain: Chain, key: str, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
     if spans is None:
-        value = binding.store.get(key)
+        value = _get(binding, chain, key)
         return None if value is None else [value]
     return binding.store.get_spans(key, spans)
 
@@ -188,8 +200,8 @@ class _Pinned:
 
     is_pinned = True
 
-    def __init__(self, binding: Binding, key: str, read: Reader) -> None:
-        self._whole = partial(_fetch, binding, key, None)
+    def __init__(self, binding: Binding, chain: Chain, key: str, read: Reader) -> None:
+        self._whole = partial(_fetch, binding, chain, key, None)
         self._read = read
 
     def __call__(self, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:

@@ -31,7 +31,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from omnizarr.errors import InvalidKeyError, StoreError
+from omnizarr.errors import InvalidKeyError, StoreError, StoreLimitError
 from omnizarr.late import Late
 from omnizarr.stores import filelocks, files
 from omnizarr.stores.base import (
@@ -154,6 +154,8 @@ class LocalStore(Store):
             raise
         except OSError as error:
             raise self._failure(error, key) from error
+        except (MemoryError, OverflowError):
+            raise self._too_large(key, file) from None
         finally:
             os.close(file)
 
@@ -202,6 +204,8 @@ class LocalStore(Store):
             return Parts([files.read(file, *bounds(span, status.st_size)) for span in spans], status.st_size)
         except OSError as error:
             raise self._failure(error, key) from error
+        except (MemoryError, OverflowError):
+            raise self._too_large(key, file) from None
         finally:
             os.close(file)
 
@@ -578,6 +582,16 @@ class LocalStore(Store):
         failure = kind(error.strerror or type(error).__name__, store=repr(self), key=key, remedy=remedy)
         failure.errno = error.errno
         return failure
+
+    def _too_large(self, key: str, file: int) -> StoreLimitError:
+        """Return the error for a file that does not fit into memory, or says so."""
+        return StoreLimitError(
+            "the value is larger than the memory that there is",
+            store=repr(self),
+            key=key,
+            found=f"{os.fstat(file).st_size} bytes",
+            remedy="look what wrote the file, or read where there is more memory",
+        )
 
     # -- the store itself ---------------------------------------------------------
 
