@@ -74,6 +74,9 @@ pub struct Files {
     /// The directory, with a slash at its end.
     base: Vec<u8>,
     fsync: bool,
+    /// The directory of the array whose chunks these are, and a document that it has: if that is gone, the directory is not
+    /// made again.
+    home: Option<(Vec<u8>, Vec<u8>)>,
     /// Parents of keys: they are there, and no part of their paths is a link. Only ever tried to lock: a child that is
     /// forked while a thread of the parent has it goes without.
     known: RwLock<HashSet<String>>,
@@ -90,7 +93,14 @@ impl Files {
             base.pop();
         }
         base.push(b'/');
-        Self { base, fsync, known: RwLock::default() }
+        Self { base, fsync, home: None, known: RwLock::default() }
+    }
+
+    /// The same for the chunks of an array: its directory is not made unless `document` is there. Both are keys.
+    #[must_use]
+    pub fn of_array(mut self, folder: &str, document: &str) -> Self {
+        self.home = Some((without_slash(&self.path(folder)).to_vec(), self.path(document)));
+        self
     }
 
     fn path(&self, key: &str) -> Vec<u8> {
@@ -190,7 +200,7 @@ impl Files {
             if self.check(parent)? {
                 return Ok(());
             }
-            match self.create_directories(parent) {
+            match self.create_directories(parent)? {
                 Ok(()) | Err(Errno::NOENT) => {} // somebody prunes at the same time
                 Err(error) => return Err(error.into()),
             }
@@ -198,7 +208,7 @@ impl Files {
         Err(Error::broken("the directory is removed again and again"))
     }
 
-    fn create_directories(&self, parent: &str) -> io::Result<()> {
+    fn create_directories(&self, parent: &str) -> Result<io::Result<()>> {
         let path = self.path(parent);
         let mut missing = Vec::new();
         let mut folder = without_slash(&path);
@@ -206,19 +216,13 @@ impl Files {
             missing.push(folder);
             folder = above(folder);
         }
-        for folder in missing.iter().rev() {
-            match fs::mkdir(*folder, OF_DIRECTORIES) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(error),
-            }
-            if self.fsync {
-                sync_directory(above(folder))?;
-            }
+        if let Some((home, document)) = &self.home
+            && missing.contains(&home.as_slice())
+            && fs::stat(&document[..]).is_err()
+        {
+            return Err(Error::refused("the array is gone"));
         }
-        match missing.first() {
-            Some(folder) if is_in_the_way(folder) => Err(Errno::NOTDIR),
-            _ => Ok(()),
-        }
+        Ok(make_directories(&missing, self.fsync))
     }
 
     /// Remove the directory `parent` and those above it, as far as they are empty, up to the root.
@@ -559,6 +563,23 @@ fn write_new(path: &[u8], data: &[u8], fsync: bool) -> io::Result<()> {
         Err(error) => Err(Errno::from_raw_os_error(error as i32)),
     };
     written.and(closed).inspect_err(|_| discard(path))
+}
+
+/// Make directories, the last one first; those that are there already are welcome.
+fn make_directories(missing: &[&[u8]], fsync: bool) -> io::Result<()> {
+    for folder in missing.iter().rev() {
+        match fs::mkdir(*folder, OF_DIRECTORIES) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error),
+        }
+        if fsync {
+            sync_directory(above(folder))?;
+        }
+    }
+    match missing.first() {
+        Some(folder) if is_in_the_way(folder) => Err(Errno::NOTDIR),
+        _ => Ok(()),
+    }
 }
 
 /// Remove a file, if that is possible.

@@ -8,6 +8,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
@@ -606,7 +607,8 @@ impl PyChunkCache {
 
 // -- the engine -----------------------------------------------------------------------
 
-/// The chunks that the engine in Python is to move; whether all others have been; an error to raise.
+/// The chunks that the engine in Python is to move; whether all others have been; an error to raise. None of it, if of a
+/// local array nothing that was to be read is stored: then that engine is to find out whether there is an array.
 type Rest<'py> = (Vec<Bound<'py, PyTuple>>, bool, Option<PyErr>);
 
 /// The engine of one array.
@@ -614,14 +616,17 @@ type Rest<'py> = (Vec<Bound<'py, PyTuple>>, bool, Option<PyErr>);
 struct Engine {
     array: Array,
     store: Box<dyn Store>,
+    /// Whether to tell that nothing is there.
+    tells: bool,
 }
 
 #[pymethods]
 impl Engine {
-    /// `root`: of a local store; `values`: of a store in memory; `concurrency`, `is_conditional`: of any other; `cache`:
+    /// `root`: of a local store; `home`: the directory of the array in it, and the document that must be there if that is
+    /// to be made; `values`: of a store in memory; `concurrency`, `is_conditional`: of any other; `cache`:
     /// for decoded chunks, and the number of the array in it.
     #[new]
-    #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, values=None, concurrency=1,
+    #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, home=None, values=None, concurrency=1,
         is_conditional=false, cache=None))]
     #[allow(clippy::too_many_arguments)] // they have names in Python
     fn new(
@@ -630,15 +635,17 @@ impl Engine {
         store: Py<PyAny>,
         root: Option<std::path::PathBuf>,
         fsync: bool,
+        home: Option<(String, String)>,
         values: Option<Py<PyDict>>,
         concurrency: usize,
         is_conditional: bool,
         cache: Option<(PyRef<'_, PyChunkCache>, u64)>,
     ) -> PyResult<Self> {
         let (head, separator, tail, scalar) = keys;
+        let tells = home.is_some();
         let store: Box<dyn Store> = match root {
             None => Box::new(PyStore { store, values, concurrency, is_conditional }),
-            Some(root) => files(root, fsync)?,
+            Some(root) => files(root, fsync, home)?,
         };
         let array = Array {
             keys: Keys { head, separator, tail, scalar },
@@ -646,7 +653,7 @@ impl Engine {
             indexes: Cache::new(INDEX_BYTES),
             chunks: cache.map(|(cache, number)| Shelf { chunks: Arc::clone(&cache.0), number }),
         };
-        Ok(Self { array, store })
+        Ok(Self { array, store, tells })
     }
 
     /// Fill `out` with the elements of a plan.
@@ -709,6 +716,7 @@ impl Engine {
         let memory = unsafe { Memory::new(buffer.buf_ptr().cast(), shape, strides, buffer.item_size()) };
         let interrupted =
             || Python::attach(|py: Python<'_>| py.check_signals()).map_err(|error| Error::interrupted(Box::new(error)));
+        let missing = AtomicUsize::new(0);
         let job = Job {
             array: &self.array,
             store: self.store.as_ref(),
@@ -716,6 +724,7 @@ impl Engine {
             memory: &memory,
             elements,
             threads,
+            missing: &missing,
             interrupted: &interrupted,
         };
         let result = py.detach(|| match verb {
@@ -725,7 +734,10 @@ impl Engine {
         clear_dropped(py);
         buffer.release(py);
         match result {
-            Ok(refused) if refused.is_empty() => Ok(None),
+            Ok(refused) if refused.is_empty() => {
+                let is_nothing_there = self.tells && plan.len() == missing.into_inner() && !plan.is_empty();
+                Ok(is_nothing_there.then(|| (Vec::new(), true, None)))
+            }
             Ok(refused) => Ok(Some((chunks(py, &plan, &refused)?, true, None))),
             Err(Failure { piece, error }) => {
                 let pieces = chunks(py, &plan, piece.as_slice())?;
@@ -748,12 +760,16 @@ fn as_python(error: Box<dyn Any + Send>) -> Option<PyErr> {
 
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps)]
-fn files(root: std::path::PathBuf, fsync: bool) -> PyResult<Box<dyn Store>> {
-    Ok(Box::new(crate::files::Files::new(root, fsync)))
+fn files(root: std::path::PathBuf, fsync: bool, home: Option<(String, String)>) -> PyResult<Box<dyn Store>> {
+    let files = crate::files::Files::new(root, fsync);
+    Ok(Box::new(match home {
+        None => files,
+        Some((folder, document)) => files.of_array(&folder, &document),
+    }))
 }
 
 #[cfg(not(unix))]
-fn files(_: std::path::PathBuf, _: bool) -> PyResult<Box<dyn Store>> {
+fn files(_: std::path::PathBuf, _: bool, _: Option<(String, String)>) -> PyResult<Box<dyn Store>> {
     Err(unknown("files of this system"))
 }
 

@@ -137,6 +137,8 @@ pub struct Job<'a> {
     pub elements: usize,
     /// How many threads may work; None: as many as there are processors, where there is work for them.
     pub threads: Option<usize>,
+    /// How many pieces were found to have no value.
+    pub missing: &'a AtomicUsize,
     /// Asked now and then by the calling thread: an error ends the work.
     pub interrupted: &'a (dyn Fn() -> Result<()> + Sync),
 }
@@ -333,14 +335,14 @@ impl Job<'_> {
         self.admit(chain, piece)?;
         if let Some(value) = opened {
             return match value {
-                None => chain.fill_missing(&piece.selection, self.memory),
+                None => self.fill_missing(chain, piece),
                 Some(value) => self.read_value(chain, value.as_ref(), piece, scratch),
             };
         }
         let key = self.array.keys.key(&piece.coords);
         if self.array.chunks.is_some() || chain.as_shard().is_some() || Self::is_part(chain, piece) {
             return match self.store.open(&key)? {
-                None => chain.fill_missing(&piece.selection, self.memory),
+                None => self.fill_missing(chain, piece),
                 Some(value) => self.read_value(chain, value.as_ref(), piece, scratch),
             };
         }
@@ -348,21 +350,22 @@ impl Job<'_> {
             && let Some(window) = self.memory.window(&chain.layout, &piece.selection)
         {
             return match self.store.read_into(&key, window)? {
-                None => chain.fill_missing(&piece.selection, self.memory),
+                None => self.fill_missing(chain, piece),
                 Some(size) if size == window.len() as u64 => elements.decode(window),
                 Some(_) => Err(Error::broken("the chunk has the wrong size")),
             };
         }
         let mut fetched = std::mem::take(&mut scratch.fetched);
         let result = self.store.read_all(&key, size_hint(chain), &mut fetched).and_then(|is_there| {
-            if is_there {
-                chain.place(&fetched, piece, self.memory, scratch)
-            } else {
-                chain.fill_missing(&piece.selection, self.memory)
-            }
+            if is_there { chain.place(&fetched, piece, self.memory, scratch) } else { self.fill_missing(chain, piece) }
         });
         scratch.fetched = fetched;
         result
+    }
+
+    fn fill_missing(&self, chain: &Chain, piece: &Piece) -> Result<()> {
+        self.missing.fetch_add(1, Ordering::Relaxed);
+        chain.fill_missing(&piece.selection, self.memory)
     }
 
     fn is_part(chain: &Chain, piece: &Piece) -> bool {

@@ -6,7 +6,8 @@ from typing import Any, Self, TypeAlias
 __version__: str
 
 Rest: TypeAlias = tuple[list[tuple[int, ...]], bool, BaseException | None]
-# Chunks that the engine in Python is to move; whether all others have been; an error to raise.
+# Chunks that the engine in Python is to move; whether all others have been; an error to raise. None of it if nothing
+# that was to be read is stored (only where `home` is given).
 
 class Codecs:
     def __new__(
@@ -35,6 +36,7 @@ class Engine:
         *,
         root: str | None = None,
         fsync: bool = False,
+        home: tuple[str, str] | None = None,
         values: dict[str, Any] | None = None,
         concurrency: int = 1,
         is_conditional: bool = False,

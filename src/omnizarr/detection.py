@@ -46,6 +46,7 @@ from omnizarr.memo import Memo
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Note, Problem, strict
 from omnizarr.places import StorePath, chunk_prefix, dialect_named, dialect_of, dialects_at, dialects_for
 from omnizarr.stores import LocalStore, pool
+from omnizarr.stores.local import Home
 
 if TYPE_CHECKING:
     import pathlib
@@ -80,6 +81,9 @@ _MAKERS: Final = tuple(
     )
 )
 """Documents that alone make a node of a place, in one format or another."""
+
+_CONSOLIDATED: Final = {name for name in (dialect.consolidated.document for dialect in DIALECTS) if name is not None}
+"""Documents of consolidated metadata that lie beside those of the group."""
 
 _says_format_as_text = re.compile(rb'"zarr_format"\s*:\s*"').search
 
@@ -699,7 +703,32 @@ def bind(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) -> Bind
     Raises what `omnizarr.engine.bind` raises.
     """
     found = with_keys_in_use(where, metadata)
-    return engine.bind(found, where.store, chunk_prefix(where, found), policy, where.path)
+    prefix, store = chunk_prefix(where, found), where.store
+    if type(store) is LocalStore:
+        dialect = dialect_of(where, found)
+        document = dialect.keyspace.documents(where.path)[dialect.array_document]
+        home = Home(prefix[:-1], document, partial(check_there, where, document))
+        store = store.of_array(home)
+    return engine.bind(found, store, prefix, policy, where.path)
+
+
+def check_there(where: StorePath, document: str) -> None:
+    """Raise ArrayNotFoundError if the array at a place has been deleted or moved since it was opened."""
+    if where.store.exists(document):
+        return
+    # Some hierarchies have no documents but the consolidated ones.
+    for place in (*where.ancestors(), where):
+        apart = [place.prefix + name for name in _CONSOLIDATED]
+        within = where.store.get(place.prefix + _ENTRY) or b""
+        if any(map(where.store.exists, apart)) or b'"consolidated_metadata"' in bytes(within):
+            return
+    raise ArrayNotFoundError(
+        "the array is not there any more",
+        store=str(where.store),
+        path=where.path,
+        found=f"no {document!r}",
+        remedy="it was deleted, moved or renamed since it was opened: open it where it is now, or create it anew",
+    )
 
 
 def with_keys_in_use(where: StorePath, metadata: ArrayMetadata) -> ArrayMetadata:

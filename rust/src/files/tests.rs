@@ -725,3 +725,22 @@ fn more_locks_at_the_same_time_than_there_are_places_for_are_refused() {
     };
     assert_eq!(nest(&Files::new(folder, false), 0), 256);
 }
+
+#[test]
+fn the_directory_of_an_array_is_not_made_again_once_its_document_is_gone() {
+    let folder = Folder::new();
+    let store = Files::new(folder.path("root"), false).of_array("a", "a/zarr.json");
+    assert_eq!(kind_of(store.set("a/c/0", b"1")), Some(Kind::Refused));
+    assert!(!folder.path("root").exists());
+    Files::new(folder.path("root"), false).set("a/zarr.json", b"{}").unwrap();
+    store.set("a/c/0", b"1").unwrap();
+    std::fs::remove_dir_all(folder.path("root/a")).unwrap();
+    assert_eq!(kind_of(store.set("a/c/0", b"1")), Some(Kind::Refused));
+    assert!(!folder.path("root/a").exists());
+    // Where documents lie elsewhere, the directory of the chunks comes and goes.
+    let store = Files::new(folder.path("root"), false).of_array("data/a", "meta/a.array");
+    Files::new(folder.path("root"), false).set("meta/a.array", b"{}").unwrap();
+    store.set("data/a/0", b"1").unwrap();
+    store.delete("data/a/0").unwrap();
+    store.set("data/a/0", b"1").unwrap();
+}

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 CHOICES: Final = ("native", "reference")
 _MODULE: Final = "omnizarr._native"
 _FROM_ENVIRONMENT: Final = os.environ.get("OMNIZARR_ENGINE") or None  # looked up once: that takes as long as a call
+_NOTHING_THERE: Final[tuple[list[Any], bool, None]] = ([], True, None)
 _DOCUMENT: Final = "zarr.json"
 """What is locked to change an array (`omnizarr.places.StorePath.lock`); no chunk has this name."""
 _MOST_SHAPES: Final = 64
@@ -100,7 +101,8 @@ def engine_of(binding: Binding) -> Any:
     store, keys, prefix = binding.store, binding.keys, binding.prefix
     where: dict[str, Any] = {}
     if type(store) is LocalStore and os.name == "posix":
-        where = {"root": store.root, "fsync": store.fsync}
+        home = store.home
+        where = {"root": store.root, "fsync": store.fsync, "home": home and (home.folder, home.document)}
     elif type(store) is MemoryStore and type(store.store_dict) is dict:
         where = {"values": store.store_dict}
     elif binding.cache is not None and has_stamps(store):
@@ -120,7 +122,9 @@ def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = 
     except (NotImplementedError, OverflowError):  # more than can be counted here
         reference.read(binding, plan, out, concurrency)
         return
-    if rest is not None:
+    if rest == _NOTHING_THERE:
+        reference.check_home(binding)
+    elif rest is not None:
         _finish(reference.read, binding, plan, out, concurrency, rest)
 
 

@@ -26,6 +26,7 @@ from omnizarr.errors import ChunkSizeError, OmnizarrError, StoreLimitError
 from omnizarr.indexing import Piece, Pieces
 from omnizarr.stores import Store, pool
 from omnizarr.stores.base import Reader
+from omnizarr.stores.local import LocalStore
 
 # Below this many bytes per thread, handing work to a thread costs more than it saves.
 _BYTES_PER_WORKER = 512 * 1024
@@ -51,13 +52,23 @@ def read(binding: Binding, plan: Pieces, out: AnyArray, concurrency: int | None 
         If a chunk is missing, and the array was opened with ``missing="error"``.
     """
     pieces = len(plan)
+    found: list[bool] = []
     if pieces == 1:
         for piece in plan:
-            _read_piece(binding, out, piece)
-        return
-    smallest = _SMALLEST_RAW if binding.chain.is_raw else _SMALLEST_ENCODED
-    workers, batch = _share(binding, pieces, concurrency, smallest)
-    pool.run(partial(_read_piece, binding, out), plan, workers, batch)
+            _read_piece(binding, out, found, piece)
+    else:
+        smallest = _SMALLEST_RAW if binding.chain.is_raw else _SMALLEST_ENCODED
+        workers, batch = _share(binding, pieces, concurrency, smallest)
+        pool.run(partial(_read_piece, binding, out, found), plan, workers, batch)
+    if pieces and not found:
+        check_home(binding)
+
+
+def check_home(binding: Binding) -> None:
+    """Raise ArrayNotFoundError if an array of which nothing was found is not there any more."""
+    store = binding.base or binding.store
+    if isinstance(store, LocalStore):
+        store.check_home()
 
 
 def write(binding: Binding, plan: Pieces, value: AnyArray, concurrency: int | None = None) -> None:
@@ -95,7 +106,7 @@ def _share(binding: Binding, pieces: int, concurrency: int | None, smallest: int
     return min(concurrency, pieces, -(-pieces * chunk_bytes // _BYTES_PER_WORKER)), batch
 
 
-def _read_piece(binding: Binding, out: AnyArray, piece: Piece) -> None:
+def _read_piece(binding: Binding, out: AnyArray, found: list[bool], piece: Piece) -> None:
     coords, chunk_selection, out_selection, whole = piece
     key = binding.prefix + binding.keys.encode(coords)
     chain = binding.chain_for(coords) if binding.chunks_differ else binding.chain
@@ -103,13 +114,16 @@ def _read_piece(binding: Binding, out: AnyArray, piece: Piece) -> None:
         if np.ndarray in map(type, out_selection):
             # Scattered places, of which there is no view.
             part = np.empty(_shape_of(out, out_selection), dtype=out.dtype)
-            _read_chunk(binding, chain, coords, key, chunk_selection, part, whole=False)
+            is_there = _read_chunk(binding, chain, coords, key, chunk_selection, part, whole=False)
+            if is_there and not found:
+                found.append(True)
             out[out_selection] = part
             return
         # The Ellipsis makes a view also of a 0-d result.
         view = out[(*out_selection, ...)]
         is_whole = whole and view.shape == chain.spec.shape  # and the array's edge does not cut it
-        _read_chunk(binding, chain, coords, key, chunk_selection, view, whole=is_whole)
+        if _read_chunk(binding, chain, coords, key, chunk_selection, view, whole=is_whole) and not found:
+            found.append(True)
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
 
@@ -123,8 +137,8 @@ def _read_chunk(
     out: AnyArray,
     *,
     whole: bool,
-) -> None:
-    """Set `out` to what is selected of a chunk, stored or not, or (`whole`) to all of it."""
+) -> bool:
+    """Set `out` to what is selected of a chunk, or (`whole`) to all of it; return whether it is stored."""
     is_there = None
     if binding.cache is not None and cache.has_stamps(binding.store):
         stored = cache.Stored(
@@ -139,6 +153,7 @@ def _read_chunk(
         is_there = _read_whole(binding, chain, key, out) if whole else _read_part(binding, chain, key, selection, out)
     if not is_there:
         chain.fill_missing(out)
+    return is_there
 
 
 def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> bool:

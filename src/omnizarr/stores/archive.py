@@ -68,6 +68,7 @@ _BROKEN = (
     BadZipFile,
     EOFError,
     LZMAError,
+    MemoryError,
     NotImplementedError,
     OSError,
     OverflowError,

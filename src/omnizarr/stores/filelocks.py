@@ -25,7 +25,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from omnizarr.errors import StoreError
+from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.stores import threads
 from omnizarr.stores.base import RESERVED
 
@@ -107,7 +107,7 @@ def _is_acquired(path: str, make_parent: Callable[[], None], taken: list[int]) -
     """Put the descriptor of the locked file into `taken`; return False if the file system knows no locks."""
     try:
         return _acquire(path, make_parent, taken)
-    except StoreError:
+    except OmnizarrError:
         raise
     except OSError as error:
         failure = StoreError(f"cannot be locked: {error.strerror}", found=path)

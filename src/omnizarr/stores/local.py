@@ -29,9 +29,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from omnizarr.errors import InvalidKeyError, StoreError, StoreLimitError
+from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreError, StoreLimitError
 from omnizarr.late import Late
 from omnizarr.stores import filelocks, files
 from omnizarr.stores.base import (
@@ -69,6 +69,17 @@ _is_windows_key = re.compile(
 ).fullmatch
 
 
+class Home(NamedTuple):
+    """Where the array is whose chunks are stored."""
+
+    folder: str
+    """Its directory, a key without a slash at its end; "" for the root."""
+    document: str
+    """The key of a document that it has."""
+    check: Callable[[], None]
+    """Raises if it is not there any more."""
+
+
 @lru_cache(maxsize=16)
 def _are_keys(names: tuple[str, ...]) -> bool:
     """Return whether all are keys by themselves, and so behind any prefix."""
@@ -99,12 +110,31 @@ class LocalStore(Store):
     >>> folder.cleanup()
     """
 
+    home: Home | None = None
+
     def __init__(self, root: str | os.PathLike[str], *, read_only: bool = False, fsync: bool = False) -> None:
         self.root = os.path.abspath(os.fspath(root))
         self.read_only = read_only
         self.fsync = fsync
         self._base = self.root.rstrip(os.sep) + os.sep
         self._known: set[str] = set()  # parents of keys: there, and inside the root
+
+    def of_array(self, home: Home) -> LocalStore:
+        """Return a store upon the same files for the chunks of an array.
+
+        It does not make the directory of the array again, once the array is gone.
+        """
+        clone = object.__new__(LocalStore)
+        clone.__dict__.update(self.__dict__, home=home)  # the same set of directories that are known, too
+        return clone
+
+    def check_home(self) -> None:
+        """Raise what `Home.check` raises if the array is not there any more; for stores of arrays alone."""
+        if self.home is not None:
+            try:
+                os.lstat(self._base + self.home.document)
+            except OSError:
+                self.home.check()
 
     def has_root(self) -> bool:
         """Return whether the directory is there."""
@@ -343,16 +373,26 @@ class LocalStore(Store):
         parent, slash, name = key.rpartition("/")
         if len(name) > 60:  # keeps the name of the lock file well below the limit of 255 bytes
             name = hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
-        if parent not in self._known:
-            self._make_parent(parent)
         path = f"{self._base}{parent}{slash}{RESERVED}{name}{filelocks.SUFFIX}"
+        has_root = True
+
+        def make_parent() -> None:
+            nonlocal has_root
+            has_root = os.path.isdir(self._base)
+            self._make_parent(parent)
+
         try:
-            with filelocks.lock(path, lambda: self._make_parent(parent)):
+            if parent not in self._known:
+                make_parent()
+            with filelocks.lock(path, make_parent):
                 yield
         finally:
             # What the lock file kept `delete` from removing, or what was made for it alone.
             if not os.path.lexists(self._base + key):
                 self._prune(parent)
+                if not has_root:
+                    with suppress(OSError):
+                        os.rmdir(self._base)
 
     def lock(self, key: str) -> AbstractContextManager[None]:
         """Lock a file beside that of the value; see `omnizarr.stores.filelocks`."""
@@ -392,7 +432,8 @@ class LocalStore(Store):
         """Create the directory `parent` below the root, unless it is there, and check it."""
         folder = self._base + parent
         self._known.discard(parent)
-        if parent and parent.rpartition("/")[0] in self._known and self._make_below_known(folder):
+        is_home = self.home is not None and parent == self.home.folder
+        if parent and not is_home and parent.rpartition("/")[0] in self._known and self._make_below_known(folder):
             self._remember(parent)
             return
         for _attempt in range(_ATTEMPTS):
@@ -401,10 +442,10 @@ class LocalStore(Store):
                 if not self._admit(parent):
                     self._create_directories(folder)
                     continue
+            except OmnizarrError:
+                raise
             except FileNotFoundError:  # somebody prunes at the same time
                 continue
-            except StoreError:
-                raise
             except OSError as error:
                 raise self._failure(error, parent) from error
             return
@@ -429,6 +470,8 @@ class LocalStore(Store):
         while not os.path.isdir(folder) and folder != os.path.dirname(folder):
             missing.append(folder)
             folder = os.path.dirname(folder)
+        if self.home is not None and (self._base + self.home.folder).rstrip(os.sep) in missing:
+            self.home.check()
         for path in reversed(missing):
             with suppress(FileExistsError):
                 os.mkdir(path)
