@@ -21,6 +21,7 @@ KILLS = int(os.environ.get("RUNS", "6"))
 OLD = np.arange(20, dtype="i4").reshape(5, 4) + 100
 FILL = -1
 FORMATS = {"v2": {"zarr_format": 2}, "v3": {}, "shards": {"shards": (4, 4)}}
+STORES = {**FORMATS, "sqlite": {"suffix": "sqlite"}}
 AFTER = {
     "append": np.concatenate([OLD, np.full((6, 4), 2)]),
     "shrink": OLD[:3, :3],
@@ -36,12 +37,12 @@ def victims(request):
         yield victims
 
 
-def builder(folder, *, littered=True, **layout):
+def builder(folder, *, littered=True, suffix="zarr", **layout):
     """Return what makes a new array, with values beyond its edge as another writer has left them."""
     number = itertools.count()
 
     def build():
-        path = str(folder / f"{next(number)}.zarr")
+        path = str(folder / f"{next(number)}.{suffix}")
         array = omnizarr.create_array(path, shape=OLD.shape, chunks=(2, 2), dtype="i4", fill_value=FILL, **layout)
         if littered:
             longer = resizing.with_shape(array.metadata, (12, 12))
@@ -63,11 +64,11 @@ def check(path, states):
     np.testing.assert_array_equal(array[...], expected)
 
 
-@pytest.mark.parametrize("layout", FORMATS)
+@pytest.mark.parametrize("layout", STORES)
 @pytest.mark.parametrize("change", AFTER)
 def test_who_is_killed_leaves_the_old_state_or_the_new(tmp_path, victims, change, layout):
     seen = 0
-    for path in victims.attempts(change, builder(tmp_path, **FORMATS[layout]), KILLS):
+    for path in victims.attempts(change, builder(tmp_path, **STORES[layout]), KILLS):
         check(path, [OLD, AFTER[change]])
         seen += 1
     assert seen >= 6

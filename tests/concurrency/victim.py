@@ -36,8 +36,8 @@ CHANGES: dict[str, Callable[[str], object]] = {
     "shrink": lambda path: omnizarr.open_array(path, mode="r+").resize(3, 3),
     "grow": lambda path: omnizarr.open_array(path, mode="r+").resize(9, 9),
     "convert": lambda path: omnizarr.convert(path, f"{path}.converted", zarr_format=2),
-    "convert in place": lambda path: omnizarr.convert(path, zarr_format=2),
-    "repair": lambda path: omnizarr.repair(path, codes=["chunk-beyond-grid"]),
+    "convert in place": lambda path: omnizarr.convert(path, zarr_format=3, in_place=True),
+    "repair": lambda path: omnizarr.repair(path, codes=["chunk-beyond-grid"], dry_run=False, backup=f"{path}.backup"),
 }
 
 

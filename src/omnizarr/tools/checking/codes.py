@@ -264,7 +264,7 @@ CODES: Final[Mapping[str, Code]] = {
     # Keys
     "chunk-beyond-grid": Code(
         "warning",
-        "a chunk lies beyond the array's shape, and comes back if the array grows",
+        "a chunk lies beyond the array's shape, where other programs would show it if the array grows",
         "delete it, unless the shape is wrong",
     ),
     "misspelt-chunk-key": Code(

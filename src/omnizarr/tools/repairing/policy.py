@@ -74,7 +74,7 @@ ASKED: Final[Mapping[str, str]] = {
     "missing-root": "only you know whether all that lies below belongs together",
     "unknown-consolidated-metadata": "the copies may be of a form that is newer than this program",
     "draft-scalar-key": "zarr-python and GDAL do not find the chunk under the key of the text",
-    "chunk-beyond-grid": "the values come back if the array grows",
+    "chunk-beyond-grid": "other programs show the values if the array grows",
     "empty-chunk": "a missing chunk reads as the fill value, where there is an error now",
     "wrong-chunk-size": "what is left of the chunk would go, and the fill value be read instead",
     "undecodable-chunk": "what is left of the chunk would go, and the fill value be read instead",
