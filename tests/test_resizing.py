@@ -211,6 +211,22 @@ def test_whatever_is_left_beyond_the_edge_arrays_equal_numpys(kind, history):
 
 
 class TestWhatGrowingCosts:
+    @pytest.mark.parametrize(("shape", "requests"), [((250,), 5), ((300,), 4)], ids=["into a chunk", "a new chunk"])
+    def test_appending_to_an_object_store_takes_a_request_more_than_four_or_three(self, monkeypatch, shape, requests):
+        """The document and the chunk are read and written, or a new chunk is only written; and one looks before."""
+        array = make(ObjectStore(ObstoreMemory()), shape, (100,), {"fill_value": FILL})
+        asked = []
+        ask = ObjectStore._ask
+
+        def watched(store, key, function, *args, **kwargs):
+            if function.__name__ in {"get", "put", "head", "delete"}:
+                asked.append((function.__name__, key))
+            return ask(store, key, function, *args, **kwargs)
+
+        monkeypatch.setattr(ObjectStore, "_ask", watched)
+        array.append(np.ones(10 if requests == 5 else 100))
+        assert len(asked) == requests, asked
+
     def test_a_bit_of_a_huge_array_is_neither_listed_nor_read(self):
         store = FaultyStore(MemoryStore())
         array = omnizarr.create_array(store, shape=(2**40, 10), chunks=(4, 10), dtype="u1")
@@ -230,14 +246,14 @@ class TestWhatGrowingCosts:
         assert [key for verb, key in store.log if verb == "list_prefix"] == [f"c/{2**20}/"]
         assert sorted(store.list()) == ["c/5/5/5", "zarr.json"]
 
-    def test_of_the_chunks_that_the_old_edge_cuts_those_that_are_stored_are_read(self):
+    def test_the_chunks_that_the_old_edge_cuts_are_read_and_no_others(self):
         store = FaultyStore(MemoryStore())
         array = omnizarr.create_array(store, shape=(6, 8), chunks=(4, 4), dtype="u1")
         array[...] = 1
         array[4:, 4:] = 0
         store.reset()
         array.resize(8, 8)
-        assert {key for verb, key in store.log if verb.startswith(("get", "read"))} == {"zarr.json", "c/1/0"}
+        assert {key for verb, key in store.log if verb.startswith(("get", "read"))} == {"zarr.json", "c/1/0", "c/1/1"}
         assert store.requests["set"] == 1
 
     def test_appending_asks_for_no_chunk_but_those_that_it_writes(self):

@@ -49,6 +49,8 @@ Write = Callable[[ArrayMetadata], None]
 _MANY = 10_000
 # The same where there are ten times as many that a listing might have to go through.
 _MANY_OF_MORE = 1_000_000
+# So many chunks are read without a look whether they are there.
+_FEW = 100
 # A listing brings so many keys at once.
 _PAGE = 1000
 
@@ -369,7 +371,10 @@ def _blank(growth: Growth, grown: Grown) -> None:
     binding = _clearing(growth.where, grown.meant, growth.policy)
     kept = _counts(binding.grid, before)
     fresh = _stored_outside(binding, binding.grid.grid_shape, kept)
-    cut = _stored_outside(binding, kept, _uncut(binding, before, kept))
+    inside = _uncut(binding, before, kept)
+    # To read one that is not stored costs no more than to ask whether it is.
+    is_few = math.prod(kept) - math.prod(inside) <= _FEW
+    cut = list(_outside(kept, inside)) if is_few else _stored_outside(binding, kept, inside)
     workers = binding.store.concurrency
     looked = pool.gather(partial(_holds_beyond, binding, before), cut, workers)
     dirty = [cut[position] for position, holds in looked if holds]
