@@ -716,6 +716,10 @@ def check_there(where: StorePath, document: str) -> None:
     """Raise ArrayNotFoundError if the array at a place has been deleted or moved since it was opened."""
     if where.store.exists(document):
         return
+    # It may have documents of another format by now.
+    makers = [dialect.keyspace.documents(where.path)[dialect.array_document] for dialect in dialects_at(where)]
+    if any(map(where.store.exists, makers)):
+        return
     # Some hierarchies have no documents but the consolidated ones.
     for place in (*where.ancestors(), where):
         apart = [place.prefix + name for name in _CONSOLIDATED]

@@ -117,6 +117,15 @@ def test_an_array_that_consolidated_metadata_alone_tells_of_is_read_and_written(
     assert (omnizarr.open_group(root, mode="r")["a"][:4] == 1).all()
 
 
+def test_an_array_that_was_converted_in_place_is_there(tmp_path, engine):
+    array = create(tmp_path / "a.zarr", zarr_format=2, fill_value=7)
+    omnizarr.convert(tmp_path / "a.zarr", zarr_format=3, in_place=True, remove_old=True)
+    assert not (tmp_path / "a.zarr" / ".zarray").exists()
+    assert (array[...] == 7).all()
+    array[0] = 1
+    assert (omnizarr.open_array(tmp_path / "a.zarr")[0] == 1).all()
+
+
 def test_coroutines_notice_it_too(tmp_path, engine):
     create(tmp_path / "a.zarr")
 
