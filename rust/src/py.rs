@@ -99,6 +99,114 @@ fn names(py: Python<'_>) -> &'static Names {
     })
 }
 
+// -- into Python ----------------------------------------------------------------------
+
+/// Calls of Python that may run its code, made such that a thread that never returns from them does no harm.
+///
+/// When the interpreter ends, a thread that is not waited for and wants to go on there is ended by the system (before
+/// Python 3.14), which unwinds its stack; through ours it cannot, and the whole process would be aborted. So such a
+/// thread stays where it is until the process is gone. `PyO3` does the same where a thread attaches, but not here.
+mod calls {
+    use pyo3::exceptions::PyAttributeError;
+    use pyo3::ffi;
+    use pyo3::prelude::*;
+    use pyo3::types::{PyString, PyTuple};
+
+    #[cfg(unix)]
+    #[allow(clashing_extern_declarations)] // PyO3 declares that they never unwind
+    mod raw {
+        use pyo3::ffi::PyObject;
+
+        unsafe extern "C-unwind" {
+            pub fn PyObject_CallObject(callable: *mut PyObject, arguments: *mut PyObject) -> *mut PyObject;
+            pub fn PyObject_GetAttr(object: *mut PyObject, name: *mut PyObject) -> *mut PyObject;
+            pub fn PyObject_GetIter(object: *mut PyObject) -> *mut PyObject;
+            pub fn PyIter_Next(iterator: *mut PyObject) -> *mut PyObject;
+        }
+    }
+    #[cfg(not(unix))]
+    use pyo3::ffi as raw;
+
+    /// Keeps the thread that drops it.
+    struct Stay;
+
+    impl Drop for Stay {
+        fn drop(&mut self) {
+            loop {
+                std::thread::park();
+            }
+        }
+    }
+
+    /// Return what a function of Python returns, written such that nothing but it lies between Python and `Stay`.
+    macro_rules! stay {
+        ($call:expr) => {{
+            let stay = Stay;
+            // SAFETY: the objects are alive, and the thread is attached.
+            let result = unsafe { $call };
+            std::mem::forget(stay);
+            result
+        }};
+    }
+
+    fn owned(py: Python<'_>, result: *mut ffi::PyObject) -> PyResult<Bound<'_, PyAny>> {
+        // SAFETY: Python hands the reference over, or has set an exception.
+        unsafe { Bound::from_owned_ptr_or_err(py, result) }
+    }
+
+    /// Call an object.
+    pub fn call<'py>(callable: &Bound<'py, PyAny>, arguments: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        owned(callable.py(), stay!(raw::PyObject_CallObject(callable.as_ptr(), arguments.as_ptr())))
+    }
+
+    /// Call a method.
+    pub fn method<'py>(
+        object: &Bound<'py, PyAny>,
+        name: &Py<PyString>,
+        arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let arguments = arguments.into_pyobject(object.py()).map_err(Into::into)?;
+        call(&attribute(object, name)?, &arguments)
+    }
+
+    /// Look an attribute up, which may be a property.
+    pub fn attribute<'py>(object: &Bound<'py, PyAny>, name: &Py<PyString>) -> PyResult<Bound<'py, PyAny>> {
+        owned(object.py(), stay!(raw::PyObject_GetAttr(object.as_ptr(), name.as_ptr())))
+    }
+
+    /// Look up an attribute that need not be there.
+    pub fn attribute_if_there<'py>(
+        object: &Bound<'py, PyAny>,
+        name: &Py<PyString>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match attribute(object, name) {
+            Err(error) if error.is_instance_of::<PyAttributeError>(object.py()) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// What Python iterates over.
+    pub struct Items<'py>(Bound<'py, PyAny>);
+
+    /// Iterate over an object.
+    pub fn items<'py>(object: &Bound<'py, PyAny>) -> PyResult<Items<'py>> {
+        owned(object.py(), stay!(raw::PyObject_GetIter(object.as_ptr()))).map(Items)
+    }
+
+    impl<'py> Iterator for Items<'py> {
+        type Item = PyResult<Bound<'py, PyAny>>;
+
+        fn next(&mut self) -> Option<Self::Item> {
+            let py = self.0.py();
+            let next = stay!(raw::PyIter_Next(self.0.as_ptr()));
+            if next.is_null() {
+                return PyErr::take(py).map(Err);
+            }
+            Some(owned(py, next))
+        }
+    }
+}
+
 // -- codecs ---------------------------------------------------------------------------
 
 fn argument(value: &Bound<'_, PyAny>) -> PyResult<Argument> {
@@ -248,10 +356,10 @@ fn places(selector: &Bound<'_, PyAny>) -> PyResult<Places> {
     if !selector.is_instance_of::<PySlice>() {
         return list(selector).map(Places::List);
     }
-    let start: i64 = selector.getattr(names(py).start.bind(py))?.extract()?;
-    let step: i64 = selector.getattr(names(py).step.bind(py))?.extract()?;
+    let start: i64 = calls::attribute(selector, &names(py).start)?.extract()?;
+    let step: i64 = calls::attribute(selector, &names(py).step)?.extract()?;
     // Only backwards: to the very first element.
-    let end: i64 = selector.getattr(names(py).stop.bind(py))?.extract::<Option<i64>>()?.unwrap_or(-1);
+    let end: i64 = calls::attribute(selector, &names(py).stop)?.extract::<Option<i64>>()?.unwrap_or(-1);
     let (distance, stride) = if step > 0 { (end - start, step) } else { (start - end, -step) };
     if stride == 0 {
         return Err(unknown("a slice of step 0"));
@@ -270,8 +378,8 @@ fn run(columns: &Bound<'_, PyAny>) -> PyResult<Run> {
 fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
     let py = part.py();
     let Ok(columns) = part.cast::<PyTuple>() else {
-        let runs = part.getattr(names(py).runs.bind(py))?;
-        return Ok(Part::of(runs.try_iter()?.map(|item| run(&item?)).collect::<PyResult<_>>()?));
+        let runs = calls::attribute(part, &names(py).runs)?;
+        return Ok(Part::of(calls::items(&runs)?.map(|item| run(&item?)).collect::<PyResult<_>>()?));
     };
     if columns.len() == 9 {
         return Ok(Part::of(vec![run(part)?]));
@@ -279,8 +387,8 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
     let (numbers, inner, outer, wholes) =
         (columns.get_item(1)?, columns.get_item(2)?, columns.get_item(3)?, columns.get_item(4)?);
     let mut cuts = Vec::with_capacity(columns.get_item(0)?.extract()?);
-    let rest = inner.try_iter()?.zip(outer.try_iter()?).zip(wholes.try_iter()?);
-    for (number, ((inner, outer), whole)) in numbers.try_iter()?.zip(rest) {
+    let rest = calls::items(&inner)?.zip(calls::items(&outer)?).zip(calls::items(&wholes)?);
+    for (number, ((inner, outer), whole)) in calls::items(&numbers)?.zip(rest) {
         cuts.push(Cut {
             number: number?.extract()?,
             axis: Axis { inner: places(&inner?)?, outer: places(&outer?)? },
@@ -291,7 +399,7 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
 }
 
 fn parts_of(parts: &Bound<'_, PyAny>) -> PyResult<Vec<Part>> {
-    parts.try_iter()?.map(|item| part(&item?)).collect()
+    calls::items(parts)?.map(|item| part(&item?)).collect()
 }
 
 /// A plan of one piece that is given as it is: its axes are parts of one chunk each.
@@ -318,23 +426,23 @@ fn plan(pieces: &Bound<'_, PyAny>) -> PyResult<Option<Plan>> {
             _ => Err(unknown("a tuple of pieces")),
         };
     }
-    if let Some(parts) = pieces.getattr_opt(names(py).parts.bind(py))? {
+    if let Some(parts) = calls::attribute_if_there(pieces, &names(py).parts)? {
         let plan = Plan::Product(parts_of(&parts)?);
         return Ok(if plan.is_empty() { None } else { Some(plan) });
     }
-    let column = |name: &Bound<'_, PyString>| -> PyResult<Vec<List>> {
-        pieces.getattr(name)?.try_iter()?.map(|item| list(&item?)).collect()
+    let column = |name: &Py<PyString>| -> PyResult<Vec<List>> {
+        calls::items(&calls::attribute(pieces, name)?)?.map(|item| list(&item?)).collect()
     };
-    let order = pieces.getattr(names(py).order.bind(py))?;
-    let rest = pieces.getattr(names(py).rest.bind(py))?;
+    let order = calls::attribute(pieces, &names(py).order)?;
+    let rest = calls::attribute(pieces, &names(py).rest)?;
     let points = Points {
-        dims: pieces.getattr(names(py).axes.bind(py))?.extract::<Vec<usize>>()?.into(),
-        coords: column(names(py).coords.bind(py))?,
-        bounds: pieces.getattr(names(py).bounds.bind(py))?.extract()?,
-        places: column(names(py).places.bind(py))?,
+        dims: calls::attribute(pieces, &names(py).axes)?.extract::<Vec<usize>>()?.into(),
+        coords: column(&names(py).coords)?,
+        bounds: calls::attribute(pieces, &names(py).bounds)?.extract()?,
+        places: column(&names(py).places)?,
         order: if order.is_none() { None } else { Some(list(&order)?) },
-        place: pieces.getattr(names(py).place.bind(py))?.extract()?,
-        parts: if rest.is_none() { Vec::new() } else { parts_of(&rest.getattr(names(py).parts.bind(py))?)? },
+        place: calls::attribute(pieces, &names(py).place)?.extract()?,
+        parts: if rest.is_none() { Vec::new() } else { parts_of(&calls::attribute(&rest, &names(py).parts)?)? },
     };
     if !points.is_sound() {
         return Err(unknown("points that cannot be"));
@@ -472,7 +580,7 @@ impl Store for PyStore {
         Python::attach(|py| -> PyResult<_> {
             match &self.values {
                 Some(values) => values.bind(py).get_item(key)?.map_or(Ok(None), |value| PyValue::of(&value, true)),
-                None => PyValue::of(&self.store.bind(py).call_method1(names(py).get.bind(py), (key,))?, false),
+                None => PyValue::of(&calls::method(self.store.bind(py), &names(py).get, (key,))?, false),
             }
         })
         .map_err(foreign)
@@ -519,16 +627,15 @@ impl Store for PyStore {
             }
             opened.extend(keys.iter().map(|_| Err(Error::refused("the value did not arrive"))));
             let requests: Vec<_> = keys.iter().map(|key| (key, py.None())).collect();
-            let fetched =
-                self.store.bind(py).call_method1(names(py).get_many.bind(py), (requests,)).and_then(|items| {
-                    for item in items.try_iter()? {
-                        let (position, value): (usize, Bound<'_, PyAny>) = item?.extract()?;
-                        if let Some(place) = opened.get_mut(position) {
-                            *place = PyValue::of(&value, false).map_err(foreign);
-                        }
+            let fetched = calls::method(self.store.bind(py), &names(py).get_many, (requests,)).and_then(|items| {
+                for item in calls::items(&items)? {
+                    let (position, value): (usize, Bound<'_, PyAny>) = item?.extract()?;
+                    if let Some(place) = opened.get_mut(position) {
+                        *place = PyValue::of(&value, false).map_err(foreign);
                     }
-                    Ok(())
-                });
+                }
+                Ok(())
+            });
             if let Err(error) = fetched
                 && let Some(place) = opened.iter_mut().find(|opened| opened.is_err())
             {
@@ -543,25 +650,29 @@ impl Store for PyStore {
             let data = PyBytes::new(py, data);
             match &self.values {
                 Some(values) => values.bind(py).set_item(key, data),
-                None => self.store.bind(py).call_method1(names(py).set.bind(py), (key, data)).map(|_| ()),
+                None => calls::method(self.store.bind(py), &names(py).set, (key, data)).map(|_| ()),
             }
         })
         .map_err(foreign)
     }
 
     fn delete(&self, key: &str) -> EngineResult<()> {
-        Python::attach(|py| self.store.bind(py).call_method1(names(py).delete.bind(py), (key,)).map(|_| ()))
-            .map_err(foreign)
+        Python::attach(|py| calls::method(self.store.bind(py), &names(py).delete, (key,)).map(|_| ())).map_err(foreign)
     }
 
     fn locked(&self, key: &str, _waiting: &dyn Fn() -> EngineResult<()>, change: &mut Change<'_>) -> EngineResult<()> {
         // The thread stays attached in name: what Python knows of it (which locks it holds) must not be forgotten.
         Python::attach(|py| {
-            let lock = self.store.bind(py).call_method1(names(py).lock.bind(py), (key,)).map_err(foreign)?;
-            lock.call_method0(names(py).enter.bind(py)).map_err(foreign)?;
+            // As a `with` statement does: what leaves is found before anything is entered, and alone keeps the lock.
+            let none = || py.None();
+            let nothing = (none(), none(), none()).into_pyobject(py).map_err(foreign)?;
+            let lock = calls::method(self.store.bind(py), &names(py).lock, (key,)).map_err(foreign)?;
+            let leave = calls::attribute(&lock, &names(py).exit).map_err(foreign)?;
+            let entered = calls::method(&lock, &names(py).enter, ());
+            drop(lock);
+            entered.map_err(foreign)?;
             let result = py.detach(&mut *change);
-            let none = py.None();
-            let left = lock.call_method1(names(py).exit.bind(py), (&none, &none, &none));
+            let left = calls::call(&leave, &nothing);
             result.and(left.map(|_| ()).map_err(foreign))
         })
     }

@@ -77,7 +77,7 @@ class StorePath:
         data, path = self.store.origin()
         return data, f"{path}/{self.path}".strip("/")
 
-    def lock(self) -> AbstractContextManager[None]:
+    def lock(self) -> AbstractContextManager[object]:
         """Return the lock of the node: who changes its documents, in whichever dialect, holds it."""
         key = f"{self.prefix}zarr.json" if self.home is None else self.home.documents(self.path)["array"]
         return self.store.lock(key)

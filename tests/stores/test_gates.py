@@ -30,15 +30,14 @@ def test_many_are_inside_at_once(gate):
 
 def test_who_is_alone_is_alone_and_nobody_starves(gate):
     inside = 0
+    seen = []
     guard = threading.Lock()
 
     def work(number):
         nonlocal inside
         for _ in range(50):
             if number % 2:
-                with gate.alone() as alone:
-                    assert alone
-                    assert inside == 0
+                gate.alone(lambda alone: seen.append((alone, inside)))  # noqa: B023 - called at once
             else:
                 with gate.enter():
                     with guard:
@@ -48,6 +47,7 @@ def test_who_is_alone_is_alone_and_nobody_starves(gate):
 
     in_threads(work, range(6))
     assert inside == 0
+    assert seen == [(True, 0)] * 150
 
 
 def test_patience_ends(gate):
@@ -55,19 +55,37 @@ def test_patience_ends(gate):
         results = []
 
         def come_in(_):
-            with gate.alone(0.01) as alone:
-                results.append(alone)
+            gate.alone(results.append, 0.01)
 
         in_threads(come_in, [0])
     assert results == [False]
 
 
+def fail(_):
+    raise KeyError
+
+
 def test_exception_leaves_the_gate_open(gate):
-    for come_in in (gate.enter, gate.alone):
-        with pytest.raises(KeyError), come_in():
-            raise KeyError
-    with gate.alone(0) as alone:
-        assert alone
+    with pytest.raises(KeyError), gate.enter():
+        fail(None)
+    with pytest.raises(KeyError):
+        gate.alone(fail)
+    alone = []
+    in_threads(lambda _: gate.alone(alone.append, 0), [0])
+    assert alone == [True]
+
+
+def test_thread_that_is_inside_is_not_alone(gate):
+    with gate.enter():
+        assert not gate.alone(bool)
+    assert gate.alone(bool)
+
+
+def test_locks_of_threads_that_have_ended_are_forgotten(gate):
+    for _ in range(20):
+        in_threads(lambda _: gate.enter().__enter__(), range(2))
+    assert len(gate._locks) < 10
+    assert gate.alone(bool, 0)
 
 
 def forked(function):
@@ -89,8 +107,7 @@ class TestFork:
     def test_closes_before_and_both_come_in_afterwards(self, gate, calls):
         def child():
             assert calls == ["close"]
-            with gate.alone(0) as alone:
-                assert alone
+            assert gate.alone(bool, 0)
 
         assert forked(child) == 0
         assert calls == ["close"]
@@ -129,8 +146,7 @@ class TestFork:
 
         def child():
             assert calls == ["abandon"]
-            with gate.alone(0) as alone:
-                assert alone
+            assert gate.alone(bool, 0)
 
         assert forked(child) == 0
         leave.set()

@@ -73,10 +73,10 @@ def test_stores_are_equal_if_they_share_their_values():
 
 def test_locks_do_not_accumulate():
     store = MemoryStore()
-    for i in range(100):
+    for i in range(10_000):
         with store.lock(f"a/{i}"):
             pass
-    assert not threads._entries
+    assert len(threads._locks) <= 2000
 
 
 def test_get_copies_nothing():

@@ -278,7 +278,7 @@ class StorageTransformer(WrapperStore):
         """Delete each key that is listed."""
         Store.delete_prefix(self, prefix)
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock what is stored."""
         return super().lock(self._below(key))
 

@@ -440,6 +440,7 @@ class Archive:
         self._changed = False
         self._old: _Part | None = None
         self._new: _Part | None = None
+        self._given_up: list[_Part] = []  # to which a write failed halfway: what is in them before is read still
         self.entries: dict[str, _Entry] = {}
         self._sorted: list[str] | None = None
 
@@ -536,8 +537,16 @@ class Archive:
             with self._failures():
                 if self._new is None:
                     self._new = self._begin()
-                info = self._new.write(name, value)
-            self.entries[name] = _Entry(self._new, info)
+                part = self._new
+                try:
+                    info = part.write(name, value)
+                except BaseException:
+                    # What zipfile still keeps of the entry, it may finish at any time: nothing may stand there then.
+                    self._given_up.append(part)
+                    self._new = None
+                    part.zip._writing = False  # type: ignore[attr-defined]  # noqa: SLF001 - or it would not be read
+                    raise
+            self.entries[name] = _Entry(part, info)
             if old is None:
                 self._sorted = None
             else:
@@ -575,9 +584,16 @@ class Archive:
                     with self._failures():
                         self._commit()
             finally:
-                for part in (self._old, self._new):
-                    if part is not None and part.file is not self._target:
-                        part.discard()
+                try:
+                    self._discard()
+                except BaseException:  # a Ctrl-C: no temporary file is to stay
+                    self._discard()
+                    raise
+
+    def _discard(self) -> None:
+        for part in (self._old, self._new, *self._given_up):
+            if part is not None and part.file is not self._target:
+                part.discard()
 
     def _commit(self) -> None:
         """Bring all entries together in one file, and put that where it belongs."""
@@ -627,8 +643,12 @@ class Archive:
         folder, _ = os.path.split(self.path or "")
         os.makedirs(folder or ".", exist_ok=True)
         temporary = os.path.join(folder, f"{RESERVED}{os.urandom(8).hex()}.tmp")
-        file = open(temporary, "x+b")  # noqa: SIM115 - open as long as the archive
-        return _Part(file, "w", self._how, temporary)
+        try:
+            file = open(temporary, "x+b")  # noqa: SIM115 - open as long as the archive
+            return _Part(file, "w", self._how, temporary)
+        except BaseException:
+            files.discard(temporary)
+            raise
 
     @contextmanager
     def _failures(self) -> Iterator[None]:

@@ -12,7 +12,7 @@ import atexit
 import random
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 from weakref import WeakKeyDictionary
@@ -22,6 +22,7 @@ from omnizarr.late import Late
 from omnizarr.stores import conflicts, objecterrors
 from omnizarr.stores import object as objects
 from omnizarr.stores.base import Buffer, Buffers, Change, Listing, Span, Store
+from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.object import ObjectStore
 from omnizarr.stores.tasks import computed, run, waited
 
@@ -214,7 +215,7 @@ class _Rehearsed(ObjectStore):
             if not record.depth:
                 record.seen.clear()
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Remember what is read, for `set` to be conditional; that is enough to lose nothing, and nobody waits."""
         self.check_writable()
         self._path(key)

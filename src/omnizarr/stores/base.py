@@ -308,7 +308,7 @@ class Store(ABC):
         """Remove every key under `prefix`; "" empties the store."""
         self.delete_many(list(self.list_prefix(prefix)))
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Keep all others who lock `key` out while the ``with`` block runs: to read, change and write its value.
 
         Excludes threads, other stores upon the same data, and other processes where the store can be reached from them.

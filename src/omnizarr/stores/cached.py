@@ -23,13 +23,14 @@ import math
 import operator
 import os
 import threading
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from omnizarr.errors import SettingError
 from omnizarr.stores import threads
 from omnizarr.stores.base import Buffer, Buffers, Reader, Request, Span, Stamped, Store, as_prefix, cut, fill, parts_of
+from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local import LocalStore
 from omnizarr.stores.shelves import Entry, MemoryShelf, Name, Shelf, StoreShelf, namespace_of
 from omnizarr.stores.wrappers import WrapperStore
@@ -330,13 +331,13 @@ class CacheStore(WrapperStore):
         finally:
             self._state.change_all()
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock in the store; within, what is read and written passes by the cache."""
-        return self._locked(super().lock(key))
+        return self._locked(super().lock, key)
 
     @contextmanager
-    def _locked(self, lock: AbstractContextManager[None]) -> Iterator[None]:
-        with lock, self._state.holding():
+    def _locked(self, lock: Callable[[str], AbstractContextManager[object]], key: str) -> Iterator[None]:
+        with lock(key), self._state.holding():
             yield
 
     # -- the store itself ---------------------------------------------------------

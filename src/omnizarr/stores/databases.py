@@ -36,7 +36,7 @@ def check_options(options: Mapping[str, Any], known: set[str]) -> None:
         raise StoreError("storage_options mean nothing to this store", found=unknown, expected=sorted(known))
 
 
-def lock(path: str, key: str) -> AbstractContextManager[None]:
+def lock(path: str, key: str) -> AbstractContextManager[object]:
     """Lock a key by a file beside the database; whoever locks another one does not wait."""
     folder, name = os.path.split(os.path.realpath(path))
     digest = sha256(f"{name}/{key}".encode()).hexdigest()[:40]

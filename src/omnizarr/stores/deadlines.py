@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Coroutine
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnizarr.late import Late
@@ -22,10 +23,21 @@ _guard = threading.Lock()
 def _loop() -> asyncio.AbstractEventLoop:
     """Return the event loop that runs in a thread of its own, as the caller's thread may have one that runs."""
     with _guard:
-        if "loop" not in _loops:
-            _loops["loop"] = loop = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="omnizarr-deadlines", daemon=True).start()
+        while "loop" not in _loops:
+            # The thread itself makes the loop known, as one that is known and does not run would never answer.
+            made = SimpleQueue[None]()
+            threading.Thread(target=_serve, args=(made,), name="omnizarr-deadlines", daemon=True).start()
+            made.get()
         return _loops["loop"]
+
+
+def _serve(made: SimpleQueue[None]) -> None:
+    loop = asyncio.new_event_loop()
+    is_first = _loops.setdefault("loop", loop) is loop  # whoever started the other one was interrupted
+    made.put(None)
+    if is_first:
+        loop.run_forever()
+    loop.close()
 
 
 def within(seconds: float, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -175,7 +175,7 @@ class FaultyStore(ObservedStore):
             keep = self._tears.pop(self.requests["set"] + 1, None)
         super().set(key, value if keep is None else memoryview(value)[:keep])
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Count and hand on."""
         self._run(("lock", key, None), lambda: None)
         return super().lock(key)

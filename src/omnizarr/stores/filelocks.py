@@ -23,11 +23,12 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.stores import threads
 from omnizarr.stores.base import RESERVED
+from omnizarr.stores.interrupts import contextmanager
 
 try:
     import fcntl
@@ -42,7 +43,7 @@ _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NO
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 _POLL_SECONDS = 0.002
 
-_descriptors: set[int] = set()  # of lock files that are held
+_descriptors: set[int] = set()  # of lock files that are open
 
 
 def _let_go() -> None:
@@ -56,7 +57,7 @@ def _let_go() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_let_go)
 
-_held = threading.local()  # paths that this thread holds already: {path: depth}
+_held = threading.local()  # paths of lock files that this thread holds
 
 
 SUFFIX = ".lock"
@@ -69,56 +70,59 @@ def lock(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
 
     `make_parent` is called whenever the directory of `path` is missing.
     """
-    depths: dict[str, int] = _held.__dict__.setdefault("depths", {})
-    if path in depths:
-        depths[path] += 1
-        try:
-            yield
-        finally:
-            depths[path] -= 1
+    paths: set[str] = _held.__dict__.setdefault("paths", set())
+    if path in paths:
+        yield
         return
-    with _exclusive(path, make_parent):
-        depths[path] = 1
-        try:
-            yield
-        finally:
-            depths.pop(path, None)
-
-
-@contextmanager
-def _exclusive(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
-    process = os.getpid()
-    taken: list[int] = []  # by now ours to release, wherever a Ctrl-C comes in between
+    taken = _Taken(path)
     try:
-        if _is_acquired(path, make_parent, taken):
+        if _is_acquired(taken, make_parent):
+            paths.add(path)
             yield
         else:  # the file system has no locks: at least the threads exclude each other
             with threads.lock(path):
+                paths.add(path)
                 yield
     finally:
         try:
-            _release(path, process, taken)
-        except BaseException:  # a Ctrl-C: a lock that was left would keep even ourselves out from now on
-            _release(path, process, taken)
-            raise
+            paths.discard(path)
+        finally:
+            try:
+                _release(taken)
+            except BaseException:  # a Ctrl-C: a lock that was left would keep even ourselves out from now on
+                _release(taken)
+                raise
 
 
-def _is_acquired(path: str, make_parent: Callable[[], None], taken: list[int]) -> bool:
-    """Put the descriptor of the locked file into `taken`; return False if the file system knows no locks."""
+class _Taken:
+    """A lock file that is open, or locked already: wherever a Ctrl-C comes in between, it is known how far it came."""
+
+    __slots__ = ("descriptors", "is_locked", "path", "process")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.process = os.getpid()
+        self.descriptors: list[int] = []  # one at most
+        self.is_locked = False
+
+
+def _is_acquired(taken: _Taken, make_parent: Callable[[], None]) -> bool:
+    """Open and lock the file; return False if the file system knows no locks."""
     try:
-        return _acquire(path, make_parent, taken)
+        return _acquire(taken, make_parent)
     except OmnizarrError:
         raise
     except OSError as error:
-        failure = StoreError(f"cannot be locked: {error.strerror}", found=path)
+        failure = StoreError(f"cannot be locked: {error.strerror}", found=taken.path)
         failure.errno = error.errno
         raise failure from error
 
 
-def _acquire(path: str, make_parent: Callable[[], None], taken: list[int]) -> bool:
+def _acquire(taken: _Taken, make_parent: Callable[[], None]) -> bool:
+    path = taken.path
     while True:
         try:
-            descriptor = os.open(path, _OPEN, 0o666)
+            _open(taken, _OPEN)
         except FileNotFoundError:
             make_parent()
             continue
@@ -127,7 +131,7 @@ def _acquire(path: str, make_parent: Callable[[], None], taken: list[int]) -> bo
             if msvcrt is None and not os.access(os.path.dirname(path), os.W_OK):
                 raise
             try:
-                descriptor = os.open(path, os.O_RDONLY | (_OPEN & ~(os.O_RDWR | os.O_CREAT)))
+                _open(taken, os.O_RDONLY | (_OPEN & ~(os.O_RDWR | os.O_CREAT)))
             except FileNotFoundError:
                 continue
             except PermissionError:
@@ -135,16 +139,16 @@ def _acquire(path: str, make_parent: Callable[[], None], taken: list[int]) -> bo
                     raise
                 time.sleep(_POLL_SECONDS)
                 continue
+        (descriptor,) = taken.descriptors
         try:
             _lock_file(descriptor)
             if _is_at(path, descriptor):
-                _descriptors.add(descriptor)
-                taken.append(descriptor)
+                taken.is_locked = True
                 return True
         except OSError as error:
-            os.close(descriptor)
             if error.errno not in _UNSUPPORTED:
                 raise
+            _close(taken)
             with suppress(OSError):
                 os.unlink(path)
             warnings.warn(
@@ -153,17 +157,30 @@ def _acquire(path: str, make_parent: Callable[[], None], taken: list[int]) -> bo
                 stacklevel=2,
             )
             return False
-        except BaseException:  # interrupted while waiting
-            _give_up(path, descriptor, taken)
-            raise
-        os.close(descriptor)
+        _close(taken)
+
+
+def _open(taken: _Taken, flags: int) -> None:
+    """Open the lock file; a child that is forked from now on closes it."""
+    taken.descriptors.extend(map(os.open, (taken.path,), (flags,), (0o666,)))  # see `interrupts`
+    _descriptors.update(taken.descriptors)
+
+
+def _close(taken: _Taken) -> None:
+    """Let go of the lock file that is open; begun again after an interrupt, do what is left to do."""
+    for descriptor in list(taken.descriptors):
+        if msvcrt is None:  # a child that was forked meanwhile may have the file open still
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+        _descriptors.discard(descriptor)
+        any(map(os.close, map(taken.descriptors.pop, (-1,))))  # in one call: see `interrupts`
 
 
 def discard(path: str) -> None:
     """Remove a lock file that nobody holds; one that is held stays, or a second holder could come in."""
     with suppress(OSError):
         if msvcrt is None:
-            descriptor = os.open(path, _OPEN & ~os.O_CREAT)
+            (descriptor,) = map(os.open, (path,), (_OPEN & ~os.O_CREAT,))  # see `interrupts`
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if _is_at(path, descriptor):
@@ -174,42 +191,35 @@ def discard(path: str) -> None:
             os.unlink(path)
 
 
-def _give_up(path: str, descriptor: int, taken: list[int]) -> None:
-    """Let go of a lock file that is not among those to be released."""
-    if descriptor not in taken:
-        _descriptors.discard(descriptor)
-        os.close(descriptor)
-        discard(path)
-
-
 def is_held(besides: str | None = None) -> bool:
     """Return whether this thread holds any lock file, so that it may enter some locks twice.
 
     Those that lock a file of the name `besides` do not count.
     """
-    depths: dict[str, int] | None = _held.__dict__.get("depths")
-    if not depths:
+    paths: set[str] | None = _held.__dict__.get("paths")
+    if not paths:
         return False
     ending = f"{RESERVED}{besides}{SUFFIX}"
-    return besides is None or not all(path.endswith(ending) for path in depths)
+    return besides is None or not all(path.endswith(ending) for path in paths)
 
 
-def _release(path: str, process: int, taken: list[int]) -> None:
+def _release(taken: _Taken) -> None:
     """Remove the lock file and let go of it; begun again after an interrupt, do what is left to do."""
-    if os.getpid() != process:  # a child forked within the block holds nothing
+    if os.getpid() != taken.process:  # a child forked within the block holds nothing
         return
-    for descriptor in taken:
-        _descriptors.discard(descriptor)
-        with suppress(OSError):
-            if msvcrt is None and _is_at(path, descriptor):
-                os.unlink(path)
-        with suppress(OSError):
-            if msvcrt is None:  # a child that was forked meanwhile may have the file open still
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-        os.close(taken.pop())
-        if msvcrt is not None:
-            with suppress(OSError):  # still open elsewhere: the last one removes it
-                os.unlink(path)
+    if msvcrt is None:
+        for descriptor in list(taken.descriptors):
+            with suppress(OSError):
+                # Who was interrupted in waiting removes the file too, if its holder was killed meanwhile.
+                if not taken.is_locked:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_at(taken.path, descriptor):
+                    os.unlink(taken.path)
+        _close(taken)
+    elif taken.descriptors:
+        _close(taken)
+        with suppress(OSError):  # still open elsewhere: the last one removes it
+            os.unlink(taken.path)
 
 
 def _lock_file(descriptor: int) -> None:

@@ -103,7 +103,7 @@ def stamp(file: int) -> Hashable | None:
 
 def write_new(path: str, value: Buffer, *, fsync: bool) -> None:
     """Write `value` to a file that must not exist yet."""
-    file = os.open(path, _CREATE, 0o666)
+    (file,) = map(os.open, (path,), (_CREATE,), (0o666,))  # see `interrupts`
     try:
         if (written := os.write(file, value)) != len(value):
             _write_rest(file, value, written)
@@ -131,7 +131,7 @@ def sync_directory(folder: str) -> None:
     if WINDOWS:  # directories cannot be opened there
         return
     try:
-        file = os.open(folder, os.O_RDONLY | _COMMON)
+        (file,) = map(os.open, (folder,), (os.O_RDONLY | _COMMON,))  # see `interrupts`
     except FileNotFoundError:  # removed again
         return
     try:

@@ -340,7 +340,7 @@ class FsspecStore(Store):
                 self._files.call("rmdir", self._base + folder)
                 folder = folder.rpartition("/")[0]
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock the file among the threads of this process, whichever store of fsspec it is reached through."""
         self.check_writable()
         check_key(key)

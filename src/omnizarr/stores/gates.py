@@ -3,18 +3,28 @@
 What a database keeps in memory about its files (locks above all) does not hold in a forked child, and using it there
 destroys data. So before a fork everybody leaves, and what is open is closed; parent and child open it anew when they
 need it.
+
+Each thread has a lock of its own at each gate: to be inside is to hold it, to be alone is to hold all of them. So
+nobody counts who is inside, which a Ctrl-C could make wrong.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Final
-from weakref import WeakSet
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Final, TypeAlias, TypeVar
+from weakref import WeakSet, ref
+
+T = TypeVar("T")
 
 _FORK_PATIENCE: Final = 5.0
+
+_Lock: TypeAlias = Any
+"""An RLock: `threading` does not declare what is used of it here."""
+_KIND: Final[Any] = type(threading.RLock())
 
 
 class Gate:
@@ -33,66 +43,102 @@ class Gate:
     def __init__(self, close: Callable[[], None], abandon: Callable[[], None]) -> None:
         self._close = close
         self._abandon = abandon
-        self._changed = threading.Condition(threading.Lock())
-        self._inside = 0
-        self._waiting = 0  # to be alone: they go first, or they might wait for ever
+        self._is_alone = False  # as the process forks
+        self._begin()
         with _registry:
             _gates.add(self)
 
-    @contextmanager
-    def enter(self) -> Iterator[None]:
-        """Be inside with others."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._waiting)
-            self._inside += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._inside -= 1
-                self._changed.notify_all()
+    def _begin(self) -> None:
+        self._door: _Lock = threading.RLock()  # held by who waits to be alone, or newcomers would keep him waiting
+        self._own = threading.local()
+        self._locks: list[ref[_Lock]] = []
 
-    @contextmanager
-    def alone(self, patience: float | None = None) -> Iterator[bool]:
-        """Be inside alone; after `patience` seconds not quite (False)."""
-        with self._changed:
-            self._waiting += 1
+    def enter(self) -> AbstractContextManager[object]:
+        """Return what lets the calling thread be inside with others, in a ``with`` statement."""
+        with self._door:
             try:
-                yield self._changed.wait_for(lambda: not self._inside, patience)
-            finally:
-                self._waiting -= 1
-                self._changed.notify_all()
+                return self._own.lock  # type: ignore[no-any-return]
+            except AttributeError:
+                lock = threading.RLock()
+                self._locks = [known for known in self._locks if known() is not None]  # of threads that have not ended
+                self._locks.append(ref(lock))
+                self._own.lock = lock
+                return lock
 
-    @contextmanager
-    def _forking(self) -> Iterator[None]:
-        process = os.getpid()
-        with self.alone(_FORK_PATIENCE) as alone:
-            if alone:
-                self._close()
-            yield
-            if os.getpid() != process:
-                self._inside = 0
-                if not alone:
-                    self._abandon()
+    def alone(self, work: Callable[[bool], T], patience: float | None = None) -> T:
+        """Return what `work` returns, called with True and nobody else inside; with False if one is after `patience`.
+
+        With False at once if the calling thread itself is inside, as when an object is collected there.
+        """
+        held: list[_Lock] = []
+        releases = _releases(held)
+        try:
+            return work(self._close_doors(held, patience))
+        finally:
+            any(releases)  # one call into C, which no Ctrl-C interrupts
+
+    def _close_doors(self, held: list[_Lock], patience: float | None) -> bool:
+        """Let nobody in, and wait until all are out: take the locks, each put into `held` before; return whether so."""
+        deadline = None if patience is None else time.monotonic() + patience
+        if _is_held(self._own.__dict__.get("lock")) or not _take(self._door, held, deadline):
+            return False
+        locks = [lock for known in self._locks if (lock := known()) is not None]
+        taken = [_take(lock, held, deadline) for lock in locks]  # as many as can be, also if one cannot
+        return all(taken)
+
+    def _before_fork(self, held: list[_Lock]) -> None:
+        self._is_alone = self._close_doors(held, _FORK_PATIENCE)
+        if self._is_alone:
+            self._close()
+
+    def _after_fork_in_child(self) -> None:
+        self._begin()
+        if not self._is_alone:
+            self._abandon()
+
+
+def _take(lock: _Lock, held: list[_Lock], deadline: float | None) -> bool:
+    held.append(lock)
+    return bool(lock.acquire(timeout=-1 if deadline is None else max(0.0, deadline - time.monotonic())))
+
+
+def _is_held(lock: _Lock | None) -> bool:
+    """Return whether this thread holds it."""
+    return lock is not None and bool(lock._is_owned())  # noqa: SLF001 - `threading.Condition` asks so too
+
+
+def _releases(held: list[_Lock]) -> map[None]:
+    """Return what releases, as it is gone through, those of the locks that this thread holds, and gives only None."""
+    return map(_KIND.release, filter(_KIND._is_owned, held))  # noqa: SLF001
 
 
 _gates: WeakSet[Gate] = WeakSet()
-_registry = threading.Lock()
-_forks: list[ExitStack] = []
+_registry: _Lock = threading.RLock()
+_held: list[_Lock] = []  # while the process forks
 
 
 def _before_fork() -> None:
+    _held.append(_registry)
     _registry.acquire()
-    stack = ExitStack()
-    _forks.append(stack)
-    for gate in list(_gates):
-        stack.enter_context(gate._forking())  # noqa: SLF001
+    gates = list(_gates)
+    for gate in gates:
+        gate._is_alone = False  # noqa: SLF001
+    for gate in gates:
+        gate._before_fork(_held)  # noqa: SLF001
 
 
 def _after_fork() -> None:
-    _forks.pop().close()
-    _registry.release()
+    any(_releases(_held))
+    _held.clear()
+
+
+def _after_fork_in_child() -> None:
+    for gate in list(_gates):
+        gate._after_fork_in_child()  # noqa: SLF001
+    _after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
+    # What a Ctrl-C keeps the first one from doing, the second does: Python goes on after it.
+    os.register_at_fork(after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -119,8 +119,9 @@ class LMDBStore(Store):
         self._open()
 
     def _open(self) -> None:
-        self._environment: _Environment | None = _acquire(self)
-        self._finalizer = weakref.finalize(self, _release, self._environment)
+        user = _User()
+        self._environment: _Environment | None = _acquire(self, user)
+        self._finalizer = weakref.finalize(self, _release, self._environment, user)
 
     @property
     def exclusion(self) -> Exclusion:
@@ -324,7 +325,7 @@ class LMDBStore(Store):
         """Return whether there is a database to delete from: deleting makes none."""
         return bool(self._read(lambda _: True))
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Take a lock file beside the database; others can write other keys meanwhile."""
         self.check_writable()
         check_key(key)
@@ -409,12 +410,16 @@ class LMDBStore(Store):
         return f"LMDBStore({self.path!r})"
 
 
+class _User:
+    """Stands for a store among those that use an environment, as long as it is not closed."""
+
+
 class _Environment:
     """A database as this process has it open, at most once: what LMDB demands."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.users = 0
+        self.users: weakref.WeakSet[_User] = weakref.WeakSet()
         self.token = object()  # of the time since it was opened
         self._opened: Any = None
         self._writes = False
@@ -452,19 +457,21 @@ class _Environment:
 
     def close(self) -> None:
         """Close the database, when nobody is inside."""
-        with self._gate.alone(_PATIENCE) as alone:
-            if alone and self._opened is not None:
-                if self._writes and not self._fsync:
-                    self._opened.sync(True)  # noqa: FBT003 - lmdb's own
-                self._close()
+        self._gate.alone(self._close_synced, _PATIENCE)
+
+    def _close_synced(self, is_alone: bool) -> None:  # noqa: FBT001 - what a gate says
+        if is_alone and self._opened is not None:
+            if self._writes and not self._fsync:
+                self._opened.sync(True)  # noqa: FBT003 - lmdb's own
+            self._close()
 
     def _environment(self, *, writes: bool) -> Any:
         """Return the open database; None if it has to be opened (again) for this, or is not there."""
         with self._opening:
             if self._opened is None and (writes or self._exists()):
-                self._opened = self._open(writes=writes)
-                self._writes = writes
-                self.token = object()
+                token = object()
+                opened = self._open(writes=writes)
+                self.token, self._opened, self._writes = token, opened, writes
         return self._opened if self._writes or not writes else None
 
     def _open(self, *, writes: bool) -> Any:
@@ -486,16 +493,24 @@ class _Environment:
         except self._lmdb.Error:
             if writes or os.access(folder, os.W_OK):
                 raise
-            environment = self._lmdb.open(self.path, lock=False, **options)  # a medium that nobody can write
-        else:
-            environment.reader_check()  # slots of readers that were killed
+            options["lock"] = False  # a medium that nobody can write
+            environment = self._lmdb.open(self.path, **options)
+        try:
+            if options.get("lock", True):
+                environment.reader_check()  # slots of readers that were killed
+            self._check_whole(environment)
+        except BaseException:
+            environment.close()  # it could not be opened again beside
+            raise
+        return environment
+
+    def _check_whole(self, environment: Any) -> None:
+        """Raise StoreError if pages are missing: to look at what is not there would end the process."""
         said = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
         there = os.path.getsize(self._file())
         # Pages may be missing that were never written, as nothing refers to them any more; never as many as this.
         if said - there > max(said // 4, 2**20):
-            environment.close()  # to look at what is not there would end the process
             raise StoreError("the database is truncated", found=f"{there} bytes", expected=f"{said} bytes")
-        return environment
 
     def _is_directory(self) -> bool:
         return os.path.isdir(self.path) or (self._subdir and not os.path.exists(self.path))
@@ -508,16 +523,20 @@ class _Environment:
 
     def _reopen(self, seen: object, *, writes: bool = False) -> None:
         """Close the database, unless somebody else has opened it again by now; who needs it next opens it."""
-        with self._gate.alone():
+
+        def work(_: bool) -> None:  # noqa: FBT001 - what a gate says
             if self.token is seen or (writes and not self._writes):
                 self._close()
             if writes and self._opened is None:
                 self._environment(writes=True)
 
+        self._gate.alone(work)
+
     def _grow(self, seen: object, size: int, error: Exception, store: str, key: str | None) -> None:
         """Make the map large enough for `size` bytes more."""
-        with self._gate.alone():
-            if self.token is not seen:
+
+        def work(_: bool) -> None:  # noqa: FBT001 - what a gate says
+            if self.token is not seen or self._opened is None:
                 return
             old = self._opened.info()["map_size"]
             self._close()
@@ -534,9 +553,13 @@ class _Environment:
                     expected=f"at least {old + size} bytes",
                 ) from error
 
+        self._gate.alone(work)
+
     def _close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
+        try:
+            if self._opened is not None:
+                self._opened.close()
+        finally:
             self._opened = None
             self._writes = False
 
@@ -580,23 +603,23 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_anew)
 
 
-def _acquire(store: LMDBStore) -> _Environment:
+def _acquire(store: LMDBStore, user: _User) -> _Environment:
     """Return what all stores upon one database share."""
     path = os.path.realpath(store.path)
     with _registry:
         environment = _environments.get(path)
         if environment is None:
             environment = _environments[path] = _Environment(path)
-        environment.users += 1
-        if environment.users == 1:
+        if not environment.users:
             environment.configure(subdir=store.subdir, map_size=store.map_size, fsync=store.fsync)
+        environment.users.add(user)
         return environment
 
 
-def _release(environment: _Environment) -> None:
+def _release(environment: _Environment, user: _User) -> None:
     """Close what nobody uses any more."""
     with _registry:
-        environment.users -= 1
+        environment.users.discard(user)
         if not environment.users:
             environment.close()
 

@@ -26,7 +26,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -48,6 +48,7 @@ from omnizarr.stores.base import (
     check_key,
     is_key,
 )
+from omnizarr.stores.interrupts import contextmanager
 
 if TYPE_CHECKING:
     import hashlib
@@ -161,7 +162,7 @@ class LocalStore(Store):
         if parent not in self._known or not name.isalnum() or (slash and not parent):
             check_key(key)
         try:
-            file = os.open(self._base + key, files.READ)
+            (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
         except OSError as error:
             if error.errno == errno.ENOENT:
                 return None
@@ -195,7 +196,7 @@ class LocalStore(Store):
         if parent not in self._known or not name.isalnum() or (slash and not parent):
             check_key(key)
         try:
-            file = os.open(self._base + key, files.READ)
+            (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
         except OSError as error:
             if error.errno == errno.ENOENT:
                 return None
@@ -288,7 +289,7 @@ class LocalStore(Store):
         """Return a descriptor of the file, or None if there is none."""
         check_key(key)
         try:
-            file = os.open(self._base + key, files.READ)
+            (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
         except OSError as error:
             file = self._open_otherwise(key, error)
             if file < 0:
@@ -306,11 +307,13 @@ class LocalStore(Store):
         """Open a file that did not open because it is a symbolic link; -1 if there is no such file."""
         if error.errno in (errno.ELOOP, errno.EMLINK):  # what O_NOFOLLOW says; FreeBSD the second
             try:
-                return os.open(self._inside(key), files.READ_LINK)
+                (file,) = map(os.open, (self._inside(key),), (files.READ_LINK,))  # see `interrupts`
             except StoreError:
                 raise
             except OSError as second:
                 error = second
+            else:
+                return file
         if files.is_absence(error):
             return -1
         raise self._failure(error, key) from error
@@ -394,7 +397,7 @@ class LocalStore(Store):
                     with suppress(OSError):
                         os.rmdir(self._base)
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock a file beside that of the value; see `omnizarr.stores.filelocks`."""
         self.check_writable()
         self.check_storable(key)
@@ -413,15 +416,14 @@ class LocalStore(Store):
                 rename(temporary, self._base + key)
             except FileNotFoundError:  # the directory was removed meanwhile, and all that was in it
                 self._known.discard(parent)
-            except FileExistsError:
-                files.discard(temporary)
-                raise
-            except OSError as error:
-                files.discard(temporary)
+            except BaseException as error:
+                try:  # noqa: SIM105 - `suppress` would be called first, and a Ctrl-C could come behind it
+                    os.unlink(temporary)
+                except OSError:
+                    pass
+                if isinstance(error, FileExistsError) or not isinstance(error, OSError):
+                    raise
                 raise self._failure(error, key) from error
-            except BaseException:
-                files.discard(temporary)
-                raise
             else:
                 if self.fsync:
                     files.sync_directory(folder)

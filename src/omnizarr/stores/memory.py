@@ -106,7 +106,7 @@ class MemoryStore(Store):
         check_key(key)
         self._values.pop(key, None)
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock the key of this mapping, whichever store it is reached through."""
         self.check_writable()
         check_key(key)

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
@@ -46,6 +46,7 @@ from omnizarr.stores.base import (
     is_key,
     listing,
 )
+from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local import LocalStore
 
 if TYPE_CHECKING:
@@ -669,7 +670,7 @@ class ObjectStore(Store):
         self.check_writable()
         self.delete_many(list(self.list_prefix(prefix)))
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Keep out the other threads of this process, and remember what this one reads, for `set` to be conditional."""
         self.check_writable()
         return self._lock((self._data, self._path(key)))

@@ -58,29 +58,38 @@ def run(task: Callable[[T], object], items: Iterable[T], workers: int, batch: in
     if workers <= 1:
         for item in items:
             task(item)
-        return
-    iterator = iter(items)
+    else:
+        _run(task, iter(items), workers, batch)
+
+
+def _run(task: Callable[[T], object], iterator: Iterator[T], workers: int, batch: int) -> None:
     guard = threading.Lock()
-    stop = threading.Event()
+    is_stopped = False  # no `Event`: to set one takes a call, which a Ctrl-C could keep from being made
 
     def take() -> list[T]:
         with guard:
             return list(islice(iterator, batch))
 
     def work() -> None:
+        nonlocal is_stopped
         try:
-            while not stop.is_set() and (taken := take()):
+            while not is_stopped and (taken := take()):
                 for item in taken:
-                    if stop.is_set():
+                    if is_stopped:
                         return
                     task(item)
         except BaseException:
-            stop.set()
+            is_stopped = True
             raise
 
-    futures = [_executor().submit(work) for _ in range(workers - 1)]
+    futures: list[Future[None]] = []
     try:
+        for _ in range(workers - 1):
+            futures.append(_executor().submit(work))  # noqa: PERF401 - those that were made are waited for in any case
         work()
+    except BaseException:
+        is_stopped = True
+        raise
     finally:
         # Not before every thread has let go of the caller's memory.
         _wait(futures)

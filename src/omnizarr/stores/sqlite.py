@@ -12,10 +12,10 @@ import errno
 import os
 import sqlite3
 import weakref
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypeVar
 
 from omnizarr.errors import (
     ConflictError,
@@ -46,6 +46,10 @@ from omnizarr.stores.base import (
     listing,
 )
 from omnizarr.stores.gates import Gate
+
+T = TypeVar("T")
+
+_List: TypeAlias = list  # within the class, `list` is a verb
 
 _PAGE = 1000  # keys of a listing that are fetched at once
 _BATCH = 2**24  # bytes of values that are written in one transaction
@@ -154,32 +158,40 @@ class SQLiteStore(Store):
 
     # -- transactions -------------------------------------------------------------
 
-    @contextmanager
-    def _connected(self, key: str | None = None, *, writes: bool = False) -> Iterator[_Connection | None]:
-        """Lend a connection; None if there are no values at all. Errors of SQLite become ours."""
-        if self._connections is None:
+    def _run(
+        self,
+        work: Callable[[_Connection], T],
+        key: str | None = None,
+        *,
+        writes: bool = False,
+        begin: str | None = None,
+    ) -> T | None:
+        """Return what `work` makes of a connection; None if there are no values at all. Errors of SQLite become ours.
+
+        What begins with a statement (`begin`) is one transaction: `work` sees one state of the database, and changes it
+        wholly or not at all.
+        """
+        connections = self._connections
+        if connections is None:
             raise StoreClosedError("the store is closed", store=repr(self))
         try:
-            with self._connections.lend(writes=writes) as connection:
-                yield connection
+            return connections.run(work, writes=writes, begin=begin)
         except sqlite3.Error as error:
             raise _failure(error, self.timeout).add(store=repr(self), key=key) from error
         except OmnizarrError as error:
             raise error.add(store=repr(self), key=key) from error.__cause__
 
-    @contextmanager
-    def _transaction(self, key: str | None = None) -> Iterator[_Connection]:
-        """Lend a connection on which nobody else writes."""
-        with self._connected(key, writes=True) as connection:
-            assert connection is not None  # noqa: S101 - who writes makes the database
-            with connection.transaction("BEGIN IMMEDIATE"):
-                yield connection
+    def _read(self, work: Callable[[_Connection], T], key: str | None = None) -> T | None:
+        """Return what `work` makes of one state of the database; None if there are no values at all."""
+        return self._run(work, key, begin="BEGIN")
+
+    def _write(self, work: Callable[[_Connection], object], key: str | None = None) -> None:
+        """Let `work` change the database wholly or not at all; nobody else writes meanwhile."""
+        self._run(work, key, writes=True, begin="BEGIN IMMEDIATE")
 
     def _execute(self, statement: str, parameters: Sequence[object], key: str | None = None) -> int:
         """Run a statement that is a transaction by itself; return how many rows it changed."""
-        with self._connected(key, writes=True) as connection:
-            assert connection is not None  # noqa: S101
-            return connection.execute(statement, parameters).rowcount
+        return self._run(lambda connection: connection.execute(statement, parameters).rowcount, key, writes=True) or 0
 
     # -- reading ------------------------------------------------------------------
 
@@ -189,37 +201,33 @@ class SQLiteStore(Store):
         if span is not None:
             values = self.get_spans(key, [span])
             return None if values is None else values[0]
-        with self._connected(key) as connection:
-            return None if connection is None else connection.value(key)
+        return self._run(lambda connection: connection.value(key), key)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Read the parts of the value in one transaction, and no more than them."""
         check_key(key)
-        with self._connected(key) as connection:
-            if connection is None:
-                return None
-            with connection.transaction():
-                return connection.parts(key, spans)
+        return self._read(lambda connection: connection.parts(key, spans), key)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Read what fits into `out`."""
         check_key(key)
-        with self._connected(key) as connection:
-            if connection is None:
-                return None
-            with connection.transaction():
-                size = connection.size(key)
-                values = connection.parts(key, [(start, start + out.nbytes)])
-        if size is None or values is None:
+
+        def work(connection: _Connection) -> tuple[int, Buffers] | None:
+            size = connection.size(key)
+            values = connection.parts(key, [(start, start + out.nbytes)])
+            return None if size is None or values is None else (size, values)
+
+        found = self._read(work, key)
+        if found is None:
             return None
+        size, values = found
         fill(out, memoryview(values[0]))
         return max(0, size - start)
 
     def exists(self, key: str) -> bool:
         """Look the key up in the index."""
         check_key(key)
-        with self._connected(key) as connection:
-            return connection is not None and connection.one("SELECT 1 FROM zarr WHERE k = ?", key) is not None
+        return bool(self._run(lambda connection: connection.one("SELECT 1 FROM zarr WHERE k = ?", key), key))
 
     def has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """Look the keys up in the index."""
@@ -229,45 +237,36 @@ class SQLiteStore(Store):
     def size(self, key: str) -> int | None:
         """Return the size of the value, without reading it."""
         check_key(key)
-        with self._connected(key) as connection:
-            return None if connection is None else connection.size(key)
+        return self._run(lambda connection: connection.size(key), key)
 
     def stamp(self, key: str) -> Hashable | None:
         """Return which row it is, of which time; None if nobody has written here but programs that know no stamps."""
         check_key(key)
-        with self._connected(key) as connection:
-            if connection is None:
-                return None
-            with connection.transaction():
-                return connection.stamp(key)
+        return self._read(lambda connection: connection.stamp(key), key)
 
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Read the value and its stamp in one transaction."""
         check_key(key)
-        with self._connected(key) as connection:
-            if connection is None:
-                return Stamped(None, None)
-            with connection.transaction():
-                stamp = connection.stamp(key)
-                if stamp is not None and stamp == unless:
-                    return None
-                return Stamped(connection.value(key), stamp)
+
+        def work(connection: _Connection) -> tuple[Stamped | None]:
+            stamp = connection.stamp(key)
+            return (None if stamp is not None and stamp == unless else Stamped(connection.value(key), stamp),)
+
+        found = self._read(work, key)
+        return Stamped(None, None) if found is None else found[0]
 
     def pinned(self, key: str) -> Reader | None:
         """Return what reads parts of one row; None if nobody has written here but programs that know no stamps."""
         check_key(key)
-        with self._connected(key) as connection:
-            if connection is None or not connection.has_stamps():
-                return None
+        if not self._run(lambda connection: connection.has_stamps(), key):
+            return None
         first: list[Hashable] = []
 
         def read(spans: Sequence[Span] | None) -> Buffers | None:
-            with self._connected(key) as connection:
-                stamp, values = None, None
-                if connection is not None:
-                    with connection.transaction():
-                        stamp = connection.stamp(key)
-                        values = connection.parts(key, spans or [(0, None)])
+            def work(connection: _Connection) -> tuple[Hashable | None, Buffers | None]:
+                return connection.stamp(key), connection.parts(key, spans or [(0, None)])
+
+            stamp, values = self._read(work, key) or (None, None)
             if not first:
                 first.append(stamp)
             elif stamp != first[0]:
@@ -298,8 +297,7 @@ class SQLiteStore(Store):
 
     def _set_all(self, rows: list[tuple[str, memoryview]]) -> None:
         if rows:
-            with self._transaction() as connection:
-                connection.executemany("REPLACE INTO zarr(k, v) VALUES (?, ?)", rows)
+            self._write(lambda connection: connection.executemany("REPLACE INTO zarr(k, v) VALUES (?, ?)", rows))
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
         """Insert a row, if there is none."""
@@ -327,13 +325,16 @@ class SQLiteStore(Store):
                 if new is old:
                     return
                 row = None if new is None else (key, self._checked(key, new))
-                with self._transaction(key) as connection:
+
+                def replace(connection: _Connection) -> None:
                     if connection.stamp(key) != stamp:
                         raise ConflictError("somebody else wrote the value meanwhile", store=repr(self), key=key)
                     if row is None:
                         connection.execute("DELETE FROM zarr WHERE k = ?", (key,))
                     else:
                         connection.execute("REPLACE INTO zarr(k, v) VALUES (?, ?)", row)
+
+                self._write(replace, key)
 
         conflicts.retrying(once)
 
@@ -371,8 +372,7 @@ class SQLiteStore(Store):
             check_key(key)
             rows.append((key,))
         if rows and self._is_there():
-            with self._transaction() as connection:
-                connection.executemany("DELETE FROM zarr WHERE k = ?", rows)
+            self._write(lambda connection: connection.executemany("DELETE FROM zarr WHERE k = ?", rows))
 
     def delete_prefix(self, prefix: str) -> None:
         """Delete a range of rows in one statement. What becomes free is used again; the file does not shrink."""
@@ -383,10 +383,9 @@ class SQLiteStore(Store):
 
     def _is_there(self) -> bool:
         """Return whether there is a table to delete from: deleting makes none."""
-        with self._connected() as connection:
-            return connection is not None
+        return bool(self._run(lambda _: True))
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Take a lock file beside the database; others can write other keys meanwhile."""
         self.check_writable()
         check_key(key)
@@ -405,26 +404,24 @@ class SQLiteStore(Store):
 
     def _list(self, start: str | bytes, end: str | bytes) -> Iterator[str]:
         while True:
-            with self._connected() as connection:
-                if connection is None:
-                    return
-                statement = "SELECT k FROM zarr WHERE k > CAST(? AS TEXT) AND k < ? ORDER BY k LIMIT ?"
-                keys = [key for (key,) in connection.execute(statement, (start, end, _PAGE))]
+            statement = "SELECT k FROM zarr WHERE k > CAST(? AS TEXT) AND k < ? ORDER BY k LIMIT ?"
+            found = self._all(statement, (start, end, _PAGE))
             # No transaction is open while the caller looks at them: he may take his time, and write.
-            yield from filter(is_key, map(_name, keys))
-            if len(keys) < _PAGE:
+            yield from filter(is_key, (_name(key) for (key,) in found))
+            if len(found) < _PAGE:
                 return
-            start = keys[-1]
+            (start,) = found[-1]
 
     def list_dir(self, prefix: str) -> Listing:
         """Step from entry to entry in the index; what lies below them is not looked at."""
         prefix = as_prefix(prefix)
         start, end = _range(prefix)
-        with self._connected() as connection:
-            if connection is None:
-                return Listing([], [])
-            found = connection.execute(_LIST_DIR, {"prefix": start, "end": end, "skip": len(prefix) + 1}).fetchall()
+        found = self._all(_LIST_DIR, {"prefix": start, "end": end, "skip": len(prefix) + 1})
         return listing((_name(key) for (key,) in found), prefix)
+
+    def _all(self, statement: str, parameters: Sequence[object] | Mapping[str, object]) -> _List[tuple[Any, ...]]:
+        """Return the rows of a query: all at once, as a query that is broken off keeps what it saw of the database."""
+        return self._run(lambda connection: connection.execute(statement, parameters).fetchall()) or []
 
     # -- the store itself ---------------------------------------------------------
 
@@ -466,17 +463,11 @@ class _Connection(sqlite3.Connection):
     _schema = -1  # the version of the schema of which the next is known
     _has_stamps = False
 
-    @contextmanager
-    def transaction(self, begin: str = "BEGIN") -> Iterator[None]:
-        """See one state of the database, and change it wholly or not at all."""
-        self.execute(begin)
-        try:
-            yield
-            self.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):  # some errors end the transaction themselves
-                self.execute("ROLLBACK")
-            raise
+    def transact(self, begin: str, work: Callable[[_Connection], T]) -> T:
+        """Return what `work` returns, which sees one state of the database, and changes it wholly or not at all."""
+        with self:  # written in C: it commits or rolls back, whatever comes in between
+            self.execute(begin)
+            return work(self)
 
     def one(self, statement: str, *parameters: object) -> Any:
         """Return the first column of the first row; None if there is none."""
@@ -547,23 +538,21 @@ class _Connections:
         self._busy: set[_Connection] = set()
         self._closed = False
         self._gate = Gate(self._close_idle, self._abandon)
-        with sqlite3.connect(":memory:") as memory:
+        with self._gate.enter(), closing(sqlite3.connect(":memory:")) as memory:
             # A row holds its key, too, and a few bytes that say what is where.
             self.limit = memory.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) - 2**12
-        memory.close()
 
-    @contextmanager
-    def lend(self, *, writes: bool) -> Iterator[_Connection | None]:
-        """Lend a connection to the calling thread; None if there is nothing to read."""
+    def run(self, work: Callable[[_Connection], T], *, writes: bool, begin: str | None) -> T | None:
+        """Return what `work` makes of a connection, in a transaction if `begin`; None if there is nothing to read."""
         with self._gate.enter():
             connection = self._take(writes=writes)
             if connection is None:
-                yield None
-                return
-            self._busy.add(connection)
+                return None
             try:
-                usable = self._prepare(connection, writes=writes)
-                yield connection if usable else None
+                self._busy.add(connection)
+                if not self._prepare(connection, writes=writes):
+                    return None
+                return work(connection) if begin is None else connection.transact(begin, work)
             finally:
                 self._busy.discard(connection)
                 if connection.in_transaction:
@@ -665,15 +654,18 @@ def _make(connection: _Connection) -> None:
             connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if _has_table(connection) and connection.has_stamps():
         return
-    with connection.transaction("BEGIN IMMEDIATE"):
-        connection.execute(_TABLE)
-        connection.execute(_STAMPS)
-        if not connection.one("SELECT count(*) FROM omnizarr_stamps"):
-            connection.execute("INSERT INTO omnizarr_stamps VALUES (randomblob(16), 0)")
-        for name, statement in zip(("inserted", "updated", "deleted"), _TRIGGERS, strict=True):
-            connection.execute(f"DROP TRIGGER IF EXISTS zarr_{name}")
-            connection.execute(statement)
+    connection.transact("BEGIN IMMEDIATE", _make_tables)
     _has_table(connection)
+
+
+def _make_tables(connection: _Connection) -> None:
+    connection.execute(_TABLE)
+    connection.execute(_STAMPS)
+    if not connection.one("SELECT count(*) FROM omnizarr_stamps"):
+        connection.execute("INSERT INTO omnizarr_stamps VALUES (randomblob(16), 0)")
+    for name, statement in zip(("inserted", "updated", "deleted"), _TRIGGERS, strict=True):
+        connection.execute(f"DROP TRIGGER IF EXISTS zarr_{name}")
+        connection.execute(statement)
 
 
 def _has_table(connection: _Connection) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, Final, TypeAlias
 
 from omnizarr.stores import threads
 from omnizarr.stores.base import Buffer, Change, Exclusion, Store
+from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.wrappers import WrapperStore
 
 Synchronizer: TypeAlias = Any
@@ -69,23 +70,23 @@ class SynchronizedStore(WrapperStore):
         """The user's lock keeps out all who have it; where the store has conditions, it keeps them."""
         return "lock" if self.store.exclusion == "process" else self.store.exclusion
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Take the user's lock, then that of the store."""
-        return self._locked(key, super().lock(key))
+        return self._locked(key, super().lock)
 
     @contextmanager
-    def _locked(self, key: str, lock: AbstractContextManager[None]) -> Iterator[None]:
+    def _locked(self, key: str, lock: Callable[[str], AbstractContextManager[object]]) -> Iterator[None]:
         name = (id(self.synchronizer), None if _is_one(self.synchronizer) else key)
         # One lock for all keys comes before that of any key: who has it may need that of another key as well.
         with threads.lock(("synchronizer", name)):
             if name in _entered:
-                with lock:
+                with lock(key):
                     yield
                 return
             with self._lock_of(key):
-                _entered.add(name)
                 try:
-                    with lock:
+                    _entered.add(name)
+                    with lock(key):
                         yield
                 finally:
                     _entered.discard(name)

@@ -8,27 +8,20 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
+from contextlib import AbstractContextManager
+from weakref import ref
 
+_FEW = 1000
 
-class _Entry:
-    """A lock, and how many hold it or wait for it."""
-
-    __slots__ = ("lock", "users")
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.users = 0
-
-
-_entries: dict[Hashable, _Entry] = {}
-_guards: dict[str, threading.Lock] = {}
+_locks: dict[Hashable, ref[threading.RLock]] = {}
+_guards: dict[str, threading.RLock] = {}
+_most = [_FEW]  # entries of the table before those whose locks are gone are swept out
 
 
 def _start_anew() -> None:
     """Forget the parent's locks: the threads that held them do not exist in the child."""
-    _entries.clear()
+    _locks.clear()
     _guards.clear()
 
 
@@ -36,23 +29,29 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_anew)
 
 
-def _guard() -> threading.Lock:
+def _guard() -> threading.RLock:
     """Return the lock of the table itself; `dict.setdefault` is atomic, so all threads get the same."""
-    return _guards.get("guard") or _guards.setdefault("guard", threading.Lock())
+    return _guards.get("guard") or _guards.setdefault("guard", threading.RLock())
 
 
-@contextmanager
-def lock(name: Hashable) -> Iterator[None]:
-    """Keep other threads that lock `name` out while the ``with`` block runs; the same thread may enter twice."""
+def lock(name: Hashable) -> AbstractContextManager[object]:
+    """Return what keeps other threads that lock `name` out of a ``with`` block; the same thread may enter twice.
+
+    It is a lock of `threading` itself, as no Ctrl-C can come between taking that and being inside.
+    """
     with _guard():
-        entry = _entries.setdefault(name, _Entry())
-        entry.users += 1
-    try:
-        with entry.lock:
-            yield
-    finally:
-        with _guard():
-            entry.users -= 1
-            # In a child forked within the block, the table no longer knows the entry.
-            if not entry.users and _entries.get(name) is entry:
-                del _entries[name]
+        known = _locks.get(name)
+        found = None if known is None else known()
+        if found is None:
+            if len(_locks) >= _most[0]:
+                _sweep()
+            found = threading.RLock()
+            _locks[name] = ref(found)
+        return found
+
+
+def _sweep() -> None:
+    for name, known in list(_locks.items()):
+        if known() is None:
+            del _locks[name]
+    _most[0] = max(_FEW, 2 * len(_locks))

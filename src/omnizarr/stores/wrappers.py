@@ -128,7 +128,7 @@ class WrapperStore(Store):
         self.check_writable()
         self.store.delete_prefix(prefix)
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Hand on."""
         self.check_writable()
         return self.store.lock(key)
@@ -296,7 +296,7 @@ class PrefixStore(WrapperStore):
         """Delete below the prefix."""
         super().delete_prefix(self.prefix + as_prefix(prefix))
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock below the prefix."""
         return super().lock(self._full(key))
 

@@ -230,7 +230,7 @@ class ZarrPythonStore(Store):
         except NotImplementedError as error:
             raise StoreError("the store cannot remove a value", store=repr(self), key=key) from error
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock the key among the threads of this process that use this very store, or the same dictionary."""
         self.check_writable()
         check_key(key)

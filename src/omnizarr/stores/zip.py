@@ -155,7 +155,7 @@ class ZipStore(Store):
         check_key(key)
         self._archive.remove(key)
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock the key among the threads of this process: no other can write the archive."""
         self.check_writable()
         check_key(key)

@@ -59,7 +59,7 @@ class Overlay(Store):
         check_key(key)
         self.changed[key] = None
 
-    def lock(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock nothing: nobody else writes here."""
         check_key(key)
         return nullcontext()
