@@ -21,6 +21,7 @@ from weakref import WeakSet, ref
 T = TypeVar("T")
 
 _FORK_PATIENCE: Final = 5.0
+_VISIT_PATIENCE: Final = 1.0
 
 _Lock: TypeAlias = Any
 """An RLock: `threading` does not declare what is used of it here."""
@@ -76,6 +77,16 @@ class Gate:
             return work(self._close_doors(held, patience))
         finally:
             any(releases)  # one call into C, which no Ctrl-C interrupts
+
+    def visit(self, work: Callable[[], object]) -> None:
+        """Call `work` while nobody can be alone, unless somebody is for long: then not, as whoever forks closes all."""
+        held: list[_Lock] = []
+        releases = _releases(held)
+        try:
+            if _take(self._door, held, time.monotonic() + _VISIT_PATIENCE):
+                work()
+        finally:
+            any(releases)
 
     def _close_doors(self, held: list[_Lock], patience: float | None) -> bool:
         """Let nobody in, and wait until all are out: take the locks, each put into `held` before; return whether so."""

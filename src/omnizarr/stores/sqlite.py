@@ -565,7 +565,7 @@ class _Connections:
     def close(self) -> None:
         """Close the connections; those in use, when they are given back."""
         self._closed = True
-        self._close_idle()
+        self._gate.visit(self._close_idle)  # a fork in the midst of it would leave the child locks that nobody has
 
     def _close_idle(self) -> None:
         with suppress(IndexError):

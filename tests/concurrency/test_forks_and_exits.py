@@ -1,0 +1,39 @@
+"""Parent and child go on after a fork, and a program ends as it should, whatever threads are doing to a store.
+
+With `RUNS=300` so many forks and ends of each store; a few everywhere else.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from tests.concurrency import places
+
+RUNS = int(os.environ.get("RUNS", "10"))
+NEEDS = {"lmdb": "lmdb", "object": "obstore", "fsspec": "fsspec"}
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+
+
+def run(program, kind, folder):
+    """Run one of the programs beside; return what it says."""
+    if kind in NEEDS and find_spec(NEEDS[kind]) is None:
+        pytest.skip(f"{NEEDS[kind]} is not installed")
+    command = [sys.executable, "-m", f"tests.concurrency.{program}", kind, str(folder), str(RUNS)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120 + 10 * RUNS, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("kind", places.STORES)
+def test_fork_while_threads_work_does_no_harm(kind, tmp_path):
+    assert run("forked", kind, tmp_path) == {"forks": RUNS, "failures": []}
+
+
+@pytest.mark.parametrize("kind", places.STORES)
+def test_program_ends_while_daemon_threads_work(kind, tmp_path):
+    assert run("exited", kind, tmp_path) == {"exits": RUNS, "failures": []}
