@@ -132,10 +132,19 @@ mod calls {
 
     impl Drop for Stay {
         fn drop(&mut self) {
-            loop {
-                std::thread::park();
-            }
+            stay_for_ever();
         }
+    }
+
+    fn stay_for_ever() -> ! {
+        loop {
+            std::thread::park();
+        }
+    }
+
+    /// Return what `work` returns, with the interpreter; where there is none any more the thread stays here.
+    pub fn attached<T>(work: impl for<'py> FnOnce(Python<'py>) -> T) -> T {
+        Python::try_attach(work).unwrap_or_else(|| stay_for_ever())
     }
 
     /// Return what a function of Python returns, written such that nothing but it lies between Python and `Stay`.
@@ -466,7 +475,7 @@ impl<T: Send + 'static> Drop for Held<T> {
     fn drop(&mut self) {
         let Some(object) = self.0.take() else { return };
         let Ok(mut dropped) = DROPPED.try_lock() else {
-            Python::attach(|_| drop(object));
+            calls::attached(|_| drop(object));
             return;
         };
         dropped.0.push(Box::new(object));
@@ -474,7 +483,7 @@ impl<T: Send + 'static> Drop for Held<T> {
         if dropped.0.len() >= MOST_DROPPED || dropped.1 >= MOST_DROPPED_BYTES {
             let objects = std::mem::take(&mut *dropped);
             drop(dropped);
-            Python::attach(|_| drop(objects));
+            calls::attached(|_| drop(objects));
         }
     }
 }
@@ -577,7 +586,7 @@ fn foreign(error: PyErr) -> Error {
 
 impl Store for PyStore {
     fn open(&self, key: &str) -> EngineResult<Option<Box<dyn Value + '_>>> {
-        Python::attach(|py| -> PyResult<_> {
+        calls::attached(|py| -> PyResult<_> {
             match &self.values {
                 Some(values) => values.bind(py).get_item(key)?.map_or(Ok(None), |value| PyValue::of(&value, true)),
                 None => PyValue::of(&calls::method(self.store.bind(py), &names(py).get, (key,))?, false),
@@ -588,7 +597,7 @@ impl Store for PyStore {
 
     fn attached(&self, work: &mut (dyn FnMut() + Send)) {
         // What Python keeps of a thread is made once, and not for each request.
-        Python::attach(|py| py.detach(work));
+        calls::attached(|py| py.detach(work));
     }
 
     fn concurrency(&self) -> usize {
@@ -614,7 +623,7 @@ impl Store for PyStore {
 
     fn open_many(&self, keys: &[String]) -> Vec<EngineResult<Option<Box<dyn Value + '_>>>> {
         let mut opened: Vec<EngineResult<_>> = Vec::with_capacity(keys.len());
-        Python::attach(|py| {
+        calls::attached(|py| {
             if let Some(values) = &self.values {
                 let values = values.bind(py);
                 for key in keys {
@@ -646,7 +655,7 @@ impl Store for PyStore {
     }
 
     fn set(&self, key: &str, data: &[u8]) -> EngineResult<()> {
-        Python::attach(|py| {
+        calls::attached(|py| {
             let data = PyBytes::new(py, data);
             match &self.values {
                 Some(values) => values.bind(py).set_item(key, data),
@@ -657,12 +666,12 @@ impl Store for PyStore {
     }
 
     fn delete(&self, key: &str) -> EngineResult<()> {
-        Python::attach(|py| calls::method(self.store.bind(py), &names(py).delete, (key,)).map(|_| ())).map_err(foreign)
+        calls::attached(|py| calls::method(self.store.bind(py), &names(py).delete, (key,)).map(|_| ())).map_err(foreign)
     }
 
     fn locked(&self, key: &str, _waiting: &dyn Fn() -> EngineResult<()>, change: &mut Change<'_>) -> EngineResult<()> {
         // The thread stays attached in name: what Python knows of it (which locks it holds) must not be forgotten.
-        Python::attach(|py| {
+        calls::attached(|py| {
             // As a `with` statement does: what leaves is found before anything is entered, and alone keeps the lock.
             let none = || py.None();
             let nothing = (none(), none(), none()).into_pyobject(py).map_err(foreign)?;
@@ -825,8 +834,9 @@ impl Engine {
         // SAFETY: the buffer is held until all threads are done; NumPy says truly where its elements lie. Those that are
         // written belong to whoever called, who promises not to touch them meanwhile, as everywhere in NumPy.
         let memory = unsafe { Memory::new(buffer.buf_ptr().cast(), shape, strides, buffer.item_size()) };
-        let interrupted =
-            || Python::attach(|py: Python<'_>| py.check_signals()).map_err(|error| Error::interrupted(Box::new(error)));
+        let interrupted = || {
+            calls::attached(|py: Python<'_>| py.check_signals()).map_err(|error| Error::interrupted(Box::new(error)))
+        };
         let missing = AtomicUsize::new(0);
         let job = Job {
             array: &self.array,
