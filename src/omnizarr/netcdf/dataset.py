@@ -132,6 +132,7 @@ class Dataset(Group):
         if wanted in ("w", "w-") or (wanted == "a" and detection.find(where) is None):
             chosen = _layout(layout, zarr_format, location)
             session = Session(where, chosen, behaviour, xarray)
+            session.replaces = wanted == "w" and _has_remains(where)
             new = GroupHeader(special=layouts.new_special(chosen))
             place = session.create_group(where, new, overwrite=wanted == "w")
             loaded = Loaded(new, chosen, groups={"": place})
@@ -334,6 +335,11 @@ def _with_meanings(group: GroupHeader, variables: Mapping[str, Variable], path: 
         found[name] = replace(each, attributes={**added, **each.attributes})
     groups = {name: _with_meanings(each, variables, f"{path}/{name}") for name, each in group.groups.items()}
     return replace(group, variables=found, groups=groups)
+
+
+def _has_remains(where: StorePath) -> bool:
+    """Return whether something lies below a place without a node: what is left of one that was not replaced wholly."""
+    return bool(where.store.list_dir(where.prefix).prefixes) and detection.find(where) is None
 
 
 def _check_keywords(format: str, ignored: Mapping[str, Any]) -> None:  # noqa: A002 - the keyword's name

@@ -49,6 +49,8 @@ class Session:
         Of the netCDF-C that wrote it.
     is_complete : bool
         Whether all elements of what is being defined will be written.
+    replaces : bool
+        Whether what is created takes the place of what is left of an older dataset.
     lock : threading.RLock
         Held while what the nodes know of themselves changes; not while data moves.
     """
@@ -61,6 +63,7 @@ class Session:
     version: str | None = None
     is_open: bool = True
     is_complete: bool = False
+    replaces: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def check_open(self) -> None:
@@ -81,7 +84,7 @@ class Session:
         marks = self.layout.group(header, where.path == self.root.path)
         dialect = "v2" if self.layout.zarr_format == 2 else "v3"
         metadata = GroupMetadata(dialect=dialect, attributes=marks.attributes, unknown=marks.members)
-        found = hierarchy.create(where, metadata, overwrite=overwrite)
+        found = hierarchy.create(where, metadata, overwrite=overwrite or self.replaces)
         with or_nothing(where):
             self._write_objects(where, marks.objects)
             self.note_change(where)
@@ -92,7 +95,7 @@ class Session:
     ) -> Mapping[str, JSON]:
         """Store a new array, and return what its group is to say of it: `Marks.listed`."""
         metadata = self.layout.array(header, group, sizes, self.xarray, self.is_complete)
-        hierarchy.create(where, metadata)
+        hierarchy.create(where, metadata, overwrite=self.replaces)
         marks = self.layout.variable(header, group, sizes, self.xarray)
         with or_nothing(where):
             self._write_objects(where, marks.objects)
