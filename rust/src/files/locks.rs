@@ -20,7 +20,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{FlockOperation, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, getpid};
 use rustix::{fs, io};
@@ -31,6 +31,9 @@ use crate::error::{Error, Result};
 /// How the names of lock files end.
 pub(super) const ENDING: &str = ".lock";
 const OPEN: OFlags = OFlags::RDWR.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// To lock a file it is enough to read it.
+const READABLE: Mode = Mode::RGRP.union(Mode::ROTH);
+const WRITABLE: Mode = Mode::WGRP.union(Mode::WOTH);
 /// Between two looks at a lock that others hold: at first, and at most.
 const FIRST_WAIT: Duration = Duration::from_micros(10);
 const LONGEST_WAIT: Duration = Duration::from_millis(1);
@@ -125,13 +128,14 @@ impl<'a> Lock<'a> {
             None => retry_on_intr(|| fs::open(self.path, OPEN | OFlags::CREATE, OF_FILES))?,
         };
         match retry_on_intr(|| fs::flock(&file, FlockOperation::NonBlockingLockExclusive)) {
-            Ok(()) if is_at(self.path, &file)? => {
+            Ok(()) => {
+                let Some(status) = status_at(self.path, &file)? else {
+                    unlock(&file);
+                    return Ok(false);
+                };
+                open_to_others(self.path, &file, &status);
                 *guard = Some(file);
                 Ok(true)
-            }
-            Ok(()) => {
-                unlock(&file);
-                Ok(false)
             }
             Err(Errno::WOULDBLOCK) => {
                 *guard = Some(file);
@@ -156,7 +160,7 @@ impl Drop for Lock<'_> {
         if let Some(file) = guard.take() {
             // Who has waited in vain removes the file too, if its holder was killed meanwhile.
             if fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                if is_at(self.path, &file).unwrap_or(false) {
+                if status_at(self.path, &file).is_ok_and(|status| status.is_some()) {
                     discard(self.path);
                 }
                 unlock(&file);
@@ -164,6 +168,21 @@ impl Drop for Lock<'_> {
         }
         drop(guard);
         self.slot.owner.store(0, Ordering::Release);
+    }
+}
+
+/// Let all who may write to the directory open the lock file, which they may remove anyway, whatever our umask is.
+fn open_to_others(path: &[u8], file: &OwnedFd, status: &fs::Stat) {
+    let mode = Mode::from_raw_mode(status.st_mode);
+    if mode.contains(READABLE) || status.st_uid != rustix::process::geteuid().as_raw() {
+        return;
+    }
+    let end = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    let Ok(folder) = fs::stat(&path[..end.max(1)]) else { return };
+    let writers = Mode::from_raw_mode(folder.st_mode) & WRITABLE;
+    if !writers.is_empty() {
+        // A file system without permissions refuses.
+        let _ = fs::fchmod(file, mode | writers | Mode::from_raw_mode(writers.as_raw_mode() << 1));
     }
 }
 
@@ -177,13 +196,13 @@ fn unlock(file: &OwnedFd) {
     let _ = fs::flock(file, FlockOperation::Unlock);
 }
 
-/// Whether `path` still leads to the open file.
-fn is_at(path: &[u8], file: &OwnedFd) -> io::Result<bool> {
+/// What the system says of the open file, if `path` still leads to it.
+fn status_at(path: &[u8], file: &OwnedFd) -> io::Result<Option<fs::Stat>> {
     let there = match fs::lstat(path) {
         Ok(there) => there,
-        Err(Errno::NOENT) => return Ok(false),
+        Err(Errno::NOENT) => return Ok(None),
         Err(error) => return Err(error),
     };
     let open = fs::fstat(file)?;
-    Ok((there.st_dev, there.st_ino) == (open.st_dev, open.st_ino))
+    Ok(((there.st_dev, there.st_ino) == (open.st_dev, open.st_ino)).then_some(there))
 }

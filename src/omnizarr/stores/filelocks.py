@@ -19,13 +19,15 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
-from omnizarr.errors import OmnizarrError, StoreError
+from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError
 from omnizarr.stores import threads
 from omnizarr.stores.base import RESERVED
 from omnizarr.stores.interrupts import contextmanager
@@ -42,6 +44,8 @@ except ImportError:  # everywhere else
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 _POLL_SECONDS = 0.002
+_READABLE = stat.S_IRGRP | stat.S_IROTH  # to lock a file it is enough to read it
+_WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 _descriptors: set[int] = set()  # of lock files that are open
 
@@ -112,10 +116,31 @@ def _is_acquired(taken: _Taken, make_parent: Callable[[], None]) -> bool:
         return _acquire(taken, make_parent)
     except OmnizarrError:
         raise
+    except PermissionError as error:
+        if not os.path.lexists(taken.path):
+            raise _failure(error, taken.path) from error
+        refused = StoreAccessError(
+            "there is a lock file that only its owner may open",
+            found=taken.path,
+            remedy=f"remove it, if no program of {_owner(taken.path)} is writing here",
+        )
+        refused.errno = error.errno
+        raise refused from error
     except OSError as error:
-        failure = StoreError(f"cannot be locked: {error.strerror}", found=taken.path)
-        failure.errno = error.errno
-        raise failure from error
+        raise _failure(error, taken.path) from error
+
+
+def _failure(error: OSError, path: str) -> StoreError:
+    failure = StoreError(f"cannot be locked: {error.strerror}", found=path)
+    failure.errno = error.errno
+    return failure
+
+
+def _owner(path: str) -> str:
+    try:
+        return f"user {Path(path).owner()}"
+    except (KeyError, OSError, NotImplementedError):  # a user without a name
+        return "its owner"
 
 
 def _acquire(taken: _Taken, make_parent: Callable[[], None]) -> bool:
@@ -142,8 +167,10 @@ def _acquire(taken: _Taken, make_parent: Callable[[], None]) -> bool:
         (descriptor,) = taken.descriptors
         try:
             _lock_file(descriptor)
-            if _is_at(path, descriptor):
+            status = _status_at(path, descriptor)
+            if status is not None:
                 taken.is_locked = True
+                _open_to_others(path, descriptor, status)
                 return True
         except OSError as error:
             if error.errno not in _UNSUPPORTED:
@@ -158,6 +185,16 @@ def _acquire(taken: _Taken, make_parent: Callable[[], None]) -> bool:
             )
             return False
         _close(taken)
+
+
+def _open_to_others(path: str, descriptor: int, status: os.stat_result) -> None:
+    """Let all who may write to the directory open the lock file, which they may remove anyway, whatever our umask."""
+    if msvcrt is not None or status.st_mode & _READABLE == _READABLE or status.st_uid != os.geteuid():
+        return
+    with suppress(OSError):  # a file system without permissions
+        writers = os.stat(os.path.dirname(path)).st_mode & _WRITABLE
+        if writers:
+            os.fchmod(descriptor, stat.S_IMODE(status.st_mode) | writers | writers << 1)
 
 
 def _open(taken: _Taken, flags: int) -> None:
@@ -237,8 +274,13 @@ def _lock_file(descriptor: int) -> None:
 
 def _is_at(path: str, descriptor: int) -> bool:
     """Return whether `path` still leads to the open file."""
+    return _status_at(path, descriptor) is not None
+
+
+def _status_at(path: str, descriptor: int) -> os.stat_result | None:
+    """Return what the system says of the open file, if `path` still leads to it."""
     try:
         there = os.lstat(path)
     except FileNotFoundError:
-        return False
-    return os.path.samestat(there, os.fstat(descriptor))
+        return None
+    return there if os.path.samestat(there, os.fstat(descriptor)) else None

@@ -1,0 +1,115 @@
+"""Lock files of several users: who may write to a directory is not kept out by what another one left there."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+import omnizarr
+from tests.engine.both import ENGINES
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be two users in one test"
+)
+NOBODY = 65534
+
+SCRIPT = """
+import os, sys
+import omnizarr
+omnizarr.config.set({{"engine": sys.argv[2]}})
+
+def work(array):
+    {do}
+
+work(omnizarr.open_array(sys.argv[3], mode="r+"))  # as root: so all is imported that the other user may not read
+os.setgroups([])
+os.setgid({user})
+os.setuid({user})
+os.umask(0o077)
+try:
+    work(omnizarr.open_array(sys.argv[1], mode="r+"))
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def as_nobody(path, do, engine):
+    other = path.parent / "other.zarr"
+    omnizarr.create_array(other, data=[1, 2, 3, 4], chunks=(2,), overwrite=True)
+    command = [sys.executable, "-c", SCRIPT.format(user=NOBODY, do=do), str(path), engine, str(other)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def path(tmp_path):
+    """An array that two users may write, in a place that both reach."""
+    for folder in [tmp_path, *tmp_path.parents[:2]]:
+        folder.chmod(0o755)
+    path = tmp_path / "a.zarr"
+    omnizarr.create_array(path, data=[1, 2, 3, 4], chunks=(2,))
+    for found in [path, *path.rglob("*")]:
+        found.chmod(0o777 if found.is_dir() else 0o666)
+    return path
+
+
+@pytest.mark.parametrize(("key", "name"), [("c/0", "c/.omnizarr-0.lock"), ("zarr.json", ".omnizarr-zarr.json.lock")])
+def test_lock_file_can_be_opened_by_all_who_may_write_beside_it(path, key, name):
+    do = (
+        f"with array.store.lock({key!r}): print(oct(os.stat(os.path.join(array.store.root, {name!r})).st_mode & 0o777))"
+    )
+    assert as_nobody(path, do, "reference") == "0o644\n0o666"  # of root, with another umask; of the other user
+
+
+def test_lock_file_of_the_native_engine_can_be_opened_by_all_who_may_write_beside_it(path):
+    # While it holds one, a thread of the same process looks at it.
+    do = """
+    import glob, threading
+    seen, done = set(), threading.Event()
+    def watch():
+        while not done.is_set():
+            for file in glob.glob(array.store.root + "/c/.*.lock"):
+                try:
+                    seen.add(os.stat(file).st_mode & 0o777)
+                except FileNotFoundError:
+                    pass
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    while not seen & {0o666, 0o644}:
+        array[1] = 7
+    done.set()
+    watcher.join()
+    print(*map(oct, seen & {0o666, 0o644}))
+    """
+    assert as_nobody(path, do.strip(), "native") == "0o644\n0o666"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("name", "do"),
+    [(".omnizarr-zarr.json.lock", "array.attrs.update({'a': 1})"), ("c/.omnizarr-0.lock", "array[1] = 7")],
+)
+def test_error_names_the_lock_file_that_is_in_the_way(path, name, do, engine):
+    file = path / name
+    file.touch()
+    file.chmod(0o600)
+    said = as_nobody(path, do, engine)
+    assert said.startswith("StoreAccessError")
+    assert str(file) in said
+    assert "remove it, if no program of user root is writing" in said
+    file.unlink()
+    assert not as_nobody(path, do, engine)
+
+
+def test_directory_that_is_private_keeps_its_lock_files_private(tmp_path):
+    store = omnizarr.storage.LocalStore(tmp_path)
+    tmp_path.chmod(0o700)
+    before = os.umask(0o077)
+    try:
+        with store.lock("k"):
+            assert stat.S_IMODE((tmp_path / ".omnizarr-k.lock").stat().st_mode) == 0o600
+    finally:
+        os.umask(before)
