@@ -1,3 +1,4 @@
+import errno
 import multiprocessing
 import os
 import pickle
@@ -469,3 +470,54 @@ def test_array_that_zarr_python_2_wrote_is_read_and_written(tmp_path, name):
         np.testing.assert_array_equal(group["a"][...], np.arange(20, dtype="<i4").reshape(4, 5))
         group["a"][1, 1:4] = -1
         assert list(group["a"][1]) == [5, -1, -1, -1, 9]
+
+
+FILL = """
+import os, sys
+from omnizarr.stores import LMDBStore
+
+folder, room = sys.argv[1], int(sys.argv[2])
+status = os.statvfs(folder)
+with open(folder + "/ballast", "wb") as file:
+    file.write(bytes(max(0, status.f_bavail * status.f_frsize - room)))
+store = LMDBStore(folder + "/a.lmdb")
+written = 0
+try:
+    while True:
+        store.set(f"k{written}", bytes([written]) * 20_000)
+        written += 1
+except OSError as error:
+    print(error.errno, flush=True)
+assert [store.get(f"k{number}") for number in range(written)] == [bytes([number]) * 20_000 for number in range(written)]
+os.unlink(folder + "/ballast")
+store.set("more", b"1")
+assert sorted(store.list()) == sorted([*(f"k{number}" for number in range(written)), "more"])
+store.close()
+"""
+
+
+@pytest.fixture(scope="module")
+def small_disk(tmp_path_factory):
+    """A disk of one megabyte."""
+    folder = tmp_path_factory.mktemp("disk")
+    mount = shutil.which("mount")
+    command = [mount or "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if mount is None or sys.platform != "linux" or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("only root can mount a small disk, on Linux")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("room", [1, 4096, 8192, 20_000, 100_000, 300_000])
+def test_full_disk_is_an_error_and_leaves_what_was_stored(small_disk, room):
+    # In a process of its own: it used to be ended by SIGBUS.
+    for left in small_disk.iterdir():
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    done = subprocess.run(
+        [sys.executable, "-c", FILL, str(small_disk), str(room)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", f"{errno.ENOSPC}\n")

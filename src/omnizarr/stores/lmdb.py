@@ -52,6 +52,8 @@ MAX_KEY: Final = 511
 """Bytes of a key, as LMDB is usually built."""
 
 _MAX_READERS: Final = 1024
+_LOCK_SIZE: Final = 2**17  # of the lock file: 64 bytes for each reader, and some
+_LEAST_ROOM: Final = 2**16
 _PATIENCE: Final = 5.0
 _PAGE = 1000  # keys of a listing that are fetched at once
 _BATCH = 2**24  # bytes of values that are written in one transaction
@@ -451,7 +453,7 @@ class _Environment:
             except self._lmdb.MapResizedError:  # another process has made it larger
                 self._reopen(seen)
             except self._lmdb.Error as error:
-                raise self._failure(error).add(store=store, key=key) from error
+                raise self._failure(error, size).add(store=store, key=key) from error
             except OmnizarrError as error:
                 raise error.add(store=store, key=key) from error.__cause__
 
@@ -479,6 +481,7 @@ class _Environment:
         if writes:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
         there = os.path.getsize(self._file()) if self._exists() else 0
+        self._reserve(is_new=not there)
         options = {
             "subdir": self._is_directory(),
             "map_size": max(self._map_size, there),
@@ -511,6 +514,29 @@ class _Environment:
         # Pages may be missing that were never written, as nothing refers to them any more; never as many as this.
         if said - there > max(said // 4, 2**20):
             raise StoreError("the database is truncated", found=f"{there} bytes", expected=f"{said} bytes")
+
+    def _reserve(self, *, is_new: bool) -> None:
+        """Raise StoreError if the disk is full: to write into a mapped file for which it has no room ends the process.
+
+        That is the lock file alone; the database itself is written as files usually are.
+        """
+        folder = self.path if self._is_directory() else os.path.dirname(self.path)
+        if not hasattr(os, "posix_fallocate") or (os.path.exists(folder) and not os.access(folder, os.W_OK)):
+            return
+        if is_new and _room(os.path.dirname(self.path)) < _LEAST_ROOM:  # half of the first page is no database
+            raise _full()
+        try:
+            os.makedirs(folder, exist_ok=True)
+            name = os.path.join(self.path, "lock.mdb") if self._is_directory() else f"{self.path}-lock"
+            (file,) = map(os.open, (name,), (os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,), (0o755,))  # see `interrupts`
+            try:
+                # Never larger than it is: processes that have it open know of no more slots.
+                os.posix_fallocate(file, 0, os.fstat(file).st_size or _LOCK_SIZE)
+            finally:
+                os.close(file)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise _full() from error
 
     def _is_directory(self) -> bool:
         return os.path.isdir(self.path) or (self._subdir and not os.path.exists(self.path))
@@ -570,9 +596,13 @@ class _Environment:
         self._opened = None
         self._writes = False
 
-    def _failure(self, error: Exception) -> StoreError:
-        """Return what LMDB says in our words."""
+    def _failure(self, error: Exception, size: int) -> StoreError:
+        """Return what LMDB says in our words; `size` bytes were to be written."""
         lmdb = self._lmdb
+        # It calls a write that ended early an error of the device.
+        is_broken_off = "Input/output error" in str(error) and _room(os.path.dirname(self._file())) < size + _LEAST_ROOM
+        if is_broken_off or "No space left" in str(error):
+            return _full()
         if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
             return StoreError(f"not an LMDB database of this version: {error}", remedy="is it of another format?")
         if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.PanicError):
@@ -581,10 +611,7 @@ class _Environment:
             return StoreAccessError(f"the database cannot be opened: {error}")
         if isinstance(error, lmdb.BadValsizeError | lmdb.ReadersFullError):
             return StoreLimitError(f"LMDB cannot do it: {error}")
-        failure = StoreError(f"LMDB cannot do it: {error}")
-        if "No space left" in str(error):
-            failure.errno = errno.ENOSPC
-        return failure
+        return StoreError(f"LMDB cannot do it: {error}")
 
 
 # Also those that no store is upon any more, while a thread is inside: nobody may open the same database beside.
@@ -622,6 +649,21 @@ def _release(environment: _Environment, user: _User) -> None:
         environment.users.discard(user)
         if not environment.users:
             environment.close()
+
+
+def _room(folder: str) -> int:
+    """Return how many bytes can still be written to the disk."""
+    try:
+        status = os.statvfs(folder)
+    except (AttributeError, OSError):  # Windows
+        return 2**62
+    return status.f_bavail * status.f_frsize
+
+
+def _full() -> StoreError:
+    failure = StoreError(os.strerror(errno.ENOSPC), remedy="make room on the disk; what was stored is as it was")
+    failure.errno = errno.ENOSPC
+    return failure
 
 
 def _library() -> Any:
