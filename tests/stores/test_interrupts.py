@@ -5,8 +5,10 @@ import contextlib
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from omnizarr.engine.cache import ChunkCache
 from omnizarr.stores import LMDBStore, LocalStore, MemoryStore, SQLiteStore, SynchronizedStore, filelocks, threads
 from omnizarr.stores.gates import Gate
 from omnizarr.stores.interrupts import contextmanager
@@ -224,3 +226,17 @@ def test_no_descriptor_of_a_directory_stays_open(interrupter, verb, tmp_path):
     at_each_place(interrupter, lambda: getattr(store, verb)(*arguments), check)
     assert descriptors() == before
     assert [path.name for path in tmp_path.rglob("*")] == ["a", "k"]
+
+
+def test_cache_of_decoded_chunks_keeps_on_keeping(interrupter):
+    cache = ChunkCache(1000)
+
+    def task():
+        cache.put((1, 0), "stamp", np.zeros(3))
+        cache.get((1, 0), "stamp")
+
+    def check():
+        cache.put((1, 1), "stamp", np.ones(3))
+        assert cache.get((1, 1), "stamp").tolist() == [1, 1, 1]
+
+    at_each_place(interrupter, task, check)

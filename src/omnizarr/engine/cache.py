@@ -17,7 +17,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from itertools import count, product
-from threading import Lock
+from threading import RLock
 from typing import Any, Final, NamedTuple, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -143,24 +143,27 @@ class _Kept:
         self.nbytes = 0
         self._limit = limit
         self._values: OrderedDict[Place, tuple[_Value, int]] = OrderedDict()
-        self._lock = Lock()
+        self._lock = RLock()  # which tells whether this thread has it
 
     def get(self, place: Place) -> _Value | None:
-        if not self._lock.acquire(timeout=_PATIENCE):
-            return None
         try:
+            if not self._lock.acquire(timeout=_PATIENCE):
+                return None
             found = self._values.get(place)
             if found is None:
                 return None
             self._values.move_to_end(place)
             return found[0]
         finally:
-            self._lock.release()
+            try:  # noqa: SIM105 - see `omnizarr.stores.interrupts`: the first call lets go
+                self._lock.release()
+            except RuntimeError:  # it was not taken
+                pass
 
     def put(self, place: Place, value: _Value, nbytes: int) -> None:
-        if not self._lock.acquire(timeout=_PATIENCE):
-            return
         try:
+            if not self._lock.acquire(timeout=_PATIENCE):
+                return
             old = self._values.pop(place, None)
             self.nbytes += nbytes - (0 if old is None else old[1])
             self._values[place] = value, nbytes
@@ -168,7 +171,10 @@ class _Kept:
                 _, (_, least_used) = self._values.popitem(last=False)
                 self.nbytes -= least_used
         finally:
-            self._lock.release()
+            try:  # noqa: SIM105 - see `omnizarr.stores.interrupts`: the first call lets go
+                self._lock.release()
+            except RuntimeError:  # it was not taken
+                pass
 
 
 def nbytes_of(chunk: AnyArray) -> int | None:

@@ -76,7 +76,8 @@ def _is_held(file: Path) -> bool:
     if fcntl is None:
         return False
     try:
-        descriptor = os.open(file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+        # See `omnizarr.stores.interrupts`.
+        (descriptor,) = map(os.open, (file,), (os.O_RDWR | getattr(os, "O_NOFOLLOW", 0),))
     except OSError:
         return True  # not ours to write
     try:
