@@ -24,6 +24,7 @@ from omnizarr.errors import ConsolidatedMetadataError, InvalidKeyError, NodeName
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
 from omnizarr.places import StorePath, dialect_of, dialects_at
 from omnizarr.stores import conflicts
+from omnizarr.stores.base import invalid_key, is_key
 
 Nodes = Mapping[str, Documents]
 
@@ -97,6 +98,8 @@ class Snapshot:
         relative = self._relative(path)
         found = self.nodes.get(relative)
         where = self.root.at(path)
+        if where.path and not is_key(where.path):
+            raise invalid_key(where.path).add(store=str(where.store), path=where.path)
         formats = dialects_at(where)
         if found is None:
             return GroupMetadata(dialect=formats[0].name, implicit=True) if self.children(path) else None

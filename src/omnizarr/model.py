@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from omnizarr.errors import MetadataError
 
@@ -100,6 +100,8 @@ class Problem(NamedTuple):
     expected: object = None
     remedy: str | None = None
     kind: type[MetadataError] = MetadataError
+    is_left_out: bool = False
+    """What it is about counts for nothing, and the rest of the document is sound: nobody but `check` need know."""
 
     def error(self) -> MetadataError:
         """Return the exception that says the same."""
@@ -116,9 +118,10 @@ class Problem(NamedTuple):
 Report: TypeAlias = Callable[[Problem], None]
 
 
-def strict(problem: Problem) -> NoReturn:
+def strict(problem: Problem) -> None:
     """Raise the problem: the attitude of `open`, where `check` passes ``list.append`` and gets them all."""
-    raise problem.error()
+    if not problem.is_left_out:
+        raise problem.error()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from omnizarr.dialects.contract import Nodes
-from omnizarr.dialects.paths import key
+from omnizarr.dialects.paths import is_path, key
 from omnizarr.dialects.reading import Reader, join
 from omnizarr.errors import ConsolidatedMetadataError
 from omnizarr.model import JSON, Report, strict
@@ -56,6 +56,9 @@ def _collect(reader: Reader, document: JSON, pointer: str, path: str, nodes: dic
     nested = []
     for name, node in metadata.items():
         full = key(path, name)
+        if not is_path(full):
+            leave_out(reader, join(place, name), name, _V3)
+            continue
         if not isinstance(node, Mapping):
             _problem(reader, join(place, name), "the document of a node is not an object", found=node, spec=_V3)
             continue
@@ -92,7 +95,9 @@ def load_zmetadata(document: JSON, report: Report = strict) -> dict[str, dict[st
         return {}
     for name, value in metadata.items():
         path, _, last = name.rpartition("/")
-        if last in V2_DOCUMENTS:
+        if last in V2_DOCUMENTS and name != last and not is_path(path):
+            leave_out(reader, join("/metadata", name), name, _V2)
+        elif last in V2_DOCUMENTS:
             nodes.setdefault(path, {})[last] = value
     return nodes
 
@@ -106,6 +111,19 @@ def dump_zmetadata(nodes: Nodes) -> dict[str, JSON]:
         if name in V2_DOCUMENTS
     }
     return {"metadata": metadata, "zarr_consolidated_format": 1}
+
+
+def leave_out(reader: Reader, pointer: str, name: str, spec: str) -> None:
+    """Report a copy whose name leads elsewhere, or nowhere: nobody would look for the node there."""
+    reader.problem(
+        pointer,
+        "a copy with a name that no node can have, which is left out",
+        found=repr(name),
+        expected="a path below the group",
+        spec=spec,
+        kind=ConsolidatedMetadataError,
+        is_left_out=True,
+    )
 
 
 def _problem(reader: Reader, pointer: str, message: str, **fields: object) -> None:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from omnizarr.dialects.consolidated import leave_out
 from omnizarr.dialects.contract import Nodes
-from omnizarr.dialects.reading import Reader
+from omnizarr.dialects.paths import is_path
+from omnizarr.dialects.reading import Reader, join
 from omnizarr.errors import ConsolidatedMetadataError
 from omnizarr.model import JSON, Report, strict
 
@@ -50,6 +52,9 @@ def load_consolidated(document: JSON, report: Report = strict) -> dict[str, dict
         node = _node_of(key, suffix)
         if node is not None:
             path, kind = node
+            if path and not is_path(path):
+                leave_out(reader, join("/metadata", key), key, _SPEC)
+                continue
             nodes.setdefault(path, {})[kind] = value
     return nodes
 
@@ -77,7 +82,7 @@ def _node_of(key: str, suffix: str) -> tuple[str, str] | None:
         if key == _ROOT + ending:
             return "", kind
         path = key.removeprefix(f"{_ROOT}/").removesuffix(ending)
-        if key.startswith(f"{_ROOT}/") and key.endswith(ending) and path and not path.endswith("/"):
+        if key.startswith(f"{_ROOT}/") and key.endswith(ending) and path:
             return path, kind
     return None
 

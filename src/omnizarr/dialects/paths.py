@@ -5,12 +5,16 @@ Spec: Zarr v3 core, "Node names"; Zarr v2, "Logical storage paths".
 
 from __future__ import annotations
 
+import re
+
 from omnizarr.errors import NodeNameError
 
+_NAME = r"(?!\.\.?(?:/|\Z))[^/\\\x00\ud800-\udfff]+"
 _V2 = 'Zarr v2, "Logical storage paths"'
 _V3 = 'Zarr v3, "Node names"'
 _DRAFT = 'Zarr v3 drafts of 2019 and 2020, "Node names"'
 _DRAFT_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
+_is_path = re.compile(rf"{_NAME}(?:/{_NAME})*").fullmatch
 _V2_DOCUMENTS = (".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
@@ -26,6 +30,15 @@ def prefix(path: str) -> str:
 def key(path: str, document: str) -> str:
     """Return the store key of a document of the node at `path`."""
     return prefix(path) + document
+
+
+def is_path(path: str) -> bool:
+    r"""Return whether a path stays below the place it starts from, and no part of it is empty or beyond any store.
+
+    >>> [is_path(path) for path in ("a/b", "...", "", "a//b", "/a", "a/../b", ".", "a\\b")]
+    [True, True, False, False, False, False, False, False]
+    """
+    return _is_path(path) is not None
 
 
 def check_v3_name(name: str) -> None:

@@ -44,6 +44,7 @@ from omnizarr.model import (
     GroupMetadata,
     Metadata,
     Named,
+    Problem,
     Report,
     Spelling,
     strict,
@@ -185,16 +186,24 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
 
 def _load_group(reader: Reader, document: Mapping[str, JSON]) -> GroupMetadata:
     inline = document.get("consolidated_metadata")
+    left_out: list[Problem] = []
+
+    def report(problem: Problem) -> None:
+        if problem.is_left_out:
+            left_out.append(problem)
+        reader.report(problem)
+
     spellings: dict[str, Spelling] = {}
     metadata = GroupMetadata(
         dialect=NAME,
         attributes=read_object(reader, document.get("attributes", {}), "/attributes", _GROUP),
-        consolidated=None if inline is None else consolidated.load_inline(inline, reader.report),
+        consolidated=None if inline is None else consolidated.load_inline(inline, report),
         unknown=_read_unknown(reader, document, _KNOWN_OF_GROUPS),
         spellings=spellings,
         notes=tuple(reader.notes),
     )
-    spellings.update(_memos(document, metadata, _GROUP_MEMBERS))
+    # What is left out is not written again.
+    spellings.update(_memos(document, metadata, _GROUP_MEMBERS[:1] if left_out else _GROUP_MEMBERS))
     return metadata
 
 

@@ -13,7 +13,7 @@ def check_fresh(load: Load, documents: Documents, fresh: Collection[str]) -> Non
     """Raise MetadataError if a member in `fresh`, which nobody else spelled so, is not strictly valid."""
 
     def report(problem: Problem) -> None:
-        if _member(problem.pointer) in fresh:
+        if _member(problem.pointer) in fresh and not problem.is_left_out:
             raise problem.error()
 
     metadata = load(documents, report)

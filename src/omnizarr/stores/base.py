@@ -496,6 +496,8 @@ def listing(names: Iterable[str], prefix: str) -> Listing:
             continue  # the directory itself, as some archives have it
         end = name.find("/", skip)
         entry = name if end < 0 else name[: end + 1]
+        if entry in prefixes:
+            continue
         if is_key(name.removesuffix("/")):
             (keys if end < 0 else prefixes).add(entry)
         elif not is_key(entry.removesuffix("/")) and not _is_temporary(entry[skip:]):

@@ -4,7 +4,8 @@ What a key cannot do
     Leave the root. Keys are checked as text, and each directory is checked once for symbolic links
     that lead out of the root (unless the root itself is one): they are refused in reading and writing
     and left out of listings, as are files that are such links. Links that stay inside are
-    followed in reading; writing replaces a linked file by a file of its own. The check protects from
+    followed in reading; writing replaces a linked file by a file of its own. Listings leave out links to a
+    directory that they lie in: they would never end. The check protects from
     data that came from elsewhere with links in it, not from somebody who swaps directories for links
     while the store is open: whoever can do that can write the files themselves.
 
@@ -506,30 +507,22 @@ class LocalStore(Store):
         """List one directory. Empty directories are listed as prefixes."""
         prefix = as_prefix(prefix)
         keys, prefixes, others = self._scan(prefix)
-        return Listing(sorted(keys), sorted(name for name, _ in prefixes), sorted(others))
+        return Listing(sorted(keys), sorted(prefixes), sorted(others))
 
     def _walk(self, prefix: str) -> Iterator[str]:
-        todo: _List[tuple[str, frozenset[str]]] = [(prefix, frozenset())]
+        todo = [prefix]
         while todo:
-            prefix, links = todo.pop()
+            prefix = todo.pop()
             keys, prefixes, _ = self._scan(prefix)
             yield from keys
-            for below, is_link in prefixes:
-                if is_link:
-                    # A link to a directory that was come through already would never end.
-                    target = os.path.realpath(self._base + below)
-                    here = os.path.realpath(self._base + prefix)
-                    if target in links or (here + os.sep).startswith(target + os.sep):
-                        continue
-                    todo.append((below, links | {target}))
-                else:
-                    todo.append((below, links))
+            todo.extend(prefixes)
 
-    def _scan(self, prefix: str) -> tuple[_List[str], _List[tuple[str, bool]], _List[str]]:
-        """Return keys, prefixes and others directly under `prefix`; of a prefix, whether it is a symbolic link."""
+    def _scan(self, prefix: str) -> tuple[_List[str], _List[str], _List[str]]:
+        """Return keys, prefixes and others directly under `prefix`; without links to directories that it lies in."""
         keys: _List[str] = []
-        prefixes: _List[tuple[str, bool]] = []
+        prefixes: _List[str] = []
         others: _List[str] = []
+        above: _List[str] = []
         try:
             with os.scandir(self._base + prefix) as entries:
                 self._admit(prefix[:-1])
@@ -546,7 +539,12 @@ class LocalStore(Store):
                         continue
                     # A link may lead in a circle; `isdir` and `isfile` make no fuss of that.
                     if os.path.isdir(entry) if is_link else entry.is_dir():
-                        prefixes.append((key + "/", is_link))
+                        if is_link:
+                            above = above or self._directories_above(prefix)
+                            target = os.path.realpath(self._base + key).rstrip(os.sep) + os.sep
+                            if any(folder.startswith(target) for folder in above):
+                                continue
+                        prefixes.append(key + "/")
                     elif os.path.isfile(entry) if is_link else entry.is_file():
                         keys.append(key)
         except StoreError:
@@ -555,6 +553,11 @@ class LocalStore(Store):
             if not files.is_absence(error):
                 raise self._failure(error, prefix) from error
         return keys, prefixes, others
+
+    def _directories_above(self, prefix: str) -> _List[str]:
+        """Return where the directories really are that the way to `prefix` leads through, its own among them."""
+        parts = prefix.split("/")
+        return [os.path.realpath(self._base + "/".join(parts[:depth])) + os.sep for depth in range(len(parts))]
 
     # -- keeping inside -----------------------------------------------------------
 
@@ -572,7 +575,11 @@ class LocalStore(Store):
         """Return whether the directory `parent` exists; raise `InvalidKeyError` if it is reached by a link outwards."""
         if parent in self._known:
             return True
-        end = 0
+        # From the nearest directory that has been checked: deep hierarchies are come through level by level.
+        end = parent.rfind("/")
+        while end > 0 and parent[:end] not in self._known:
+            end = parent.rfind("/", 0, end)
+        end = max(end, 0)
         while end < len(parent):
             end = parent.find("/", end + 1)
             if end < 0:

@@ -79,18 +79,16 @@ def _plain_type(name: str) -> str:
 
 
 def _above(where: StorePath, path: str) -> Iterator[str]:
-    """Yield the paths above a node, down from where the check began, the nearest last."""
-    top = where.path
-    parts = path.split("/") if path else []
-    for depth in range(len(parts)):
-        above = "/".join(parts[:depth])
-        if f"{above}/".startswith(prefix(top)) or not top:
-            yield above
+    """Yield the paths above a node, the nearest first, up to where the check began."""
+    while len(path) > len(where.path):
+        path = path.rpartition("/")[0]
+        if len(path) >= len(where.path):
+            yield path
 
 
 def _check_above(findings: Findings, where: StorePath, inventory: Inventory, node: Node) -> None:
     name = node.dialect.name
-    for path in reversed(list(_above(where, node.path))):
+    for path in _above(where, node.path):
         above = inventory.nodes.get(path)
         if not above:
             continue
@@ -114,18 +112,21 @@ def _check_above(findings: Findings, where: StorePath, inventory: Inventory, nod
 
 def _check_groups(findings: Findings, where: StorePath, inventory: Inventory) -> None:
     """Enter the groups that have no document, each once."""
-    told: set[tuple[str, str]] = set()
+    seen: dict[tuple[str, str], bool] = {}  # whether there is a node at a path, or above it
     for node in inventory:
         name = node.dialect.name
         if name not in _OF_GROUPS:
             continue
+        new: list[str] = []
         has_above = False
         for path in _above(where, node.path):
-            there = inventory.nodes.get(path)
-            if there:
-                has_above = True
-            elif (has_above or path == where.path) and (path, name) not in told:
-                told.add((path, name))
+            if (path, name) in seen:
+                has_above = seen[path, name]
+                break
+            new.append(path)
+        for path in reversed(new):
+            is_there = bool(inventory.nodes.get(path))
+            if not is_there and (has_above or path == where.path):
                 # Without a group above, it may be a directory of hierarchies, and none itself.
                 document = node.dialect.group_document
                 findings.add(
@@ -135,6 +136,7 @@ def _check_groups(findings: Findings, where: StorePath, inventory: Inventory) ->
                     key=prefix(path) + document,
                     spec=_OF_GROUPS[name],
                 )
+            has_above = seen[path, name] = has_above or is_there
 
 
 def _check_reach(findings: Findings, where: StorePath, inventory: Inventory) -> None:
@@ -157,10 +159,10 @@ def _check_names(findings: Findings, where: StorePath, inventory: Inventory) -> 
     forms: dict[tuple[str, str], set[str]] = {}
     told: set[tuple[str, str]] = set()
     for node in inventory:
-        for path in [*_above(where, node.path), node.path]:
+        for path in (node.path, *_above(where, node.path)):
             parent, _, name = path.rpartition("/")
             if path == where.path or not name or (path, node.dialect.name) in told:
-                continue
+                break  # those above have been told with it
             told.add((path, node.dialect.name))
             _check_name(findings, node, path, name)
             siblings.setdefault((parent, name.casefold()), set()).add(name)
