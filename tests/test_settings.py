@@ -1,8 +1,13 @@
 """`omnizarr.settings`."""
 
+import pickle
+
 import pytest
 
-from omnizarr.settings import DEFAULTS, Config
+import omnizarr
+from omnizarr import errors
+from omnizarr.engine import native
+from omnizarr.settings import DEFAULTS, Config, config
 
 
 def test_set_holds_until_changed():
@@ -58,3 +63,38 @@ def test_failed_set_changes_nothing():
     with pytest.raises(KeyError):
         config.set({"array.order": "F", "nonsense": 1})
     assert config.get("array.order") == "C"
+
+
+@pytest.mark.parametrize(("chosen", "later"), [("reference", None), (None, "reference")])
+def test_engine_counts_when_the_array_is_opened(chosen, later, monkeypatch):
+    monkeypatch.setattr(native, "_FROM_ENVIRONMENT", None)
+    store = {}
+    omnizarr.create_array(store, data=[1, 2, 3])
+    unasked = omnizarr.open_array(store).engine
+    with config.set({"engine": chosen}):
+        arrays = [
+            omnizarr.open_array(store),
+            omnizarr.create_array({}, shape=3, dtype="i4"),
+            omnizarr.open_group({"zarr.json": b'{"zarr_format": 3, "node_type": "group"}'}, mode="a").create_array(
+                "x", shape=3, dtype="i4"
+            ),
+        ]
+    with config.set({"engine": later}):
+        arrays[0].resize(5)
+        copies = [pickle.loads(pickle.dumps(arrays[0]))]
+        assert {array.engine for array in [*arrays, *copies]} == {chosen or unasked}
+
+
+def test_engine_that_does_not_exist_is_refused_by_the_array_opened_with_it():
+    store = {}
+    omnizarr.create_array(store, data=[1, 2, 3])
+    with config.set({"engine": "warp"}):
+        array = omnizarr.open_array(store)
+    with pytest.raises(errors.SettingError, match="warp"):
+        array[...]
+    assert omnizarr.open_array(store)[0] == 1
+
+
+def test_number_of_bytes_is_an_integer():
+    with config.set({"array.variable_chunk_bytes": "1 MB"}), pytest.raises(errors.SettingError, match="1 MB"):
+        omnizarr.create_array({}, shape=3, dtype="string")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from omnizarr.codecs.contract import ChunkPolicy
 from omnizarr.engine.cache import ChunkCache
+from omnizarr.errors import SettingError
 from omnizarr.settings import config as settings
 
 
@@ -31,6 +32,11 @@ class ArrayConfig:
     chunk_cache : int or ChunkCache
         Bytes of decoded chunks to keep, for selections that overlap; 0: none; or a `ChunkCache`, which many arrays
         share. What is kept is looked at only as long as the stored chunk is the same.
+    variable_chunk_bytes, variable_element_bytes : int
+        Bytes that a compressed chunk with elements of variable length may decode to: the larger of the first, and the
+        second times the number of elements (as far as that is no more than 2 GiB).
+    engine : {"native", "reference"}, optional
+        Who moves chunks; None: what ``OMNIZARR_ENGINE`` says, else what suits the array.
     """
 
     order: Literal["C", "F"] = field(default_factory=lambda: settings.get("array.order"))
@@ -41,6 +47,9 @@ class ArrayConfig:
     allow_pickle: bool = False
     concurrency: int | None = field(default_factory=lambda: settings.get("concurrency"))
     chunk_cache: int | ChunkCache = field(default_factory=lambda: settings.get("array.chunk_cache"))
+    variable_chunk_bytes: int = field(default_factory=lambda: settings.get("array.variable_chunk_bytes"))
+    variable_element_bytes: int = field(default_factory=lambda: settings.get("array.variable_element_bytes"))
+    engine: str | None = field(default_factory=lambda: settings.get("engine"))
 
     @classmethod
     def of(cls, config: ArrayConfig | Mapping[str, Any] | None = None, **more: Any) -> ArrayConfig:
@@ -66,10 +75,21 @@ class ArrayConfig:
             raise ValueError(f"missing={self.missing!r}: expected 'fill' or 'error'")
         if self.order not in {"C", "F"}:
             raise ValueError(f"order={self.order!r}: expected 'C' or 'F'")
+        for name in ("variable_chunk_bytes", "variable_element_bytes"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise SettingError(f"{name} is no number of bytes", found=repr(value), expected="an integer from 0")
         if not isinstance(self.chunk_cache, ChunkCache) and operator.index(self.chunk_cache) < 0:
             raise ValueError(f"chunk_cache={self.chunk_cache!r}: expected a number of bytes, or an omnizarr.ChunkCache")
 
     @property
     def policy(self) -> ChunkPolicy:
         """The part that concerns chunks."""
-        return ChunkPolicy(self.write_empty_chunks, self.missing, self.allow_pickle)
+        return ChunkPolicy(
+            self.write_empty_chunks,
+            self.missing,
+            self.allow_pickle,
+            self.variable_chunk_bytes,
+            self.variable_element_bytes,
+            self.engine,
+        )

@@ -17,6 +17,8 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "array.write_empty_chunks": False,
     "array.read_missing_chunks": True,
     "array.target_shard_size_bytes": None,
+    "array.variable_chunk_bytes": 256 * 1024 * 1024,
+    "array.variable_element_bytes": 64 * 1024,
     "attributes.nonfinite": "token",
     "concurrency": None,
     "engine": None,

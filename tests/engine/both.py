@@ -21,9 +21,9 @@ RUNS = int(os.environ.get("RUNS", "10"))
 
 
 def served_by(engine: str, array: omnizarr.Array) -> omnizarr.Array:
-    """Return `array`, not used before, once `engine` has been bound to it."""
-    with omnizarr.config.set({"engine": engine}):
-        assert array.engine == engine, f"{array.metadata} is served by {array.engine}"
+    """Return `array` as one that `engine` serves."""
+    array = array.with_config({"engine": engine})
+    assert array.engine == engine, f"{array.metadata} is served by {array.engine}"
     return array
 
 

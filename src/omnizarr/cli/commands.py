@@ -31,6 +31,7 @@ from omnizarr.errors import ContainsGroupError, OmnizarrError
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.late import Late
 from omnizarr.model import Note
+from omnizarr.settings import config
 from omnizarr.texts import visible
 from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, describe, describe_all, walk
 
@@ -60,7 +61,7 @@ def _engine() -> str:
     module = native.module()
     if module is None:
         return f"reference; {_absence()}"
-    if native.choice() == "reference":
+    if native.choice(config.get("engine")) == "reference":
         return f"reference, as chosen; native {module.__version__} is there"
     return f"native {module.__version__}"
 

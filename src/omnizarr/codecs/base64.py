@@ -30,7 +30,12 @@ class Base64:
         """Four bytes for three."""
         nbytes, most = self.decoded.nbytes, self.decoded.max_nbytes
         # Writers may wrap lines, so the size is a bound only if it is no promise.
-        return BytesSpec(None if nbytes is None else _length(nbytes), 1, None if most is None else 2 * _length(most))
+        return BytesSpec(
+            None if nbytes is None else _length(nbytes),
+            1,
+            None if most is None else 2 * _length(most),
+            self.decoded.remedy,
+        )
 
     def encode(self, data: Buffer) -> Buffer:
         """Return the text, in ASCII."""

@@ -105,6 +105,8 @@ class Chain:
                 array = array_codec.encode(array)
             name, serializer = self.serializer
             data = serializer.encode(array)
+            if self.compressors and self.spec.nbytes is None:
+                _check_readable(data, serializer.encoded)
         except OmnizarrError as error:
             raise error.add(codec=name)
         except (ValueError, TypeError, RuntimeError, OverflowError) as error:
@@ -406,6 +408,17 @@ def holds_only(array: AnyArray, spec: ArraySpec) -> bool:
         return bool((array.view(word) == wanted).all())
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, words)
     return bool((octets == fill.reshape(1).view(np.uint8)).all())
+
+
+def _check_readable(data: Buffer, bound: BytesSpec) -> None:
+    """Raise CodecError if elements of variable length take more bytes than decompressors will be allowed to make."""
+    if bound.max_nbytes is not None and len(data) > bound.max_nbytes:
+        raise CodecError(
+            "the elements of the chunk are too long to be read again",
+            found=f"{len(data)} bytes",
+            expected=f"at most {bound.max_nbytes} bytes",
+            remedy="choose smaller chunks, or no compressor, or raise array.variable_chunk_bytes for all who read it",
+        )
 
 
 def _check_kind(kind: str, here: ArraySpec | BytesSpec, name: str, position: int) -> None:

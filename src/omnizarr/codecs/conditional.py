@@ -48,7 +48,7 @@ class Conditional:
         for codec in _bound(self.steps, self.decoded):
             here = limit_of(codec.encoded)
             limit = None if limit is None or here is None else max(limit, here)
-        return BytesSpec(None, 1, None if limit is None else limit + self.header)
+        return BytesSpec(None, 1, None if limit is None else limit + self.header, self.decoded.remedy)
 
     def encode(self, data: Buffer) -> Buffer:
         """Return the mask and what the codecs made of `data`."""

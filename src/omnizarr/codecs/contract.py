@@ -14,13 +14,14 @@ Spec: Zarr v3 core, "Codecs".
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.datatypes import DataType
+from omnizarr.settings import config
 
 AnyArray: TypeAlias = NDArray[Any]
 Buffer: TypeAlias = bytes | bytearray | memoryview
@@ -29,7 +30,7 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 @dataclass(frozen=True, slots=True)
 class ChunkPolicy:
-    """What an open array wants done about empty chunks; a shard passes it on to its inner chunks."""
+    """What is wanted of chunks while an array is open; a shard passes it on to its inner chunks."""
 
     write_empty_chunks: bool = False
     """Store chunks that hold nothing but the fill value."""
@@ -37,6 +38,12 @@ class ChunkPolicy:
     """What reading a chunk that is not stored means."""
     allow_pickle: bool = False
     """Let the pickle codec run."""
+    variable_chunk_bytes: int = field(default_factory=lambda: config.get("array.variable_chunk_bytes"))
+    """Bytes that the elements of a chunk may decode to, if they are of variable length, however few they are."""
+    variable_element_bytes: int = field(default_factory=lambda: config.get("array.variable_element_bytes"))
+    """Bytes that each of them may decode to on average, where together they need more than that."""
+    engine: str | None = field(default_factory=lambda: config.get("engine"))
+    """Who moves chunks: "native" or "reference"; None: what suits the array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +82,8 @@ class BytesSpec:
     """Bytes per element of the array encoded in it (for shuffling); 1 if unknown."""
     max_nbytes: int | None = None
     """A bound on the size where it is not exact; None if there is none."""
-
-
-VARIABLE_SIZE: Final = BytesSpec(None, max_nbytes=2**31)
-"""Elements of variable size. No document bounds them, so that a limit must: what compressors take at once."""
+    remedy: str | None = None
+    """What to do if the bound is too low."""
 
 
 @runtime_checkable

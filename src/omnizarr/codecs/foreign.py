@@ -17,7 +17,7 @@ import numpy as np
 
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.numbers import native_of
-from omnizarr.codecs.streams import sized
+from omnizarr.codecs.streams import foreign, sized
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError
 
 Kind: TypeAlias = Literal["array to array", "array to bytes", "bytes to bytes", "array or bytes"]
@@ -34,8 +34,8 @@ class ForeignBytesToBytes:
 
     @property
     def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return BytesSpec(None, self.decoded.item_size)
+        """Bytes of any size, within reason."""
+        return foreign(self.decoded)
 
     def encode(self, data: Buffer) -> Buffer:
         """Return the encoded bytes."""
@@ -55,8 +55,8 @@ class ForeignArrayToBytes:
 
     @property
     def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return BytesSpec(None)
+        """Bytes of any size, within reason."""
+        return foreign(self.decoded)
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the encoded bytes."""

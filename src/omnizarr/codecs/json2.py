@@ -17,7 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import VARIABLE_SIZE, AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.streams import variable
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 
 _FLAGS: Final = {"skipkeys": False, "ensure_ascii": True, "check_circular": True, "allow_nan": True, "sort_keys": True}
@@ -37,7 +38,7 @@ class Json:
     @property
     def encoded(self) -> BytesSpec:
         """Bytes of any size."""
-        return VARIABLE_SIZE
+        return variable(self.decoded)
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the list as text."""

@@ -14,8 +14,9 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped, unused-ignore]
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import VARIABLE_SIZE, AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.json2 import listed, unlisted
+from omnizarr.codecs.streams import variable
 from omnizarr.errors import ChunkError, CodecError
 
 
@@ -32,7 +33,7 @@ class MsgPack:
     @property
     def encoded(self) -> BytesSpec:
         """Bytes of any size."""
-        return VARIABLE_SIZE
+        return variable(self.decoded)
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the packed list."""

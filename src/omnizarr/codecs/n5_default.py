@@ -20,7 +20,7 @@ import numpy as np
 from omnizarr.codecs import chain
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
-from omnizarr.codecs.streams import changed_by
+from omnizarr.codecs.streams import changed_by, limit_of
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError
 from omnizarr.model import Named
 
@@ -42,7 +42,7 @@ class N5Default:
         """The header, and what the inner codecs make."""
         longer = changed_by(self.inner.encoded, self._header)
         # Blocks of other writers may be truncated.
-        return BytesSpec(None, 1, longer.nbytes if longer.nbytes is not None else longer.max_nbytes)
+        return BytesSpec(None, 1, limit_of(longer), longer.remedy)
 
     @property
     def _header(self) -> int:

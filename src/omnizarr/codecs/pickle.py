@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import VARIABLE_SIZE, AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.streams import variable
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, PickleDisabledError
 
 
@@ -28,7 +29,7 @@ class Pickle:
     @property
     def encoded(self) -> BytesSpec:
         """Bytes of any size."""
-        return VARIABLE_SIZE
+        return variable(self.decoded)
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the pickled array."""

@@ -28,6 +28,7 @@ from omnizarr.codecs import chain, spans
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.configuration import REQUIRED, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Reading, Span
+from omnizarr.codecs.streams import changed_by, compressed, limit_of, variable
 from omnizarr.errors import ChunkSizeError, CodecError, OmnizarrError, ShardIndexError
 from omnizarr.grids import Grid
 from omnizarr.indexing import Piece, subplan
@@ -454,15 +455,19 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Sharding:
             expected="codecs whose result has one size, such as 'bytes' and 'crc32c'",
             spec=_SPEC,
         )
-    encoded = BytesSpec(None, 1, _bound(inner.encoded, grid.nchunks, index_size))
+    encoded = _bound(decoded, inner.encoded, grid.nchunks, index_size)
     is_small = min(decoded.nbytes or math.inf, encoded.max_nbytes or math.inf) + index_size <= spans.GAP
     return Sharding(decoded, encoded, grid, inner, index, index_size, index_at_end, is_small)
 
 
-def _bound(inner: BytesSpec, count: int, index_size: int) -> int | None:
+def _bound(decoded: ArraySpec, inner: BytesSpec, count: int, index_size: int) -> BytesSpec:
     """Return how large a shard can reasonably be."""
-    largest = inner.nbytes if inner.nbytes is not None else inner.max_nbytes
-    return None if largest is None else count * (largest + _ALIGNMENT) + index_size
+    overhead = count * _ALIGNMENT + index_size
+    if decoded.nbytes is None:
+        # Not the sum of what each inner chunk may be: few are as large as they may be.
+        return changed_by(compressed(variable(decoded)), overhead)
+    largest = limit_of(inner)
+    return BytesSpec(None, 1, None if largest is None else count * largest + overhead, inner.remedy)
 
 
 def _chunk_shape(fields: Fields, shape: tuple[int, ...]) -> tuple[int, ...]:

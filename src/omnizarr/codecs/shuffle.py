@@ -9,7 +9,7 @@ stay at the end as they are, as HDF5 has it: so netCDF-C stores a shuffle behind
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -33,7 +33,7 @@ class Shuffle:
     @property
     def encoded(self) -> BytesSpec:
         """The same size."""
-        return BytesSpec(self.decoded.nbytes, 1, self.decoded.max_nbytes)
+        return replace(self.decoded, item_size=1)
 
     def encode(self, data: Buffer) -> Buffer:
         """Return the shuffled bytes."""

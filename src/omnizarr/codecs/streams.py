@@ -7,12 +7,20 @@ library, which can stop, so that nothing beyond the bound is ever decoded.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import prod
 from typing import Final, Protocol
 
-from omnizarr.codecs.contract import Buffer, BytesSpec
+from omnizarr.codecs.contract import ArraySpec, Buffer, BytesSpec
 from omnizarr.errors import ChunkError, ChunkSizeError
 
 SLACK: Final = 4096
+
+_AT_ONCE: Final = 2**31  # what compressors take
+_FOREIGN: Final = 2**20
+_REMEDY: Final = (
+    'if that is what was written, open the array with omnizarr.config.set({"array.variable_chunk_bytes": ...}) raised'
+)
 
 
 class Decompressor(Protocol):
@@ -39,15 +47,38 @@ def compressed(decoded: BytesSpec) -> BytesSpec:
     """Return what a compressor makes of `decoded`: any size, though never much more than it gets."""
     limit = limit_of(decoded)
     # Writers that flush often or do not compress at all waste less than this.
-    return BytesSpec(None, decoded.item_size, None if limit is None else 2 * limit + SLACK)
+    return replace(decoded, nbytes=None, max_nbytes=None if limit is None else 2 * limit + SLACK)
+
+
+def variable(decoded: ArraySpec) -> BytesSpec:
+    """Return the bound of elements of variable length. No document bounds them, so that a setting must.
+
+    It grows with the number of elements, up to what compressors take at once.
+
+    >>> from omnizarr.datatypes import parse
+    >>> [variable(ArraySpec((length,), parse("string"), "")).max_nbytes for length in (1, 8192, 10**9)]
+    [268435456, 536870912, 2147483648]
+    """
+    policy = decoded.policy
+    in_proportion = min(prod(decoded.shape) * policy.variable_element_bytes, _AT_ONCE)
+    return BytesSpec(None, max_nbytes=max(policy.variable_chunk_bytes, in_proportion), remedy=_REMEDY)
+
+
+def foreign(decoded: ArraySpec | BytesSpec) -> BytesSpec:
+    """Return the bound of what a codec makes of which nothing is known; generous."""
+    size = limit_of(decoded) if isinstance(decoded, BytesSpec) else decoded.nbytes
+    if size is None:
+        return replace(decoded, nbytes=None) if isinstance(decoded, BytesSpec) else variable(decoded)
+    item_size = decoded.item_size if isinstance(decoded, BytesSpec) else 1
+    return BytesSpec(None, item_size, 4 * size + _FOREIGN, getattr(decoded, "remedy", None))
 
 
 def changed_by(decoded: BytesSpec, extra: int) -> BytesSpec:
     """Return the spec of bytes that are `extra` longer."""
-    return BytesSpec(
-        None if decoded.nbytes is None else decoded.nbytes + extra,
-        decoded.item_size,
-        None if decoded.max_nbytes is None else decoded.max_nbytes + extra,
+    return replace(
+        decoded,
+        nbytes=None if decoded.nbytes is None else decoded.nbytes + extra,
+        max_nbytes=None if decoded.max_nbytes is None else decoded.max_nbytes + extra,
     )
 
 
@@ -68,6 +99,7 @@ def too_long(spec: BytesSpec, found: str | None = None) -> ChunkSizeError:
         "the decoded bytes have the wrong size",
         found=found or f"more than {limit} bytes",
         expected=f"{at_most}{limit} bytes",
+        remedy=spec.remedy,
     )
 
 

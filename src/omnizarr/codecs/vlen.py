@@ -19,8 +19,9 @@ import numpy as np
 from numcodecs.vlen import VLenArray, VLenBytes, VLenUTF8
 
 from omnizarr.codecs.configuration import AnyDType, Fields
-from omnizarr.codecs.contract import VARIABLE_SIZE, AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.elements import row_of
+from omnizarr.codecs.streams import variable
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 
 _PREFIX: Final = 4
@@ -39,7 +40,7 @@ class Vlen:
     @property
     def encoded(self) -> BytesSpec:
         """Bytes of any size."""
-        return VARIABLE_SIZE
+        return variable(self.decoded)
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return count, sizes and items."""

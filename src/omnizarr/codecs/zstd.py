@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from numcodecs import zstd
 
@@ -28,6 +28,7 @@ _SHORTEST: Final = 9
 _LARGEST_BLOCK: Final = 1 << 17
 _DICTIONARY_BYTES: Final = (0, 1, 2, 4)
 _SIZE_IS_64_BIT: Final = 0xC0
+_HAS_CHECKSUM: Final = 0x04
 _SPEC: Final = 'zarr-extensions, "zstd"'
 
 
@@ -44,6 +45,14 @@ class Frame:
     """What its header says; None if nothing."""
     most: int
     """What its blocks can hold at most."""
+
+
+class Block(NamedTuple):
+    """Where a block lies, and how much it holds at most."""
+
+    start: int
+    stop: int
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +179,43 @@ def _measured(data: Buffer, frames: list[Frame], spec: BytesSpec) -> list[tuple[
         size = frame.size
         if size is None:
             try:
-                size = len(zstd.decompress(view))
+                size = _measure(data, frame, spec)
             except (RuntimeError, ValueError, MemoryError) as error:
+                if isinstance(error, ChunkError):
+                    raise
                 raise ChunkError(f"the compressed bytes are broken: {error}") from error
         measured.append((view if frame.size is not None else _stating(data, frame, size), size))
     check_size(sum(size for _, size in measured), spec)
     return measured
+
+
+def _measure(data: Buffer, frame: Frame, spec: BytesSpec) -> int:
+    """Return how much a frame holds that does not state it, decoding hardly more than is allowed.
+
+    The library cannot be told a bound. So it gets the frame's first blocks, as many as cannot exceed the bound, and
+    more of them as long as those turn out to hold less than they could.
+    """
+    limit = limit_of(spec)
+    if limit is None or frame.most <= limit:
+        return len(zstd.decompress(memoryview(data)[frame.start : frame.stop]))
+    blocks = list(_blocks(data, frame.blocks))
+    head = bytearray(data[frame.start : frame.blocks])
+    head[4] &= ~_HAS_CHECKSUM
+    taken = size = 0
+    while taken < len(blocks):
+        room, first = limit - size + _LARGEST_BLOCK, taken
+        while taken < len(blocks) and blocks[taken].most <= room:
+            room -= blocks[taken].most
+            taken += 1
+        if taken == first:
+            raise too_long(spec)
+        last = blocks[taken - 1]
+        part = head + data[frame.blocks : last.stop]
+        part[len(head) + last.start - frame.blocks] |= 1  # the last one
+        size = len(zstd.decompress(part))
+        if size > limit:
+            raise too_long(spec)
+    return size
 
 
 def _frames(data: Buffer) -> Iterator[Frame]:
@@ -209,21 +249,29 @@ def _frame(data: Buffer, start: int) -> Frame:
     if width:
         size = int.from_bytes(data[header:blocks], "little") + (256 if width == 2 else 0)
     most = 0
-    is_last = False
-    while not is_last:
-        _check_inside(position + 3, end)
-        block = data[position] | data[position + 1] << 8 | data[position + 2] << 16
-        is_last, kind, length = bool(block & 1), block >> 1 & 3, block >> 3
-        # raw, one byte repeated, compressed, reserved
-        position += 3 + (1 if kind == 1 else length)
-        most += _LARGEST_BLOCK if kind == 2 else length
-    position += 4 if descriptor & 4 else 0
+    for block in _blocks(data, position):
+        most += block.most
+        position = block.stop
+    position += 4 if descriptor & _HAS_CHECKSUM else 0
     _check_inside(position, end)
     if size is not None and (size > most or (size == 0 and most)):
         raise ChunkError(
             "the frame cannot hold what it states", found=f"{size} bytes", expected=f"at most {most} bytes"
         )
     return Frame(start, header, blocks, position, size, most)
+
+
+def _blocks(data: Buffer, position: int) -> Iterator[Block]:
+    """Yield the blocks of a frame, without decoding them."""
+    is_last = False
+    while not is_last:
+        _check_inside(position + 3, len(data))
+        block = data[position] | data[position + 1] << 8 | data[position + 2] << 16
+        is_last, kind, length = bool(block & 1), block >> 1 & 3, block >> 3
+        start = position
+        # raw, one byte repeated, compressed, reserved
+        position += 3 + (1 if kind == 1 else length)
+        yield Block(start, position, _LARGEST_BLOCK if kind == 2 else length)
 
 
 def _check_inside(position: int, end: int) -> None:

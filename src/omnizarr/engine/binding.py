@@ -198,7 +198,7 @@ def _question_of_chain(metadata: ArrayMetadata, policy: ChunkPolicy) -> object:
     return (
         (_said(metadata.data_type), metadata.byte_order, metadata.fill_value),
         [_said(codec) for codec in metadata.codecs],
-        (policy.write_empty_chunks, policy.missing, policy.allow_pickle, registry.generation()),
+        (policy, registry.generation()),
     )
 
 

@@ -57,12 +57,12 @@ def module() -> Any:
     return native
 
 
-def choice() -> str | None:
+def choice(asked: str | None = None) -> str | None:
     """Return the engine that the user wants, "native" or "reference"; None: the fastest that knows the array.
 
-    Raises SettingError.
+    `asked` is what was said when an array was opened. Raises SettingError.
     """
-    wanted = config.get("engine") or _FROM_ENVIRONMENT
+    wanted = asked or _FROM_ENVIRONMENT
     if wanted is not None and wanted not in CHOICES:
         raise SettingError(
             "there is no such engine",
@@ -75,7 +75,7 @@ def choice() -> str | None:
 
 def name() -> str:
     """Return the name of the engine that serves where it can, with its version if it has one of its own."""
-    native = None if choice() == "reference" else module()
+    native = None if choice(config.get("engine")) == "reference" else module()
     return "reference" if native is None else f"native {native.__version__}"
 
 
@@ -84,7 +84,7 @@ def engine_of(binding: Binding) -> Any:
 
     Raises MissingDependencyError if the native engine is asked for, and is not there; SettingError.
     """
-    wanted = choice()
+    wanted = choice(binding.policy.engine)
     if wanted == "reference":
         return None
     native = module()
