@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "omnizarr"
 
 # One floor, one order: nodes are built upon each other.
 NODES = [
-    *["suggestions", "places", "detection", "hierarchy", "metadata", "attributes", "consolidated"],
+    *["suggestions", "places", "detection", "erasing", "hierarchy", "metadata", "attributes", "consolidated"],
     *["creation", "assignment", "resizing", "cards"],
     *["behaviour", "layout", "views", "reading"],
     *["node", "array", "tree", "nodes", "group", "opening", "api", "saving"],

@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final, TypeVar
 
+from omnizarr import erasing
 from omnizarr import keys as chunk_keys
 from omnizarr.detection import (
     Documents,
@@ -89,11 +90,12 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M
     _refuse_sibling(where, dialect)
     with where.lock():
         existing = _occupant(where)
+        is_rest = False
         if existing is not None:
             if not overwrite:
                 raise _in_the_way(where, existing)
-            _erase(existing.where if isinstance(existing, Found) else where)
-        elif overwrite and isinstance(metadata, ArrayMetadata):
+            is_rest = erasing.erase(existing.where if isinstance(existing, Found) else where)
+        if overwrite and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
             _delete_strays(where, dialect, metadata)
         _write_entry_point(where, dialect)
         _write(where, dialect, values)
@@ -208,6 +210,13 @@ def _delete_strays(where: StorePath, dialect: Dialect, metadata: ArrayMetadata) 
     where.store.delete_many([key for key in found if encoding.decode(key[len(prefix) :], ndim) is not None])
 
 
+def clear(where: StorePath) -> None:
+    """Remove the documents and chunks of a node, and of all below it; what else lies there stays."""
+    _refuse_read_only(where)
+    with where.lock():
+        erasing.erase(where)
+
+
 def require(where: StorePath, metadata: GroupMetadata) -> Found[GroupMetadata]:
     """Return the group at a place, after creating it if there is none.
 
@@ -307,7 +316,9 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
         if existing is not None:
             if not overwrite:
                 raise _in_the_way(target, existing)
-            _erase(existing.where if isinstance(existing, Found) else target)
+            is_rest = erasing.erase(existing.where if isinstance(existing, Found) else target)
+            if is_rest and isinstance(found.metadata, ArrayMetadata):
+                _delete_strays(target, dialect, found.metadata)
         _write_entry_point(target, dialect)
         _copy_keys(source, target)
 

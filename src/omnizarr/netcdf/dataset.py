@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from numpy.typing import NDArray
 
-from omnizarr import consolidated, detection, opening
+from omnizarr import consolidated, detection, hierarchy, opening
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.engine.cache import ChunkCache
-from omnizarr.errors import NotRepresentableError, SettingError, StoreError
+from omnizarr.errors import NodeExistsError, NotRepresentableError, OmnizarrError, SettingError, StoreError
 from omnizarr.late import Late
 from omnizarr.model import Note
 from omnizarr.netcdf import layouts, urls
@@ -308,12 +309,27 @@ class Dataset(Group):
         ncfilename : path or URL, optional
             What is created; default: the name of the CDL file, with ``.zarr``.
         mode, format, **options
-            As for `Dataset`.
+            As for `Dataset`; with ``clobber=True``, a dataset that is there is replaced.
+
+        Raises
+        ------
+        NodeExistsError
+            If there is something already (a FileExistsError), and not ``clobber=True``.
         """
         target = Path(cdlfilename).with_suffix(".zarr") if ncfilename is None else ncfilename
         parsed = reading.load(cdlfilename)
-        made = Dataset(target, "w", format=format, **options)
-        copying.write(made, parsed.source)
+        try:
+            made = Dataset(target, "w", format=format, **{"clobber": False, **options})
+        except NodeExistsError as error:
+            error.remedy = "pass clobber=True to replace it"
+            raise
+        try:
+            copying.write(made, parsed.source)
+        except BaseException:
+            with suppress(OmnizarrError):
+                hierarchy.clear(made._session.root)
+            made.close()
+            raise
         if mode.removesuffix("s") in ("a", "r+"):
             return made
         made.close()

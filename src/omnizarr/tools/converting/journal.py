@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from omnizarr import erasing
 from omnizarr.dialects import documents
 from omnizarr.errors import NodeExistsError, OmnizarrError
 from omnizarr.model import JSON, strict
 from omnizarr.places import StorePath
 
-KEY: Final = "omnizarr-conversion.json"
+KEY: Final = erasing.JOURNAL
 """Name of the document, at the root of the target."""
 _VERSION: Final = 1
 _NAMES: Final[Mapping[str, str]] = {

@@ -276,7 +276,7 @@ def _remove(target: Any, made: Path | None) -> None:
         made.unlink(missing_ok=True)
     else:
         with suppress(OmnizarrError), _place(target) as place:
-            hierarchy.delete(place)
+            hierarchy.clear(place)
 
 
 @contextmanager

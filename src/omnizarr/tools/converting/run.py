@@ -522,6 +522,6 @@ def _erase(found: Found[Metadata] | None, place: StorePath) -> None:
             if isinstance(below, Found):
                 _erase(below, at)
             else:
-                hierarchy.delete(at)
+                hierarchy.clear(at)
         return
-    hierarchy.delete(found.where)
+    hierarchy.clear(found.where)
