@@ -703,7 +703,7 @@ class Array(Node):
 
     def __repr__(self) -> str:
         name, store = visible(self.name), cards.store_name(self.store)
-        return f"<Array {name} {self.shape} {cards.type_name(self._metadata)} {store}>"
+        return f"<Array {name} {self.shape} {visible(cards.type_name(self._metadata))} {store}>"
 
     def _repr_html_(self) -> str | None:
         return cards.html_of(self)

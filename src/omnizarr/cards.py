@@ -15,6 +15,7 @@ from omnizarr.errors import OmnizarrError
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.places import StorePath, chunk_prefix
 from omnizarr.stores import Store
+from omnizarr.texts import visible
 
 
 class _Card:
@@ -27,7 +28,7 @@ class _Card:
     def __repr__(self) -> str:
         items = self.items()
         width = max(len(name) for name, _ in items)
-        return "\n".join(f"{name:<{width}} : {value}" for name, value in items)
+        return "\n".join(f"{name:<{width}} : {visible(str(value))}" for name, value in items)
 
 
 @dataclass(frozen=True, repr=False)

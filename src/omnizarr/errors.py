@@ -24,6 +24,7 @@ The tree, with the built-in exceptions that they are as well::
     │   ├── PickleDisabledError (PermissionError)
     │   └── MissingDependencyError (ImportError)
     ├── ChunkError (ValueError)                   stored bytes cannot be decoded
+    │   ├── ChunkMemoryError (MemoryError)        the chunk is too large for the memory
     │   ├── ChecksumError
     │   ├── ChunkSizeError
     │   └── ShardIndexError
@@ -148,7 +149,7 @@ class OmnizarrError(Exception):
             text += f"; {self.remedy}"
         if self.spec is not None:
             text += f" ({self.spec})"
-        return text
+        return visible(text)
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: getattr(self, name) for name in self.FIELDS if getattr(self, name) is not None}
@@ -249,6 +250,10 @@ class MissingDependencyError(CodecError, ImportError):
 
 class ChunkError(OmnizarrError, ValueError):
     """The stored bytes of a chunk cannot be decoded."""
+
+
+class ChunkMemoryError(ChunkError, MemoryError):
+    """A chunk, or the index of a shard, takes more memory than there is."""
 
 
 class ChecksumError(ChunkError):

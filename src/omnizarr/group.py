@@ -72,7 +72,7 @@ class UnreadableNode:
         return self.store_path.name
 
     def __repr__(self) -> str:
-        return f"<Unreadable {visible(self.name)}: {self.error.message}>"
+        return f"<Unreadable {visible(self.name)}: {visible(self.error.message)}>"
 
 
 class Group(Node):

@@ -16,7 +16,7 @@ from omnizarr.attributes import to_json
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.creation import DEFAULT, Coding
-from omnizarr.dialects import DIALECTS
+from omnizarr.dialects import DIALECTS, documents
 from omnizarr.dialects import filters as v2_filters
 from omnizarr.dialects.contract import Dialect
 from omnizarr.engine import transformers
@@ -130,6 +130,13 @@ def new_array(
             metadata = replace(metadata, storage_transformers=transformers.parse(storage_transformers))
     except OmnizarrError as error:
         raise error.add(store=str(where.store), path=where.path)
+    except RecursionError:
+        raise MetadataError(
+            "an argument is nested too deeply for a document",
+            store=str(where.store),
+            path=where.path,
+            expected=f"at most {documents.MAX_DEPTH} objects and lists within each other",
+        ) from None
     if overwrite and write_data:
         data = _outlasting(data, where)
     array = add_array(where, metadata, settings_of_array, overwrite=overwrite, snapshot=snapshot)
@@ -157,6 +164,10 @@ def add_array(
     Raises what `engine.bind` and `hierarchy.create` raise.
     """
     config = config or ArrayConfig()
+    try:
+        hierarchy.check_path(dialect_named(metadata.dialect), where.path)
+    except OmnizarrError as error:
+        raise error.add(store=str(where.store))
     engine.bind(metadata, where.store, where.prefix, config.policy, where.path)
     found = hierarchy.create(where, metadata, overwrite=overwrite)
     note_change(snapshot, found.where)

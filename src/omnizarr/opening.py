@@ -301,6 +301,8 @@ def locate(
         mode = "r" if opened.read_only else "r+"
     if synchronizer is not None:
         opened = synchronized.SynchronizedStore(opened, synchronizer)
+    if path is not None and not isinstance(path, str):
+        normalize(path)  # which refuses it
     at = normalize("/".join((inner, base, path or ""))) if inner or base or path else ""
     if inner and path and mode in {"r", "r+"}:
         # What was taken for the one folder that an archive is packed in may be the first node itself.

@@ -42,7 +42,7 @@ def draw(root: str, members: Iterable[tuple[str, Any]], max_nodes: int = 500) ->
     below: dict[str, list[tuple[str, Any]]] = {}
     for path, node in taken:
         below.setdefault(path.rpartition("/")[0], []).append((path, node))
-    lines = [root]
+    lines = [visible(root)]
     stack = [("", iter(below.get("", ())), len(below.get("", ())))]
     # Not recursive: a hierarchy may be deeper than Python's stack.
     while stack:
@@ -64,7 +64,7 @@ def draw(root: str, members: Iterable[tuple[str, Any]], max_nodes: int = 500) ->
 def _label(path: str, node: Any) -> str:
     name = visible(path.rpartition("/")[2])
     if isinstance(node, Array):
-        return f"{name} {node.shape} {cards.type_name(node.metadata)}"
+        return f"{name} {node.shape} {visible(cards.type_name(node.metadata))}"
     if hasattr(node, "error"):
-        return f"{name} unreadable: {node.error.message}"
+        return f"{name} unreadable: {visible(node.error.message)}"
     return name

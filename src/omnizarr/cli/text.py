@@ -72,7 +72,13 @@ def to_json(value: Any, indent: int | None = None) -> str:
     >>> to_json({"a": [1.5, float("nan"), float("-inf")]})
     '{"a": [1.5, "NaN", "-Infinity"]}'
     """
-    return json.dumps(_strict(value), indent=indent, ensure_ascii=not has_signs(sys.stdout), allow_nan=False)
+    text = json.dumps(_strict(value), indent=indent, ensure_ascii=not has_signs(sys.stdout), allow_nan=False)
+    if text.isprintable():
+        return text
+    # Also what JSON itself need not escape, though it commands a terminal. Line breaks are those of the indentation.
+    return "".join(
+        character if character.isprintable() or character == "\n" else json.dumps(character)[1:-1] for character in text
+    )
 
 
 def _strict(value: Any) -> Any:

@@ -13,12 +13,14 @@ from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import ArraySpec, ChunkPolicy
 from omnizarr.engine import native, transformers
 from omnizarr.engine.cache import ChunkCache
-from omnizarr.errors import OmnizarrError
+from omnizarr.errors import MetadataError, OmnizarrError
 from omnizarr.grids import Grid
 from omnizarr.keys import KeyEncoding
 from omnizarr.memo import Memo
 from omnizarr.model import UNDEFINED, ArrayMetadata, thawed
 from omnizarr.stores.base import Store
+
+_MOST_DIMENSIONS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,6 +135,13 @@ def bind(
         If one of them is known but cannot be used so.
     """
     try:
+        if len(metadata.shape) > _MOST_DIMENSIONS:
+            raise MetadataError(
+                "too many dimensions to read or write",
+                pointer="/shape",
+                found=f"{len(metadata.shape)} dimensions",
+                expected=f"at most {_MOST_DIMENSIONS}, as many as NumPy has",
+            )
         parts = _parts(metadata, policy)
         seen = transformers.apply(metadata.storage_transformers, store, prefix)
     except OmnizarrError as error:

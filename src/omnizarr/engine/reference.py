@@ -22,7 +22,7 @@ from omnizarr.codecs.chain import Chain, memory_of
 from omnizarr.codecs.contract import AnyArray, Buffer, Span
 from omnizarr.engine import cache
 from omnizarr.engine.binding import Binding
-from omnizarr.errors import ChunkSizeError, OmnizarrError, StoreLimitError
+from omnizarr.errors import ChunkMemoryError, ChunkSizeError, OmnizarrError, StoreLimitError
 from omnizarr.indexing import Piece, Pieces
 from omnizarr.stores import Store, pool
 from omnizarr.stores.base import Reader
@@ -126,6 +126,21 @@ def _read_piece(binding: Binding, out: AnyArray, found: list[bool], piece: Piece
             found.append(True)
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
+    except (MemoryError, OverflowError) as error:
+        raise _too_large(binding, chain, key, coords) from error
+
+
+def _too_large(binding: Binding, chain: Chain, key: str, coords: tuple[int, ...]) -> ChunkMemoryError:
+    size = chain.spec.nbytes
+    return ChunkMemoryError(
+        "the chunk is too large for the memory that is there",
+        store=str(binding.store),
+        path=binding.path,
+        key=key,
+        coords=coords,
+        found=f"shape {chain.spec.shape}" + ("" if size is None else f", {size} bytes"),
+        remedy="give it more memory, or store it in smaller chunks",
+    )
 
 
 def _read_chunk(
@@ -236,6 +251,8 @@ def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:
         binding.store.update(key, partial(_changed, binding.store, chain, chunk_selection, part))
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
+    except (MemoryError, OverflowError) as error:
+        raise _too_large(binding, chain, key, coords) from error
 
 
 def _write_fields_of_piece(binding: Binding, names: Sequence[str], value: AnyArray, ndim: int, piece: Piece) -> None:
@@ -260,6 +277,8 @@ def _write_fields_of_piece(binding: Binding, names: Sequence[str], value: AnyArr
         binding.store.update(key, change)
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
+    except (MemoryError, OverflowError) as error:
+        raise _too_large(binding, chain, key, coords) from error
 
 
 def _changed(
