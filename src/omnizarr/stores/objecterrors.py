@@ -42,7 +42,38 @@ _MISSING_PLACES: Final = {
 }
 
 _status = re.compile(r"(?:status code|status): (\d{3})\b").search
-_is_timeout = re.compile(r"timed ?out|RequestTimeout", re.IGNORECASE).search
+_is_timeout = re.compile(r"timed ?out|RequestTimeout|kind: Timeout", re.IGNORECASE).search
+_NO_CONNECTION: Final = (
+    (
+        re.compile(r"ConnectionRefused|Connection refused").search,
+        "the connection is refused",
+        "see whether the server runs, and correct the host and the port",
+    ),
+    (
+        re.compile(r'"dns error"|failed to lookup address').search,
+        "the host is not known",
+        "correct its name, or see whether there is a network",
+    ),
+    (
+        re.compile(
+            r"kind: Connect,(?s:.)*(?:InvalidContentType|[Cc]ertificate|UnknownIssuer|InvalidMessage|HandshakeFailure"
+            r"|AlertReceived|rustls)"
+        ).search,
+        "there is no secure connection (TLS)",
+        "see whether the server speaks https, and whether its certificate can be trusted",
+    ),
+    (
+        re.compile(r"NetworkUnreachable|HostUnreachable").search,
+        "the host cannot be reached",
+        "see whether there is a network",
+    ),
+    (
+        re.compile(r"IncompleteMessage|ConnectionReset|ConnectionAborted|BrokenPipe|UnexpectedEof").search,
+        "the server breaks the connection off",
+        "see whether it runs, and what it says",
+    ),
+)
+"""What the dump of obstore's structures says of the reason, our words for it, and what to do."""
 _is_range = re.compile(r"status code: 416\b|invalid range|InvalidRange|CONTENT_RANGE", re.IGNORECASE).search
 _code = re.compile(r"<Code>([^<]{1,100})</Code>").search
 _detail = re.compile(r"<Message>([^<]{1,300})").search
@@ -116,6 +147,9 @@ def _failure(kind: str, raw: str, found: str, code: int) -> StoreError:
             remedy="check the credentials; for data that everybody may read {'anon': True}, or "
             "AWS_SKIP_SIGNATURE=true; who may not list a bucket is told this of keys that are not there, too",
         )
+    for sign, message, remedy in _NO_CONNECTION:
+        if sign(raw):
+            return StoreError(message, found=found, remedy=remedy)
     if _is_timeout(raw):
         return StoreTimeoutError("no answer in time", found=found, remedy="raise `timeout`, or see whether it runs")
     return StoreError("the request failed", found=found)

@@ -131,7 +131,7 @@ _CONNECTION: Final = {
 _CLIENT_DEFAULTS: Final = {"connect_timeout": "5s", "read_timeout": "20s", "timeout": "10min"}
 _RETRY_DEFAULTS: Final = {
     "max_retries": 10,
-    "retry_timeout": timedelta(seconds=30),
+    "retry_timeout": timedelta(seconds=20),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
 }
 
