@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import omnizarr
-from omnizarr import errors
+from omnizarr import errors, netcdf
 from omnizarr.cli import main
 from omnizarr.group import UnreadableNode
 from omnizarr.stores import LocalStore, MemoryStore
@@ -328,6 +328,16 @@ class TestControlCharacters:
         captured = capsys.readouterr()
         assert CONTROLS.findall(captured.out) == []
         assert CONTROLS.findall(captured.err) == []
+
+    def test_netcdf_shows_them_escaped(self):
+        store = {}
+        root = omnizarr.create_group(store, zarr_format=2, attributes={"title": NASTY})
+        root.create_array(NASTY, shape=2, dtype="i4", attributes={"units": NASTY, "_ARRAY_DIMENSIONS": [NASTY]})
+        root.create_group(f"g{NASTY}")
+        with netcdf.Dataset(store) as dataset:
+            things = [dataset, *dataset.variables.values(), *dataset.groups.values(), *dataset.dimensions.values()]
+            assert len(things) == 4
+            assert [repr(thing) for thing in things if CONTROLS.search(repr(thing))] == []
 
     @pytest.mark.parametrize("command", ["get", "dump", "info", "tree", "ls", "check", "locate"])
     def test_commands_show_them_escaped_of_a_node_asked_for(self, nasty, command, capsys):

@@ -15,7 +15,7 @@ from omnizarr.stores import Store
 class Node(ABC):
     """An array or a group in a store."""
 
-    __slots__ = ("_where",)
+    __slots__ = ("__weakref__", "_where")
 
     _where: StorePath
 

@@ -14,3 +14,14 @@ def visible(text: str) -> str:
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
     )
+
+
+def visible_lines(text: str) -> str:
+    r"""Return text of several lines, each of them `visible`; tabs are kept, too.
+
+    >>> visible_lines("a\x1b[2J\n\tb")
+    'a\\x1b[2J\n\tb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(character if character in "\n\t" else visible(character) for character in text)

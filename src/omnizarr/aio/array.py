@@ -54,7 +54,7 @@ class AsyncArray:
     array([100,   4])
     """
 
-    __slots__ = ("array",)
+    __slots__ = ("__weakref__", "array")
 
     array: Array
     """The same array for those who do not await."""

@@ -57,7 +57,7 @@ class AsyncGroup:
     ['atmos', 'atmos/temp']
     """
 
-    __slots__ = ("group",)
+    __slots__ = ("__weakref__", "group")
 
     group: Group
     """The same group for those who do not await."""

@@ -45,7 +45,7 @@ class Attributed(ABC):
     ``node.units = "K"`` is ``node.setncattr("units", "K")``, for all names that Python knows nothing of.
     """
 
-    __slots__ = ("_attributes", "_session")
+    __slots__ = ("__weakref__", "_attributes", "_session")
 
     _session: Session
     _attributes: Attributes

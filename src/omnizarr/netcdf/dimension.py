@@ -25,7 +25,7 @@ class Dimension:
     (True, 0)
     """
 
-    __slots__ = ("_group", "_name", "_size", "_unlimited")
+    __slots__ = ("__weakref__", "_group", "_name", "_size", "_unlimited")
 
     def __init__(self, group: Group, header: DimensionHeader) -> None:
         self._group = group

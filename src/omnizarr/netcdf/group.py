@@ -36,6 +36,7 @@ from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.netcdf.variable import MAXSTRLEN, Variable
 from omnizarr.places import StorePath
 from omnizarr.suggestions import question
+from omnizarr.texts import visible_lines
 
 if TYPE_CHECKING:
     import difflib
@@ -716,7 +717,7 @@ class Group(Attributed):
             lines.append(f"group {self.path}:")
         if not self._session.is_open:
             lines[-1] = "closed"
-            return "\n".join(lines)
+            return visible_lines("\n".join(lines))
         lines += [f"    {name}: {value.python}" for name, value in self._attributes.items()]
         sizes = ", ".join(f"{each.name}({each.size})" for each in self._dimensions.values())
         shown = ", ".join(
@@ -725,7 +726,7 @@ class Group(Attributed):
         lines.append(f"    dimensions(sizes): {sizes}")
         lines.append(f"    variables(dimensions): {shown}")
         lines.append(f"    groups: {', '.join(self._groups)}")
-        return "\n".join(line.rstrip() for line in lines)
+        return visible_lines("\n".join(line.rstrip() for line in lines))
 
 
 _OPTIONS: Final = frozenset(

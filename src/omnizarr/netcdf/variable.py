@@ -27,6 +27,7 @@ from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.places import StorePath
 from omnizarr.stores.local import LocalStore
 from omnizarr.stores.memory import MemoryStore
+from omnizarr.texts import visible_lines
 
 if TYPE_CHECKING:
     from omnizarr.netcdf.group import Group
@@ -476,7 +477,7 @@ class Variable(Attributed):
         lines.append(
             "filling off" if fill is None else f"filling on, {'' if own else 'default '}_FillValue of {fill!r} used"
         )
-        return "\n".join(lines)
+        return visible_lines("\n".join(lines))
 
     def _type_name(self) -> str:
         return self._type.name
