@@ -23,7 +23,7 @@ import numpy as np
 
 import omnizarr
 from omnizarr.errors import StoreError
-from omnizarr.stores import ObjectStore, ZipStore
+from omnizarr.stores import ZipStore
 from omnizarr.stores.base import RESERVED, Store
 from tests.concurrency import places
 
@@ -63,7 +63,7 @@ def works_on(store: Store, array: omnizarr.Array) -> None:
         try:
             work(store, array)
         except StoreError:
-            if os.getpid() == PARENT or type(store) not in (ZipStore, ObjectStore):
+            if os.getpid() == PARENT or type(store) is not ZipStore:
                 raise
 
 
@@ -111,6 +111,7 @@ def main(kind: str, folder: str, count: str) -> None:
     warnings.simplefilter("ignore", DeprecationWarning)  # of Python, to fork with threads: that is what is tested
     store = places.STORES[kind](f"{folder}/a.zarr")
     array = places.create(store)
+    works_on(store, array)  # a child waits for ever for a module that a thread of its parent is importing
     stop = threading.Event()
     failures: list[str] = []
 
