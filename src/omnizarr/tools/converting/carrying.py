@@ -40,7 +40,8 @@ class Carrying:
         self._root = source.where
         made = plan(source, dialect, Options(compressors="keep"))
         self._steps = {step.path: step for step in made.steps if depth is None or _depth(step.path) <= depth}
-        losses = [f"/{loss.path}: {loss.what} ({loss.why})" for step in self._steps.values() for loss in step.losses]
+        whole = [step for step in self._steps.values() if not _is_read_and_written(step)]
+        losses = [f"/{loss.path}: {loss.what} ({loss.why})" for step in whole for loss in step.losses]
         if losses:
             more = f"; and {len(losses) - _SHOWN} more" if len(losses) > _SHOWN else ""
             raise NotRepresentableError(
@@ -55,8 +56,13 @@ class Carrying:
 
     def attributes(self, where: StorePath) -> Mapping[str, JSON]:
         """Return the attributes that a node of the source has in the target."""
-        target = self._step(where).target
-        return {} if target is None else target.attributes
+        step = self._step(where)
+        node = step.found.metadata if step.target is None and step.found is not None else step.target
+        return {} if node is None else node.attributes
+
+    def has_array(self, where: StorePath) -> bool:
+        """Return whether an array can be copied by its chunks."""
+        return not _is_read_and_written(self._step(where))
 
     def copy_array(self, where: StorePath, target: StorePath, executor: Executor | None, *, overwrite: bool) -> None:
         """Copy an array, chunks first; if that fails, nothing stays.
@@ -80,6 +86,12 @@ class Carrying:
         except BaseException:
             hierarchy.delete(target)
             raise
+
+
+def _is_read_and_written(step: Step) -> bool:
+    """Return whether chunks of an array lie as a storage transformer wants them, so that its elements are copied."""
+    metadata = None if step.found is None else step.found.metadata
+    return isinstance(metadata, ArrayMetadata) and bool(metadata.storage_transformers)
 
 
 def _depth(path: str) -> int:
