@@ -23,7 +23,7 @@ from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
 from omnizarr.late import Late
 from omnizarr.model import Loss
 from omnizarr.netcdf import files_blosc, files_hdf5, types
-from omnizarr.netcdf.files_planning import Format, Plan, plan, without_blosc
+from omnizarr.netcdf.files_planning import Format, Plan, StoredOtherwise, plan, without_blosc
 from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
 
@@ -34,6 +34,7 @@ else:
     h5py, netCDF4 = Late("h5py"), Late("netCDF4")  # noqa: N816 (the name of the package)
 
 _SMALL: Final = 2**20
+_OF_COMPRESSION: Final = ("compression", "complevel", "blosc_", "szip_")
 BLOCK: Final = 2**26
 """Bytes that are in memory at a time, unless one chunk is larger."""
 
@@ -151,13 +152,23 @@ class _Writer:
                 name,
                 self._datatype(variable.type, self.planned.options[full_name].get("endian", "native")),
                 [self.dimensions[each] for each in variable.dimensions],
-                **self.planned.options[full_name],
+                **self._possible(group, full_name),
             )
             if self.format.startswith("NETCDF3"):
                 _set_attributes(made, variable.attributes)
             self.variables[full_name] = made, variable
         for name, each in header.groups.items():
             self._define(group.createGroup(name), each, f"{path}/{name}")
+
+    def _possible(self, group: Any, full_name: str) -> dict[str, Any]:
+        """Return the options of a variable, without a compressor that netCDF-C lacks here."""
+        options = dict(self.planned.options[full_name])
+        compression = options.get("compression", "")
+        if not _has_filter(group, compression):
+            why = "netCDF-C was built, or installed, without this filter"
+            self.losses.append(StoredOtherwise(full_name[1:], "", f"compression {compression}", why))
+            options = {name: value for name, value in options.items() if not name.startswith(_OF_COMPRESSION)}
+        return options
 
     def _datatype(self, nc_type: AnyType, order: str) -> Any:
         if isinstance(nc_type, UserType):
@@ -211,6 +222,12 @@ class _Writer:
                     what = f"length {header.size} of unlimited dimension {name}"
                     why = "no variable with values has it"
                     self.losses.append(Loss(path.lstrip("/"), f"/dimensions/{name}", what, why, f"length {size}"))
+
+
+def _has_filter(dataset: Any, compression: str) -> bool:
+    """Return whether netCDF-C can compress so."""
+    asked = getattr(dataset, f"has_{compression.partition('_')[0]}_filter", None)
+    return asked is None or bool(asked())
 
 
 def _define_type(group: Any, user_type: AnyType) -> Any:

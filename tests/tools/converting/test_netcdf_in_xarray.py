@@ -11,6 +11,7 @@ import zarr
 
 import omnizarr
 from omnizarr import netcdf
+from omnizarr.netcdf import files_writing
 from tests.netcdf.foreign import WRITERS, texts
 
 pytestmark = [
@@ -353,3 +354,24 @@ def test_every_usual_compressor_of_zarr_becomes_a_file(tmp_path, compressor, zar
     with netCDF4.Dataset(tmp_path / "new.nc") as dataset:
         assert dataset["regular"].filters()["zlib" if compressor == "gzip" else compressor]
         np.testing.assert_array_equal(dataset["large"][:], made["large"][:])
+
+
+def test_filters_that_netcdf_c_lacks_are_left_out(tmp_path, monkeypatch):
+    lacking = {"zstd", "bzip2"}
+    monkeypatch.setattr(files_writing, "_has_filter", lambda _, compression: compression not in lacking)
+    made = omnizarr.create_group(tmp_path / "old.zarr", zarr_format=2)
+    made.create_array("a", data=np.arange(100), compressors={"id": "zstd", "level": 3})
+    made.create_array("b", data=np.arange(100), compressors={"id": "bz2", "level": 3})
+    made.create_array("c", data=np.arange(100), compressors={"id": "zlib", "level": 3})
+    done = omnizarr.convert(tmp_path / "old.zarr", tmp_path / "new.nc")
+    assert (done.verified, done.losses) == (True, ())
+    told = {
+        node.path: node.remarks for node in done.nodes if any("without this filter" in each for each in node.remarks)
+    }
+    assert told.keys() == {"a", "b"}
+    with netCDF4.Dataset(tmp_path / "new.nc") as dataset:
+        assert [dataset[name].filters()[kind] for name, kind in zip("abc", ["zstd", "bzip2", "zlib"], strict=True)] == [
+            False,
+            False,
+            True,
+        ]
