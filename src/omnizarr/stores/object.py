@@ -46,6 +46,7 @@ from omnizarr.stores.base import (
     is_key,
     listing,
 )
+from omnizarr.stores.gates import Gate
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local import LocalStore
 
@@ -151,6 +152,10 @@ class _Record(threading.local):
 
 
 _record = _Record()
+
+
+_in_memory: Final = Gate(close=lambda: None, abandon=lambda: None)
+"""Before obstore's stores in memory: a fork within a call would leave their lock taken in the child."""
 
 
 class ObjectStore(Store):
@@ -283,6 +288,9 @@ class ObjectStore(Store):
         if self._kind != "MemoryStore":
             objecterrors.check_fork()
         try:
+            if self._kind == "MemoryStore":
+                with _in_memory.enter():
+                    return function(*args, **kwargs)
             return function(*args, **kwargs)
         except TimeoutError:
             failure: StoreError = StoreTimeoutError(
