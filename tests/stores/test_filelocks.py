@@ -4,6 +4,8 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -45,11 +47,14 @@ def as_nobody(path, do, engine):
 
 
 @pytest.fixture
-def path(tmp_path):
-    """An array that two users may write, in a place that both reach."""
-    for folder in [tmp_path, *tmp_path.parents[:2]]:
-        folder.chmod(0o755)
-    path = tmp_path / "a.zarr"
+def path():
+    """Yield an array that two users may write, in a place that both reach."""
+    with tempfile.TemporaryDirectory() as folder:  # that of pytest is closed to others
+        Path(folder).chmod(0o755)
+        yield _array_for_all(Path(folder) / "a.zarr")
+
+
+def _array_for_all(path):
     omnizarr.create_array(path, data=[1, 2, 3, 4], chunks=(2,))
     for found in [path, *path.rglob("*")]:
         found.chmod(0o777 if found.is_dir() else 0o666)

@@ -65,7 +65,7 @@ class Carrying:
         return not _is_read_and_written(self._step(where))
 
     def copy_array(self, where: StorePath, target: StorePath, executor: Executor | None, *, overwrite: bool) -> None:
-        """Copy an array, chunks first; if that fails, nothing stays.
+        """Copy an array, chunks first, and compare both; if that fails, nothing stays.
 
         Raises
         ------
@@ -80,8 +80,9 @@ class Carrying:
         move = Move(step.found.where, target, step.translation)
         move.check_memory()
         try:
-            moved = move.run(executor or Local(), _ignore)
-            _refuse_broken(where, moved.broken)
+            workers = executor or Local()
+            _refuse_broken(where, move.run(workers, _ignore).broken)
+            _refuse_broken(where, move.compare(workers, _ignore).broken)
             hierarchy.create(target, step.target)
         except BaseException:
             hierarchy.delete(target)
