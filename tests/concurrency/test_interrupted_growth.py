@@ -55,7 +55,10 @@ def builder(folder, *, littered=True, suffix="zarr", **layout):
 
 def check(path, states):
     """Fail unless an array is in one of these states, and stays so as far as it reaches when it becomes longer."""
-    array = omnizarr.open_array(path, mode="r+")
+    check_array(omnizarr.open_array(path, mode="r+"), states)
+
+
+def check_array(array, states):
     state = array[...]
     assert any(np.array_equal(state, each) for each in states)
     array.resize(12, 12)
@@ -71,6 +74,35 @@ def test_who_is_killed_leaves_the_old_state_or_the_new(tmp_path, victims, change
     for path in victims.attempts(change, builder(tmp_path, **STORES[layout]), KILLS):
         check(path, [OLD, AFTER[change]])
         seen += 1
+    assert seen >= 6
+
+
+@pytest.mark.parametrize("change", AFTER)
+def test_who_is_killed_between_requests_to_s3_leaves_the_old_state_or_the_new(s3_server, change):
+    if not victim.can_trace():
+        pytest.skip("no strace, or it may not trace")
+    place = s3_server.fresh()
+    number = itertools.count()
+
+    def build():
+        url = f"{place.url}/{next(number)}.zarr"
+        array = omnizarr.create_array(url, data=OLD, chunks=(2, 2), fill_value=FILL, storage_options=place.options)
+        longer = resizing.with_shape(array.metadata, (12, 12))
+        omnizarr.Array(array.store_path, longer, array.config)[6:] = 999
+        return url
+
+    seen = 0
+    with victim.Victims("reference", place.options) as victims:
+        for url in victims.attempts(change, build, KILLS, victim.REMOTE_CALLS):
+            array = omnizarr.open_array(url, mode="r+", storage_options=place.options)
+            states = [OLD, AFTER[change]]
+            if change == "append":  # the place is claimed first: chunks that were not written hold the fill value
+                state = array[...]
+                claimed = AFTER[change].copy()
+                claimed[len(OLD) :] = np.where(state[len(OLD) :] == 2, 2, FILL) if len(state) > len(OLD) else FILL
+                states.append(claimed)
+            check_array(array, states)
+            seen += 1
     assert seen >= 6
 
 

@@ -31,10 +31,22 @@ CALLS = (
 )
 """What changes files, or comes between two such calls."""
 
+REMOTE_CALLS = ("connect", "sendto", "writev", "sendmsg", "write", "recvfrom", "read", "close")
+"""What speaks to a server, or comes between."""
+OPTIONS = "OMNIZARR_VICTIM_OPTIONS"
+"""The variable of the environment that says how a URL is opened."""
+
+
+def opened(path: str) -> omnizarr.Array:
+    """Return an array to be changed."""
+    options = json.loads(os.environ[OPTIONS]) if "://" in path else None
+    return omnizarr.open_array(path, mode="r+", storage_options=options)
+
+
 CHANGES: dict[str, Callable[[str], object]] = {
-    "append": lambda path: omnizarr.open_array(path, mode="r+").append(np.full((6, 4), 2, "i4")),
-    "shrink": lambda path: omnizarr.open_array(path, mode="r+").resize(3, 3),
-    "grow": lambda path: omnizarr.open_array(path, mode="r+").resize(9, 9),
+    "append": lambda path: opened(path).append(np.full((6, 4), 2, "i4")),
+    "shrink": lambda path: opened(path).resize(3, 3),
+    "grow": lambda path: opened(path).resize(9, 9),
     "convert": lambda path: omnizarr.convert(path, f"{path}.converted", zarr_format=2),
     "convert in place": lambda path: omnizarr.convert(path, zarr_format=3, in_place=True),
     "repair": lambda path: omnizarr.repair(path, codes=["chunk-beyond-grid"], dry_run=False, backup=f"{path}.backup"),
@@ -68,13 +80,13 @@ def _attached(pid: int, options: list[str]) -> subprocess.Popen[bytes] | None:
 class Victims:
     """Starts children, and has them killed."""
 
-    def __init__(self, engine: str) -> None:
+    def __init__(self, engine: str, options: dict[str, object] | None = None) -> None:
         self._server = subprocess.Popen(
             [sys.executable, "-m", "tests.concurrency.victim"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "OMNIZARR_ENGINE": engine},
+            env={**os.environ, "OMNIZARR_ENGINE": engine, OPTIONS: json.dumps(options)},
         )
 
     def __enter__(self) -> Self:
@@ -99,13 +111,17 @@ class Victims:
         tracer.wait()
         return status
 
-    def attempts(self, change: str, build: Callable[[], str], most: int) -> Iterator[str]:
+    def attempts(
+        self, change: str, build: Callable[[], str], most: int, calls: tuple[str, ...] = CALLS
+    ) -> Iterator[str]:
         """Yield paths at which a change was killed: at each call that it makes, or at so many of them."""
         with tempfile.NamedTemporaryFile("r") as log:
-            assert self._run(change, build(), ["-e", "trace=" + ",".join(CALLS), "-o", log.name]) == 0
+            assert self._run(change, build(), ["-e", "trace=" + ",".join(calls), "-o", log.name]) == 0
             # "1234  openat(...": the process, and the call.
-            made = Counter(line.split(None, 1)[1].partition("(")[0] for line in log if "(" in line)
-        points = [(call, nth) for call in CALLS for nth in range(1, made[call] + 1)]
+            made = Counter(
+                line.split(None, 1)[1].partition("(")[0] for line in log if "(" in line and "<..." not in line
+            )
+        points = [(call, nth) for call in calls for nth in range(1, made[call] + 1)]
         for call, nth in random.Random(0).sample(points, min(most, len(points))):
             path = build()
             status = self._run(change, path, ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={nth}"])
