@@ -189,8 +189,8 @@ def test_readers_see_whole_chunks_while_others_write(writes, reads, compressors,
 
 
 def test_who_appends_holds_the_lock_of_the_document_and_writes_chunks_natively(tmp_path, monkeypatch):
-    array = omnizarr.create_array(tmp_path / "a", shape=(0,), chunks=(4,), dtype="i4")
-    monkeypatch.setattr(reference, "write", None)
     with omnizarr.config.set({"engine": "native"}):
-        array.append(np.arange(10))
-        assert array[...].tolist() == list(range(10))
+        array = omnizarr.create_array(tmp_path / "a", shape=(0,), chunks=(4,), dtype="i4")
+    monkeypatch.setattr(reference, "write", None)
+    array.append(np.arange(10))
+    assert array[...].tolist() == list(range(10))
