@@ -1,8 +1,8 @@
 """What belongs to a hierarchy, of all that lies below a place: its documents and its chunks, told by their keys.
 
-Whoever overwrites a node wants that gone, and nothing else: in the same directory may be a README, a repository of git,
-or the data of other programs. What could come back as data of a new hierarchy is gone: documents of every format, with
-or without their node, and whatever is called as a chunk is, in any encoding, where there is an array.
+Overwriting a node removes these keys and nothing else. The same directory may hold a README, a repository of git, or
+data of other programs. Removed is all that could come back as data of a new hierarchy: documents of every format, with
+or without their node, and keys of chunks, in any encoding, where there is an array.
 """
 
 from __future__ import annotations

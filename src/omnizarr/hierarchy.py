@@ -96,7 +96,7 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M
                 raise _in_the_way(where, existing)
             is_rest = erasing.erase(existing.where if isinstance(existing, Found) else where)
         if overwrite and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
-            _delete_strays(where, dialect, metadata)
+            delete_strays(where, metadata)
         _write_entry_point(where, dialect)
         _write(where, dialect, values)
     return Found(where, metadata)
@@ -198,12 +198,12 @@ def _erase(where: StorePath) -> None:
         where.store.delete_prefix(prefix)
 
 
-def _delete_strays(where: StorePath, dialect: Dialect, metadata: ArrayMetadata) -> None:
+def delete_strays(where: StorePath, metadata: ArrayMetadata) -> None:
     """Delete what would become chunks of a new array: of one that was not removed completely, or written to since.
 
-    Anything else stays: it may be somebody's files.
+    Files of other programs stay.
     """
-    prefix = dialect.keyspace.chunk_prefix(where.path)
+    prefix = dialect_of(where, metadata).keyspace.chunk_prefix(where.path)
     encoding = chunk_keys.bind(metadata.chunk_key_encoding)
     found = list(where.store.list_prefix(prefix))
     ndim = len(metadata.shape)
@@ -318,7 +318,7 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
                 raise _in_the_way(target, existing)
             is_rest = erasing.erase(existing.where if isinstance(existing, Found) else target)
             if is_rest and isinstance(found.metadata, ArrayMetadata):
-                _delete_strays(target, dialect, found.metadata)
+                delete_strays(target, found.metadata)
         _write_entry_point(target, dialect)
         _copy_keys(source, target)
 

@@ -101,7 +101,7 @@ class Problem(NamedTuple):
     remedy: str | None = None
     kind: type[MetadataError] = MetadataError
     is_left_out: bool = False
-    """What it is about counts for nothing, and the rest of the document is sound: nobody but `check` need know."""
+    """The member is ignored, and the rest of the document is sound: only `check` reports it."""
 
     def error(self) -> MetadataError:
         """Return the exception that says the same."""

@@ -3,14 +3,14 @@
 Growing writes data first and metadata last, shrinking metadata first; both under the
 lock of the node, after reading its documents again.
 
-What is stored beyond an array's edge means nothing: a writer that was killed has left it, or another program. So
-whoever makes an array longer first removes what is stored between the old and the new edge, or writes over it. That
-looks only at the chunks there, and at those that the old edge cuts.
+What is stored beyond an array's edge means nothing: a killed writer, or another program, has left it. Growing first
+removes what is stored between the old and the new edge, or writes over it. It looks only at the chunks there, and at
+those that the old edge cuts.
 
 Where a store has no locks that reach everybody, but notices when somebody was faster (`Store.exclusion` is
-"condition"), whoever appends makes the array longer first, and so claims a place for their block that nobody else will
-get; until the block is written, readers find the fill value there. What is removed before is removed on condition that
-nobody has claimed the place meanwhile.
+"condition"), `append` makes the array longer first. So it claims a place for its block that no other writer gets; until
+the block is written, readers find the fill value there. What lay there is removed before, on condition that no other
+writer has claimed the place meanwhile.
 
 Spec: Zarr v3 core, "Resizing".
 """
@@ -175,7 +175,7 @@ class Grown(NamedTuple):
     stored: Shape
     """What the document said."""
     before: Shape
-    """Behind this, nothing is anybody's."""
+    """Elements behind this belong to no writer."""
     document: ArrayMetadata
     """The new one."""
     meant: ArrayMetadata
@@ -267,7 +267,7 @@ def _claim(growth: Growth) -> Grown:
 
 
 def take_back(growth: Growth, grown: Grown) -> None:
-    """Make an array as long again as it was, unless somebody has made it longer; nothing of what was added stays."""
+    """Make an array as long again as it was, unless another writer has made it longer. Remove what was added."""
     if grown.document.shape == grown.stored:
         return
     binding = _clearing(growth.where, grown.meant, growth.policy)
@@ -364,7 +364,7 @@ def _clearing(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) ->
 
 
 def _blank(growth: Growth, grown: Grown) -> None:
-    """Make all that is added to an array read as the fill value, whatever somebody has stored there."""
+    """Make all that is added to an array read as the fill value, whatever is stored there."""
     before = grown.before
     if 0 in grown.meant.shape:
         return
@@ -397,10 +397,10 @@ class _OvertakenError(Exception):
 
 
 def _blanked(growth: Growth, grown: Grown, binding: Binding, coords: Coords, old: Buffer | None) -> Buffer | None:
-    """Return a chunk without what lies beyond a shape; raise if that is somebody's by now.
+    """Return a chunk without what lies beyond a shape; raise if another writer has claimed that.
 
-    Nobody writes there before they have made the array longer. If it is not longer after the chunk was read, what was
-    read is nobody's, and it is only replaced if it is there still.
+    Writers make the array longer before they write there. If it is no longer after the chunk was read, what was read
+    belongs to no writer, and it is only replaced if it is still there.
     """
     before = grown.before
     if not _has_shape(growth, grown.stored):
@@ -536,7 +536,7 @@ def _is_stored(binding: Binding, coords: Coords) -> tuple[Coords, bool]:
 def _prefixes(binding: Binding, totals: Shape, kept: Shape, count: int) -> list[str]:
     """Return prefixes to be listed to find so many chunks; none if to ask for each costs less.
 
-    Nobody knows how many others a listing goes through, but that they are no more than the array has.
+    How many other chunks a listing goes through is not known; they are at most those that the array has.
     """
     keys, store, at_most = binding.keys, binding.store, binding.grid.nchunks
     # Behind the last dimension along which something lies outside, all keys are wanted.

@@ -127,7 +127,7 @@ def test_lock_file_that_somebody_else_holds_is_left_to_him(tmp_path, monkeypatch
 @pytest.mark.parametrize("kind", [MemoryStore, LocalStore, SQLiteStore, LMDBStore])
 def test_lock_of_a_store_is_free_again(interrupter, kind, tmp_path):
     if kind is LMDBStore:
-        pytest.importorskip("lmdb")
+        pytest.importorskip("lmdb", reason="lmdb is not installed")
     store = kind() if kind is MemoryStore else kind(tmp_path / "a")
     at_each_place(interrupter, lambda: enter(lambda: store.lock("k")), lambda: enter(lambda: store.lock("k")))
     store.close()

@@ -9,7 +9,7 @@ import omnizarr
 from omnizarr.errors import StoreError, StoreTimeoutError
 from omnizarr.stores import objecturls
 
-pytest.importorskip("obstore")
+pytest.importorskip("obstore", reason="obstore is not installed")
 
 
 class Listener:

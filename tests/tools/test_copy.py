@@ -7,6 +7,7 @@ import xarray as xr
 import omnizarr
 from omnizarr import errors
 from omnizarr.stores import MemoryStore
+from omnizarr.tools.converting.moving import Move
 
 FORMATS = (2, 3)
 VALUES = np.arange(12).reshape(3, 4)
@@ -239,3 +240,27 @@ class TestMeaning:
         with pytest.raises(errors.ChunkError, match="c/1/0"):
             omnizarr.copy(array, dest)
         assert set(dest.store.list()) == before
+
+    @pytest.mark.parametrize(("old", "new"), [(2, 2), (2, 3), (3, 2), (3, 3)])
+    def test_files_of_other_programs_stay_where_an_array_is_replaced(self, tmp_path, old, new):
+        source = omnizarr.create_group({}, zarr_format=old)
+        source["a"] = VALUES
+        dest = omnizarr.create_group(tmp_path, zarr_format=new)
+        dest["a"] = VALUES + 1
+        (tmp_path / "a" / "README").write_text("mine")
+        omnizarr.copy(source["a"], dest, if_exists="replace")
+        np.testing.assert_array_equal(dest["a"][...], VALUES)
+        assert (tmp_path / "a" / "README").read_text() == "mine"
+
+    def test_a_copy_that_fails_leaves_what_another_writer_has_made_meanwhile(self, tmp_path, monkeypatch):
+        source, dest = omnizarr.create_group({}), omnizarr.create_group(tmp_path, zarr_format=2)
+        source["a"] = VALUES
+
+        def compare(move, *_):
+            omnizarr.create_array(tmp_path / "a", data=VALUES + 1, zarr_format=2)
+            raise errors.ChunkError("torn")
+
+        monkeypatch.setattr(Move, "compare", compare)
+        with pytest.raises(errors.ChunkError, match="torn"):
+            omnizarr.copy(source["a"], dest)
+        np.testing.assert_array_equal(dest["a"][...], VALUES + 1)

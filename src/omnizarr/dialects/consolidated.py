@@ -114,7 +114,7 @@ def dump_zmetadata(nodes: Nodes) -> dict[str, JSON]:
 
 
 def leave_out(reader: Reader, pointer: str, name: str, spec: str) -> None:
-    """Report a copy whose name leads elsewhere, or nowhere: nobody would look for the node there."""
+    """Report a copy whose path is no path of a node, such as ``..`` or an absolute one."""
     reader.problem(
         pointer,
         "a copy with a name that no node can have, which is left out",

@@ -130,8 +130,8 @@ def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = 
 
 def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
     """Store `value` as `omnizarr.engine.reference.write` does, and raise what that raises."""
-    # Whoever holds the lock of a chunk may enter it again, which threads of the native engine could not. That of a
-    # document, which whoever appends holds, they never want.
+    # A thread that holds the lock of a chunk may enter it again; threads of the native engine could not. They never
+    # take the lock of a document, which `append` holds.
     if binding.store.read_only or value.dtype != binding.spec.dtype or filelocks.is_held(besides=_DOCUMENT):
         reference.write(binding, plan, value, concurrency)
         return

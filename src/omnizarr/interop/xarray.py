@@ -29,7 +29,7 @@ from xarray.backends.common import AbstractDataStore
 from xarray.coding.strings import create_vlen_dtype
 from xarray.core import indexing
 
-from omnizarr import aio, detection, fillcoding, netcdf, opening
+from omnizarr import aio, fillcoding, netcdf, opening
 from omnizarr.array import Array
 from omnizarr.conventions.nczarr import notes_of
 from omnizarr.dimensions import ATTRIBUTE
@@ -187,32 +187,37 @@ class _Hierarchy:
 
     def at(self, group: str | None) -> AbstractDataStore:
         """Return one group as xarray has data stores."""
-        path = (group or "").strip("/")
-        if self.dataset is not None:
-            node = self.dataset[f"/{path}"] if path else self.dataset
-            return _NetcdfStore(node, self.headers[f"/{path}" if path else ""])
-        if isinstance(self.root, Array):
-            if path:
-                raise NodeNotFoundError("there is an array, not a group", path=self.root.path, found=path)
-            return _ZarrStore({self.root.basename or _UNNAMED: self.root}, {}, masks=self.masks)
-        node = self.root.get_group(path) if path else self.root
-        return _ZarrStore(dict(node.arrays()), node.attrs.asdict(), masks=self.masks)
+        return self._opened(self._find(group))[0]
 
     def below(self, group: str | None) -> Iterator[tuple[str, AbstractDataStore]]:
-        """Yield a group and all groups below it, by their paths from there."""
-        path = (group or "").strip("/")
-        yield "/", self.at(path)
-        for name in self._names(path):
-            inner = f"{path}/{name}".strip("/")
-            for below, store in self.below(inner):
-                yield f"/{name}{below}".rstrip("/"), store
+        """Yield a group and all groups below it, by their paths from there; parents first."""
+        pending = [("/", self._find(group))]
+        while pending:
+            path, node = pending.pop()
+            store, groups = self._opened(node)
+            yield path, store
+            pending += [(f"{path.rstrip('/')}/{name}", each) for name, each in reversed(groups.items())]
 
-    def _names(self, path: str) -> list[str]:
+    def _find(self, group: str | None) -> Array | Group | netcdf.Group:
+        path = (group or "").strip("/")
         if self.dataset is not None:
-            return list((self.dataset[f"/{path}"] if path else self.dataset).groups)
+            return self.dataset[f"/{path}"] if path else self.dataset
+        if not path:
+            return self.root
         if isinstance(self.root, Array):
-            return []
-        return list((self.root.get_group(path) if path else self.root).group_keys())
+            raise NodeNotFoundError("there is an array, not a group", path=self.root.path, found=path)
+        return self.root.get_group(path)
+
+    def _opened(self, node: Array | Group | netcdf.Group) -> tuple[AbstractDataStore, dict[str, Any]]:
+        """Return the variables of a node, and the groups in it."""
+        if isinstance(node, netcdf.Group):
+            return _NetcdfStore(node, self.headers[node.path.rstrip("/")]), dict(node.groups)
+        if isinstance(node, Array):
+            return _ZarrStore({node.basename or _UNNAMED: node}, {}, masks=self.masks), {}
+        members = dict(node.members())
+        arrays = {name: each for name, each in members.items() if isinstance(each, Array)}
+        groups = {name: each for name, each in members.items() if isinstance(each, Group)}
+        return _ZarrStore(arrays, node.attrs.asdict(), masks=self.masks), groups
 
 
 class _ZarrStore(AbstractDataStore):
@@ -289,8 +294,9 @@ def _is_nczarr(root: Group) -> bool:
     where = root.store_path
     if root.zarr_format not in (2, 3):
         return False
-    has_notes = bool(notes_of(detection.open_node(where).metadata))
-    return has_notes or (root.zarr_format == 2 and where.store.exists(where.prefix + marks.SUPERBLOCK))
+    return bool(notes_of(root.metadata)) or (
+        root.zarr_format == 2 and where.store.exists(where.prefix + marks.SUPERBLOCK)
+    )
 
 
 def _free(taken: set[str]) -> str:

@@ -5,7 +5,7 @@ destroys data. So before a fork everybody leaves, and what is open is closed; pa
 need it.
 
 Each thread has a lock of its own at each gate: to be inside is to hold it, to be alone is to hold all of them. So
-nobody counts who is inside, which a Ctrl-C could make wrong.
+there is no count of threads inside, which a Ctrl-C could make wrong.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Gate:
             any(releases)  # one call into C, which no Ctrl-C interrupts
 
     def visit(self, work: Callable[[], object]) -> None:
-        """Call `work` while nobody can be alone, unless somebody is for long: then not, as whoever forks closes all."""
+        """Call `work` while no thread can be alone; not if one is for long, as a fork closes all anyway."""
         held: list[_Lock] = []
         releases = _releases(held)
         try:
@@ -89,7 +89,7 @@ class Gate:
             any(releases)
 
     def _close_doors(self, held: list[_Lock], patience: float | None) -> bool:
-        """Let nobody in, and wait until all are out: take the locks, each put into `held` before; return whether so."""
+        """Let no thread in, wait until all are out, and return whether so. `held` gets each lock before it is taken."""
         deadline = None if patience is None else time.monotonic() + patience
         if _is_held(self._own.__dict__.get("lock")) or not _take(self._door, held, deadline):
             return False

@@ -4,7 +4,7 @@ Python raises KeyboardInterrupt between bytecodes: where a function begins, behi
 where a loop jumps back. A ``with`` block of a lock of `threading` (which is written in C) has no such place between
 taking the lock and being inside, nor between leaving and letting go. One of `contextlib.contextmanager` has two: behind
 the call that has run the generator up to its ``yield``, and where ``__exit__`` begins. An interrupt there leaves the
-generator as it is, with all that it holds, for as long as somebody keeps the traceback, as a prompt does.
+generator as it is, with all that it holds, for as long as the traceback is kept, as a prompt keeps it.
 
 So what holds something that others wait for is
 
@@ -94,7 +94,7 @@ def _leave(
     trace: TracebackType | None,
 ) -> bool:
     found = manager()
-    assert found is not None  # noqa: S101 - whoever called keeps it
+    assert found is not None  # noqa: S101 - the caller keeps it
     if error is None:
         try:
             next(found.generator)

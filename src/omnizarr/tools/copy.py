@@ -361,7 +361,7 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
             _convert(job.executor, source.store_path, dest.store_path / name, overwrite=there is not None)
         _clear_if_asked(job, dest.get_array(name))
         return
-    if job.carrying is not None and job.carrying.has_array(source.store_path):
+    if job.carrying is not None and job.carrying.copies_chunks(source.store_path):
         target = dest.store_path / name
         job.carrying.copy_array(source.store_path, target, job.executor, overwrite=there is not None)
         _clear_if_asked(job, dest.get_array(name))

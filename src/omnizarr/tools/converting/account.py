@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from omnizarr import conventions
+from omnizarr.errors import NotRepresentableError
+from omnizarr.places import StorePath
 from omnizarr.texts import visible
 from omnizarr.tools import words
 from omnizarr.tools.translation import Loss
@@ -251,3 +253,11 @@ _DONE: Final[dict[How, str]] = {
     "recompressed": "compressed anew",
     "encoded": "encoded anew",
 }
+
+
+def would_be_lost(source: StorePath, losses: Sequence[Loss], remedy: str) -> NotRepresentableError:
+    """Return the error that names losses, where nothing may be lost."""
+    told = [f"/{loss.path}: {loss.what} ({loss.why})" for loss in losses[:_SHOWN]]
+    more = f"; and {len(losses) - _SHOWN} more" if len(losses) > _SHOWN else ""
+    text = f"something would be lost: {'; '.join(told)}{more}"
+    return NotRepresentableError(text, store=str(source.store), path=source.path, remedy=remedy)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
 
-from omnizarr import hierarchy
+from omnizarr import detection, hierarchy
 from omnizarr.detection import Found
 from omnizarr.dialects.contract import Dialect
-from omnizarr.errors import ChunkError, NotRepresentableError
+from omnizarr.errors import ChunkError
 from omnizarr.model import JSON, ArrayMetadata, Metadata
 from omnizarr.places import StorePath
+from omnizarr.tools.converting.account import would_be_lost
 from omnizarr.tools.converting.executors import Executor, Local
 from omnizarr.tools.converting.moving import Move
 from omnizarr.tools.converting.planning import Options, Step, plan
-
-_SHOWN: Final = 5
 
 
 class Carrying:
@@ -41,15 +39,9 @@ class Carrying:
         made = plan(source, dialect, Options(compressors="keep"))
         self._steps = {step.path: step for step in made.steps if depth is None or _depth(step.path) <= depth}
         whole = [step for step in self._steps.values() if not _is_read_and_written(step)]
-        losses = [f"/{loss.path}: {loss.what} ({loss.why})" for step in whole for loss in step.losses]
-        if losses:
-            more = f"; and {len(losses) - _SHOWN} more" if len(losses) > _SHOWN else ""
-            raise NotRepresentableError(
-                f"something would be lost: {'; '.join(losses[:_SHOWN])}{more}",
-                store=str(source.where.store),
-                path=source.where.path,
-                remedy="omnizarr.convert copies what can be carried, and reports what is lost",
-            )
+        if losses := [loss for step in whole for loss in step.losses]:
+            remedy = "omnizarr.convert copies what can be carried, and reports what is lost"
+            raise would_be_lost(source.where, losses, remedy)
 
     def _step(self, where: StorePath) -> Step:
         return self._steps[f"{where.path}/"[len(self._root.prefix) :].rstrip("/")]
@@ -60,7 +52,7 @@ class Carrying:
         node = step.found.metadata if step.target is None and step.found is not None else step.target
         return {} if node is None else node.attributes
 
-    def has_array(self, where: StorePath) -> bool:
+    def copies_chunks(self, where: StorePath) -> bool:
         """Return whether an array can be copied by its chunks."""
         return not _is_read_and_written(self._step(where))
 
@@ -75,17 +67,18 @@ class Carrying:
         step = self._step(where)
         if step.found is None or step.translation is None or not isinstance(step.target, ArrayMetadata):
             raise TypeError("a node without a translation was to be lost")
-        if overwrite:
-            hierarchy.delete(target)
         move = Move(step.found.where, target, step.translation)
         move.check_memory()
+        if overwrite:
+            hierarchy.clear(target)
         try:
             workers = executor or Local()
             _refuse_broken(where, move.run(workers, _ignore).broken)
             _refuse_broken(where, move.compare(workers, _ignore).broken)
             hierarchy.create(target, step.target)
         except BaseException:
-            hierarchy.delete(target)
+            if detection.detect(target) is None:  # else another writer has made a node there
+                hierarchy.delete_strays(target, step.target)
             raise
 
 
@@ -105,5 +98,5 @@ def _refuse_broken(where: StorePath, broken: Mapping[str, str]) -> None:
         raise ChunkError(why, store=str(where.store), path=where.path, key=key, remedy=remedy)
 
 
-def _ignore(nbytes: int) -> Any:
-    """Take no notice of what is done."""
+def _ignore(nbytes: int) -> None:
+    """Show no progress."""

@@ -34,14 +34,14 @@ from omnizarr.opening import Mode, locate
 from omnizarr.places import StorePath, dialect_named, dialect_of, dialects_for
 from omnizarr.settings import config as settings
 from omnizarr.tools.converting import inplace, journal
-from omnizarr.tools.converting.account import Conversion, NodeReport
+from omnizarr.tools.converting.account import Conversion, NodeReport, would_be_lost
 from omnizarr.tools.converting.executors import Executor, executor
 from omnizarr.tools.converting.journal import Journal
 from omnizarr.tools.converting.moving import Move
 from omnizarr.tools.converting.planning import Options, Plan, Step, fitted, plan
 from omnizarr.tools.converting.transfer import copy_values
 
-_SHOWN: Final = 5
+_ALL_SHOWN: Final = "dry_run=True shows all; strict=False converts what can be"
 _UNFINISHED: Final = "continue it with resume=True, or begin anew with overwrite=True"
 
 
@@ -89,13 +89,13 @@ def run(
             found = _beside(found, dialect)
         plans = plan(found, dialect, wishes, in_place=in_place)
         if strict and plans.losses:
-            raise _would_be_lost(plans)
+            raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
         place = None if target is None else _place(opened, target, None, "r" if dry_run else "a", for_target)
         if place is not None:
             hierarchy.refuse_overlap(found.where, place)
             plans = fitted(plans, place)
             if strict and plans.losses:
-                raise _would_be_lost(plans)
+                raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
         notes = repairs(found.where)
         report = Conversion(
             source=_shown(source, path, found.where),
@@ -186,17 +186,6 @@ def _shown(given: Any, path: str | None, where: StorePath) -> str:
         return str(where)
     place = os.fsdecode(given) if isinstance(given, os.PathLike) else given
     return f"{place.rstrip('/')}/{path.strip('/')}" if path else place
-
-
-def _would_be_lost(plans: Plan) -> NotRepresentableError:
-    losses = [f"/{loss.path}: {loss.what} ({loss.why})" for loss in plans.losses]
-    more = f"; and {len(losses) - _SHOWN} more" if len(losses) > _SHOWN else ""
-    return NotRepresentableError(
-        f"something would be lost: {'; '.join(losses[:_SHOWN])}{more}",
-        store=str(plans.source.where.store),
-        path=plans.source.where.path,
-        remedy="dry_run=True shows all; strict=False converts what can be",
-    )
 
 
 class _Progress:
