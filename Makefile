@@ -37,12 +37,13 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 BELOW := tests/stores tests/test_servers.py tests/test_faultproxy.py tests/tools/test_distributed.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest oldest-installed servers lint format docs bench bench-installed native clean
+.PHONY: help demo test test-oldest oldest-installed downstream downstream-installed servers lint format docs bench bench-installed native clean
 
 help:
 	@echo "make demo   the main job on real data"
 	@echo "make test   tests and examples (ARGS=... goes to pytest), with both engines (ENGINES=native, ENGINES=reference)"
 	@echo "make test-oldest tests with the lowest versions of all dependencies that pyproject.toml names"
+	@echo "make downstream the own tests of zarr-python, xarray, dask, anndata and ome-zarr upon omnizarr (ARGS='xarray')"
 	@echo "make lint   ruff, mypy --strict, rustfmt, clippy"
 	@echo "make format put the code into the format of ruff and rustfmt"
 	@echo "make docs   the manual, in docs/_build/html"
@@ -81,6 +82,20 @@ $(STAMPS)/oldest: $(STAMPS)/venv pyproject.toml $(SOURCES)
 	$(PIP) install uv
 	OMNIZARR_BUILD_NATIVE=$(NATIVE) $(BIN)/uv pip install --quiet --python $(BIN)/python \
 		--resolution lowest-direct --editable '.[all,test]'
+	@touch $@
+
+# The tests of other packages, in an environment of their own: they need libraries that nothing here does.
+DOWNSTREAM_VENV ?= .venv-downstream
+
+downstream:
+	@$(MAKE) --no-print-directory VENV=$(DOWNSTREAM_VENV) downstream-installed
+	$(DOWNSTREAM_VENV)/bin/python -m tests.downstream --workers $(WORKERS) $(ARGS)
+
+downstream-installed: $(STAMPS)/native-$(NATIVE) $(STAMPS)/downstream
+
+$(STAMPS)/downstream: $(STAMPS)/venv pyproject.toml
+	$(PIP) install uv
+	OMNIZARR_BUILD_NATIVE=never $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[all,downstream]'
 	@touch $@
 
 # What tests start, see tests/servers.py. None of them is required: what cannot be had is said so, and its tests are skipped.
