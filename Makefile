@@ -104,16 +104,19 @@ SERVERS := $(CURDIR)/.servers
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 FAKE_GCS := github.com/fsouza/fake-gcs-server@v1.56.1
 AZURITE := azurite@3.35.0
+ZARRITA := zarrita@0.7.5
 # $(call have,PROGRAM): is it there? $(call put,PROGRAM,LOST,COMMAND): put it there, or say what is lost.
 have = PATH="$$OMNIZARR_SERVERS:$(SERVERS)/bin:$(SERVERS)/node_modules/.bin:$$PATH" command -v $(1) >/dev/null
 put = { echo "installing $(1)"; $(3) >$(SERVERS)/$(1).log 2>&1 || { \
 	echo "NOT INSTALLED: $(1); skipped: $(2); why: $$(tail -n 1 $(SERVERS)/$(1).log)"; }; }
+install-npm = npm install --prefix $(SERVERS) --no-audit --no-fund --fetch-retries 1
 install-go = env GOBIN=$(SERVERS)/bin GOTOOLCHAIN=local CGO_ENABLED=0 go install -ldflags=-s
 
 servers:
 	@mkdir -p $(SERVERS)
 	@$(call have,azurite-blob) || $(call put,azurite-blob,tests of Azure,\
-		npm install --prefix $(SERVERS) --no-audit --no-fund --fetch-retries 1 $(AZURITE))
+		$(install-npm) $(AZURITE))
+	@test -d $(SERVERS)/node_modules/zarrita || $(call put,zarrita,tests of zarrita.js,$(install-npm) $(ZARRITA))
 	@$(call have,versitygw) || $(call have,minio) || $(call put,versitygw,tests of S3 but those with moto,\
 		$(install-go) $(VERSITYGW))
 	@$(call have,fake-gcs-server) || $(call put,fake-gcs-server,tests of Google Cloud Storage,\

@@ -173,6 +173,14 @@ def need(program: str, remedy: str = "make servers") -> str:
     return path
 
 
+def need_package(name: str) -> Path:
+    """Return the folder of a package of npm; skip the test if it is not there."""
+    folder = SERVERS / "node_modules" / name
+    if not folder.is_dir() or shutil.which("node") is None:
+        skip(name, "make servers")
+    return folder
+
+
 def need_module(name: str, program: str) -> None:
     """Skip the test if a Python module that is a server, or is needed to talk to one, is not there."""
     if importlib.util.find_spec(name) is None:
