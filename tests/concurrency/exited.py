@@ -31,7 +31,7 @@ def end_at_work(kind: str, folder: str, seed: int) -> None:
             while True:
                 work(store, array)
 
-    for work in forked.WORK.values():
+    for work in forked.work_of(store).values():
         threading.Thread(target=repeat, args=(work,), daemon=True).start()
     time.sleep(random.Random(seed).uniform(0.01, 0.06))
     sys.exit(0)

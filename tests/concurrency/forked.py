@@ -57,9 +57,14 @@ Work = Callable[[Store, omnizarr.Array], None]
 WORK: dict[str, Work] = {"read": _reads, "write": _writes, "change attributes": _changes, "list": _lists}
 
 
+def work_of(store: Store) -> dict[str, Work]:
+    """Return what can be done with a store."""
+    return {name: work for name, work in WORK.items() if not store.read_only or work in (_reads, _lists)}
+
+
 def works_on(store: Store, array: omnizarr.Array) -> None:
     """Do all of it once; what only the parent can use has to say so."""
-    for work in WORK.values():
+    for work in work_of(store).values():
         try:
             work(store, array)
         except StoreError:
@@ -123,14 +128,14 @@ def main(kind: str, folder: str, count: str) -> None:
         except BaseException:  # noqa: BLE001 - shown at the end
             failures.append(traceback.format_exc())
 
-    threads = [threading.Thread(target=repeat, args=(work,), daemon=True) for work in WORK.values()]
+    threads = [threading.Thread(target=repeat, args=(work,), daemon=True) for work in work_of(store).values()]
     for thread in threads:
         thread.start()
     ends, said = children(store, array, int(count))
     stop.set()
     for thread in threads:
         thread.join(PATIENCE)
-    hanging = [name for name, thread in zip(WORK, threads, strict=True) if thread.is_alive()]
+    hanging = [name for name, thread in zip(work_of(store), threads, strict=True) if thread.is_alive()]
     if hanging:
         failures.append(f"in the parent these hang: {hanging}")
     else:

@@ -125,7 +125,7 @@ class Trial:
 def main(kind: str, folder: str, count: str, *verbs: str) -> None:
     """Run the trial of one store."""
     trial = Trial(kind, folder)
-    for name in verbs or places.VERBS:
+    for name in verbs or places.verbs_of(trial.store):
         trial.run(name, int(count))
         if any("hangs" in failure for failure in trial.failures):
             break

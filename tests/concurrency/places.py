@@ -18,6 +18,7 @@ from omnizarr.stores import (
     MemoryStore,
     MetricsStore,
     ObjectStore,
+    ReferenceStore,
     SQLiteStore,
     SynchronizedStore,
     ZipStore,
@@ -39,6 +40,13 @@ def _object(_: str) -> Store:
     return ObjectStore(obstore.store.MemoryStore())
 
 
+def _references(path: str) -> Store:
+    """Return references to a file for each key of a directory; they cannot be written."""
+    create(LocalStore(path))
+    keys = list(LocalStore(path).list())
+    return ReferenceStore({"version": 1, "refs": {key: [f"{path}/{key}"] for key in keys}})
+
+
 STORES: dict[str, Callable[[str], Store]] = {
     "memory": lambda _: MemoryStore(),
     "local": LocalStore,
@@ -51,11 +59,14 @@ STORES: dict[str, Callable[[str], Store]] = {
     "cached on disk": lambda path: CacheStore(MemoryStore(), f"{path}.cache"),
     "synchronized": lambda path: SynchronizedStore(LocalStore(path), threading.Lock()),
     "metrics": lambda _: MetricsStore(MemoryStore()),
+    "references": _references,
 }
 
 
 def create(store: Store) -> omnizarr.Array:
-    """Create the array that the verbs are for."""
+    """Create the array that the verbs are for; in a store that cannot be written it is there."""
+    if store.read_only:
+        return omnizarr.open_array(store, path="a", mode="r")
     values = np.ones(LENGTH, "i4")
     return omnizarr.create_array(store, name="a", data=values, chunks=(CHUNK,), overwrite=True, attributes={"n": 0})
 
@@ -68,6 +79,10 @@ def _open_another(store: Store) -> None:
         other.close()
 
 
+def _opened(store: Store) -> omnizarr.Array:
+    return omnizarr.open_array(store, path="a", mode="r" if store.read_only else "r+")
+
+
 VERBS: dict[str, Callable[[Store, omnizarr.Array], Any]] = {
     "read": lambda _, array: array[...],
     "read parts": lambda _, array: array.get_basic_selection(slice(2, 30), concurrency=2),
@@ -76,7 +91,7 @@ VERBS: dict[str, Callable[[Store, omnizarr.Array], Any]] = {
     "write with threads": lambda _, array: array.set_basic_selection(slice(3, 29), 4, concurrency=3),
     "append": lambda _, array: array.append(np.full(3, 5, "i4")),
     "attributes": lambda _, array: array.attrs.update({"n": 1, "m": "two"}),
-    "open": lambda store, _: omnizarr.open_array(store, path="a", mode="r+")[:3],
+    "open": lambda store, _: _opened(store)[:3],
     "create": lambda store, _: omnizarr.create_array(store, name="b", shape=(4,), dtype="i4", overwrite=True),
     "delete": lambda store, _: store.delete_prefix("b/"),
     "list": lambda store, _: (list(store.list()), store.list_dir("a/")),
@@ -85,11 +100,22 @@ VERBS: dict[str, Callable[[Store, omnizarr.Array], Any]] = {
 }
 
 
+READS = ("read", "read parts", "open", "list", "open another store")
+"""The verbs that change nothing."""
+
+
+def verbs_of(store: Store) -> tuple[str, ...]:
+    """Return the names of the verbs that a store has."""
+    return READS if store.read_only else tuple(VERBS)
+
+
 def works(store: Store) -> None:
     """Read and write through a store what the verbs read and write; raise if something is wrong."""
-    array = omnizarr.open_array(store, path="a", mode="r+")
+    array = _opened(store)
     found = array[...]
     assert set(found.tolist()) <= {0, 1, 2, 3, 4, 5, 9}, found
+    if store.read_only:
+        return
     array[5:27] = 9
     array[0:40] = 9
     assert (array[...][:LENGTH] == 9).all()

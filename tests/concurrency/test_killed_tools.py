@@ -29,8 +29,8 @@ def test_a_conversion_is_resumed(tmp_path, victims):
     for path in victims.attempts("convert", builder(tmp_path, littered=False), KILLS):
         target = f"{path}.converted"
         np.testing.assert_array_equal(omnizarr.open_array(path)[...], OLD)
-        if Path(target).exists() and not unfinished(target):
-            assert not list(Path(target).glob(".z*")) or (omnizarr.open_array(target)[...] == OLD).all()
+        if any(Path(target).glob(".z*")) and not unfinished(target):
+            np.testing.assert_array_equal(omnizarr.open_array(target)[...], OLD)
         try:
             omnizarr.convert(path, target, zarr_format=2, resume=True)
         except errors.OmnizarrError:  # it had not begun
