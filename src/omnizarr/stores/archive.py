@@ -531,6 +531,7 @@ class Archive:
 
     def write(self, name: str, value: Buffer) -> None:
         """Set the value of `name`."""
+        self._check_open()  # also before: in a forked child the lock may be taken for ever
         with self._lock:
             self._check_open()
             old = self.entries.get(name)
@@ -555,6 +556,7 @@ class Archive:
 
     def write_if_absent(self, name: str, value: Buffer) -> bool:
         """Set the value of `name` unless there is one; return whether it was set."""
+        self._check_open()
         with self._lock:
             if name in self.entries:
                 return False
@@ -563,6 +565,7 @@ class Archive:
 
     def remove(self, name: str) -> None:
         """Remove `name`, if it is there."""
+        self._check_open()
         with self._lock:
             self._check_open()
             entry = self.entries.pop(name, None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Coroutine
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnizarr.late import Late
+from omnizarr.stores import threads
 
 if TYPE_CHECKING:
     import asyncio
@@ -17,12 +19,23 @@ else:
 T = TypeVar("T")
 
 _loops: dict[str, asyncio.AbstractEventLoop] = {}
-_guard = threading.Lock()
+_abandoned: list[asyncio.AbstractEventLoop] = []
+"""Loops of the parent: to close one in a child would take from the parent what wakes it."""
+
+
+def _start_anew() -> None:
+    """In a child: the thread that ran the loop does not exist there."""
+    _abandoned.extend(_loops.values())
+    _loops.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)
 
 
 def _loop() -> asyncio.AbstractEventLoop:
     """Return the event loop that runs in a thread of its own, as the caller's thread may have one that runs."""
-    with _guard:
+    with threads.lock(__name__):
         while "loop" not in _loops:
             # The thread itself makes the loop known, as one that is known and does not run would never answer.
             made = SimpleQueue[None]()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any
 
 from omnizarr.errors import StoreError
+from omnizarr.stores import threads
 from omnizarr.stores.base import Buffer, Request, Stamped, Store
 from omnizarr.stores.memory import MemoryStore
 from omnizarr.stores.observed import Asked, ObservedStore, Spans
@@ -77,7 +76,11 @@ class FaultyStore(ObservedStore):
         self._slow: dict[tuple[str, int], float] = {}
         self._tears: dict[int, int] = {}
         self._frozen: dict[str, tuple[_Frozen, int]] = {}
-        self._guard = threading.Lock()
+
+    @property
+    def _guard(self) -> AbstractContextManager[object]:
+        """What keeps other threads out; a forked child does not find it taken."""
+        return threads.lock((id(self), "faults"))
 
     @property
     def concurrency(self) -> int:
@@ -179,12 +182,6 @@ class FaultyStore(ObservedStore):
         """Count and hand on."""
         self._run(("lock", key, None), lambda: None)
         return super().lock(key)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_guard"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _guard=threading.Lock())
 
 
 class _Frozen(MemoryStore):

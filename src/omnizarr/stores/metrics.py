@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import reduce
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from omnizarr.stores import threads
 from omnizarr.stores.base import Store
 from omnizarr.stores.observed import Asked, ObservedStore, Spans
 
@@ -149,10 +150,14 @@ class _Counted:
     """What read-only views of a store count together; other processes count for themselves."""
 
     def __init__(self) -> None:
-        self.guard = threading.Lock()
         self.verbs: dict[str, Figures] = {}
         self.in_flight = 0
         self.max_in_flight = 0
+
+    @property
+    def guard(self) -> AbstractContextManager[object]:
+        """What keeps other threads out; a forked child does not find it taken."""
+        return threads.lock((id(self), "figures"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Counted, ()

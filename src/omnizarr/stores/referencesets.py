@@ -26,9 +26,9 @@ import json
 import math
 import pickle
 import re
-import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
@@ -36,6 +36,7 @@ from weakref import WeakValueDictionary
 
 from omnizarr.errors import MissingDependencyError, StoreError, StoreLimitError
 from omnizarr.late import Late
+from omnizarr.stores import threads
 from omnizarr.stores.base import Buffer, Listing, Store, as_prefix, is_key
 
 if TYPE_CHECKING:
@@ -445,18 +446,15 @@ class Partitions:
                 remedy="write these references as JSON",
             )
         self._table = Table(documents)
-        self._start()
-
-    def _start(self) -> None:
-        self._guard = threading.Lock()
         self._kept: dict[tuple[str, int], _Part | None] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in {"_guard", "_kept"}}
+    @property
+    def _guard(self) -> AbstractContextManager[object]:
+        """What keeps other threads out; a forked child does not find it taken."""
+        return threads.lock((id(self), "parts"))
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._start()
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": {}}
 
     def find(self, key: str) -> Reference | None:
         """Return what `key` stands for."""
