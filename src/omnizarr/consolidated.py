@@ -324,6 +324,22 @@ def write(where: StorePath, nodes: Nodes, name: str | None = None, old: JSON = N
         where.store.set(key, documents.render(in_order_of(dialect.consolidated.dump(nodes), old)))
 
 
+def stored_copies(dialect: Dialect, group: Documents, nodes: Nodes) -> dict[str, bytes]:
+    """Return, by name, the document in which a group of a dialect keeps copies of all nodes below it, as it is stored.
+
+    `group` are the documents of the group alone, `nodes` all documents by path below it, its own under "".
+    """
+    apart = dialect.consolidated.document
+    if apart is not None:
+        return {apart: documents.render(dialect.consolidated.dump(nodes))}
+    metadata = dialect.load(group, strict)
+    if not isinstance(metadata, GroupMetadata):
+        return {}
+    inline = {path: node for path, node in nodes.items() if path}
+    found = dialect.dump(replace(metadata, consolidated=inline))
+    return {name: documents.render(document) for name, document in found.items()}
+
+
 @conflicts.retried
 def consolidate(where: StorePath) -> None:
     """Gather the documents of all nodes below a group and store copies of them with it."""

@@ -85,7 +85,7 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M
     # In the older variants of a draft, chunks have other keys than those its new arrays ask for.
     metadata = dialect.keyspace.settle(metadata)
     check_path(dialect, where.path)
-    values = _rendered(where, metadata)  # refuse before anything is deleted or written
+    values = rendered(where, metadata)  # refuse before anything is deleted or written
     _create_ancestors(where, dialect, above)
     _refuse_sibling(where, dialect)
     with where.lock():
@@ -421,7 +421,7 @@ def dump(where: StorePath, metadata: Metadata) -> Documents:
         raise error.add(store=str(where.store), path=where.path)
 
 
-def _rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
+def rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
     """Return the documents of a node at a place as they are stored, by name; raises as `dump`."""
     unsettled = dialect_of(where, metadata).keyspace.unsettle(metadata)
 
@@ -481,7 +481,7 @@ def _create_ancestors(where: StorePath, dialect: Dialect, looked: _Above) -> Non
             with place.lock():
                 existing = _here_or_error(place)  # another creator may have been faster
                 if existing is None:
-                    _write(place, dialect, _rendered(place, GroupMetadata(dialect=dialect.name)))
+                    _write(place, dialect, rendered(place, GroupMetadata(dialect=dialect.name)))
         if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
             raise ContainsArrayError(
                 "an array is in the way: nodes cannot lie below it",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         ZipStore,
     )
     from omnizarr.stores.logged import LoggingStore
+    from omnizarr.tools.translated import TranslatedStore
 
 StoreLike: TypeAlias = Store | StorePath | str | os.PathLike[str] | Mapping[str, Buffer] | None
 """What can be given as a store: a store, a place in one, a path, a URL, a dictionary; None is a new one in memory.
@@ -57,6 +58,7 @@ __all__ = [
     "StoreLike",
     "StorePath",
     "SynchronizedStore",
+    "TranslatedStore",
     "WrapperStore",
     "ZipStore",
     "resolve",
@@ -66,6 +68,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "LoggingStore":  # `logging` takes as long to import as a tenth of omnizarr, and few have a use for it
         return import_module("omnizarr.stores.logged").LoggingStore
+    if name == "TranslatedStore":
+        return import_module("omnizarr.tools.translated").TranslatedStore
     if name in __all__:
         return getattr(import_module("omnizarr.stores"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

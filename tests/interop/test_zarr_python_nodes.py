@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.errors import MissingDependencyError, NotRepresentableError, ReadOnlyError, StoreError
+from omnizarr.errors import MissingDependencyError, ReadOnlyError, StoreError
 from omnizarr.storage import LocalStore, MemoryStore, PrefixStore, ZipStore
 
 zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
@@ -217,18 +217,6 @@ def test_view_of_a_store_of_zarr_python_that_may_not_be_written_stays_so(theirs)
     check(group)
     with pytest.raises(ValueError, match="read-only"):
         group.attrs["x"] = 1
-
-
-def test_format_that_zarr_python_does_not_read_is_refused():
-    array = omnizarr.create_array({}, shape=1, dtype="i1")
-
-    class OfAnotherFormat(omnizarr.Array):
-        zarr_format = "n5"
-
-    other = OfAnotherFormat(array.store_path, array.metadata)
-    with pytest.raises(NotRepresentableError) as caught:
-        to_zarr_python(other)
-    assert caught.value.found == "n5"
 
 
 @pytest.mark.parametrize("function", [to_zarr_python, from_zarr_python])

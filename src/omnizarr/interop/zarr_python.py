@@ -15,12 +15,13 @@ from itertools import islice
 from typing import Any, ParamSpec, TypeAlias, TypeVar, overload
 
 from omnizarr.array import Array
-from omnizarr.errors import NotRepresentableError, ReadOnlyError
+from omnizarr.errors import ReadOnlyError
 from omnizarr.group import Group
 from omnizarr.opening import open_array, open_group
 from omnizarr.places import StorePath
 from omnizarr.stores import MemoryStore, PrefixStore, ReadOnlyStore, Store
 from omnizarr.stores.base import Buffer, Span, as_prefix
+from omnizarr.tools.translated import TranslatedStore
 
 # The first of these says so if zarr-python is missing.
 # isort: off
@@ -61,10 +62,13 @@ def to_zarr_python(node: Array | Group | Store) -> zarr.Array[Any] | zarr.Group 
     zarr.Array, zarr.Group or zarr.abc.store.Store
         As writable as `node` is. A group that was opened without its consolidated metadata stays without.
 
+        Nodes of a format that zarr-python does not read (Zarr v1, the drafts of v3) are seen through a
+        `omnizarr.storage.TranslatedStore`, as the root of a hierarchy of v3. They are read-only, whatever `node` is.
+
     Raises
     ------
     NotRepresentableError
-        If the node is stored in a format that zarr-python 3 does not read.
+        If something would be lost in v3; ``to_zarr_python(TranslatedStore(...))`` shows the rest.
     TypeError
         If `node` is nothing of this.
 
@@ -82,24 +86,22 @@ def to_zarr_python(node: Array | Group | Store) -> zarr.Array[Any] | zarr.Group 
         return _store_to_zarr_python(node)
     if not isinstance(node, Array | Group):
         raise TypeError(f"{type(node).__name__} is neither an Array nor a Group nor a Store of omnizarr")
-    if node.zarr_format not in (2, 3):
-        raise NotRepresentableError(
-            "zarr-python 3 does not read this format",
-            store=repr(node.store),
-            path=node.path,
-            found=node.zarr_format,
-            expected="2 or 3",
-            remedy="write it in format 2 or 3 first",
-        )
-    where: dict[str, Any] = {
-        "store": _store_to_zarr_python(node.store),
-        "path": node.path,
-        "zarr_format": node.zarr_format,
-        "mode": "r" if node.read_only else "r+",
-    }
+    where = _place_of(node) if node.zarr_format in (2, 3) else _view_of(node)
     if isinstance(node, Array):
         return zarr.open_array(**where)
     return zarr.open_group(**where, use_consolidated=None if node.is_consolidated else False)
+
+
+def _place_of(node: Array | Group) -> dict[str, Any]:
+    """Return where zarr-python finds a node, as keywords."""
+    mode = "r" if node.read_only else "r+"
+    store = _store_to_zarr_python(node.store)
+    return {"store": store, "path": node.path, "zarr_format": node.zarr_format, "mode": mode}
+
+
+def _view_of(node: Array | Group) -> dict[str, Any]:
+    """Return the same of a node that it can only read in another format."""
+    return {"store": OmnizarrStore(TranslatedStore(node, strict=True)), "zarr_format": 3, "mode": "r"}
 
 
 @overload

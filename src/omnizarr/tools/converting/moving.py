@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
@@ -96,12 +97,16 @@ class Chunks:
         """Return what reading and writing elements needs; raises what `omnizarr.engine.bind` raises."""
         return engine.bind(self.metadata, self.store, self.prefix, policy, self.where.path)
 
+    def coords_of(self, key: str) -> Coords | None:
+        """Return the coordinates of the chunk with a store key; None if no chunk of the array has it."""
+        coords = self.encoding.decode(key[len(self.prefix) :], len(self.grid.shape))
+        is_inside = coords is not None and all(map(operator.lt, coords, self.grid.grid_shape))
+        return coords if is_inside else None
+
     def listed(self) -> Iterator[Coords]:
         """Yield the coordinates of the chunks that a listing shows. Raises StoreError, NotImplementedError."""
-        for key in self.store.list_prefix(self.prefix):
-            coords = self.encoding.decode(key[len(self.prefix) :], len(self.grid.shape))
-            if coords is not None and all(at < count for at, count in zip(coords, self.grid.grid_shape, strict=True)):
-                yield coords
+        found = map(self.coords_of, self.store.list_prefix(self.prefix))
+        return (coords for coords in found if coords is not None)
 
     def stored(self) -> Iterator[Coords]:
         """Yield the coordinates of the chunks that are stored; of a store that cannot be listed, of all.
@@ -270,15 +275,15 @@ class Move:
         except (StoreError, NotImplementedError):
             return
 
-    def bound(self, store: Store | None = None) -> _Sides:
+    def bound(self, store: Store | None = None) -> Sides:
         """Return both arrays with what reading and writing elements needs."""
         source, target = self.sides(store)
-        return _Sides(source, target, source.bind(self._policy()), target.bind(self._policy()))
+        return Sides(source, target, source.bind(self._policy()), target.bind(self._policy()))
 
     def _policy(self) -> ChunkPolicy:
         return ChunkPolicy(missing="fill", allow_pickle=self.allow_pickle)
 
-    def _regions(self, grid: Grid, sides: _Sides, memory: int, width: int) -> Regions:
+    def _regions(self, grid: Grid, sides: Sides, memory: int, width: int) -> Regions:
         """Return regions that so much memory is enough for; small enough for so many processes to have some."""
         is_same = self.translation.values == "same" and sides.reading.spec.dtype == sides.writing.spec.dtype
         memory = memory if is_same else memory // 2  # a change of the type takes another copy of elements
@@ -301,7 +306,7 @@ class Move:
             )
         yield from range(regions.total)
 
-    def read_as_target(self, sides: _Sides, box: Box, broken: dict[str, str] | None = None) -> AnyArray:
+    def read_as_target(self, sides: Sides, box: Box, broken: dict[str, str] | None = None) -> AnyArray:
         """Return a part of the source as the target's data type, and in its shape.
 
         If there is `broken`, chunks that cannot be read are entered there, and their elements are the fill value.
@@ -334,7 +339,7 @@ class Move:
             reading = source.bind(self._policy())
         except _UNDECODABLE as error:
             raise SourceUnreadableError(error) from error
-        sides = _Sides(source, target, reading, target.bind(self._policy()))
+        sides = Sides(source, target, reading, target.bind(self._policy()))
         self._compare_fill(sides.reading, sides.writing)
         # Of each of the two arrays that are compared.
         regions = self._regions(_fine(sides.writing), sides, self.memory // 2, executor.width)
@@ -375,7 +380,7 @@ class Move:
         )
 
 
-class _Sides(NamedTuple):
+class Sides(NamedTuple):
     """Both arrays, and what reading the one and writing (or reading) the other needs."""
 
     source: Chunks
@@ -458,16 +463,23 @@ class _Recompressing(_Copying):
         return not self.move.compares
 
     def changing(self) -> Callable[[Coords, Buffer], Buffer]:
-        sides = self.move.bound()
+        return recompressing(self.move.bound())
 
-        def recompress(coords: Coords, value: Buffer) -> Buffer:
-            before, after = sides.reading.chain_for(coords), sides.writing.chain_for(coords)
-            match [codec for _, codec in (*before.compressors, *after.compressors)]:
-                case [Zlib(decoded=decoded), Gzip()]:
-                    return from_zlib(value, decoded)
-            return after.compress(before.decompress(value))
 
-        return recompress
+def recompressing(sides: Sides) -> Callable[[Coords, Buffer], Buffer]:
+    """Return what makes a chunk of the target of one of the source by decompressing and compressing it.
+
+    It raises ChunkError if the chunk is broken.
+    """
+
+    def recompress(coords: Coords, value: Buffer) -> Buffer:
+        before, after = sides.reading.chain_for(coords), sides.writing.chain_for(coords)
+        match [codec for _, codec in (*before.compressors, *after.compressors)]:
+            case [Zlib(decoded=decoded), Gzip()]:
+                return from_zlib(value, decoded)
+        return after.compress(before.decompress(value))
+
+    return recompress
 
 
 @dataclass(frozen=True)

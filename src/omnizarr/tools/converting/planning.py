@@ -6,24 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from omnizarr import consolidated, conventions, detection, grids, hierarchy
+from omnizarr import conventions, detection, grids, hierarchy
 from omnizarr import keys as chunk_keys
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import BytesSpec
-from omnizarr.consolidated import Snapshot
 from omnizarr.conventions import Nodes
 from omnizarr.detection import Found
 from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.keyspaces import Split
 from omnizarr.dialects.spelling import same
-from omnizarr.errors import CodecError, InvalidKeyError, OmnizarrError, StoreError, StoreLimitError
+from omnizarr.errors import CodecError, InvalidKeyError, OmnizarrError, StoreLimitError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
-from omnizarr.netcdf.layouts import marks
-from omnizarr.netcdf.layouts.reading import objects_at
-from omnizarr.places import StorePath, dialect_of
+from omnizarr.places import StorePath
 from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.account import How, NodeReport
 from omnizarr.tools.converting.moving import Chunks
+from omnizarr.tools.converting.sources import Node, Source, is_failure
 from omnizarr.tools.translating.coding import is_kept
 from omnizarr.tools.translation import KEEP, PORTABLE, Loss, Translation, translate
 
@@ -160,6 +158,11 @@ def _alone(metadata: Metadata) -> Metadata:
     return replace(metadata, consolidated=None) if isinstance(metadata, GroupMetadata) else metadata
 
 
+def explicit(metadata: GroupMetadata) -> GroupMetadata:
+    """Return a group as it gets its own documents, which first has no copies of others."""
+    return replace(metadata, implicit=False, consolidated=None)
+
+
 def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_place: bool = False) -> Plan:
     """Return what converting a node, and all below it, will do. Reads documents only.
 
@@ -168,22 +171,11 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
     MetadataError, NotRepresentableError, CodecError
         If an option makes no sense for an array, or is nothing that the target can have.
     """
-    is_alone = isinstance(source.metadata, ArrayMetadata)
-    steps = []
-    walked = list(_with_objects_of_netcdf(source, _walk(source)))
+    hierarchy_of = Source(source)
+    walked = list(hierarchy_of.walk(hierarchy_of.top(source)))
     nodes = Nodes({node.path: node.found.metadata for node in walked if isinstance(node.found, Found)})
-    for node in walked:
-        if isinstance(node.found, OmnizarrError):
-            loss = Loss(node.path, "", "the node", f"it cannot be read: {node.found}")
-            steps.append(Step(node.path, None, None, (loss,)))
-            continue
-        try:
-            steps.append(_step(node, node.found, nodes, dialect, options, is_alone=is_alone, in_place=in_place))
-        except OmnizarrError as error:
-            if options.given:
-                raise error.add(path=node.found.where.path)
-            loss = Loss(node.path, error.pointer or "", "the node", f"it cannot be translated: {error}")
-            steps.append(Step(node.path, None, None, (loss,)))
+    is_alone = isinstance(source.metadata, ArrayMetadata)
+    steps = [step_of(node, nodes, dialect, options, is_alone=is_alone, in_place=in_place) for node in walked]
     if source.where.store.exists(source.where.prefix + journal.KEY):
         what, why = "arrays that are not there yet", "the source is itself a conversion that was not finished"
         steps[0] = replace(steps[0], losses=(Loss("", "", what, f"{why}: resume that first"), *steps[0].losses))
@@ -241,17 +233,53 @@ def _without_empty_groups(steps: Sequence[Step], dialect: Dialect) -> Iterator[S
 _ONLY_A_COPY: Final = "nothing but consolidated metadata speaks of it"
 
 
-class _Node(NamedTuple):
-    path: str
-    found: Found[Metadata] | OmnizarrError
-    siblings: Sequence[str] = ()
-    has_copies: bool = False
-    is_copy: bool = False
-    """It has no document but a copy in consolidated metadata."""
+def step_of(
+    node: Node,
+    nodes: Nodes,
+    dialect: Dialect,
+    options: Options,
+    *,
+    is_alone: bool = False,
+    in_place: bool = False,
+    looks: bool = True,
+) -> Step:
+    """Return what will become of a node.
+
+    Parameters
+    ----------
+    node : Node
+    nodes : Nodes
+        Of the whole hierarchy, for conventions.
+    dialect : Dialect
+        The target.
+    options : Options
+    is_alone : bool
+        The array is no part of a hierarchy.
+    in_place : bool
+    looks : bool
+        Look for chunks where they make a difference: to the keys of others, and to what is lost.
+
+    Raises
+    ------
+    MetadataError, NotRepresentableError, CodecError
+        If an option makes no sense for an array.
+    StoreError
+        If the store fails.
+    """
+    if isinstance(node.found, OmnizarrError):
+        loss = Loss(node.path, "", "the node", f"it cannot be read: {node.found}")
+        return Step(node.path, None, None, (loss,))
+    try:
+        return _step(node, node.found, nodes, dialect, options, is_alone=is_alone, in_place=in_place, looks=looks)
+    except OmnizarrError as error:
+        if options.given or is_failure(error):
+            raise error.add(path=node.found.where.path)
+        loss = Loss(node.path, error.pointer or "", "the node", f"it cannot be translated: {error}")
+        return Step(node.path, None, None, (loss,))
 
 
 def _step(
-    node: _Node,
+    node: Node,
     found: Found[Metadata],
     nodes: Nodes,
     dialect: Dialect,
@@ -259,11 +287,12 @@ def _step(
     *,
     is_alone: bool,
     in_place: bool,
+    looks: bool,
 ) -> Step:
     metadata = _alone(found.metadata)
     keywords: dict[str, Any] = {}
     if isinstance(metadata, ArrayMetadata):
-        metadata = detection.with_keys_in_use(found.where, metadata)
+        metadata = detection.with_keys_in_use(found.where, metadata) if looks else metadata
         keywords = options.for_array(len(metadata.shape), is_alone=is_alone)
     left = {"compressors": options.compressors_left}
     wanted: dict[str, Any] = {"path": node.path, "nodes": nodes, "siblings": node.siblings, **left, **keywords}
@@ -275,7 +304,7 @@ def _step(
         # Read it can be: blosc with snappy, of old.
         made = translate(metadata, dialect, **{**wanted, "compressors": "auto"})
         made = replace(made, remarks=(*made.remarks, f"chunks can be read here with {name!r}, but not written"))
-    made = _without_losses_of_missing(made, found.where)
+    made = _without_losses_of_missing(made, found.where) if looks else made
     remarks = (_ONLY_A_COPY, *made.remarks) if node.is_copy else made.remarks
     where = found.where
     files = () if in_place else conventions.files(node.path, nodes)
@@ -316,96 +345,5 @@ def _has_codecs_already(made: Translation, unasked: Translation) -> bool:
     )
 
 
-def _walk(source: Found[Metadata]) -> Iterator[_Node]:
-    """Yield the node and all below it, parents first.
-
-    Documents themselves are read, not copies of them, unless there is only a copy, or the store cannot be listed.
-    Raises StoreError if the store fails.
-    """
-    root = source.where
-    pending: list[tuple[_Node, Snapshot | None]] = [(_Node("", source), None)]
-    while pending:
-        node, copies = pending.pop()
-        if isinstance(node.found, OmnizarrError) or isinstance(node.found.metadata, ArrayMetadata):
-            yield node
-            continue
-        own = _copies(node.found)
-        yield node._replace(has_copies=own is not None)
-        copies = own or copies
-        below = list(_below(node.found, copies))
-        names = [child[0] for child in below]
-        for name, found, is_copy in reversed(below):
-            path = f"{node.found.where.prefix}{name}"[len(root.prefix) :]
-            pending.append((_Node(path, found, names, is_copy=is_copy), copies))
-
-
-def _with_objects_of_netcdf(source: Found[Metadata], walked: Iterator[_Node]) -> Iterator[_Node]:
-    """Yield nodes with what netCDF-C 4.8.0 noted in objects of its own, as if members of their documents said it.
-
-    So later versions write it, and so it is carried.
-    """
-    where = source.where
-    if source.metadata.dialect != "v2" or not where.store.exists(where.prefix + marks.SUPERBLOCK):
-        yield from walked
-        return
-    for node in walked:
-        if isinstance(node.found, Found):
-            objects = objects_at(node.found.where, node.found.metadata)
-            kinds = {name: kind for kind, names in marks.OBJECTS.items() for name in names}
-            members = {f"_nczarr_{kinds[name]}": value for name, value in objects.items()}
-            metadata = replace(node.found.metadata, unknown={**members, **node.found.metadata.unknown})
-            yield node._replace(found=replace(node.found, metadata=metadata))
-        else:
-            yield node
-
-
-def _copies(found: Found[Metadata]) -> Snapshot | None:
-    """Return the consolidated metadata of a group."""
-    where = found.where
-    dialect = dialect_of(where, found.metadata)
-    try:
-        nodes = consolidated.read(where, None, dialect)
-    except StoreError:
-        raise
-    except OmnizarrError:
-        return None  # broken: made anew from the documents by who wants it
-    return None if nodes is None else Snapshot(where, None, nodes)
-
-
-def _below(
-    group: Found[Metadata], copies: Snapshot | None
-) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError, bool]]:
-    """Yield name and node of all below a group, and whether there is only a copy of its document."""
-    where = group.where
-    only = {} if copies is None else dict(_copied(where, copies))
-    try:
-        names = detection.children(where)
-    except (StoreError, NotImplementedError):
-        if copies is None:
-            raise
-        yield from ((name, found, False) for name, found in only.items())
-        return
-    for name, found in detection.load_children(where, names, group.metadata.dialect):
-        if isinstance(found, StoreError) and not isinstance(found, InvalidKeyError):
-            raise found
-        if isinstance(found, OmnizarrError) or not _is_implied(found.metadata):
-            only.pop(name, None)
-        if name not in only:
-            yield name, found, False
-    yield from ((name, found, True) for name, found in only.items())
-
-
 def _is_implied(metadata: Metadata) -> bool:
     return isinstance(metadata, GroupMetadata) and metadata.implicit
-
-
-def _copied(where: StorePath, copies: Snapshot) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
-    for name in copies.children(where.path):
-        place = where.at(f"{where.prefix}{name}")
-        try:
-            metadata = copies.load(place.path)
-        except OmnizarrError as error:
-            yield name, error
-            continue
-        if metadata is not None:
-            yield name, Found(place, metadata)

@@ -38,7 +38,7 @@ from omnizarr.tools.converting.account import Conversion, NodeReport, would_be_l
 from omnizarr.tools.converting.executors import Executor, executor
 from omnizarr.tools.converting.journal import Journal
 from omnizarr.tools.converting.moving import Move
-from omnizarr.tools.converting.planning import Options, Plan, Step, fitted, plan
+from omnizarr.tools.converting.planning import Options, Plan, Step, explicit, fitted, plan
 from omnizarr.tools.converting.transfer import copy_values
 
 _ALL_SHOWN: Final = "dry_run=True shows all; strict=False converts what can be"
@@ -383,7 +383,7 @@ class _Work:
         is_there = self._is_there(step)
         if not isinstance(step.target, ArrayMetadata):
             if not is_there:
-                hierarchy.create(self._at(step), _explicit(step.target))
+                hierarchy.create(self._at(step), explicit(step.target))
             if step.found is not None and step.files:
                 copy_values(step.found.where, self._at(step), step.files, self.executor)
             return report
@@ -485,10 +485,6 @@ def _plain(where: StorePath, metadata: Metadata) -> Metadata:
 
 def _documents_of(found: Found[Metadata]) -> Iterable[str]:
     return dialect_of(found.where, found.metadata).keyspace.documents(found.where.path).values()
-
-
-def _explicit(metadata: GroupMetadata) -> GroupMetadata:
-    return replace(metadata, implicit=False, consolidated=None)
 
 
 def _occupant(place: StorePath) -> Found[Metadata] | OmnizarrError | None:

@@ -1,0 +1,413 @@
+"""The nodes and the chunks that a conversion would write, made one by one when they are asked for."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+from omnizarr import detection, indexing
+from omnizarr.codecs.contract import Buffer
+from omnizarr.consolidated import stored_copies
+from omnizarr.conventions import Nodes
+from omnizarr.detection import Found
+from omnizarr.dialects import documents
+from omnizarr.dialects.contract import Dialect
+from omnizarr.engine import write
+from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
+from omnizarr.grids import Coords
+from omnizarr.hierarchy import rendered
+from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Loss, Metadata
+from omnizarr.places import StorePath, dialect_named
+from omnizarr.stores import MemoryStore, Span, Store
+from omnizarr.stores.base import cut
+from omnizarr.tools.converting.account import would_be_lost
+from omnizarr.tools.converting.moving import Move, Sides, recompressing
+from omnizarr.tools.converting.planning import Options, Step, explicit, plan, step_of
+from omnizarr.tools.converting.regions import Regions
+from omnizarr.tools.converting.sources import Node, Source
+
+_REMEMBERED: Final = 5.0
+"""Seconds for which it is remembered what documents said that nobody has asked for again."""
+_MOST_REMEMBERED: Final = 10_000
+"""Nodes."""
+ALL_SHOWN: Final = "strict=False shows what can be shown; omnizarr.convert(..., dry_run=True) says what is lost"
+
+
+class ShownArray:
+    """The chunks of an array in another format.
+
+    Parameters
+    ----------
+    move : Move
+        From the array to where a conversion would put it.
+    """
+
+    def __init__(self, move: Move) -> None:
+        self._move = move
+        self.source, self.target = move.sides()
+        translation = move.translation
+        self.is_through = translation.same_bytes and translation.same_fill
+        """Stored chunks are handed on as they are, and no others."""
+
+    @cached_property
+    def _sides(self) -> Sides:
+        return self._move.bound(MemoryStore())
+
+    @cached_property
+    def _become(self) -> Callable[[Coords, Buffer], Buffer]:
+        if self._move.translation.same_bytes:
+            return lambda _, value: value
+        return recompressing(self._sides)
+
+    def coords_of(self, key: str) -> Coords | None:
+        """Return the coordinates of the chunk with a key; None if it is none of a chunk."""
+        prefix = self.target.prefix
+        return self.target.encoding.decode(key[len(prefix) :], len(self.target.grid.shape))
+
+    def holds(self, coords: Coords) -> bool:
+        """Whether the array has such a chunk."""
+        return all(at < count for at, count in zip(coords, self.target.grid.grid_shape, strict=True))
+
+    def value(self, coords: Coords, span: Span | None = None) -> Buffer | None:
+        """Return what is stored of a chunk, or a part of it; None if nothing is.
+
+        Raises
+        ------
+        ChunkError
+            If a chunk of the source is broken.
+        CodecError, UnknownExtensionError
+            If the codecs of the source, or of the target, cannot be run.
+        """
+        if not self._move.translation.same_elements:
+            value = self._encoded(coords)
+            return None if value is None else cut(value, span)
+        key = self.source.key_of(coords)
+        if self._move.translation.same_bytes:
+            stored = self.source.store.get(key, span)
+        else:
+            stored = self._recompressed(coords, key, span)
+        if stored is None and not self._move.translation.same_fill:
+            value = self._encoded(coords)
+            return None if value is None else cut(value, span)
+        return stored
+
+    def _recompressed(self, coords: Coords, key: str, span: Span | None) -> Buffer | None:
+        try:
+            stored = self.source.store.get(key)
+            return None if stored is None else cut(self._become(coords, stored), span)
+        except OmnizarrError as error:
+            raise error.add(store=str(self.source.store), path=self.source.where.path, key=key, coords=coords)
+
+    def _encoded(self, coords: Coords) -> Buffer | None:
+        if self._is_absent(coords):
+            return None
+        store = MemoryStore()
+        sides = self._sides._replace(writing=replace(self.target, store=store).bind(self._sides.writing.policy))
+        box = self.target.grid.slices_of(coords)
+        values = self._move.read_as_target(sides, box)
+        write(sides.writing, indexing.basic(box, sides.writing.grid), values, 1)
+        return store.get(self.target.key_of(coords))
+
+    def _is_absent(self, coords: Coords) -> bool:
+        """Whether a chunk has nothing stored in it, of an array that stores what it has, be it the fill value."""
+        if self.target.metadata.fill_value is not UNDEFINED or not self._move.translation.same_fill:
+            return False
+        source = self.source
+        chunks = Regions(source.grid, (1,) * len(source.grid.shape))
+        touched = chunks.touched(self.target.grid.slices_of(coords))
+        keys = (source.key_of(at) for number in touched for at in chunks.chunks(number))
+        return not any(map(source.store.exists, keys))
+
+    def exists(self, coords: Coords) -> bool:
+        """Whether something is stored of a chunk."""
+        translation = self._move.translation
+        if translation.same_elements and self.source.store.exists(self.source.key_of(coords)):
+            return True
+        needs_value = not (translation.same_elements and translation.same_fill)
+        return needs_value and self.value(coords) is not None
+
+    def size(self, coords: Coords) -> int | None:
+        """Return the size in bytes of what `value` returns."""
+        if self.is_through:
+            return self.source.store.size(self.source.key_of(coords))
+        value = self.value(coords)
+        return None if value is None else len(value)
+
+    def listed(self) -> Iterator[Coords]:
+        """Yield the coordinates of all chunks of which something may be stored.
+
+        Where chunks are encoded anew, there may be some among them that hold nothing but the fill value.
+        """
+        if not self._move.translation.same_fill:
+            return self.target.grid.coords()
+        if self._move.translation.same_elements:
+            return self.source.listed()
+        regions = Regions(self.target.grid, (1,) * len(self.target.grid.shape))
+        holding = regions.holding(self.source.grid.slices_of(coords) for coords in self.source.listed())
+        return (coords for number in holding for coords in regions.chunks(number))
+
+    def listed_below(self) -> Iterator[str]:
+        """Yield the keys of chunks, at least one of those that begin alike up to the next slash."""
+        keys = map(self.target.key_of, self.listed())
+        if not self.target.key_of((0,) * len(self.target.grid.shape)).startswith(f"{self.target.prefix}c/"):
+            return keys
+        return itertools.islice(keys, 1)
+
+    def listed_sizes(self) -> Iterator[tuple[Coords, int]]:
+        """Yield the same coordinates, but of chunks that are stored, with the sizes of these."""
+        if self.is_through:
+            for key, size in self.source.store.list_sizes(self.source.prefix):
+                coords = self.source.coords_of(key)
+                if coords is not None:
+                    yield coords, size
+            return
+        for coords in self.listed():
+            found = self.size(coords)
+            if found is not None:
+                yield coords, found
+
+
+@dataclass
+class Shown:
+    """A node as another format has it."""
+
+    node: Node
+    metadata: Metadata
+    """Of the source."""
+    began: float
+    where: StorePath
+    """In the source."""
+    step: Step | None = None
+    array: ShownArray | None = None
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How a hierarchy is to be shown."""
+
+    format: str
+    source_format: int | str | None
+    options: Options
+    strict: bool
+    allow_pickle: bool
+
+    @property
+    def dialect(self) -> Dialect:
+        """The format, which a pickle has by its name alone."""
+        return dialect_named(self.format)
+
+
+class _Looked(Nodes):
+    """The nodes of a hierarchy, each looked at when it is asked for."""
+
+    __slots__ = ("_copied", "_shown")
+
+    def __init__(self, shown: ShownHierarchy, copied: Mapping[str, Metadata]) -> None:
+        super().__init__(copied)
+        self._shown = shown
+        self._copied = copied
+
+    def __getitem__(self, path: str) -> Metadata:
+        if path in self._copied:
+            return self._copied[path]
+        found = self._shown.look(path)
+        if found is None:
+            raise KeyError(path)
+        return found.metadata
+
+    def __iter__(self) -> Iterator[str]:
+        return (shown.node.path for shown in self._shown.walk(""))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        return True  # which is told without counting them
+
+    def _beside(self, path: str) -> list[ArrayMetadata]:
+        if path in self._copied:
+            return super()._beside(path)
+        above = self._shown.look(path.rpartition("/")[0])
+        below = () if above is None or not path else self._shown.source.below(above.node)
+        found = (node.found.metadata for node in below if isinstance(node.found, Found))
+        return [metadata for metadata in found if isinstance(metadata, ArrayMetadata)]
+
+
+@dataclass
+class ShownHierarchy:
+    """The nodes of a hierarchy as another format has them.
+
+    Attributes
+    ----------
+    root : Found
+        The topmost node, as it was when it was opened.
+    wishes : Wishes
+    view : Store
+        In which the nodes are shown.
+    """
+
+    root: Found[Metadata]
+    wishes: Wishes
+    view: Store
+    source: Source = field(init=False)
+    _known: dict[str, Shown] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.source = Source(self.root)
+        self._remember("", self.source.top(self.root))
+
+    # -- nodes ------------------------------------------------------------------------
+
+    def look(self, path: str, *, again: bool = False) -> Shown | None:
+        """Return the node at a path, if there is one that can be read; `again`: as it is at this moment."""
+        if not again and (known := self.known(path)) is not None:
+            return known
+        node = self._node(path)
+        if node is None or not isinstance(node.found, Found):
+            self._known.pop(path, None)
+            return None
+        return self._remember(path, node)
+
+    def known(self, path: str) -> Shown | None:
+        """Return the node at a path as it was when it was last looked at, if that was not long ago."""
+        known = self._known.get(path)
+        return known if known is not None and time.monotonic() - known.began < _REMEMBERED else None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_known": {}}
+
+    def _remember(self, path: str, node: Node) -> Shown | None:
+        if not isinstance(node.found, Found):
+            return None
+        if len(self._known) >= _MOST_REMEMBERED:
+            self._known.clear()
+        shown = self._known[path] = Shown(node, node.found.metadata, time.monotonic(), node.found.where)
+        return shown
+
+    def _node(self, path: str) -> Node | None:
+        if not path:
+            where, wanted = self.source.where, self.wishes.source_format
+            found = detection.detect(where, wanted) or detection.implied(where, wanted)
+            return None if found is None else self.source.top(found)
+        above, _, name = path.rpartition("/")
+        group = self.look(above)
+        return None if group is None else self.source.child(group.node, name)
+
+    def walk(self, path: str) -> Iterator[Shown]:
+        """Yield the nodes at a path and below that can be read, parents first, as they are at this moment."""
+        top = self.look(path, again=True)
+        for node in () if top is None else self.source.walk(top.node):
+            found = self._remember(node.path, node)
+            if found is not None:
+                yield found
+
+    def step(self, shown: Shown) -> Step:
+        """Return what becomes of a node.
+
+        Raises
+        ------
+        NotRepresentableError
+            If something is lost, and nothing may be.
+        """
+        if shown.step is None:
+            shown.step = self._step(shown.node, {})
+        return shown.step
+
+    def _step(self, node: Node, copied: Mapping[str, Metadata]) -> Step:
+        wishes = self.wishes
+        # Chunks of v3 get keys of their own in any case.
+        looks = wishes.strict or wishes.dialect.name != "v3"
+        step = step_of(node, _Looked(self, copied), wishes.dialect, wishes.options, looks=looks)
+        if wishes.strict and step.losses:
+            raise would_be_lost(self.source.where, step.losses, ALL_SHOWN)
+        return step
+
+    def array(self, shown: Shown) -> ShownArray | None:
+        """Return the chunks of a node; None if it is no array, or cannot be shown."""
+        step = self.step(shown)
+        if not step.is_array or step.found is None or step.translation is None:
+            return None
+        if shown.array is None:
+            where, source = step.found.where, step.translation.source
+            if isinstance(source, ArrayMetadata):
+                source = detection.with_keys_in_use(where, source)
+            translation = replace(step.translation, source=source)
+            target = StorePath(self.view, step.path)
+            shown.array = ShownArray(Move(where, target, translation, allow_pickle=self.wishes.allow_pickle))
+        return shown.array
+
+    # -- documents -------------------------------------------------------------------------
+
+    def document(self, shown: Shown | None, name: str) -> Buffer | None:
+        """Return the document of a node by its name; None if there is none."""
+        if shown is None:
+            return None
+        step, dialect = self.step(shown), self.wishes.dialect
+        found = self._documents(step)
+        if step.has_copies and found and name == (dialect.consolidated.document or dialect.group_document):
+            try:
+                nodes = {path: _parsed(each) for path, each in self._below(shown, step)}
+                return {**found, **stored_copies(dialect, _parsed(found), nodes)}.get(name)
+            except (StoreError, NotRepresentableError):
+                raise
+            except OmnizarrError:
+                pass  # there is no consolidated metadata, as after a conversion
+        return found.get(name)
+
+    def _documents(self, step: Step) -> Mapping[str, Buffer]:
+        if step.target is None:
+            return {}
+        target = explicit(step.target) if isinstance(step.target, GroupMetadata) else step.target
+        return rendered(StorePath(self.view, step.path), target)
+
+    def _below(self, shown: Shown, step: Step) -> Iterator[tuple[str, Mapping[str, Buffer]]]:
+        """Yield the documents of a group and of all nodes below it, by paths from there, as `consolidated.gather` does.
+
+        Of the nodes that the group's own consolidated metadata has copies of, or else of all that there are.
+        """
+        source, group = self.source, shown.node
+        found = list(source.copied(group) if source.can_be_copied else source.walk(group))
+        copied = {node.path: node.found.metadata for node in found if isinstance(node.found, Found)}
+        skip = len(group.path) + 1 if group.path else 0
+        below = {node.path[skip:]: node for node in found if node.path != group.path}
+        yield "", self._documents(step)
+        for path in _in_order(below):
+            each = self._documents(self._step(below[path], copied))
+            if each:
+                yield path, each
+
+    def names(self, shown: Shown) -> set[str]:
+        """Return the names of the documents of a node; what they say is not looked at."""
+        step = self.step(shown)
+        found = set(self._documents(step))
+        apart = self.wishes.dialect.consolidated.document
+        return {*found, apart} if step.has_copies and apart is not None and found else found
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What cannot be shown, of all nodes, as they are at this moment."""
+        top = self.look("", again=True)
+        if top is None or not isinstance(top.node.found, Found):
+            return ()
+        return plan(top.node.found, self.wishes.dialect, self.wishes.options).losses
+
+
+def _parsed(values: Mapping[str, Buffer]) -> detection.Documents:
+    """Return documents, those of a group last, as `detection.read_documents` finds them."""
+    return {name: documents.parse(values[name]) for name in sorted(values, key=".zgroup".__eq__)}
+
+
+def _in_order(paths: Iterable[str]) -> Iterator[str]:
+    """Yield paths in the order in which `consolidated.walk` meets them."""
+    below: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        below.setdefault(path.rpartition("/")[0], []).append(path)
+    pending = [""]
+    while pending:
+        found = below.get(pending.pop(), [])
+        yield from found
+        pending += found

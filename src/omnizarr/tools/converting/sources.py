@@ -1,0 +1,241 @@
+"""The nodes of a hierarchy that is converted, or shown in another format: all of them, or each by its name.
+
+Documents themselves are read, not copies of them, unless there is only a copy, or the store cannot be listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeGuard
+
+from omnizarr import consolidated, detection
+from omnizarr.consolidated import Snapshot
+from omnizarr.detection import Found
+from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreError
+from omnizarr.model import GroupMetadata, Metadata
+from omnizarr.netcdf.layouts import marks
+from omnizarr.netcdf.layouts.reading import objects_at
+from omnizarr.places import StorePath, dialect_of
+
+
+class Node(NamedTuple):
+    """One node.
+
+    Attributes
+    ----------
+    path : str
+        Below the topmost node.
+    found : Found or OmnizarrError
+        The error that says why it cannot be read.
+    siblings : sequence of str
+        Names of the nodes beside it, if they were looked at.
+    has_copies : bool
+        A group with consolidated metadata.
+    is_copy : bool
+        It has no document but a copy in consolidated metadata.
+    copies : Snapshot, optional
+        Of a group: the nearest consolidated metadata, its own or that of a group above.
+    """
+
+    path: str
+    found: Found[Metadata] | OmnizarrError
+    siblings: Sequence[str] = ()
+    has_copies: bool = False
+    is_copy: bool = False
+    copies: Snapshot | None = None
+
+    @property
+    def group(self) -> Found[GroupMetadata] | None:
+        """The node, if it is a group that can be read."""
+        found = self.found
+        if isinstance(found, Found) and isinstance(found.metadata, GroupMetadata):
+            return Found(found.where, found.metadata)
+        return None
+
+
+class Source:
+    """A hierarchy.
+
+    Parameters
+    ----------
+    root : Found
+        Its topmost node.
+    """
+
+    def __init__(self, root: Found[Metadata]) -> None:
+        where = root.where
+        self.where = where
+        self._has_objects = root.metadata.dialect == "v2" and where.store.exists(where.prefix + marks.SUPERBLOCK)
+
+    def top(self, found: Found[Metadata]) -> Node:
+        """Return the topmost node; `found` is what its documents say."""
+        return self._whole(Node("", found), None)
+
+    def walk(self, node: Node) -> Iterator[Node]:
+        """Yield a node and all below it, parents first. Raises StoreError if the store fails."""
+        pending = [node]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending.extend(reversed(list(self.below(node))))
+
+    def below(self, group: Node) -> Iterator[Node]:
+        """Yield the nodes right below a group; none of any other node. Raises StoreError if the store fails."""
+        if group.group is None:
+            return
+        below = list(_below(group.group, group.copies))
+        names = [name for name, _, _ in below]
+        for name, found, is_copy in below:
+            yield self._whole(self._child(group, name, found, names, is_copy=is_copy), group.copies)
+
+    def names(self, group: Node) -> list[str]:
+        """Return the names of what may be nodes right below a group, sorted; raises as `below`."""
+        if group.group is None:
+            return []
+        where = group.group.where
+        copied = [] if group.copies is None else group.copies.children(where.path)
+        return sorted({*copied, *(_listed(where, group.copies) or ())})
+
+    def child(self, group: Node, name: str) -> Node | None:
+        """Return the node of a name right below a group, or None. Raises StoreError if the store fails."""
+        if group.group is None:
+            return None
+        where, prefer = group.group.where, group.group.metadata.dialect
+        only = None if group.copies is None else _copy(where, group.copies, name)
+        found = next((found for _, found in detection.load_children(where, [name], prefer)), None)
+        if is_failure(found):
+            if only is None and _lists(where):
+                raise found
+            found = None  # to be told that there is no document, nobody has to list
+        is_copy = only is not None and (found is None or (isinstance(found, Found) and _is_implied(found.metadata)))
+        found = only if is_copy else found
+        return None if found is None else self._whole(self._child(group, name, found, is_copy=is_copy), group.copies)
+
+    def copied(self, group: Node) -> Iterator[Node]:
+        """Yield the nodes below a group of which its consolidated metadata has copies, parents first."""
+        pending = [group]
+        while pending:
+            node = pending.pop()
+            if node is not group:
+                yield node
+            if node.group is not None and group.copies is not None:
+                below = list(_copied(node.group.where, group.copies))
+                pending.extend(self._child(node, name, found, is_copy=True) for name, found in reversed(below))
+
+    def _child(
+        self,
+        group: Node,
+        name: str,
+        found: Found[Metadata] | OmnizarrError,
+        siblings: Sequence[str] = (),
+        *,
+        is_copy: bool,
+    ) -> Node:
+        path = f"{group.path}/{name}" if group.path else name
+        return Node(path, found, siblings, is_copy=is_copy)
+
+    def _whole(self, node: Node, above: Snapshot | None) -> Node:
+        """Return a node with what else there is to know of it; `above`: consolidated metadata of a group above."""
+        if self._has_objects and isinstance(node.found, Found):
+            node = node._replace(found=_with_objects(node.found))
+        if node.group is None:
+            return node
+        own = _copies(node.group)
+        return node._replace(has_copies=own is not None, copies=own or above)
+
+    @property
+    def can_be_copied(self) -> bool:
+        """Whether copies in consolidated metadata say all that there is to know of nodes."""
+        return not self._has_objects
+
+
+def _with_objects(found: Found[Metadata]) -> Found[Metadata]:
+    """Return a node with what netCDF-C 4.8.0 noted in objects of its own, as if members of its documents said it.
+
+    So later versions write it, and so it is carried.
+    """
+    objects = objects_at(found.where, found.metadata)
+    kinds = {name: kind for kind, names in marks.OBJECTS.items() for name in names}
+    members = {f"_nczarr_{kinds[name]}": value for name, value in objects.items()}
+    return replace(found, metadata=replace(found.metadata, unknown={**members, **found.metadata.unknown}))
+
+
+def _copies(found: Found[GroupMetadata]) -> Snapshot | None:
+    """Return the consolidated metadata of a group."""
+    where, group = found.where, found.metadata
+    dialect = dialect_of(where, group)
+    is_within = dialect.consolidated.document is None
+    if is_within and group.consolidated is None:
+        return None
+    try:
+        nodes = consolidated.read(where, None, dialect, group if is_within else None)
+    except StoreError:
+        raise
+    except OmnizarrError:
+        return None  # broken: made anew from the documents by who wants it
+    return None if nodes is None else Snapshot(where, None, nodes)
+
+
+def _below(
+    group: Found[GroupMetadata], copies: Snapshot | None
+) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError, bool]]:
+    """Yield name and node of all below a group, and whether there is only a copy of its document."""
+    where = group.where
+    only = {} if copies is None else dict(_copied(where, copies))
+    names = _listed(where, copies)
+    if names is None:
+        yield from ((name, found, False) for name, found in only.items())
+        return
+    for name, found in detection.load_children(where, names, group.metadata.dialect):
+        if is_failure(found):
+            raise found
+        if isinstance(found, OmnizarrError) or not _is_implied(found.metadata):
+            only.pop(name, None)
+        if name not in only:
+            yield name, found, False
+    yield from ((name, found, True) for name, found in only.items())
+
+
+def _listed(where: StorePath, copies: Snapshot | None) -> list[str] | None:
+    """Return the names that a listing shows; None if the store cannot be listed, and there are copies instead."""
+    try:
+        return detection.children(where)
+    except (StoreError, NotImplementedError):
+        if copies is None:
+            raise
+        return None
+
+
+def _lists(where: StorePath) -> bool:
+    """Whether the store can be listed."""
+    try:
+        where.store.list_dir(where.prefix)
+    except (StoreError, NotImplementedError):
+        return False
+    return True
+
+
+def is_failure(found: Found[Metadata] | OmnizarrError | None) -> TypeGuard[StoreError]:
+    """Whether the store has failed, so that nobody knows what is there."""
+    return isinstance(found, StoreError) and not isinstance(found, InvalidKeyError)
+
+
+def _is_implied(metadata: Metadata) -> bool:
+    return isinstance(metadata, GroupMetadata) and metadata.implicit
+
+
+def _copied(where: StorePath, copies: Snapshot) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
+    for name in copies.children(where.path):
+        found = _copy(where, copies, name)
+        if found is not None:
+            yield name, found
+
+
+def _copy(where: StorePath, copies: Snapshot, name: str) -> Found[Metadata] | OmnizarrError | None:
+    place = where.at(f"{where.prefix}{name}")
+    try:
+        metadata = copies.load(place.path)
+    except OmnizarrError as error:
+        return error
+    return None if metadata is None else Found(place, metadata)

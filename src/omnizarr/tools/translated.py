@@ -1,0 +1,444 @@
+"""A hierarchy of any format, seen as one of Zarr v3 or v2 without being copied."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, NoReturn
+
+from omnizarr import detection
+from omnizarr.errors import ReadOnlyError
+from omnizarr.grids import Coords
+from omnizarr.model import ArrayMetadata, GroupMetadata, Loss
+from omnizarr.opening import locate
+from omnizarr.places import dialects_for
+from omnizarr.stores import Buffer, Listing, Request, Span, Store, pool
+from omnizarr.stores.base import (
+    RESERVED,
+    Buffers,
+    Reader,
+    Stamped,
+    as_prefix,
+    check_key,
+    cut,
+    fill,
+    listing,
+    parts_of,
+)
+from omnizarr.tools.converting.account import would_be_lost
+from omnizarr.tools.converting.planning import Options
+from omnizarr.tools.converting.showing import ALL_SHOWN, Shown, ShownArray, ShownHierarchy, Wishes
+from omnizarr.tools.translation import KEEP, PORTABLE
+
+_FORMATS: Final = ("v2", "v3")
+
+
+class TranslatedStore(Store):
+    """A hierarchy of any format, seen as one of Zarr v3 or v2, without being copied.
+
+    It has the keys and the values that `omnizarr.convert` would write: documents are translated when they are asked
+    for, chunks whose bytes mean the same in both formats are handed on as they are, and others are encoded anew, one
+    by one. `copy_store` of it is a conversion. Nothing can be written.
+
+    Parameters
+    ----------
+    source : path, URL, Store, StorePath, Array, Group or mapping
+        What is shown.
+    zarr_format : {3, 2}
+        The format to show it in.
+    path : str, optional
+        Path in the source of the node that becomes the root.
+    source_format : int or str, optional
+        Where documents of several formats lie side by side, those to read.
+    compressors : {"portable", "keep"}
+        In v3, compressors of other formats that few readers know become others, so that chunks are compressed anew;
+        ``"keep"`` keeps them.
+    strict : bool
+        Refuse what would lose something, as `omnizarr.convert` does: here, and when a document is asked for that has
+        changed since.
+    allow_pickle : bool
+        Let pickled objects be read, which can run any code.
+    storage_options : mapping, optional
+        For stores that take them.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is nothing at the source.
+    NotRepresentableError
+        If something would be lost and `strict`.
+    MetadataError
+        If the documents of the source's root break their format.
+
+    Notes
+    -----
+    *What is remembered.* Nothing that is stored: a document is read and translated each time that it is asked for. What
+    is needed beside, to find and to encode chunks and to know of the groups above, is remembered from then on, for at
+    most five seconds.
+
+    *What cannot be shown* is left out, or differs, as in a conversion: `losses` says what, and
+    ``omnizarr.convert(source, dry_run=True)`` says more. A chunk that cannot be read raises what reading it raises.
+
+    *Listing* a group takes as many requests as in the source. So a name may be shown of what turns out to be no node,
+    and, where chunks are encoded anew, the key of a chunk that holds nothing but the fill value and is not stored.
+
+    *Consolidated metadata* is there if the source has some, and says of the same nodes what that says.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> from omnizarr.storage import TranslatedStore
+    >>> old = {}
+    >>> _ = omnizarr.create_array(old, name="temp", data=[280.5, 281.0], zarr_format=1)
+    >>> view = TranslatedStore(old)
+    >>> sorted(view.list())
+    ['temp/c/0', 'temp/zarr.json', 'zarr.json']
+    >>> omnizarr.open(view)["temp"]
+    <Array /temp (2,) float64 ...>
+    >>> omnizarr.open(view)["temp"][...]
+    array([280.5, 281. ])
+    """
+
+    read_only = True
+
+    def __init__(
+        self,
+        source: Any,
+        zarr_format: int | str = 3,
+        *,
+        path: str | None = None,
+        source_format: int | str | None = None,
+        compressors: str = PORTABLE,
+        strict: bool = False,
+        allow_pickle: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        dialect = dialects_for(zarr_format)[0]
+        if dialect.name not in _FORMATS:
+            raise ValueError(f"zarr_format={zarr_format!r}: hierarchies are shown in format 2 or 3")
+        if compressors not in (PORTABLE, KEEP):
+            raise ValueError(f"compressors={compressors!r}: expected {PORTABLE!r} or {KEEP!r}")
+        where, _ = locate(source, path, "r", storage_options)
+        found = detection.open_node(where, source_format)
+        self._wishes = Wishes(dialect.name, source_format, Options(compressors=compressors), strict, allow_pickle)
+        self._where = found.where
+        self._store = where.store
+        self._shown = ShownHierarchy(found, self._wishes, self)
+        self._names = frozenset(dialect.keyspace.documents(""))
+        if strict and (losses := self.losses):
+            raise would_be_lost(found.where, losses, ALL_SHOWN)
+
+    @property
+    def source(self) -> Store:
+        """The store in which the hierarchy lies."""
+        return self._store
+
+    @property
+    def zarr_format(self) -> int | str:
+        """The format in which the hierarchy is shown."""
+        return self._wishes.dialect.zarr_format
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What cannot be shown, of all nodes, as they are at this moment: the documents of all are read."""
+        return self._shown.losses
+
+    @property
+    def concurrency(self) -> int:
+        """That of the source."""
+        return self._store.concurrency
+
+    @property
+    def is_shared(self) -> bool:
+        """That of the source."""
+        return self._store.is_shared
+
+    # -- what a key stands for --------------------------------------------------------------
+
+    def _find(self, key: str) -> _Document | _Chunk | str | None:
+        """Return what a key stands for: one of the source's keys if its value is handed on; None if it is no key."""
+        check_key(key)
+        path, _, name = key.rpartition("/")
+        if name in self._names:
+            return _Document(path, name)
+        above = list(_above(path))
+        for at in above:  # the array that the key was made for, if its document has been read
+            array = self._known_array(at)
+            if array is not None:
+                return self._chunk(at, array, key)
+        for at in reversed(above):
+            shown = self._shown.look(at)
+            if shown is None:
+                return None
+            if isinstance(shown.metadata, ArrayMetadata):
+                array = self._shown.array(shown)
+                return None if array is None else self._chunk(at, array, key)
+            if (file := self._file(at, shown, key)) is not None:
+                return file
+        return None
+
+    def _known_array(self, path: str) -> ShownArray | None:
+        known = self._shown.known(path)
+        return None if known is None else known.array
+
+    def _chunk(self, path: str, array: ShownArray, key: str) -> _Chunk | str | None:
+        coords = array.coords_of(key)
+        if coords is None:
+            return None
+        if not array.holds(coords):  # the array may be longer by now
+            shown = self._shown.look(path, again=True)
+            found = None if shown is None else self._shown.array(shown)
+            if found is None or not found.holds(coords):
+                return None
+            array = found
+        return array.source.key_of(coords) if array.is_through else _Chunk(array, coords)
+
+    def _file(self, path: str, shown: Shown, key: str) -> str | None:
+        """Return the key in the source of a file that a convention keeps below a group."""
+        step = self._shown.step(shown)
+        below = key[len(path) + 1 :] if path else key
+        return f"{shown.where.prefix}{below}" if below in step.files else None
+
+    def _value(self, found: _Document | _Chunk, span: Span | None) -> Buffer | None:
+        if isinstance(found, _Chunk):
+            return found.array.value(found.coords, span)
+        value = self._shown.document(self._shown.look(found.path, again=True), found.name)
+        return None if value is None else cut(value, span)
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Return the value that a conversion would write, or a part of it."""
+        found = self._find(key)
+        if isinstance(found, str):
+            return self._store.get(found, span)
+        return None if found is None else self._value(found, span)
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Hand on what can be handed on, side by side; then the rest. A node's documents are of one version."""
+        positions: list[int] = []
+        others: list[tuple[int, _Document | _Chunk | None, Span | None]] = []
+
+        def handed_on() -> Iterator[Request]:
+            for position, (key, span) in enumerate(requests):
+                found = self._find(key)
+                if isinstance(found, str):
+                    positions.append(position)
+                    yield found, span
+                else:
+                    others.append((position, found, span))
+
+        for number, value in self._store.get_many(handed_on()):
+            yield positions[number], value
+        paths = dict.fromkeys(found.path for _, found, _ in others if isinstance(found, _Document))
+        looked = pool.gather(lambda path: (path, self._shown.look(path, again=True)), paths, self.concurrency)
+        nodes = dict(answer for _, answer in looked)
+
+        def answer(other: tuple[int, _Document | _Chunk | None, Span | None]) -> tuple[int, Buffer | None]:
+            position, found, span = other
+            if isinstance(found, _Document):
+                value = self._shown.document(nodes[found.path], found.name)
+                return position, None if value is None else cut(value, span)
+            return position, None if found is None else self._value(found, span)
+
+        yield from (answered for _, answered in pool.gather(answer, others, self.concurrency))
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Hand on, if the value is; else return the parts of the value that a conversion would write."""
+        found = self._find(key)
+        if isinstance(found, str):
+            return self._store.get_spans(found, spans)
+        value = None if found is None else self._value(found, None)
+        return None if value is None else parts_of(value, spans)
+
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        """Hand on, if the value is; else copy it."""
+        found = self._find(key)
+        if isinstance(found, str):
+            return self._store.read_into(found, out, start)
+        value = None if found is None else self._value(found, (start, None))
+        return None if value is None else fill(out, memoryview(value))
+
+    def exists(self, key: str) -> bool:
+        """Return whether a conversion would write the key."""
+        found = self._find(key)
+        match found:
+            case str():
+                return self._store.exists(found)
+            case _Chunk(array, coords):
+                return array.exists(coords)
+            case _Document(path, name):
+                shown = self._shown.look(path, again=True)
+                return shown is not None and name in self._shown.names(shown)
+        return False
+
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Return whether a conversion would write one of these keys."""
+        prefix = as_prefix(prefix)
+        keys = [prefix + name for name in names]
+        for key in keys:
+            check_key(key)
+        return any(map(self.exists, keys))
+
+    def size(self, key: str) -> int | None:
+        """Return the size of what `get` returns."""
+        found = self._find(key)
+        match found:
+            case str():
+                return self._store.size(found)
+            case _Chunk(array, coords):
+                return array.size(coords)
+            case None:
+                return None
+        value = self._value(found, None)
+        return None if value is None else len(value)
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Return that of the source, if the value is handed on; None if not."""
+        found = self._find(key)
+        return _stamp(found, self._store.stamp(found)) if isinstance(found, str) else None
+
+    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+        """Hand on, if the value is."""
+        found = self._find(key)
+        if not isinstance(found, str):
+            return Stamped(None if found is None else self._value(found, None), None)
+        known = unless[1] if isinstance(unless, tuple) and unless[:1] == (found,) else None
+        answer = self._store.get_stamped(found, known)
+        return None if answer is None else Stamped(answer.value, _stamp(found, answer.stamp))
+
+    def pinned(self, key: str) -> Reader | None:
+        """Hand on, if the value is."""
+        found = self._find(key)
+        return self._store.pinned(found) if isinstance(found, str) else None
+
+    # -- listing ------------------------------------------------------------------------------
+
+    def list(self) -> Iterator[str]:
+        """Yield every key that a conversion would write."""
+        return self.list_prefix("")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield every key under `prefix` that a conversion would write."""
+        prefix = as_prefix(prefix)
+        keys = itertools.chain.from_iterable(map(self._keys, self._at(prefix)))
+        return (key for key in keys if key.startswith(prefix))
+
+    def _at(self, prefix: str) -> Iterator[Shown]:
+        """Yield the nodes that may have keys under a prefix."""
+        path = prefix.removesuffix("/")
+        for at in reversed(list(_above(path))):
+            shown = self._shown.look(at, again=at == path)
+            if shown is None:
+                return
+            if at == path:
+                yield from self._shown.walk(at)
+            elif isinstance(shown.metadata, ArrayMetadata) or self._shown.step(shown).files:
+                yield shown
+
+    def _keys(self, shown: Shown) -> Iterator[str]:
+        """Yield the keys of one node."""
+        at = f"{shown.node.path}/" if shown.node.path else ""
+        yield from (f"{at}{name}" for name in self._shown.names(shown))
+        yield from (f"{at}{name}" for name in self._shown.step(shown).files)
+        array = self._shown.array(shown)
+        if array is not None:
+            yield from map(array.target.key_of, array.listed())
+
+    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Yield every key under `prefix` that has a value, with the size of that."""
+        prefix = as_prefix(prefix)
+        sizes = itertools.chain.from_iterable(map(self._sizes, self._at(prefix)))
+        return ((key, size) for key, size in sizes if key.startswith(prefix))
+
+    def _sizes(self, shown: Shown) -> Iterator[tuple[str, int]]:
+        at = f"{shown.node.path}/" if shown.node.path else ""
+        for name in self._shown.names(shown):
+            yield f"{at}{name}", len(self._shown.document(shown, name) or b"")
+        for name in self._shown.step(shown).files:
+            yield f"{at}{name}", self._store.size(f"{shown.where.prefix}{name}") or 0
+        array = self._shown.array(shown)
+        if array is not None:
+            yield from ((array.target.key_of(coords), size) for coords, size in array.listed_sizes())
+
+    def list_dir(self, prefix: str) -> Listing:
+        """Return what stands directly under `prefix`; of a group by one listing of the source."""
+        prefix = as_prefix(prefix)
+        shown = self._shown.look(prefix.removesuffix("/"), again=True)
+        if shown is None:
+            return super().list_dir(prefix)
+        step = self._shown.step(shown)
+        if isinstance(shown.metadata, GroupMetadata):
+            below = (f"{name}/" for name in self._shown.source.names(shown.node))
+            return listing((f"{prefix}{name}" for name in (*self._shown.names(shown), *step.files, *below)), prefix)
+        array = self._shown.array(shown)
+        names = [f"{prefix}{name}" for name in self._shown.names(shown)]
+        return listing(itertools.chain(names, () if array is None else array.listed_below()), prefix)
+
+    # -- the store itself -----------------------------------------------------------------------
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Refuse."""
+        self._refuse()
+
+    def delete(self, key: str) -> None:
+        """Refuse."""
+        self._refuse()
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
+        """Return this view; one that may be written is refused."""
+        if not read_only:
+            self._refuse()
+        return self
+
+    def _refuse(self) -> NoReturn:
+        remedy = "write to the source, or convert it and write to the result"
+        raise ReadOnlyError("what is shown in another format can only be read", store=repr(self), remedy=remedy)
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return a place within the source, under a name that no key can have: nothing may be written over it."""
+        data, base = self._store.origin()
+        return data, f"{base}/{self._where.path}/{RESERVED}{self._wishes.format}".strip("/")
+
+    def close(self) -> None:
+        """Close the source."""
+        self._store.close()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TranslatedStore):
+            return NotImplemented
+        return self._where == other._where and self._wishes == other._wishes
+
+    def __hash__(self) -> int:
+        return hash((TranslatedStore, self._where, self._wishes.format))
+
+    def __repr__(self) -> str:
+        path = f", path={self._where.path!r}" if self._where.path else ""
+        return f"TranslatedStore({self._store!r}, {self.zarr_format}{path})"
+
+
+class _Document(NamedTuple):
+    """A document of the node at a path."""
+
+    path: str
+    name: str
+
+
+class _Chunk(NamedTuple):
+    """A chunk that is not handed on as it is."""
+
+    array: ShownArray
+    coords: Coords
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield a path, and all above it up to the root."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+    yield ""
+
+
+def _stamp(key: str, stamp: Hashable | None) -> Hashable | None:
+    """Return the stamp of a value that is handed on, under whichever key: another key is another value."""
+    return None if stamp is None else (key, stamp)
