@@ -105,8 +105,10 @@ class Chunks:
 
     def listed(self) -> Iterator[Coords]:
         """Yield the coordinates of the chunks that a listing shows. Raises StoreError, NotImplementedError."""
-        found = map(self.coords_of, self.store.list_prefix(self.prefix))
-        return (coords for coords in found if coords is not None)
+        for key in self.store.list_prefix(self.prefix):
+            coords = self.coords_of(key)
+            if coords is not None:
+                yield coords
 
     def stored(self) -> Iterator[Coords]:
         """Yield the coordinates of the chunks that are stored; of a store that cannot be listed, of all.
