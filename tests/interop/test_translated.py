@@ -4,12 +4,15 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import omnizarr
 from omnizarr.errors import NotRepresentableError
 from omnizarr.netcdf import Dataset
 from omnizarr.storage import LocalStore, MemoryStore, TranslatedStore
 from tests.corpus.test_corpus import CORPUS, bits, document_of, expected_array, unpacked  # noqa: F401 - a fixture
+from tests.stores.recording import recording
 
 zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
 
@@ -125,3 +128,41 @@ def test_tensorstore_reads_what_is_kept_of_a_view(zarr_format, target, driver, t
     spec = {"driver": driver, "kvstore": {"driver": "file", "path": f"{tmp_path}/ocean/temp/"}}
     found = tensorstore.open(spec, open=True).result().read().result()
     np.testing.assert_array_equal(found, group["ocean/temp"][...])
+
+
+@pytest.mark.parametrize("zarr_format", [1, "3-draft2020"])
+def test_tensorstore_reads_a_view_that_is_served(zarr_format):
+    tensorstore = pytest.importorskip("tensorstore", reason="TensorStore is not installed")
+    group = old(MemoryStore(), zarr_format)
+    view = TranslatedStore(group)
+
+    def answer(handler):
+        value = view.get(handler.path[1:])
+        handler.respond(404) if value is None else handler.respond(200, bytes(value))
+        return True
+
+    with recording() as server:
+        server.answer = answer
+        spec = {"driver": "zarr3", "kvstore": {"driver": "http", "base_url": server.url(), "path": "/ocean/temp/"}}
+        found = tensorstore.open(spec, open=True).result().read().result()
+    np.testing.assert_array_equal(found, group["ocean/temp"][...])
+
+
+@given(
+    st.sampled_from([1, 2, 3, "3-draft2019", "3-draft2020"]),
+    st.sampled_from([2, 3]),
+    st.sampled_from(["<i2", ">i4", "<f8", ">f4", "|b1", "|u1"]),
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 5)), min_size=1, max_size=3),
+    st.sampled_from([None, {"id": "zlib", "level": 1}, {"id": "blosc", "cname": "lz4", "clevel": 1}]),
+    st.data(),
+)
+def test_zarr_python_reads_any_array_as_we_do(zarr_format, target, dtype, axes, compressor, data):
+    shape, chunks = zip(*axes, strict=True)
+    keywords = {"shape": shape, "chunks": chunks, "dtype": dtype, "compressors": compressor, "fill_value": 1}
+    array = omnizarr.create_array(MemoryStore(), zarr_format=zarr_format, **keywords)
+    part = tuple(slice(data.draw(st.integers(0, length)), length) for length in shape)
+    array[part] = (np.arange(np.prod(shape)) % 100).reshape(shape)[part].astype(dtype)
+    theirs = zarr.open_array(to_zarr_python(TranslatedStore(array, target)), mode="r")
+    assert theirs.metadata.zarr_format == target
+    np.testing.assert_array_equal(theirs[...], array[...])
+    np.testing.assert_array_equal(theirs[part], array[part])
