@@ -263,6 +263,25 @@ def test_nothing_to_show_is_an_error(tmp_path):
     assert not (tmp_path / "none.zarr").exists()
 
 
+def test_archive_that_cannot_be_shown_is_closed(tmp_path):
+    with omnizarr.storage.ZipStore(tmp_path / "x.zip", mode="w") as store:
+        store.set("note.txt", b"")
+    with pytest.raises(errors.NodeNotFoundError):
+        TranslatedStore(tmp_path / "x.zip")
+    with omnizarr.storage.ZipStore(tmp_path / "y.zip", mode="w") as store:
+        old_hierarchy(store, 2)
+    with TranslatedStore(tmp_path / "y.zip") as view:
+        view.get("raw/c/0/0")
+    with pytest.raises(errors.StoreClosedError):
+        view.get("raw/c/0/0")
+
+
+def test_node_of_a_draft_is_shown_by_the_path_that_its_directory_would_have(tmp_path):
+    old_hierarchy(LocalStore(tmp_path), "3-draft2020")
+    view = TranslatedStore(tmp_path / "deep")
+    np.testing.assert_array_equal(omnizarr.open(view)["zlib"][...], GRID * 1.5)
+
+
 @pytest.mark.parametrize("options", [{"zarr_format": 1}, {"zarr_format": "3-draft2020"}, {"compressors": "gzip"}])
 def test_other_options_are_refused(old, options):
     with pytest.raises(ValueError, match="|".join(options)):

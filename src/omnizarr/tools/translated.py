@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -25,9 +26,8 @@ from omnizarr.stores.base import (
     listing,
     parts_of,
 )
-from omnizarr.tools.converting.account import would_be_lost
 from omnizarr.tools.converting.planning import Options
-from omnizarr.tools.converting.showing import ALL_SHOWN, Shown, ShownArray, ShownHierarchy, Wishes
+from omnizarr.tools.converting.showing import Shown, ShownArray, ShownHierarchy, Wishes
 from omnizarr.tools.translation import KEEP, PORTABLE
 
 _FORMATS: Final = ("v2", "v3")
@@ -118,15 +118,18 @@ class TranslatedStore(Store):
             raise ValueError(f"zarr_format={zarr_format!r}: hierarchies are shown in format 2 or 3")
         if compressors not in (PORTABLE, KEEP):
             raise ValueError(f"compressors={compressors!r}: expected {PORTABLE!r} or {KEEP!r}")
-        where, _ = locate(source, path, "r", storage_options)
-        found = detection.open_node(where, source_format)
         self._wishes = Wishes(dialect.name, source_format, Options(compressors=compressors), strict, allow_pickle)
-        self._where = found.where
-        self._store = where.store
-        self._shown = ShownHierarchy(found, self._wishes, self)
         self._names = frozenset(dialect.keyspace.documents(""))
-        if strict and (losses := self.losses):
-            raise would_be_lost(found.where, losses, ALL_SHOWN)
+        where, _ = locate(source, path, "r", storage_options)
+        try:
+            found = detection.open_node(where, source_format)
+            self._where, self._store = found.where, found.where.store
+            self._shown = ShownHierarchy(found, self._wishes, self)
+            self._shown.check()
+        except BaseException:
+            if isinstance(source, str | os.PathLike):
+                where.store.close()
+            raise
 
     @property
     def source(self) -> Store:

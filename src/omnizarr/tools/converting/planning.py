@@ -21,7 +21,7 @@ from omnizarr.places import StorePath
 from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.account import How, NodeReport
 from omnizarr.tools.converting.moving import Chunks
-from omnizarr.tools.converting.sources import Node, Source, is_failure
+from omnizarr.tools.converting.sources import Node, Source, is_failure, is_implied
 from omnizarr.tools.translating.coding import is_kept
 from omnizarr.tools.translation import KEEP, PORTABLE, Loss, Translation, translate
 
@@ -145,7 +145,7 @@ class Plan(NamedTuple):
 
     def _documents(self, *, of_target: bool) -> Iterator[tuple[str, Mapping[str, JSON]]]:
         for step in self.steps:
-            if step.found is None or (not of_target and _is_implied(step.found.metadata)):
+            if step.found is None or (not of_target and is_implied(step.found.metadata)):
                 yield step.path, {}
             elif not of_target:
                 yield step.path, hierarchy.dump(step.found.where, _alone(step.found.metadata))
@@ -171,8 +171,8 @@ def plan(source: Found[Metadata], dialect: Dialect, options: Options, *, in_plac
     MetadataError, NotRepresentableError, CodecError
         If an option makes no sense for an array, or is nothing that the target can have.
     """
-    hierarchy_of = Source(source)
-    walked = list(hierarchy_of.walk(hierarchy_of.top(source)))
+    whole = Source(source)
+    walked = list(whole.walk(whole.top(source)))
     nodes = Nodes({node.path: node.found.metadata for node in walked if isinstance(node.found, Found)})
     is_alone = isinstance(source.metadata, ArrayMetadata)
     steps = [step_of(node, nodes, dialect, options, is_alone=is_alone, in_place=in_place) for node in walked]
@@ -343,7 +343,3 @@ def _has_codecs_already(made: Translation, unasked: Translation) -> bool:
         and isinstance(unasked.target, ArrayMetadata)
         and same(made.target.codecs, unasked.target.codecs)
     )
-
-
-def _is_implied(metadata: Metadata) -> bool:
-    return isinstance(metadata, GroupMetadata) and metadata.implicit

@@ -34,7 +34,7 @@ _REMEMBERED: Final = 5.0
 """Seconds for which it is remembered what documents said that nobody has asked for again."""
 _MOST_REMEMBERED: Final = 10_000
 """Nodes."""
-ALL_SHOWN: Final = "strict=False shows what can be shown; omnizarr.convert(..., dry_run=True) says what is lost"
+_ALL_SHOWN: Final = "strict=False shows what can be shown; omnizarr.convert(..., dry_run=True) says what is lost"
 
 
 class ShownArray:
@@ -323,7 +323,7 @@ class ShownHierarchy:
         looks = wishes.strict or wishes.dialect.name != "v3"
         step = step_of(node, _Looked(self, copied), wishes.dialect, wishes.options, looks=looks)
         if wishes.strict and step.losses:
-            raise would_be_lost(self.source.where, step.losses, ALL_SHOWN)
+            raise would_be_lost(self.source.where, step.losses, _ALL_SHOWN)
         return step
 
     def array(self, shown: Shown) -> ShownArray | None:
@@ -386,6 +386,11 @@ class ShownHierarchy:
         found = set(self._documents(step))
         apart = self.wishes.dialect.consolidated.document
         return {*found, apart} if step.has_copies and apart is not None and found else found
+
+    def check(self) -> None:
+        """Raise NotRepresentableError if something is lost, and nothing may be."""
+        if self.wishes.strict and (losses := self.losses):
+            raise would_be_lost(self.source.where, losses, _ALL_SHOWN)
 
     @property
     def losses(self) -> tuple[Loss, ...]:

@@ -108,7 +108,7 @@ class Source:
             if only is None and _lists(where):
                 raise found
             found = None  # to be told that there is no document, nobody has to list
-        is_copy = only is not None and (found is None or (isinstance(found, Found) and _is_implied(found.metadata)))
+        is_copy = only is not None and (found is None or (isinstance(found, Found) and is_implied(found.metadata)))
         found = only if is_copy else found
         return None if found is None else self._whole(self._child(group, name, found, is_copy=is_copy), group.copies)
 
@@ -190,7 +190,7 @@ def _below(
     for name, found in detection.load_children(where, names, group.metadata.dialect):
         if is_failure(found):
             raise found
-        if isinstance(found, OmnizarrError) or not _is_implied(found.metadata):
+        if isinstance(found, OmnizarrError) or not is_implied(found.metadata):
             only.pop(name, None)
         if name not in only:
             yield name, found, False
@@ -221,7 +221,8 @@ def is_failure(found: Found[Metadata] | OmnizarrError | None) -> TypeGuard[Store
     return isinstance(found, StoreError) and not isinstance(found, InvalidKeyError)
 
 
-def _is_implied(metadata: Metadata) -> bool:
+def is_implied(metadata: Metadata) -> bool:
+    """Whether a node is a group that no document speaks of."""
     return isinstance(metadata, GroupMetadata) and metadata.implicit
 
 
