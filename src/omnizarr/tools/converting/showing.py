@@ -59,8 +59,6 @@ class ShownArray:
 
     @cached_property
     def _become(self) -> Callable[[Coords, Buffer], Buffer]:
-        if self._move.translation.same_bytes:
-            return lambda _, value: value
         return recompressing(self._sides)
 
     def coords_of(self, key: str) -> Coords | None:
@@ -82,18 +80,19 @@ class ShownArray:
         CodecError, UnknownExtensionError
             If the codecs of the source, or of the target, cannot be run.
         """
-        if not self._move.translation.same_elements:
-            value = self._encoded(coords)
-            return None if value is None else cut(value, span)
+        translation = self._move.translation
+        stored = self._stored(coords, span) if translation.same_elements else None
+        if stored is not None or (translation.same_elements and translation.same_fill):
+            return stored
+        value = self._encoded(coords)
+        return None if value is None else cut(value, span)
+
+    def _stored(self, coords: Coords, span: Span | None) -> Buffer | None:
+        """Return what the source has stored of a chunk of the same elements."""
         key = self.source.key_of(coords)
         if self._move.translation.same_bytes:
-            stored = self.source.store.get(key, span)
-        else:
-            stored = self._recompressed(coords, key, span)
-        if stored is None and not self._move.translation.same_fill:
-            value = self._encoded(coords)
-            return None if value is None else cut(value, span)
-        return stored
+            return self.source.store.get(key, span)
+        return self._recompressed(coords, key, span)
 
     def _recompressed(self, coords: Coords, key: str, span: Span | None) -> Buffer | None:
         try:
