@@ -175,7 +175,7 @@ class Array(Node):
         try:
             return datatypes.bind(self._metadata.data_type, self._metadata.byte_order).dtype
         except OmnizarrError as error:
-            raise error.add(store=str(self.store), path=self.path)
+            raise error.add(store=str(self._where.store), path=self.path)
 
     @property
     def nbytes(self) -> int:
@@ -191,7 +191,7 @@ class Array(Node):
             data_type = datatypes.bind(self._metadata.data_type, self._metadata.byte_order)
             return data_type.fill_from_json(thawed(self._metadata.fill_value))
         except OmnizarrError as error:
-            raise error.add(store=str(self.store), path=self.path)
+            raise error.add(store=str(self._where.store), path=self.path)
 
     @property
     def order(self) -> Literal["C", "F"]:
@@ -349,7 +349,7 @@ class Array(Node):
         try:
             plan = indexing.plan(selection, grid)
         except SelectionError as error:
-            raise error.add(store=str(self.store), path=self.path)
+            raise error.add(store=str(self._where.store), path=self.path)
         out = np.empty(plan.buffer_shape, dtype, order)
         engine.read(binding, plan, out, self._config.concurrency)
         if plan.shape != plan.buffer_shape or plan.turned is not None:
@@ -379,7 +379,7 @@ class Array(Node):
         try:
             return planner(selection, grid)
         except SelectionError as error:
-            raise error.add(store=str(self.store), path=self.path)
+            raise error.add(store=str(self._where.store), path=self.path)
 
     def get_basic_selection(
         self,
@@ -547,7 +547,7 @@ class Array(Node):
         concurrency: int | None = None,
     ) -> None:
         if self.read_only:
-            raise ReadOnlyError("the array is read-only", store=str(self.store), path=self.path)
+            raise ReadOnlyError("the array is read-only", store=str(self._where.store), path=self.path)
         binding, grid, *_ = self._state.bound or self._bind()
         plan = self._plan(planner, selection, grid)
         concurrency = self._config.concurrency if concurrency is None else concurrency
@@ -702,7 +702,7 @@ class Array(Node):
     # -- Python's ways -------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        name, store = visible(self.name), cards.store_name(self.store)
+        name, store = visible(self.name), cards.store_name(self._where.store)
         return f"<Array {name} {self.shape} {visible(cards.type_name(self._metadata))} {store}>"
 
     def _repr_html_(self) -> str | None:

@@ -171,7 +171,7 @@ class Group(Node):
             name=self.name,
             zarr_format=self.zarr_format,
             read_only=self.read_only,
-            store_type=type(self.store).__name__,
+            store_type=type(self._where.store).__name__,
             is_implicit=self._metadata.implicit,
             is_consolidated=self.is_consolidated,
             **counts,
@@ -223,14 +223,14 @@ class Group(Node):
         """Return the array at a path. Raises ArrayNotFoundError, or ContainsGroupError if there is a group."""
         node = self._get(path, ArrayNotFoundError)
         if not isinstance(node, Array):
-            raise ContainsGroupError("there is a group, not an array", store=str(self.store), path=node.path)
+            raise ContainsGroupError("there is a group, not an array", store=str(self._where.store), path=node.path)
         return node
 
     def get_group(self, path: str) -> Group:
         """Return the group at a path. Raises GroupNotFoundError, or ContainsArrayError if there is an array."""
         node = self._get(path, GroupNotFoundError)
         if not isinstance(node, Group):
-            raise ContainsArrayError("there is an array, not a group", store=str(self.store), path=node.path)
+            raise ContainsArrayError("there is an array, not a group", store=str(self._where.store), path=node.path)
         return node
 
     def _get(self, path: str, kind: type[NodeNotFoundError]) -> Any:
@@ -284,7 +284,8 @@ class Group(Node):
         top = self
         if not use_consolidated_for_children and self._snapshot is not None:
             top = Group(self._where, self._metadata, self._config)
-        look = top._look_wide(max_depth) if top._snapshot is None and self.store.concurrency > 1 else Group._children
+        is_far = self._where.store.concurrency > 1
+        look = top._look_wide(max_depth) if top._snapshot is None and is_far else Group._children
         # Not recursive: a hierarchy may be deeper than Python's stack.
         stack: list[tuple[int, Iterator[tuple[str, Any]]]] = [(0, look(top))]
         skip = len(self._where.prefix)
@@ -304,7 +305,7 @@ class Group(Node):
         known: dict[str, list[tuple[str, Any]]] = {}
         level, depth = [self], 0
         while level and (max_depth is None or depth <= max_depth):
-            answers = pool.gather(lambda group: list(group._children()), level, self.store.concurrency)  # noqa: SLF001
+            answers = pool.gather(lambda group: list(group._children()), level, self._where.store.concurrency)  # noqa: SLF001
             known.update((level[position].path, members) for position, members in answers)
             level = [node for group in level for _, node in known[group.path] if isinstance(node, Group)]
             depth += 1
@@ -479,7 +480,7 @@ class Group(Node):
         if isinstance(self.get(path), Group):
             raise ContainsGroupError(
                 "there is a group already",
-                store=str(self.store),
+                store=str(self._where.store),
                 path=(self._where / path).path,
                 remedy="delete it first",
             )
@@ -612,10 +613,10 @@ class Group(Node):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the store."""
-        self.store.close()
+        self._where.store.close()
 
     def __repr__(self) -> str:
-        return f"<Group {visible(self.name)} {cards.store_name(self.store)}>"
+        return f"<Group {visible(self.name)} {cards.store_name(self._where.store)}>"
 
     def _repr_html_(self) -> str | None:
         return cards.html_of(self)

@@ -83,6 +83,6 @@ class Node(ABC):
         were last read; chunks are not looked at. Of values in memory, which no other process reaches, the place is the
         mapping that holds them.
         """
-        data, base = self.store.origin()
+        data, base = self._where.store.origin()
         path = f"{base}/{self.path}".strip("/")
         return f"omnizarr.{type(self).__name__}", repr(data), path, repr(self._metadata), *more

@@ -109,6 +109,10 @@ class Config:
         self._values = {**self._values, **changed}
         return Setting(self, before)
 
+    def asdict(self) -> dict[str, Any]:
+        """Return a copy of all settings, by dotted name."""
+        return dict(self._values)
+
     def reset(self) -> None:
         """Go back to the defaults."""
         self._values = dict(DEFAULTS)

@@ -388,22 +388,22 @@ class AsyncArray:
 
     async def resize(self, *shape: int | tuple[int, ...]) -> None:
         """Change the shape; see `omnizarr.Array.resize`."""
-        await writing(self.store, self.array.resize, *shape)
+        await writing(self.array.store, self.array.resize, *shape)
 
     async def append(self, data: ArrayLike, axis: int = 0) -> AppendedShape:
         """Add elements at the end of a dimension, and return the new shape; see `omnizarr.Array.append`."""
-        return await writing(self.store, self.array.append, data, axis)
+        return await writing(self.array.store, self.array.append, data, axis)
 
     # -- metadata ------------------------------------------------------------------
 
     async def update_attributes(self, new_attributes: Mapping[str, Any]) -> AsyncArray:
         """Set several attributes in one atomic change; return the array."""
-        await writing(self.store, self.array.update_attributes, new_attributes)
+        await writing(self.array.store, self.array.update_attributes, new_attributes)
         return self
 
     async def refresh(self) -> None:
         """Read the documents again: others may have resized the array or changed its attributes."""
-        where, dialect = self.store_path, self.array._metadata.dialect  # noqa: SLF001
+        where, dialect = self.array.store_path, self.array._metadata.dialect  # noqa: SLF001
 
         def found(store: Store) -> Any:
             return detection.open_array(array_on(self.array, store).store_path, dialect).metadata

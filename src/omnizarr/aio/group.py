@@ -140,7 +140,7 @@ class AsyncGroup:
 
     async def _read(self, function: Callable[[Group], T], depth: int | None = -1) -> T:
         """Return what `function` returns for the group; bring members at so many levels (None: all) in advance."""
-        store = self.store
+        store = self.group.store
         verbs = asynchronous(store)
         if verbs is None:
             return await unreplayed(store, lambda _: function(self.group))
@@ -151,7 +151,7 @@ class AsyncGroup:
             return function(group), group
 
         if depth != -1 and not await replay(answers, verbs, lambda here: group_on(self.group, here).is_consolidated):
-            await _bring(answers, verbs, self.store_path, self.zarr_format, depth)
+            await _bring(answers, verbs, self.group.store_path, self.zarr_format, depth)
         result, group = await replay(answers, verbs, call)
         if callable(self.group._copies):  # noqa: SLF001 - nobody has looked for consolidated metadata before
             self.group._copies = copies_on(group._copies, store)  # noqa: SLF001
@@ -165,7 +165,7 @@ class AsyncGroup:
         if isinstance(found, list | tuple):
             return type(found)(map(self._own, found))
         if isinstance(found, Array | Group | UnreadableNode) and isinstance(found.store_path.store, Answers):
-            found = on(found, self.store, self.group._copies)  # noqa: SLF001 - which all below a group share
+            found = on(found, self.group.store, self.group._copies)  # noqa: SLF001 - which all below a group share
         return awaited(found)
 
     async def getitem(self, key: str) -> Any:
@@ -244,7 +244,7 @@ class AsyncGroup:
     # -- making and removing ------------------------------------------------------------
 
     async def _write(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return awaited(await writing(self.store, function, *args, **kwargs))
+        return awaited(await writing(self.group.store, function, *args, **kwargs))
 
     async def create_group(
         self, name: str, *, overwrite: bool = False, attributes: Mapping[str, Any] | None = None
@@ -260,7 +260,7 @@ class AsyncGroup:
 
     async def require_groups(self, *names: str) -> tuple[AsyncGroup, ...]:
         """Return the groups at several paths, after creating those that are not there."""
-        made = await writing(self.store, self.group.require_groups, *names)
+        made = await writing(self.group.store, self.group.require_groups, *names)
         return tuple(map(AsyncGroup, made))
 
     async def create_array(self, name: str, **options: Any) -> AsyncArray:
@@ -280,21 +280,21 @@ class AsyncGroup:
         self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
     ) -> AsyncIterator[tuple[str, Any]]:
         """Create many nodes below this group; yield path and node of each."""
-        made = await writing(self.store, lambda: list(self.group.create_hierarchy(nodes, overwrite=overwrite)))
+        made = await writing(self.group.store, lambda: list(self.group.create_hierarchy(nodes, overwrite=overwrite)))
         for path, node in made:
             yield path, awaited(node)
 
     async def setitem(self, key: str, value: Any) -> None:
         """Store values as an array at a path; an array that is there is replaced, a group is not."""
-        await writing(self.store, self.group.__setitem__, key, _sync(value))
+        await writing(self.group.store, self.group.__setitem__, key, _sync(value))
 
     async def delitem(self, key: str) -> None:
         """Remove the node at a path, and all below it. Raises NodeNotFoundError if there is none."""
-        await writing(self.store, self.group.__delitem__, key)
+        await writing(self.group.store, self.group.__delitem__, key)
 
     async def move(self, source: str, dest: str) -> None:
         """Move a node and all below it to another path of this group; see `omnizarr.Group.move`."""
-        await writing(self.store, self.group.move, source, dest)
+        await writing(self.group.store, self.group.move, source, dest)
 
     async def empty(self, *, name: str, shape: Any, **options: Any) -> AsyncArray:
         """Create an array whose elements are not set."""
@@ -317,7 +317,7 @@ class AsyncGroup:
 
     async def update_attributes(self, new_attributes: Mapping[str, Any]) -> AsyncGroup:
         """Set several attributes in one atomic change; return the group."""
-        await writing(self.store, self.group.update_attributes, new_attributes)
+        await writing(self.group.store, self.group.update_attributes, new_attributes)
         return self
 
     async def refresh(self) -> None:

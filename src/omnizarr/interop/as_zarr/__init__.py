@@ -1,0 +1,107 @@
+"""omnizarr under the name zarr, for packages that were made for zarr-python.
+
+>>> import omnizarr.interop.as_zarr as zarr
+>>> zarr.__version__
+'3.1.6'
+>>> zarr.ones((2, 2))[0]
+array([1., 1.])
+
+Names, modules, defaults and return types are those of zarr-python 3.1.6, as far as other packages use them; what is
+done is done by omnizarr. `install` makes ``import zarr`` find this package, in this process.
+"""
+
+from __future__ import annotations
+
+from omnizarr import print_debug_info
+from omnizarr.interop.as_zarr import abc, api, codecs, core, errors, registry, storage
+from omnizarr.interop.as_zarr._installing import VERSION, install, installed, under_the_name, uninstall
+from omnizarr.interop.as_zarr._nodes import Array, AsyncArray, AsyncGroup, Group
+from omnizarr.interop.as_zarr.api.synchronous import (
+    array,
+    consolidate_metadata,
+    copy,
+    copy_all,
+    copy_store,
+    create,
+    create_array,
+    create_group,
+    create_hierarchy,
+    empty,
+    empty_like,
+    from_array,
+    full,
+    full_like,
+    group,
+    load,
+    ones,
+    ones_like,
+    open,  # noqa: A004 - the name that zarr has for it
+    open_array,
+    open_consolidated,
+    open_group,
+    open_like,
+    save,
+    save_array,
+    save_group,
+    tree,
+    zeros,
+    zeros_like,
+)
+from omnizarr.interop.as_zarr.core import buffer, dtype
+from omnizarr.interop.as_zarr.core.config import config
+from omnizarr.interop.as_zarr.storage import ZipStore
+
+__version__ = VERSION
+
+__all__ = [
+    "Array",
+    "AsyncArray",
+    "AsyncGroup",
+    "Group",
+    "ZipStore",
+    "__version__",
+    "abc",
+    "api",
+    "array",
+    "buffer",
+    "codecs",
+    "config",
+    "consolidate_metadata",
+    "copy",
+    "copy_all",
+    "copy_store",
+    "core",
+    "create",
+    "create_array",
+    "create_group",
+    "create_hierarchy",
+    "dtype",
+    "empty",
+    "empty_like",
+    "errors",
+    "from_array",
+    "full",
+    "full_like",
+    "group",
+    "install",
+    "installed",
+    "load",
+    "ones",
+    "ones_like",
+    "open",
+    "open_array",
+    "open_consolidated",
+    "open_group",
+    "open_like",
+    "print_debug_info",
+    "registry",
+    "save",
+    "save_array",
+    "save_group",
+    "storage",
+    "tree",
+    "under_the_name",
+    "uninstall",
+    "zeros",
+    "zeros_like",
+]

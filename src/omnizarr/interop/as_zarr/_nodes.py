@@ -1,0 +1,465 @@
+"""Arrays and groups: those of omnizarr, with what zarr-python's have beside."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABCMeta
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from functools import wraps
+from importlib import import_module
+from typing import Any, cast
+
+from omnizarr import aio, indexing
+from omnizarr.array import Array as CoreArray
+from omnizarr.behaviour import ArrayConfig
+from omnizarr.consolidated import Snapshot
+from omnizarr.detection import Found
+from omnizarr.dialects import filters as v2_filters
+from omnizarr.group import Group as CoreGroup
+from omnizarr.interop.as_zarr.abc.store import Store
+from omnizarr.interop.as_zarr.core.dtype._classes import ZDType
+from omnizarr.interop.as_zarr.core.indexing import AsyncOIndex, AsyncVIndex
+from omnizarr.interop.as_zarr.core.metadata import ConsolidatedMetadata, GroupMetadata
+from omnizarr.interop.as_zarr.storage._below import below
+from omnizarr.interop.as_zarr.storage._classes import StorePath, outer_of, place_of
+from omnizarr.metadata import ArrayMetadata
+from omnizarr.model import ArrayMetadata as ModelOfArray
+from omnizarr.model import GroupMetadata as ModelOfGroup
+from omnizarr.model import Metadata
+from omnizarr.places import StorePath as Place
+from omnizarr.stores import resolve
+from omnizarr.views import points
+
+
+class _KindOfArray(ABCMeta):
+    """Any array of omnizarr is one of these."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, CoreArray)
+
+
+class _KindOfGroup(ABCMeta):
+    """Any group of omnizarr is one of these."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, CoreGroup)
+
+
+# -- from the ones to the others ---------------------------------------------------------
+
+
+def named(node: Any) -> Any:
+    """Return an array or group of omnizarr, or several, as those here; anything else as it is."""
+    if isinstance(node, CoreArray):
+        return node if type(node) is Array else _with_state(Array, node)
+    if isinstance(node, CoreGroup):
+        return node if type(node) is Group else _with_state(Group, node)
+    if isinstance(node, aio.AsyncArray):
+        return AsyncArray(plain(node.array))
+    if isinstance(node, aio.AsyncGroup):
+        return AsyncGroup(plain(node.group))
+    return type(node)(map(named, node)) if type(node) in {tuple, list} else node
+
+
+def plain(value: Any) -> Any:
+    """Return what omnizarr takes in place of a node, a store or metadata here; anything else as it is."""
+    if isinstance(value, (AsyncArray, AsyncGroup)):
+        return value.array if isinstance(value, AsyncArray) else value.group
+    if type(value) is Array:
+        return _with_state(CoreArray, value)
+    if type(value) is Group:
+        return _with_state(CoreGroup, value)
+    if isinstance(value, GroupMetadata):
+        return import_module("omnizarr.metadata").GroupMetadata.from_dict(
+            {"zarr_format": value.zarr_format, "attributes": value.attributes}
+            | ({"node_type": "group"} if value.zarr_format == 3 else {})
+        )
+    if isinstance(value, ZDType):
+        return value.data_type
+    return below(value)
+
+
+_STATE = {
+    CoreArray: ("_where", "_state", "_config", "_snapshot"),
+    CoreGroup: ("_where", "_metadata", "_config", "_copies"),
+}
+
+
+def _with_state(kind: Any, node: Any) -> Any:
+    """Return a node as one of another class: the two are one, and know of each other's changes of metadata."""
+    made = kind.__new__(kind)
+    for slot in _STATE[CoreArray if issubclass(kind, CoreArray) else CoreGroup]:
+        setattr(made, slot, getattr(node, slot))
+    return made
+
+
+def handing_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes nodes and stores of here, and returns nodes of here."""
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        return named(function(*map(plain, args), **{name: plain(value) for name, value in options.items()}))
+
+    return call
+
+
+def _method(name: str) -> Any:
+    """Return a method of omnizarr's groups that takes and returns nodes of here."""
+    method = getattr(CoreGroup, name)
+
+    @wraps(method)
+    def call(self: Group, *args: Any, **options: Any) -> Any:
+        made = method(self, *map(plain, args), **{key: plain(value) for key, value in options.items()})
+        return map(named, made) if isinstance(made, Iterator) else named(made)
+
+    return call
+
+
+def _awaited_method(name: str) -> Any:
+    """Return a coroutine method of omnizarr's asynchronous groups that takes and returns nodes of here."""
+    method = getattr(aio.AsyncGroup, name)
+
+    @wraps(method)
+    async def call(self: AsyncGroup, *args: Any, **options: Any) -> Any:
+        await asyncio.sleep(0)  # lets others begin, too, where the store answers at once
+        return named(await method(self, *map(plain, args), **{key: plain(value) for key, value in options.items()}))
+
+    return call
+
+
+def _iterated_method(name: str) -> Any:
+    """Return an asynchronous iterator of omnizarr's asynchronous groups that yields nodes of here."""
+    method = getattr(aio.AsyncGroup, name)
+
+    @wraps(method)
+    async def call(self: AsyncGroup, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        async for item in method(self, *map(plain, args), **options):
+            yield named(item)
+
+    return call
+
+
+# -- arrays ------------------------------------------------------------------------------
+
+
+class Array(CoreArray, metaclass=_KindOfArray):
+    """An array in a store: `omnizarr.Array`, with what zarr-python's has beside."""
+
+    __slots__ = ()
+
+    def __init__(self, store_path: Any, metadata: Any = None, config: Any = None, snapshot: Any = None) -> None:
+        if isinstance(store_path, AsyncArray):
+            source = store_path.array
+            super().__init__(source.store_path, source._metadata, source.config, source._snapshot)  # noqa: SLF001
+            return
+        super().__init__(plain(store_path), metadata, config, snapshot)
+
+    @classmethod
+    def open(cls, store: Any, *, config: Any = None) -> Array:
+        """Return the array at a place. Raises ArrayNotFoundError."""
+        return cast("Array", named(CoreArray.open(plain(store), config=config)))
+
+    @classmethod
+    def from_dict(cls, store_path: Any, data: Mapping[str, Any]) -> Array:
+        """Return the array that a document describes, whether or not it is stored."""
+        return cast("Array", named(CoreArray.from_dict(plain(store_path), data)))
+
+    @property
+    def async_array(self) -> AsyncArray:
+        """The same array, to be awaited."""
+        return AsyncArray(plain(self))
+
+    _async_array = async_array
+
+    @property
+    def store(self) -> Store:  # type: ignore[override]
+        """The store it is in."""
+        return outer_of(self._where.store)
+
+    @property
+    def store_path(self) -> StorePath:  # type: ignore[override]
+        """Where it is: store and path."""
+        return place_of(self._where)
+
+    @property
+    def compressors(self) -> tuple[Any, ...]:
+        """Bytes to bytes codecs; of Zarr v2, as objects of numcodecs."""
+        return super().compressors if self.zarr_format != 2 else _numcodecs(self)[1]
+
+    @property
+    def filters(self) -> tuple[Any, ...]:
+        """Array to array codecs; of Zarr v2, as objects of numcodecs."""
+        return super().filters if self.zarr_format != 2 else _numcodecs(self)[0]
+
+    @property
+    def compressor(self) -> Any:
+        """The compressor of Zarr v2; None if there is none. Raises TypeError for Zarr v3."""
+        if self.zarr_format == 3:
+            raise TypeError("`compressor` is not available for Zarr format 3 arrays.")
+        compressors = self.compressors
+        return compressors[-1] if compressors else None
+
+    @property
+    def cdata_shape(self) -> tuple[int, ...]:
+        """Number of chunks along each dimension."""
+        return super().cdata_shape
+
+    def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> Array:
+        """Return the same array, behaving otherwise."""
+        return cast("Array", named(super().with_config(config)))
+
+
+def _numcodecs(array: Array) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return filters and compressor of an array of Zarr v2 as objects of numcodecs."""
+    stack = v2_filters.dump_chain(array._metadata.codecs, array.ndim)  # noqa: SLF001 - its other half
+    make = import_module("numcodecs").get_codec
+    compressors = (stack.compressor,) if stack.compressor else ()
+    return tuple(make(dict(each)) for each in stack.filters or ()), tuple(make(dict(each)) for each in compressors)
+
+
+class AsyncArray(aio.AsyncArray):
+    """An array to be awaited: `omnizarr.aio.AsyncArray`, with what zarr-python's has beside."""
+
+    __slots__ = ()
+
+    def __init__(self, metadata: Any, store_path: Any = None, config: Any = None) -> None:
+        if isinstance(metadata, CoreArray):
+            super().__init__(plain(metadata))
+            return
+        place = plain(store_path)
+        if isinstance(metadata, Mapping):
+            super().__init__(CoreArray.from_dict(place, metadata))
+        else:
+            super().__init__(CoreArray(place, metadata, ArrayConfig.of(config)))
+
+    @classmethod
+    async def open(cls, store: Any, *, config: Any = None, zarr_format: Any = None) -> AsyncArray:
+        """Return the array at a place. Raises ArrayNotFoundError."""
+        return cast("AsyncArray", named(await aio.open_array(plain(store), config=config, zarr_format=zarr_format)))
+
+    @classmethod
+    def from_dict(cls, store_path: Any, data: Mapping[str, Any]) -> AsyncArray:
+        """Return the array that a document describes, whether or not it is stored."""
+        return cls(CoreArray.from_dict(plain(store_path), data))
+
+    async def getitem(self, selection: Any, *, prototype: Any = None) -> Any:
+        """Return the selected elements as ``array[selection]`` does."""
+        await asyncio.sleep(0)  # lets others begin, too, where the store answers at once
+        return await super().getitem(selection, prototype=prototype)
+
+    @property
+    def store(self) -> Store:  # type: ignore[override]
+        """The store it is in."""
+        return outer_of(self.array.store)
+
+    @property
+    def store_path(self) -> StorePath:  # type: ignore[override]
+        """Where it is: store and path."""
+        return place_of(self.array.store_path)
+
+    @property
+    def compressors(self) -> tuple[Any, ...]:
+        """Bytes to bytes codecs; of Zarr v2, as objects of numcodecs."""
+        return cast("Array", named(self.array)).compressors
+
+    @property
+    def filters(self) -> tuple[Any, ...]:
+        """Array to array codecs; of Zarr v2, as objects of numcodecs."""
+        return cast("Array", named(self.array)).filters
+
+    @property
+    def compressor(self) -> Any:
+        """The compressor of Zarr v2."""
+        return cast("Array", named(self.array)).compressor
+
+    @property
+    def oindex(self) -> AsyncOIndex:
+        """Orthogonal selections: ``await array.oindex.getitem(([0, 2], slice(None), mask))``."""
+        return AsyncOIndex(self, indexing.orthogonal)
+
+    @property
+    def vindex(self) -> AsyncVIndex:
+        """Selections of single elements: ``await array.vindex.getitem(([0, 2], [1, 1]))``, or by a mask."""
+        return AsyncVIndex(self, points)
+
+    def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> AsyncArray:
+        """Return the same array, behaving otherwise."""
+        return AsyncArray(self.array.with_config(config))
+
+
+# -- groups ------------------------------------------------------------------------------
+
+
+class Group(CoreGroup, metaclass=_KindOfGroup):
+    """A group in a store: `omnizarr.Group`, with what zarr-python's has beside."""
+
+    __slots__ = ()
+
+    def __init__(self, store_path: Any, metadata: Any = None, config: Any = None, snapshot: Any = None) -> None:
+        if isinstance(store_path, AsyncGroup):
+            source = store_path.group
+            super().__init__(source.store_path, source._metadata, source._config, source._copies)  # noqa: SLF001
+            return
+        super().__init__(plain(store_path), plain(metadata), config, snapshot)
+
+    @classmethod
+    def open(cls, store: Any, *, zarr_format: Any = None, use_consolidated: bool | str | None = None) -> Group:
+        """Return the group at a place. Raises GroupNotFoundError."""
+        found = CoreGroup.open(plain(store), zarr_format=zarr_format, use_consolidated=use_consolidated)
+        return cast("Group", named(found))
+
+    @classmethod
+    def from_store(
+        cls,
+        store: Any,
+        *,
+        attributes: Mapping[str, Any] | None = None,
+        zarr_format: Any = 3,
+        overwrite: bool = False,
+    ) -> Group:
+        """Create a group at a place, and return it."""
+        made = CoreGroup.from_store(plain(store), attributes=attributes, zarr_format=zarr_format, overwrite=overwrite)
+        return cast("Group", named(made))
+
+    def _node(self, found: Found[Metadata]) -> Any:
+        return named(super()._node(found))
+
+    @property
+    def _async_group(self) -> AsyncGroup:
+        return AsyncGroup(plain(self))
+
+    @property
+    def store(self) -> Store:  # type: ignore[override]
+        """The store it is in."""
+        return outer_of(self._where.store)
+
+    @property
+    def store_path(self) -> StorePath:  # type: ignore[override]
+        """Where it is: store and path."""
+        return place_of(self._where)
+
+    @property
+    def metadata(self) -> GroupMetadata:  # type: ignore[override]
+        """What its documents say, with the copies of metadata that its members are taken from."""
+        return metadata_of(self)
+
+    async def update_attributes_async(self, new_attributes: Mapping[str, Any]) -> Group:
+        """Set several attributes in one atomic change; return the group."""
+        await self._async_group.update_attributes(new_attributes)
+        self.refresh()
+        return self
+
+    create_group = _method("create_group")
+    require_group = _method("require_group")
+    require_groups = _method("require_groups")
+    create_array = _method("create_array")
+    create = create_array
+    create_dataset = _method("create_dataset")
+    require_array = _method("require_array")
+    require_dataset = require_array
+    create_hierarchy = _method("create_hierarchy")
+    empty_like = _method("empty_like")
+    zeros_like = _method("zeros_like")
+    ones_like = _method("ones_like")
+    full_like = _method("full_like")
+    __setitem__ = _method("__setitem__")
+
+
+def metadata_of(group: CoreGroup) -> GroupMetadata:
+    """Return the metadata of a group, with that of all below it if it was opened from consolidated metadata."""
+    snapshot = group._snapshot  # noqa: SLF001 - a part of it
+    attributes = group.attrs.asdict()
+    return GroupMetadata(attributes, group.zarr_format, None if snapshot is None else _copies(group, snapshot))
+
+
+def _copies(group: CoreGroup, snapshot: Snapshot) -> ConsolidatedMetadata:
+    """Return the copies of the metadata of all below a group."""
+    found: dict[str, Any] = {}
+    skip = len(f"{group.path}/") if group.path else 0
+    waiting = [group.path]
+    while waiting:
+        path = waiting.pop()
+        for name in snapshot.children(path):
+            below_it = f"{path}/{name}" if path else name
+            node = snapshot.load(below_it)
+            if isinstance(node, ModelOfArray):
+                found[below_it[skip:]] = ArrayMetadata.of(node)
+            elif isinstance(node, ModelOfGroup):
+                zarr_format = CoreGroup(Place(resolve(None)[0]), node).zarr_format
+                found[below_it[skip:]] = GroupMetadata(dict(node.attributes), zarr_format)
+                waiting.append(below_it)
+    return ConsolidatedMetadata.nested(dict(sorted(found.items())))
+
+
+class AsyncGroup(aio.AsyncGroup):
+    """A group to be awaited: `omnizarr.aio.AsyncGroup`, with what zarr-python's has beside."""
+
+    __slots__ = ()
+
+    def __init__(self, metadata: Any, store_path: Any = None) -> None:
+        if isinstance(metadata, CoreGroup):
+            super().__init__(plain(metadata))
+        else:
+            super().__init__(CoreGroup(plain(store_path), plain(metadata)))
+
+    @classmethod
+    async def open(cls, store: Any, zarr_format: Any = None, use_consolidated: bool | str | None = None) -> AsyncGroup:  # noqa: FBT001
+        """Return the group at a place. Raises GroupNotFoundError."""
+        found = await aio.open_group(plain(store), zarr_format=zarr_format, use_consolidated=use_consolidated)
+        return cast("AsyncGroup", named(found))
+
+    @classmethod
+    async def from_store(
+        cls,
+        store: Any,
+        *,
+        attributes: Mapping[str, Any] | None = None,
+        zarr_format: Any = 3,
+        overwrite: bool = False,
+    ) -> AsyncGroup:
+        """Create a group at a place, and return it."""
+        made = await aio.create_group(plain(store), attributes=attributes, zarr_format=zarr_format, overwrite=overwrite)
+        return cast("AsyncGroup", named(made))
+
+    @classmethod
+    def from_dict(cls, store_path: Any, data: Mapping[str, Any]) -> AsyncGroup:
+        """Return the group that a document describes, whether or not it is stored."""
+        return cls(GroupMetadata.from_dict(data), store_path)
+
+    @property
+    def store(self) -> Store:  # type: ignore[override]
+        """The store it is in."""
+        return outer_of(self.group.store)
+
+    @property
+    def store_path(self) -> StorePath:  # type: ignore[override]
+        """Where it is: store and path."""
+        return place_of(self.group.store_path)
+
+    @property
+    def metadata(self) -> GroupMetadata:  # type: ignore[override]
+        """What its documents say, with the copies of metadata that its members are taken from."""
+        return metadata_of(self.group)
+
+    getitem = _awaited_method("getitem")
+    get = _awaited_method("get")
+    get_array = _awaited_method("get_array")
+    get_group = _awaited_method("get_group")
+    create_group = _awaited_method("create_group")
+    require_group = _awaited_method("require_group")
+    require_groups = _awaited_method("require_groups")
+    create_array = _awaited_method("create_array")
+    create_dataset = create_array
+    require_array = _awaited_method("require_array")
+    require_dataset = require_array
+    empty = _awaited_method("empty")
+    zeros = _awaited_method("zeros")
+    ones = _awaited_method("ones")
+    full = _awaited_method("full")
+    setitem = _awaited_method("setitem")
+    members = _iterated_method("members")
+    groups = _iterated_method("groups")
+    group_values = _iterated_method("group_values")
+    arrays = _iterated_method("arrays")
+    array_values = _iterated_method("array_values")
+    create_hierarchy = _iterated_method("create_hierarchy")

@@ -1,0 +1,1 @@
+"""What stores and codecs are to zarr-python."""

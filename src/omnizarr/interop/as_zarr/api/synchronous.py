@@ -1,0 +1,145 @@
+"""The functions that zarr-python has, with the modes that it has by default."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import omnizarr
+from omnizarr import stores
+from omnizarr.interop.as_zarr import errors
+from omnizarr.interop.as_zarr._nodes import Array, Group, handing_out, named, plain
+from omnizarr.interop.as_zarr.abc.store import Store
+from omnizarr.interop.as_zarr.storage._classes import StorePath
+
+__all__ = [
+    "array",
+    "consolidate_metadata",
+    "copy",
+    "copy_all",
+    "copy_store",
+    "create",
+    "create_array",
+    "create_group",
+    "create_hierarchy",
+    "empty",
+    "empty_like",
+    "from_array",
+    "full",
+    "full_like",
+    "group",
+    "load",
+    "ones",
+    "ones_like",
+    "open",
+    "open_array",
+    "open_consolidated",
+    "open_group",
+    "open_like",
+    "save",
+    "save_array",
+    "save_group",
+    "tree",
+    "zeros",
+    "zeros_like",
+]
+
+
+def _format(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with what zarr-python once called `zarr_version` under its name."""
+    found = dict(options)
+    version = found.pop("zarr_version", None)
+    if version is not None:
+        warnings.warn("zarr_version is deprecated, use zarr_format", errors.ZarrDeprecationWarning, stacklevel=4)
+        if found.get("zarr_format") is not None:
+            raise ValueError("zarr_format and zarr_version cannot both be given")
+        found["zarr_format"] = version
+    return found
+
+
+def _read_only(store: Any) -> bool:
+    return isinstance(store, (Store, StorePath, stores.Store)) and store.read_only
+
+
+def _without_copies(store: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Return options that leave consolidated metadata alone where a store does not support it."""
+    at = store.store if isinstance(store, StorePath) else store
+    if isinstance(at, Store) and not at.supports_consolidated_metadata and options.get("use_consolidated") is None:
+        options["use_consolidated"] = False
+    return options
+
+
+def open(store: Any = None, *, mode: Any = None, **options: Any) -> Array | Group:  # noqa: A001 - zarr-python's name
+    """Open an array or group; create it if it is not there. See `omnizarr.open`."""
+    mode = mode or ("r" if _read_only(store) else "a")
+    options = _format(options)
+    if "shape" not in options:
+        options = _without_copies(store, options)
+    return named(omnizarr.open(plain(store), mode=mode, **_plain(options)))  # type: ignore[no-any-return]
+
+
+def open_array(store: Any = None, *, mode: Any = None, **options: Any) -> Array:
+    """Open an array. See `omnizarr.open_array`."""
+    return named(omnizarr.open_array(plain(store), mode=mode, **_plain(_format(options))))  # type: ignore[no-any-return]
+
+
+def open_group(store: Any = None, *, mode: Any = "a", **options: Any) -> Group:
+    """Open a group; create it if it is not there. See `omnizarr.open_group`."""
+    options = _without_copies(store, _format(options))
+    return named(omnizarr.open_group(plain(store), mode=mode, **_plain(options)))  # type: ignore[no-any-return]
+
+
+def open_consolidated(*args: Any, use_consolidated: Any = True, **options: Any) -> Group:
+    """Open a group from its consolidated metadata, which must be there."""
+    if use_consolidated is not True:
+        raise TypeError(
+            "'use_consolidated' must be 'True' in 'open_consolidated'. Use 'open' with "
+            f"'use_consolidated={use_consolidated}' to bypass consolidated metadata."
+        )
+    return open_group(*args, use_consolidated=True, **options)
+
+
+def consolidate_metadata(store: Any, path: str | None = None, zarr_format: Any = None) -> Group:
+    """Store copies of the documents of all nodes below a group with it. See `omnizarr.consolidate_metadata`."""
+    at = store.store if isinstance(store, StorePath) else store
+    if isinstance(at, Store) and not at.supports_consolidated_metadata:
+        raise TypeError(f"The Zarr store in use ({type(at).__name__}) doesn't support consolidated metadata.")
+    return named(omnizarr.consolidate_metadata(plain(store), path, zarr_format))  # type: ignore[no-any-return]
+
+
+def create_hierarchy(*, store: Any, nodes: Mapping[str, Any], overwrite: bool = False) -> Iterator[tuple[str, Any]]:
+    """Create many nodes. See `omnizarr.create_hierarchy`."""
+    made = omnizarr.create_hierarchy(
+        store=plain(store), nodes={path: plain(node) for path, node in nodes.items()}, overwrite=overwrite
+    )
+    return map(named, made)
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: plain(value) for name, value in options.items()}
+
+
+array = handing_out(omnizarr.array)
+copy = handing_out(omnizarr.copy)
+copy_all = handing_out(omnizarr.copy_all)
+copy_store = handing_out(omnizarr.copy_store)
+create = handing_out(omnizarr.create)
+create_array = handing_out(omnizarr.create_array)
+create_group = handing_out(omnizarr.create_group)
+empty = handing_out(omnizarr.empty)
+empty_like = handing_out(omnizarr.empty_like)
+from_array = handing_out(omnizarr.from_array)
+full = handing_out(omnizarr.full)
+full_like = handing_out(omnizarr.full_like)
+group = handing_out(omnizarr.group)
+load = handing_out(omnizarr.load)
+ones = handing_out(omnizarr.ones)
+ones_like = handing_out(omnizarr.ones_like)
+open_like = handing_out(omnizarr.open_like)
+save = handing_out(omnizarr.save)
+save_array = handing_out(omnizarr.save_array)
+save_group = handing_out(omnizarr.save_group)
+tree = handing_out(omnizarr.tree)
+zeros = handing_out(omnizarr.zeros)
+zeros_like = handing_out(omnizarr.zeros_like)

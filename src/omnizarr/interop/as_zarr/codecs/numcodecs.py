@@ -1,0 +1,199 @@
+"""The codecs of numcodecs, for Zarr v3: ``Shuffle(elementsize=4)``."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from omnizarr.codecs.values import Codec
+from omnizarr.interop.as_zarr.abc.codec import ArrayArrayCodec, ArrayBytesCodec, BytesBytesCodec
+
+
+class _NumcodecsCodec(Codec):
+    """A codec of numcodecs: its keywords are those that it has there."""
+
+    codec_name: ClassVar[str]
+
+    def __init__(self, **codec_config: Any) -> None:
+        codec_config.pop("id", None)
+        super().__init__(self.codec_name, codec_config)
+
+    @property
+    def codec_config(self) -> dict[str, Any]:
+        """The configuration, as numcodecs has it."""
+        return {"id": self.codec_name.removeprefix("numcodecs."), **self.configuration}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> _NumcodecsCodec:
+        """Return the codec that a document names."""
+        return cls(**data.get("configuration", {}))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_dict, (self.to_dict(),)
+
+
+class _NumcodecsBytesBytesCodec(_NumcodecsCodec):
+    """Bytes to bytes."""
+
+
+class _NumcodecsArrayArrayCodec(_NumcodecsCodec):
+    """Array to array."""
+
+
+class _NumcodecsArrayBytesCodec(_NumcodecsCodec):
+    """Array to bytes."""
+
+
+BytesBytesCodec.register(_NumcodecsBytesBytesCodec)
+ArrayArrayCodec.register(_NumcodecsArrayArrayCodec)
+ArrayBytesCodec.register(_NumcodecsArrayBytesCodec)
+
+
+class Adler32(_NumcodecsBytesBytesCodec):
+    """A checksum."""
+
+    codec_name = "numcodecs.adler32"
+
+
+class Blosc(_NumcodecsBytesBytesCodec):
+    """Blosc."""
+
+    codec_name = "numcodecs.blosc"
+
+
+class BZ2(_NumcodecsBytesBytesCodec):
+    """bzip2."""
+
+    codec_name = "numcodecs.bz2"
+
+
+class CRC32(_NumcodecsBytesBytesCodec):
+    """A checksum."""
+
+    codec_name = "numcodecs.crc32"
+
+
+class CRC32C(_NumcodecsBytesBytesCodec):
+    """A checksum."""
+
+    codec_name = "numcodecs.crc32c"
+
+
+class Fletcher32(_NumcodecsBytesBytesCodec):
+    """A checksum."""
+
+    codec_name = "numcodecs.fletcher32"
+
+
+class GZip(_NumcodecsBytesBytesCodec):
+    """gzip."""
+
+    codec_name = "numcodecs.gzip"
+
+
+class JenkinsLookup3(_NumcodecsBytesBytesCodec):
+    """A checksum."""
+
+    codec_name = "numcodecs.jenkins_lookup3"
+
+
+class LZ4(_NumcodecsBytesBytesCodec):
+    """LZ4."""
+
+    codec_name = "numcodecs.lz4"
+
+
+class LZMA(_NumcodecsBytesBytesCodec):
+    """LZMA."""
+
+    codec_name = "numcodecs.lzma"
+
+
+class Shuffle(_NumcodecsBytesBytesCodec):
+    """The bytes of elements, all first ones first."""
+
+    codec_name = "numcodecs.shuffle"
+
+
+class Zlib(_NumcodecsBytesBytesCodec):
+    """zlib."""
+
+    codec_name = "numcodecs.zlib"
+
+
+class Zstd(_NumcodecsBytesBytesCodec):
+    """Zstandard."""
+
+    codec_name = "numcodecs.zstd"
+
+
+class AsType(_NumcodecsArrayArrayCodec):
+    """Elements in another data type."""
+
+    codec_name = "numcodecs.astype"
+
+
+class BitRound(_NumcodecsArrayArrayCodec):
+    """Floating-point numbers with fewer bits."""
+
+    codec_name = "numcodecs.bitround"
+
+
+class Delta(_NumcodecsArrayArrayCodec):
+    """Differences."""
+
+    codec_name = "numcodecs.delta"
+
+
+class FixedScaleOffset(_NumcodecsArrayArrayCodec):
+    """Elements scaled and shifted."""
+
+    codec_name = "numcodecs.fixedscaleoffset"
+
+
+class PackBits(_NumcodecsArrayArrayCodec):
+    """Eight booleans in a byte."""
+
+    codec_name = "numcodecs.packbits"
+
+
+class Quantize(_NumcodecsArrayArrayCodec):
+    """Elements with fewer digits."""
+
+    codec_name = "numcodecs.quantize"
+
+
+class PCodec(_NumcodecsArrayBytesCodec):
+    """pcodec."""
+
+    codec_name = "numcodecs.pcodec"
+
+
+class ZFPY(_NumcodecsArrayBytesCodec):
+    """zfp."""
+
+    codec_name = "numcodecs.zfpy"
+
+
+__all__ = [
+    "BZ2",
+    "CRC32",
+    "CRC32C",
+    "LZ4",
+    "LZMA",
+    "ZFPY",
+    "Adler32",
+    "AsType",
+    "BitRound",
+    "Blosc",
+    "Delta",
+    "FixedScaleOffset",
+    "Fletcher32",
+    "GZip",
+    "JenkinsLookup3",
+    "PCodec",
+    "PackBits",
+    "Quantize",
+    "Shuffle",
+    "Zlib",
+    "Zstd",
+]

@@ -1,0 +1,34 @@
+"""Names of constants and types that zarr-python keeps in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, TypeAlias
+
+JSON: TypeAlias = Any
+AccessModeLiteral: TypeAlias = Literal["r", "r+", "a", "w", "w-"]
+ANY_ACCESS_MODE: Final = frozenset({"r", "r+", "a", "w", "w-"})
+BytesLike: TypeAlias = bytes | bytearray | memoryview
+ShapeLike: TypeAlias = Iterable[int] | int
+ChunkCoords: TypeAlias = tuple[int, ...]
+ZarrFormat: TypeAlias = Literal[2, 3]
+NodeType: TypeAlias = Literal["array", "group"]
+MemoryOrder: TypeAlias = Literal["C", "F"]
+DimensionNames: TypeAlias = Iterable[str | None] | None
+NamedConfig: TypeAlias = Mapping[str, Any]
+
+ZARR_JSON: Final = "zarr.json"
+ZARRAY_JSON: Final = ".zarray"
+ZGROUP_JSON: Final = ".zgroup"
+ZATTRS_JSON: Final = ".zattrs"
+ZMETADATA_V2_JSON: Final = ".zmetadata"
+
+
+def parse_shapelike(data: ShapeLike) -> tuple[int, ...]:
+    """Return lengths as a tuple. Raises ValueError for negative ones, TypeError for what are no integers."""
+    lengths = (data,) if isinstance(data, int) else tuple(data)
+    if not all(isinstance(length, int) for length in lengths):
+        raise TypeError(f"Expected an iterable of integers. Got {data} instead.")
+    if any(length < 0 for length in lengths):
+        raise ValueError(f"Expected all values to be non-negative. Got {data} instead.")
+    return lengths

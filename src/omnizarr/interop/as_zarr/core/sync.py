@@ -1,0 +1,56 @@
+"""Coroutines for those who do not await: they run on an event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterable, Coroutine
+from typing import Any, TypeVar
+
+from omnizarr.stores import loops
+
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_running: list[asyncio.AbstractEventLoop] = []
+
+if hasattr(os, "register_at_fork"):
+    # The thread does not exist in the child.
+    os.register_at_fork(after_in_child=_running.clear)
+
+
+class SyncError(Exception):
+    """`sync` was called on the event loop that it would have to wait for."""
+
+
+def _get_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop; start it when it is first asked for."""
+    with _lock:
+        if not _running:
+            loop = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="omnizarr-as-zarr", daemon=True).start()
+            _running.append(loop)
+        return _running[0]
+
+
+def sync(
+    coro: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop | None = None, timeout: float | None = None
+) -> T:
+    """Return what a coroutine returns. Raises SyncError on the event loop that would have to run it."""
+    waiting = coro if timeout is None else asyncio.wait_for(coro, timeout)
+    try:
+        return loops.run(waiting, loop or _get_loop())
+    except RuntimeError as error:
+        if "event loop that it runs on" in str(error):
+            raise SyncError("Calling sync() from within a running loop") from error
+        raise
+
+
+async def _collect_aiterator(data: AsyncIterable[T]) -> tuple[T, ...]:
+    return tuple([item async for item in data])
+
+
+def collect_aiterator(data: AsyncIterable[T]) -> tuple[T, ...]:
+    """Return all that an asynchronous iterator yields."""
+    return sync(_collect_aiterator(data))
