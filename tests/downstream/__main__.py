@@ -60,7 +60,15 @@ def run(suite: Suite, arguments: Iterable[str], workers: int) -> dict[str, dict[
             "DOWNSTREAM_OUTCOMES": str(outcomes),
             "DOWNSTREAM_APART": json.dumps(dict(suite.apart)),
         }
-        command = [sys.executable, "-m", "pytest", "-q", "--tb=line", "-p", "downstream_counting"]
+        command = [
+            sys.executable,
+            "-m",
+            suite.plugin if suite.is_first else "pytest",
+            "-q",
+            "--tb=line",
+            "-p",
+            "downstream_counting",
+        ]
         command += ["-p", suite.plugin] if suite.plugin else []
         command += ["-n", str(workers)] if workers > 1 else []
         command += ["-p", "no:cacheprovider", *suite.options]

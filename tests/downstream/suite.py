@@ -21,6 +21,9 @@ class Suite:
     plugin : str
         A module in the folder ``plugins`` that pytest loads before the tests (``-p``); it makes the package use
         omnizarr. Empty: none, for comparison.
+    is_first : bool
+        Whether the plugin has to be there before pytest reads its settings, which may import the package: it is run as
+        a program then, which calls pytest.
     installed : bool
         Whether the package is installed with its tests.
     options : tuple of str
@@ -38,6 +41,7 @@ class Suite:
     project: str
     tests: tuple[str, ...]
     plugin: str = ""
+    is_first: bool = False
     installed: bool = False
     options: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)

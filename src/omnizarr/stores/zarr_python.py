@@ -55,6 +55,12 @@ except ImportError as _error:
         f"sharing stores with zarr-python needs the package 'zarr', which cannot be imported ({_error})",
         remedy="pip install 'omnizarr[zarr]'",
     ) from _error
+if zarr.__name__ != "zarr":
+    raise MissingDependencyError(
+        "sharing stores with zarr-python needs zarr-python itself",
+        found=f"the module {zarr.__name__} under its name",
+        remedy="use that one's own stores and nodes",
+    )
 if "set_partial_values" in TheirStore.__abstractmethods__:  # what a store of theirs had to be able to do before 3.1.3
     raise MissingDependencyError(
         "sharing stores with zarr-python needs a later release of it",

@@ -9,6 +9,8 @@ from functools import wraps
 from importlib import import_module
 from typing import Any, cast
 
+from numpy.typing import DTypeLike
+
 from omnizarr import aio, indexing
 from omnizarr.array import Array as CoreArray
 from omnizarr.behaviour import ArrayConfig
@@ -28,7 +30,35 @@ from omnizarr.model import GroupMetadata as ModelOfGroup
 from omnizarr.model import Metadata
 from omnizarr.places import StorePath as Place
 from omnizarr.stores import resolve
-from omnizarr.views import points
+from omnizarr.views import AsType, points
+
+
+class Info:
+    """What a node is, as a card to be printed; its members have the names that zarr-python's have, too.
+
+    Parameters
+    ----------
+    card : omnizarr.cards.ArrayInfo or omnizarr.cards.GroupInfo
+    node : Array or Group
+    """
+
+    def __init__(self, card: Any, node: Any) -> None:
+        self._card = card
+        self._node = node
+
+    def __getattr__(self, name: str) -> Any:
+        plain_name = name.removeprefix("_")
+        if name.startswith("__") or plain_name in {"card", "node"}:
+            raise AttributeError(name)
+        source = self._node if plain_name in {"compressors", "filters", "serializer"} else self._card
+        return getattr(source, plain_name)
+
+    def __repr__(self) -> str:
+        return repr(self._card)
+
+    def _repr_html_(self) -> str | None:
+        html: str | None = self._card._repr_html_()
+        return html
 
 
 class _KindOfArray(ABCMeta):
@@ -200,9 +230,17 @@ class Array(CoreArray, metaclass=_KindOfArray):
         return compressors[-1] if compressors else None
 
     @property
-    def cdata_shape(self) -> tuple[int, ...]:
-        """Number of chunks along each dimension."""
-        return super().cdata_shape
+    def info(self) -> Any:
+        """What it is, as a card to be printed."""
+        return Info(plain(self).info, self)
+
+    def info_complete(self) -> Any:
+        """Return the card with what must be counted."""
+        return Info(plain(self).info_complete(), self)
+
+    def astype(self, dtype: DTypeLike) -> AsType:
+        """Return the array, to be read as another data type."""
+        return cast("AsType", plain(self).astype(dtype))
 
     def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> Array:
         """Return the same array, behaving otherwise."""
@@ -342,6 +380,15 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
     def metadata(self) -> GroupMetadata:  # type: ignore[override]
         """What its documents say, with the copies of metadata that its members are taken from."""
         return metadata_of(self)
+
+    @property
+    def info(self) -> Any:
+        """What it is, as a card to be printed."""
+        return Info(plain(self).info, self)
+
+    def info_complete(self) -> Any:
+        """Return the card with the number of members, at all depths."""
+        return Info(plain(self).info_complete(), self)
 
     async def update_attributes_async(self, new_attributes: Mapping[str, Any]) -> Group:
         """Set several attributes in one atomic change; return the group."""
