@@ -322,6 +322,7 @@ class TestTheRest:
 
     def test_dimension_names(self):
         assert v3(dimension_names=("y", None)).dimension_names == ("y", None)
+        assert v3(dimension_names=()).dimension_names is None
         with pytest.raises(errors.MetadataError):
             v3(dimension_names=("y",))
         with pytest.raises(errors.NotRepresentableError):

@@ -233,6 +233,8 @@ def _dimension_names(names: Iterable[str | None] | None, shape: tuple[int, ...])
     if names is None:
         return None
     result = (names,) if isinstance(names, str) else tuple(names)
+    if shape and not result:  # as in zarr-python: none of them has a name
+        return None
     if len(result) != len(shape) or not all(name is None or isinstance(name, str) for name in result):
         raise MetadataError(
             "dimension_names do not fit the shape",

@@ -365,3 +365,22 @@ def test_an_array_may_be_replaced_by_itself():
     as_zarr.array(group["a"], store=group.store, path="a", overwrite=True)
     assert group["a"].dtype == "float32"
     assert group["a"][:].tolist() == [0, 1, 2, 3]
+
+
+def test_a_group_that_is_not_there_is_told_in_the_words_of_zarr_python(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"No group found in store .*missing"):
+        as_zarr.open_group(tmp_path / "missing", mode="r")
+
+
+def test_metadata_of_arrays_has_the_names_of_zarr_python():
+    core = import_module(f"{PACKAGE}.core.metadata")
+    array = as_zarr.create_array({}, shape=(8,), dtype="i4", chunks=2, shards=4, fill_value=7, attributes={"a": 1})
+    metadata = array.metadata
+    assert isinstance(metadata, core.ArrayV3Metadata)
+    assert metadata.codecs[0].index_codecs[0].endian.name == "little"
+    assert (metadata.fill_value, metadata.chunks, metadata.attributes) == (7, (4,), {"a": 1})
+    assert metadata.to_dict()["storage_transformers"] == ()
+    assert core.ArrayV3Metadata.from_dict(metadata.to_dict()) == metadata
+    old = as_zarr.create_array({}, shape=(8, 8), dtype="i4", order="F", zarr_format=2).metadata
+    assert isinstance(old, core.ArrayV2Metadata)
+    assert (old.order, old.dimension_separator, old.zarr_format) == ("F", ".", 2)

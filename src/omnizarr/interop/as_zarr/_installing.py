@@ -10,6 +10,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from os import PathLike
+from pkgutil import walk_packages
 from types import ModuleType
 from typing import Any, Final
 
@@ -73,6 +74,16 @@ def own_name(name: str) -> str:
     return f"{PACKAGE}.{below}" if below else PACKAGE
 
 
+def names() -> Iterator[str]:
+    """Yield the names of all modules that are found here."""
+    yield "zarr"
+    yield from (f"zarr.{name}" for name in ELSEWHERE)
+    for module in walk_packages(import_module(PACKAGE).__path__, f"{PACKAGE}."):
+        below = module.name.removeprefix(f"{PACKAGE}.")
+        if not below.rpartition(".")[2].startswith("_"):
+            yield f"zarr.{below}"
+
+
 def _is_ours(module: ModuleType) -> bool:
     return module.__name__ == PACKAGE or module.__name__.startswith(f"{PACKAGE}.")
 
@@ -96,10 +107,8 @@ def install() -> None:
     Examples
     --------
     >>> from omnizarr.interop import as_zarr
-    >>> with as_zarr.under_the_name():  # install(), and uninstall() at the end
-    ...     import zarr
-    ...     zarr.__version__, zarr is as_zarr
-    ('3.1.6', True)
+    >>> as_zarr.installed()
+    False
     """
     if installed():
         return
@@ -111,6 +120,8 @@ def install() -> None:
             name="zarr",
         )
     sys.meta_path.insert(0, _FINDER)
+    # At once, and not when they are asked for: pytest, for one, looks for modules before all others do.
+    sys.modules.update({name: import_module(own_name(name)) for name in names()})
 
 
 def uninstall() -> None:

@@ -21,7 +21,13 @@ from omnizarr.group import Group as CoreGroup
 from omnizarr.interop.as_zarr.abc.store import Store
 from omnizarr.interop.as_zarr.core.dtype._classes import ZDType
 from omnizarr.interop.as_zarr.core.indexing import AsyncOIndex, AsyncVIndex
-from omnizarr.interop.as_zarr.core.metadata import ConsolidatedMetadata, GroupMetadata
+from omnizarr.interop.as_zarr.core.metadata import (
+    ArrayV2Metadata,
+    ArrayV3Metadata,
+    ConsolidatedMetadata,
+    GroupMetadata,
+    array_metadata,
+)
 from omnizarr.interop.as_zarr.storage._below import below
 from omnizarr.interop.as_zarr.storage._classes import StorePath, outer_of, place_of
 from omnizarr.metadata import ArrayMetadata
@@ -104,6 +110,8 @@ def plain(value: Any) -> Any:
             {"zarr_format": value.zarr_format, "attributes": value.attributes}
             | ({"node_type": "group"} if value.zarr_format == 3 else {})
         )
+    if isinstance(value, (ArrayV2Metadata, ArrayV3Metadata)):
+        return value.own
     if isinstance(value, ZDType):
         return value.data_type
     return below(value)
@@ -182,7 +190,7 @@ class Array(CoreArray, metaclass=_KindOfArray):
             source = store_path.array
             super().__init__(source.store_path, source._metadata, source.config, source._snapshot)  # noqa: SLF001
             return
-        super().__init__(plain(store_path), metadata, config, snapshot)
+        super().__init__(plain(store_path), plain(metadata), config, snapshot)
 
     @classmethod
     def open(cls, store: Any, *, config: Any = None) -> Array:
@@ -210,6 +218,11 @@ class Array(CoreArray, metaclass=_KindOfArray):
     def store_path(self) -> StorePath:  # type: ignore[override]
         """Where it is: store and path."""
         return place_of(self._where)
+
+    @property
+    def metadata(self) -> ArrayV2Metadata | ArrayV3Metadata:  # type: ignore[override]
+        """What its documents say."""
+        return array_metadata(super().metadata)
 
     @property
     def compressors(self) -> tuple[Any, ...]:
@@ -268,7 +281,7 @@ class AsyncArray(aio.AsyncArray):
         if isinstance(metadata, Mapping):
             super().__init__(CoreArray.from_dict(place, metadata))
         else:
-            super().__init__(CoreArray(place, metadata, ArrayConfig.of(config)))
+            super().__init__(CoreArray(place, plain(metadata), ArrayConfig.of(config)))
 
     @classmethod
     async def open(cls, store: Any, *, config: Any = None, zarr_format: Any = None) -> AsyncArray:
@@ -294,6 +307,11 @@ class AsyncArray(aio.AsyncArray):
     def store_path(self) -> StorePath:  # type: ignore[override]
         """Where it is: store and path."""
         return place_of(self.array.store_path)
+
+    @property
+    def metadata(self) -> ArrayV2Metadata | ArrayV3Metadata:  # type: ignore[override]
+        """What its documents say."""
+        return array_metadata(self.array.metadata)
 
     @property
     def compressors(self) -> tuple[Any, ...]:
@@ -430,7 +448,7 @@ def _copies(group: CoreGroup, snapshot: Snapshot) -> ConsolidatedMetadata:
             below_it = f"{path}/{name}" if path else name
             node = snapshot.load(below_it)
             if isinstance(node, ModelOfArray):
-                found[below_it[skip:]] = ArrayMetadata.of(node)
+                found[below_it[skip:]] = array_metadata(ArrayMetadata.of(node))
             elif isinstance(node, ModelOfGroup):
                 zarr_format = CoreGroup(Place(resolve(None)[0]), node).zarr_format
                 found[below_it[skip:]] = GroupMetadata(dict(node.attributes), zarr_format)

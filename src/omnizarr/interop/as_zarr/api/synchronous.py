@@ -87,7 +87,12 @@ def open_array(store: Any = None, *, mode: Any = None, **options: Any) -> Array:
 def open_group(store: Any = None, *, mode: Any = "a", **options: Any) -> Group:
     """Open a group; create it if it is not there. See `omnizarr.open_group`."""
     options = _without_copies(store, _format(options))
-    return named(omnizarr.open_group(plain(store), mode=mode, **_plain(options)))  # type: ignore[no-any-return]
+    try:
+        return named(omnizarr.open_group(plain(store), mode=mode, **_plain(options)))  # type: ignore[no-any-return]
+    except errors.GroupNotFoundError as error:
+        # Words that xarray, for one, shows to its users.
+        error.message = f"No group found in store {store!r} at path {options.get('path') or ''!r}: {error.message}"
+        raise
 
 
 def open_consolidated(*args: Any, use_consolidated: Any = True, **options: Any) -> Group:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from omnizarr import datatypes, grids, keys
+from omnizarr.codecs.values import value_of
+from omnizarr.dialects import filters as v2_filters
 from omnizarr.metadata import ArrayMetadata
+from omnizarr.model import UNDEFINED, thawed
 
 __all__ = [
-    "ArrayMetadata",
     "ArrayV2Metadata",
     "ArrayV3Metadata",
     "ConsolidatedMetadata",
@@ -17,28 +20,100 @@ __all__ = [
 ]
 
 
-class _OfFormat(type):
-    """The type of metadata of arrays in one format."""
-
-    zarr_format: int
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, ArrayMetadata) and instance.zarr_format == cls.zarr_format
+_V2: Final = 2
 
 
-class ArrayV2Metadata(metaclass=_OfFormat):
-    """What an array of Zarr v2 is, for ``isinstance``."""
+class _ArrayMetadata:
+    """What an array is: what omnizarr knows of it, and the names that zarr-python has for it.
 
-    zarr_format = 2
+    Parameters
+    ----------
+    own : omnizarr.metadata.ArrayMetadata
+    """
+
+    def __init__(self, own: ArrayMetadata) -> None:
+        self.own = own
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ArrayV2Metadata | ArrayV3Metadata:
+        """Return what a document says."""
+        return array_metadata(ArrayMetadata.from_dict(data))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "own":
+            raise AttributeError(name)
+        return getattr(self.own, name)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """A copy of the attributes."""
+        attributes: dict[str, Any] = self.to_dict()["attributes"]
+        return attributes
+
+    @property
+    def fill_value(self) -> Any:
+        """Value of elements that were never written; None if the document leaves it undefined."""
+        if self.own.fill_value is UNDEFINED:
+            return None
+        return self._data_type.fill_from_json(thawed(self.own.fill_value))
+
+    @property
+    def _data_type(self) -> datatypes.DataType:
+        return datatypes.bind(self.own.data_type, self.own.byte_order)
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        """Shape of a chunk (with shards: of a shard)."""
+        return grids.bind(self.own.chunk_grid, self.own.shape).chunk_shape
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, with the attributes."""
+        return self.own.to_dict()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ArrayMetadata) and self.own == other.own
+
+    def __hash__(self) -> int:
+        return hash(self.own)
+
+    def __repr__(self) -> str:
+        return repr(self.own)
 
 
-class ArrayV3Metadata(metaclass=_OfFormat):
-    """What an array of Zarr v3 is, for ``isinstance``."""
+class ArrayV2Metadata(_ArrayMetadata):
+    """What an array of Zarr v2 is; of v1 and v0 too."""
 
-    zarr_format = 3
+    @property
+    def order(self) -> str:
+        """Memory layout of stored chunks."""
+        return v2_filters.dump_chain(self.own.codecs, len(self.own.shape)).order
+
+    @property
+    def dimension_separator(self) -> str:
+        """What stands between the numbers of a chunk's key."""
+        return keys.bind(self.own.chunk_key_encoding).separator
 
 
-AnyMetadata: TypeAlias = "ArrayMetadata | GroupMetadata"
+class ArrayV3Metadata(_ArrayMetadata):
+    """What an array of Zarr v3 is."""
+
+    @property
+    def codecs(self) -> tuple[Any, ...]:
+        """The codecs, as values."""
+        return tuple(value_of(thawed(codec)) for codec in self.own.codecs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, with members that documents may leave out."""
+        return {"storage_transformers": (), **super().to_dict()}
+
+
+def array_metadata(own: ArrayMetadata) -> ArrayV2Metadata | ArrayV3Metadata:
+    """Return metadata of an array with the names that zarr-python has for it."""
+    is_v2 = isinstance(own.zarr_format, int) and own.zarr_format <= _V2
+    return ArrayV2Metadata(own) if is_v2 else ArrayV3Metadata(own)
+
+
+AnyMetadata: TypeAlias = "ArrayV2Metadata | ArrayV3Metadata | GroupMetadata"
 
 
 @dataclass(frozen=True)
