@@ -17,7 +17,7 @@ from omnizarr.creation import DEFAULT
 from omnizarr.engine import native
 from omnizarr.group import Group, create_node
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.opening import IGNORED, Missing, Mode, locate, open_group, warn_ignored
+from omnizarr.opening import IGNORED, Missing, Mode, locate, warn_ignored
 from omnizarr.tree import Tree
 
 
@@ -332,8 +332,7 @@ def create_group(
         If there is something, and not `overwrite`.
     """
     where, _ = locate(store, path, "a", storage_options, synchronizer)
-    dialect = nodes.dialect_for_new(where, zarr_format)
-    found = hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=overwrite)
+    found = nodes.new_group(where, zarr_format, attributes, overwrite=overwrite)
     return Group(found.where, found.metadata)
 
 
@@ -386,8 +385,9 @@ def consolidate_metadata(store: Any, path: str | None = None, zarr_format: int |
         Look only for this format.
     """
     where, _ = locate(store, path, "r+", None)
-    consolidated.consolidate(detection.open_group(where, zarr_format).where)
-    return open_group(where, zarr_format=zarr_format, use_consolidated=True)
+    found = detection.open_group(where, zarr_format)
+    metadata, copies = consolidated.consolidate(found.where, found.metadata.dialect)
+    return Group(found.where, metadata, ArrayConfig(), copies)
 
 
 def tree(grp: Group, expand: bool | None = None, level: int | None = None) -> Tree:  # noqa: FBT001 - zarr's signature

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from omnizarr import detection, hierarchy
 from omnizarr.detection import Documents, Found
@@ -43,6 +43,26 @@ class Copies(dict[str, Documents]):
     def __init__(self, nodes: Nodes, document: JSON) -> None:
         super().__init__(nodes)
         self.document = document
+
+
+class _Group(NamedTuple):
+    """The documents of a group, as they were read."""
+
+    dialect: Dialect
+    documents: Documents
+    metadata: GroupMetadata
+
+    def without_copies(self) -> Documents:
+        """Return the documents without copies of others in them."""
+        return _without_copies(self.dialect, self.metadata, self.documents)
+
+
+class _Held(NamedTuple):
+    """Copies that a group has, and whatever else was read to find them."""
+
+    dialect: Dialect
+    nodes: Nodes
+    group: _Group | None
 
 
 class Snapshot:
@@ -113,19 +133,23 @@ class Snapshot:
     def refresh(self, paths: Iterable[str]) -> None:
         """Bring the copies of the nodes at `paths` (and below, where one has gone) up to date."""
         with self.root.lock():
-            nodes = read(self.root, self.name)
-            if nodes is None:
+            held = _held(self.root, self.name, prefer=_format_of(self.root, self._nodes or {}))
+            if held is None:
                 return  # somebody has taken the consolidated metadata away
+            nodes = held.nodes
             changed = dict(nodes)
             for path in paths:
                 relative = self._relative(path)
-                found = documents_at(self.root.at(path), _format_of(self.root, nodes))
+                if held.group is not None and not relative:
+                    found = held.group.without_copies()
+                else:
+                    found = documents_at(self.root.at(path), held.dialect.name)
                 if found:
                     changed[relative] = found
                 else:
                     below = f"{relative}/"
                     changed = {at: node for at, node in changed.items() if at != relative and not at.startswith(below)}
-            write(self.root, changed, self.name, nodes.document if isinstance(nodes, Copies) else None)
+            _write(self.root, held.dialect, changed, held.group, self.name, nodes)
             self._nodes = changed
 
     def _relative(self, path: str) -> str:
@@ -192,23 +216,42 @@ def read(
 
     Raises ConsolidatedMetadataError if it is broken.
     """
-    for candidate in dialects_at(where) if dialect is None else (dialect,):
+    held = _held(where, name, dialect, group)
+    return None if held is None else held.nodes
+
+
+def _held(
+    where: StorePath,
+    name: str | None,
+    dialect: Dialect | None = None,
+    group: GroupMetadata | None = None,
+    *,
+    prefer: str = "",
+) -> _Held | None:
+    """Return the copies as `read` does, and what was read for them; looks first in the way of the dialect `prefer`."""
+    for candidate in _preferring(where, prefer) if dialect is None else (dialect,):
         try:
-            nodes = _read(where, candidate, name, group)
+            held = _held_in(where, candidate, name, group)
         except OmnizarrError as error:
             raise error.add(
                 store=str(where.store), path=where.path, remedy="open with use_consolidated=False"
             ) from None
-        if nodes is not None:
-            return nodes
+        if held is not None:
+            return held
     return None
 
 
-def _read(where: StorePath, dialect: Dialect, name: str | None, group: GroupMetadata | None) -> Nodes | None:
+def _preferring(where: StorePath, prefer: str) -> Sequence[Dialect]:
+    return sorted(dialects_at(where), key=lambda dialect: dialect.name != prefer)
+
+
+def _held_in(where: StorePath, dialect: Dialect, name: str | None, group: GroupMetadata | None) -> _Held | None:
     if dialect.consolidated.document is None:
         found = detection.read_documents(where, dialect) if group is None else dialect.dump(group)
         metadata = dialect.load(found, strict) if found else None
-        return metadata.consolidated if isinstance(metadata, GroupMetadata) else None
+        if not isinstance(metadata, GroupMetadata) or metadata.consolidated is None:
+            return None
+        return _Held(dialect, metadata.consolidated, _Group(dialect, found, metadata))
     key = _key(where, dialect, name)
     data = None if key is None else where.store.get(key)
     if data is None:
@@ -218,7 +261,7 @@ def _read(where: StorePath, dialect: Dialect, name: str | None, group: GroupMeta
     except OmnizarrError as error:
         raise ConsolidatedMetadataError(error.message, key=key, found=error.found) from None
     try:
-        return Copies(dialect.consolidated.load(document, strict), document)
+        return _Held(dialect, Copies(dialect.consolidated.load(document, strict), document), None)
     except OmnizarrError as error:
         raise error.add(key=key)
 
@@ -235,17 +278,21 @@ def documents_at(where: StorePath, prefer: str = "") -> Documents:
 
     `prefer` names the dialect whose documents are meant where several lie side by side.
     """
-    for dialect in sorted(dialects_at(where), key=lambda dialect: dialect.name != prefer):
+    for dialect in _preferring(where, prefer):
         found = detection.read_documents(where, dialect)
         try:
             metadata = detection.load(where, dialect, found)
         except OmnizarrError:
             return found  # a copy of a broken document is as broken, and says so when it is read
-        if isinstance(metadata, GroupMetadata) and metadata.consolidated is not None:
-            return dialect.dump(replace(metadata, consolidated=None))
         if metadata is not None:
-            return found
+            return _without_copies(dialect, metadata, found)
     return {}
+
+
+def _without_copies(dialect: Dialect, metadata: Metadata, found: Documents) -> Documents:
+    if isinstance(metadata, GroupMetadata) and metadata.consolidated is not None:
+        return dialect.dump(replace(metadata, consolidated=None))
+    return found
 
 
 def gather(where: StorePath, prefer: str = "", unreachable: list[str] | None = None) -> dict[str, Documents]:
@@ -253,10 +300,16 @@ def gather(where: StorePath, prefer: str = "", unreachable: list[str] | None = N
 
     `unreachable` gets the paths that `walk` passes over.
     """
-    nodes: dict[str, Documents] = {"": documents_at(where, prefer)}
-    for place in walk(where, unreachable):
-        nodes[place.path[len(where.prefix) :]] = documents_at(place, prefer)
-    return nodes
+    return {"": documents_at(where, prefer), **_gather_below(where, prefer, unreachable)}
+
+
+def _gather_below(where: StorePath, prefer: str, unreachable: list[str] | None) -> dict[str, Documents]:
+    return {
+        place.path[len(where.prefix) :]: documents_at(place, prefer)
+        if metadata is None
+        else _without_copies(dialect_of(place, metadata), metadata, hierarchy.dump(place, metadata))
+        for place, metadata in _walk(where, prefer, unreachable)
+    }
 
 
 def walk(where: StorePath, unreachable: list[str] | None = None) -> Iterator[StorePath]:
@@ -265,10 +318,15 @@ def walk(where: StorePath, unreachable: list[str] | None = None) -> Iterator[Sto
     What the store has no keys for is passed over: its path, relative to the group, is added to `unreachable`.
     Raises StoreError if the store fails: what it does not say must not pass for what is not there.
     """
+    return (place for place, _ in _walk(where, "", unreachable))
+
+
+def _walk(where: StorePath, prefer: str, unreachable: list[str] | None) -> Iterator[tuple[StorePath, Metadata | None]]:
+    """Do as `walk`, with what the documents of each node say; None if they are broken."""
     pending = [where]
     while pending:
         here = pending.pop()
-        for name, found in detection.load_children(here, detection.children(here), ""):
+        for name, found in detection.load_children(here, detection.children(here), prefer):
             if isinstance(found, (InvalidKeyError, NodeNameError)):
                 if unreachable is not None:
                     unreachable.append(f"{here.prefix}{name}"[len(where.prefix) :])
@@ -276,19 +334,20 @@ def walk(where: StorePath, unreachable: list[str] | None = None) -> Iterator[Sto
             if isinstance(found, StoreError):
                 raise found
             if isinstance(found, OmnizarrError):
-                yield here.at(f"{here.prefix}{name}")
+                yield here.at(f"{here.prefix}{name}"), None
                 continue
             if not (isinstance(found.metadata, GroupMetadata) and found.metadata.implicit):
-                yield found.where
+                yield found.where, found.metadata
             if isinstance(found.metadata, GroupMetadata):
                 pending.append(found.where)
 
 
-def _dialect_of_group(where: StorePath) -> Dialect:
-    for dialect in dialects_at(where):
+def _group_at(where: StorePath, zarr_format: int | str | None) -> _Group:
+    for dialect in dialects_at(where, zarr_format):
         found = detection.read_documents(where, dialect, "group")
-        if isinstance(detection.load(where, dialect, found), GroupMetadata):
-            return dialect
+        metadata = detection.load(where, dialect, found)
+        if isinstance(metadata, GroupMetadata):
+            return _Group(dialect, found, metadata)
     raise ConsolidatedMetadataError("there is no group", store=str(where.store), path=where.path)
 
 
@@ -303,25 +362,38 @@ def _format_of(where: StorePath, nodes: Nodes) -> str:
     return next((dialect.name for dialect in formats), "")
 
 
-def write(where: StorePath, nodes: Nodes, name: str | None = None, old: JSON = None) -> None:
-    """Store copies as the consolidated metadata of a group, in the group's dialect. Its lock is held by the caller.
+def _write(
+    where: StorePath,
+    dialect: Dialect,
+    nodes: Nodes,
+    group: _Group | None,
+    name: str | None = None,
+    old: Nodes | None = None,
+) -> None:
+    """Store copies as the consolidated metadata of a group, in its dialect; its lock is held by the caller.
 
-    What copies share with the document `old`, which they replace, keeps its text.
+    What the new document shares with that of the copies `old`, which it replaces, keeps its text.
     """
-    dialect = _dialect_of_group(where)
     if dialect.consolidated.document is None:
-        inline = {path: node for path, node in nodes.items() if path and _is_of(dialect, node)}
-        hierarchy.update_locked(where, GroupMetadata, lambda group: replace(group, consolidated=inline), dialect.name)
-    else:
-        key = _key(where, dialect, name)
-        if key is None:
-            raise ConsolidatedMetadataError(
-                f"Zarr {dialect.name} keeps consolidated metadata at the root of a hierarchy only",
-                store=str(where.store),
-                path=where.path,
-                remedy="consolidate the root",
-            )
-        where.store.set(key, documents.render(in_order_of(dialect.consolidated.dump(nodes), old)))
+        if group is not None:
+            consolidated = replace(group.metadata, consolidated=_inline(dialect, nodes))
+            hierarchy.rewrite(where, dialect, consolidated, group.documents)
+        return
+    key = _key(where, dialect, name)
+    if key is None:
+        raise ConsolidatedMetadataError(
+            f"Zarr {dialect.name} keeps consolidated metadata at the root of a hierarchy only",
+            store=str(where.store),
+            path=where.path,
+            remedy="consolidate the root",
+        )
+    replaced = old.document if isinstance(old, Copies) else None
+    where.store.set(key, documents.render(in_order_of(dialect.consolidated.dump(nodes), replaced)))
+
+
+def _inline(dialect: Dialect, nodes: Nodes) -> dict[str, Documents]:
+    """Return the copies for which there is room in the document of a group itself."""
+    return {path: node for path, node in nodes.items() if path and _is_of(dialect, node)}
 
 
 def stored_copies(dialect: Dialect, group: Documents, nodes: Nodes) -> dict[str, bytes]:
@@ -341,13 +413,17 @@ def stored_copies(dialect: Dialect, group: Documents, nodes: Nodes) -> dict[str,
 
 
 @conflicts.retried
-def consolidate(where: StorePath) -> None:
-    """Gather the documents of all nodes below a group and store copies of them with it."""
+def consolidate(where: StorePath, zarr_format: int | str | None = None) -> tuple[GroupMetadata, Snapshot]:
+    """Gather the documents of all nodes below a group and store copies of them with it; return the group and these.
+
+    `zarr_format` is that of the group, where it is known.
+    """
     with where.lock():
-        dialect = _dialect_of_group(where)
+        group = _group_at(where, zarr_format)
+        dialect = group.dialect
         unreachable: list[str] = []
-        nodes = gather(where, dialect.name, unreachable)
-        write(where, nodes)
+        nodes = {"": group.without_copies(), **_gather_below(where, dialect.name, unreachable)}
+        _write(where, dialect, nodes, group)
     others = [path for path, node in nodes.items() if path and not _is_of(dialect, node)]
     if others:
         warnings.warn(
@@ -362,6 +438,10 @@ def consolidate(where: StorePath) -> None:
             UserWarning,
             stacklevel=3,
         )
+    if dialect.consolidated.document is not None:
+        return group.metadata, Snapshot(where, None, nodes)
+    inline = _inline(dialect, nodes)
+    return replace(group.metadata, consolidated=inline), Snapshot(where, None, inline)
 
 
 def _some(paths: Sequence[str]) -> str:

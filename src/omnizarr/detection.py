@@ -18,7 +18,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from omnizarr import engine
@@ -71,16 +71,25 @@ _remembered: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
 _remembered_copies: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
 """What documents say, by their bytes, and where they have been parsed already, by their values."""
 
-_MAKERS: Final = tuple(
-    dict.fromkeys(
-        name
-        for dialect in DIALECTS
-        if dialect.entry_point is None
-        for name in (dialect.array_document, dialect.group_document, dialect.consolidated.document)
-        if name is not None
+
+def _makers(dialects: Iterable[Dialect]) -> tuple[str, ...]:
+    """Return the names of documents that alone make a node of a place, in one of some formats."""
+    return tuple(
+        dict.fromkeys(
+            name
+            for dialect in dialects
+            if dialect.entry_point is None
+            for name in (dialect.array_document, dialect.group_document, dialect.consolidated.document)
+            if name is not None
+        )
     )
-)
-"""Documents that alone make a node of a place, in one format or another."""
+
+
+_MAKERS: Final = _makers(DIALECTS)
+_RARE: Final = frozenset(_MAKERS) - {
+    name for dialect in DIALECTS if dialect.has_groups for name in (dialect.array_document, dialect.group_document)
+}
+"""Those of them that hardly any node has."""
 
 _CONSOLIDATED: Final = {name for name in (dialect.consolidated.document for dialect in DIALECTS) if name is not None}
 """Documents of consolidated metadata that lie beside those of the group."""
@@ -109,7 +118,7 @@ def read_documents(where: StorePath, dialect: Dialect, kind: Kind = "array") -> 
     return _parsed(where, dialect, _fetch_documents(where, dialect, kind))
 
 
-def _fetch_documents(where: StorePath, dialect: Dialect, kind: Kind) -> Values:
+def _fetch_documents(where: StorePath, dialect: Dialect, kind: Kind, rare: _Rare | None = None) -> Values:
     keys = dialect.keyspace.documents(where.path)
     makers = list(dict.fromkeys((dialect.array_document, dialect.group_document)))
     if kind == "group":
@@ -117,21 +126,44 @@ def _fetch_documents(where: StorePath, dialect: Dialect, kind: Kind) -> Values:
     apart = [] if dialect.attributes_document is None else [dialect.attributes_document]
     # Formats without groups are rare: there the marker is looked for alone.
     at_once = apart if dialect.has_groups else []
-    found = _fetch(where, keys, [makers[0], *at_once])
+    found = _fetch(where, keys, [makers[0], *at_once], rare)
     for maker in makers[1:]:
         if makers[0] not in found:
-            found.update(_fetch(where, keys, [maker]))
+            found.update(_fetch(where, keys, [maker], rare))
     if found.keys() & set(makers):
         if not at_once:
             found.update(_fetch(where, keys, apart))
     elif dialect.consolidated.document in keys:
-        found.update(_fetch(where, keys, [str(dialect.consolidated.document)]))
+        found.update(_fetch(where, keys, [str(dialect.consolidated.document)], rare))
     return found
 
 
-def _fetch(where: StorePath, keys: Mapping[str, str], names: Sequence[str]) -> dict[str, Buffer]:
+class _Rare:
+    """Documents at a place that alone make a node of it, but hardly ever do: all are asked for at once, and once."""
+
+    def __init__(self, where: StorePath, wanted: Sequence[Dialect]) -> None:
+        self._where = where
+        self._wanted = wanted
+        self._values: dict[str, Buffer | None] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in _RARE
+
+    def get(self, name: str) -> Buffer | None:
+        """Return the document of this name, or None."""
+        if not self._values:
+            names = [name for name in _makers(self._wanted) if name in _RARE]
+            values = self._where.store.get_many((self._where.prefix + name, None) for name in names)
+            self._values = {names[position]: value for position, value in values}
+        return self._values[name]
+
+
+def _fetch(
+    where: StorePath, keys: Mapping[str, str], names: Sequence[str], rare: _Rare | None = None
+) -> dict[str, Buffer]:
     if len(names) == 1:
-        values = [(0, where.store.get(keys[names[0]]))]
+        name = names[0]
+        values = [(0, where.store.get(keys[name]) if rare is None or name not in rare else rare.get(name))]
     else:
         values = list(where.store.get_many((keys[name], None) for name in names))
     return {
@@ -242,13 +274,41 @@ def detect(where: StorePath, zarr_format: int | str | None = None, kind: Kind = 
     MetadataError
         If a document breaks its format.
     """
-    found = here(where, dialects_for(zarr_format), kind)
-    if found is not None or where.home is not None:
+    wanted = dialects_for(zarr_format)
+    found = here(where, wanted, kind)
+    if found is not None or where.home is not None or not _may_be_in_draft(wanted):
         return found
-    if zarr_format is not None and all(dialect.entry_point is None for dialect in dialects_for(zarr_format)):
-        return None
-    inside = _entered_above(where) or without_entry_point(where, zarr_format)
-    return None if inside is None else here(inside, dialects_for(zarr_format), kind)
+    inside = _in_draft(where, zarr_format)
+    return None if inside is None else here(inside, wanted, kind)
+
+
+def look(where: StorePath, zarr_format: int | str | None = None, kind: Kind = "array") -> Found[Metadata] | None:
+    """Return the node at a place, also a group that no document speaks of but that has nodes below; None if none."""
+    return _look(where, zarr_format, kind)[0]
+
+
+def _look(where: StorePath, zarr_format: int | str | None, kind: Kind) -> tuple[Found[Metadata] | None, StorePath]:
+    """Do as `look`; return also the place within the hierarchy that it lies in."""
+    wanted = dialects_for(zarr_format)
+    found = here(where, wanted, kind)
+    if found is not None:
+        return found, found.where
+    if where.home is not None:
+        return _implied(where, zarr_format), where
+    inside = _in_draft(where, zarr_format)
+    if inside is not None and _may_be_in_draft(wanted):
+        found = here(inside, wanted, kind)
+    inside = inside or where
+    return found or _implied(inside, zarr_format), inside
+
+
+def _may_be_in_draft(wanted: Iterable[Dialect]) -> bool:
+    return any(dialect.entry_point is not None for dialect in wanted)
+
+
+def _in_draft(where: StorePath, zarr_format: int | str | None) -> StorePath | None:
+    """Return a place within the hierarchy of a draft that begins above it; None if none does."""
+    return _entered_above(where) or without_entry_point(where, zarr_format)
 
 
 def here(where: StorePath, wanted: Sequence[Dialect], kind: Kind = "array") -> Found[Metadata] | None:
@@ -256,9 +316,10 @@ def here(where: StorePath, wanted: Sequence[Dialect], kind: Kind = "array") -> F
     if where.home is not None:
         return _here_in_draft(where, wanted, kind)
     entry: Values | None = None
+    rare = _Rare(where, wanted)
     for dialect in wanted:
         if dialect.entry_point is None and dialect.array_document != _ENTRY:
-            found = _fetch_documents(where, dialect, kind)
+            found = _fetch_documents(where, dialect, kind, rare)
         else:
             if entry is None:
                 entry = _fetch_entry(where)
@@ -429,15 +490,17 @@ def open_node(where: StorePath, zarr_format: int | str | None = None) -> Found[M
 def _open(
     where: StorePath, zarr_format: int | str | None, error: type[NodeNotFoundError], kind: Kind = "array"
 ) -> Found[Metadata]:
-    found = detect(where, zarr_format, kind) or implied(where, zarr_format)
+    found, inside = _look(where, zarr_format, kind)
     if found is None:
-        raise not_found(where if where.home is not None else _entered_above(where) or where, error, zarr_format)
+        raise not_found(inside, error, zarr_format)
     return found
 
 
-def open_array(where: StorePath, zarr_format: int | str | None = None) -> Found[ArrayMetadata]:
-    """Return the array at a place. Raises ArrayNotFoundError, or ContainsGroupError."""
-    found = _open(where, zarr_format, ArrayNotFoundError)
+def open_array(
+    where: StorePath, zarr_format: int | str | None = None, found: Found[Metadata] | None = None
+) -> Found[ArrayMetadata]:
+    """Return the array at a place, if it is not `found` yet. Raises ArrayNotFoundError, or ContainsGroupError."""
+    found = found or _open(where, zarr_format, ArrayNotFoundError)
     if not isinstance(found.metadata, ArrayMetadata):
         raise ContainsGroupError(
             "there is a group, not an array", store=str(where.store), path=where.path, remedy="open it as a group"
@@ -445,9 +508,11 @@ def open_array(where: StorePath, zarr_format: int | str | None = None) -> Found[
     return cast("Found[ArrayMetadata]", found)
 
 
-def open_group(where: StorePath, zarr_format: int | str | None = None) -> Found[GroupMetadata]:
-    """Return the group at a place. Raises GroupNotFoundError, or ContainsArrayError."""
-    found = _open(where, zarr_format, GroupNotFoundError, "group")
+def open_group(
+    where: StorePath, zarr_format: int | str | None = None, found: Found[Metadata] | None = None
+) -> Found[GroupMetadata]:
+    """Return the group at a place, if it is not `found` yet. Raises GroupNotFoundError, or ContainsArrayError."""
+    found = found or _open(where, zarr_format, GroupNotFoundError, "group")
     if not isinstance(found.metadata, GroupMetadata):
         raise ContainsArrayError(
             "there is an array, not a group", store=str(where.store), path=where.path, remedy="open it as an array"
@@ -461,11 +526,15 @@ def implied(where: StorePath, zarr_format: int | str | None = None) -> Found[Met
     Looks level by level, and gives up after many directories: who opens a directory that has nothing to do with Zarr
     does not want it searched to the bottom.
     """
-    inside = where if where.home is not None else _entered_above(where) or without_entry_point(where, zarr_format)
-    if inside is not None and inside.home is not None:
+    return _implied(where if where.home is not None else _in_draft(where, zarr_format) or where, zarr_format)
+
+
+def _implied(where: StorePath, zarr_format: int | str | None) -> Found[Metadata] | None:
+    """Do as `implied` at a place that is known to lie in the hierarchy of a draft, or not to."""
+    if where.home is not None:
         wanted = {dialect.name for dialect in dialects_for(zarr_format)}
-        if inside.home.dialect in wanted and children(inside):
-            return Found(inside, GroupMetadata(dialect=inside.home.dialect, implicit=True))
+        if where.home.dialect in wanted and children(where):
+            return Found(where, GroupMetadata(dialect=where.home.dialect, implicit=True))
         return None
     names = {name: dialect for dialect in dialects_at(where, zarr_format) for name in dialect.keyspace.documents("")}
     pending = deque(where.store.list_dir(where.prefix).prefixes)
@@ -565,6 +634,7 @@ def _near(where: StorePath) -> list[str]:
         return [place.relative_to(root).as_posix() if root.is_dir() else str(place) for place in found]
     parts = where.path.split("/") if where.path else []
 
+    @cache
     def names_in(place: tuple[str, ...]) -> list[str]:
         return children(where.at("/".join(place)))
 

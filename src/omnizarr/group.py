@@ -137,9 +137,7 @@ class Group(Node):
     ) -> Group:
         """Create a group at a store, a `StorePath`, a path or a URL, and return it."""
         where = store if isinstance(store, StorePath) else StorePath(*resolve(store, "a"))
-        dialect = nodes.dialect_for_new(where, zarr_format)
-        metadata = nodes.new_group_metadata(where, dialect, attributes)
-        found = hierarchy.create(where, metadata, overwrite=overwrite)
+        found = nodes.new_group(where, zarr_format, attributes, overwrite=overwrite)
         return cls(found.where, found.metadata)
 
     # -- what it is ---------------------------------------------------------------
@@ -192,15 +190,18 @@ class Group(Node):
         where = self._where / path
         if where.path == self._where.path:
             return self
-        return self._node(self._find(where))
-
-    def _find(self, where: StorePath) -> Found[Metadata]:
         if self._snapshot is None:
-            return detection.open_node(where)
-        metadata = self._snapshot.load(where.path)
-        if metadata is None:
+            return self._node(detection.open_node(where))
+        found = self._find(where)
+        if found is None:
             raise detection.not_found(where, NodeNotFoundError)
-        return Found(where, metadata)
+        return self._node(found)
+
+    def _find(self, where: StorePath) -> Found[Metadata] | None:
+        if self._snapshot is None:
+            return detection.look(where)
+        metadata = self._snapshot.load(where.path)
+        return None if metadata is None else Found(where, metadata)
 
     def _node(self, found: Found[Metadata]) -> Any:
         where, metadata = found.where, found.metadata
@@ -214,10 +215,11 @@ class Group(Node):
     def get(self, path: str, default: T) -> Any | T: ...
     def get(self, path: str, default: Any = None) -> Any:
         """Return the array or group at a path, or `default` if there is none."""
-        try:
-            return self[path]
-        except NodeNotFoundError:
-            return default
+        where = self._where / path
+        if where.path == self._where.path:
+            return self
+        found = self._find(where)
+        return default if found is None else self._node(found)
 
     def get_array(self, path: str) -> Array:
         """Return the array at a path. Raises ArrayNotFoundError, or ContainsGroupError if there is a group."""
@@ -243,12 +245,11 @@ class Group(Node):
         if not isinstance(path, str):
             return False
         try:
-            self._find(self._where / path)
+            return self._find(self._where / path) is not None
         except NodeNotFoundError:
             return False
         except OmnizarrError:
             return True  # something is there, broken as it may be
-        return True
 
     def _children(self) -> Iterator[tuple[str, Any]]:
         """Yield name and node of each member right below."""
@@ -416,9 +417,9 @@ class Group(Node):
         if overwrite:
             return self.create_group(name, overwrite=True)
         where = self._where / name
-        existed = detection.find(where) is not None
-        found = hierarchy.require(where, nodes.new_group_metadata(where, dialect_named(self._metadata.dialect), None))
-        if not existed:
+        metadata = nodes.new_group_metadata(where, dialect_named(self._metadata.dialect), None)
+        found = hierarchy.require(where, metadata)
+        if found.metadata is metadata:  # there was none
             nodes.note_change(self._snapshot, found.where)
         return Group(found.where, found.metadata, self._config, self._snapshot)
 

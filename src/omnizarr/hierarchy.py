@@ -63,10 +63,10 @@ def check_path(dialect: Dialect, path: str) -> None:
 
 
 @conflicts.retried
-def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M]:
+def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Above | None = None) -> Found[M]:
     """Write the documents of a new node, and those of the groups above that have none.
 
-    Of several that do so at the same time without `overwrite`, one succeeds.
+    Of several that do so at the same time without `overwrite`, one succeeds. What lies `above` is not looked at again.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M
     ReadOnlyError
     """
     _refuse_read_only(where)
-    above = _Above()
+    above = above or Above()
     where = settled(where, dialect_named(metadata.dialect), above)
     dialect = dialect_of(where, metadata)
     # In the older variants of a draft, chunks have other keys than those its new arrays ask for.
@@ -102,7 +102,7 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False) -> Found[M
     return Found(where, metadata)
 
 
-class _Above:
+class Above:
     """What lies at places above a new node; each is looked at once."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class _Above:
         return self._seen[key]
 
 
-def settled(where: StorePath, dialect: Dialect, looked: _Above | None = None) -> StorePath:
+def settled(where: StorePath, dialect: Dialect, looked: Above | None = None) -> StorePath:
     """Return a place within the hierarchy that a new node of a dialect will belong to.
 
     In formats whose nodes stand for themselves that is the place as it is. A draft's hierarchy begins where its entry
@@ -126,7 +126,7 @@ def settled(where: StorePath, dialect: Dialect, looked: _Above | None = None) ->
     Raises NotRepresentableError for a node of another format within the hierarchy of a draft, where nobody would
     find it, and for an entry point that would hide what there is.
     """
-    looked = looked or _Above()
+    looked = looked or Above()
     above: Found[Metadata] | OmnizarrError | None = None
     if where.home is None:
         own = [where] if dialect.entry_point is not None else []
@@ -270,7 +270,7 @@ def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M], zar
         error = ContainsArrayError if isinstance(metadata, ArrayMetadata) else ContainsGroupError
         raise error("another node has taken this place", store=str(where.store), path=where.path)
     changed = change(metadata)
-    _rewrite(where, dialect, changed, found)
+    rewrite(where, dialect, changed, found)
     return changed
 
 
@@ -305,7 +305,7 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
     refuse_overlap(source, target)
     if isinstance(found.metadata, GroupMetadata):
         refuse_unreachable(source)
-    above = _Above()
+    above = Above()
     target = settled(target, dialect, above)
     _refuse_other_keys(source, target)
     dialect = dialect_of(target, found.metadata)
@@ -357,10 +357,11 @@ def _copy_keys(source: StorePath, target: StorePath) -> None:
     old, new = formats[0].keyspace, dialects_at(target)[0].keyspace
     documents_there = new.documents(target.path)
     pairs = {key: documents_there[name] for name, key in old.documents(source.path).items() if name in documents_there}
-    for before, after in (
-        (old.directory(source.path), new.directory(target.path)),
-        (old.chunk_prefix(source.path), new.chunk_prefix(target.path)),
-    ):
+    prefixes = {
+        old.directory(source.path): new.directory(target.path),
+        old.chunk_prefix(source.path): new.chunk_prefix(target.path),
+    }
+    for before, after in prefixes.items():
         pairs.update({key: after + key[len(before) :] for key in source.store.list_prefix(before)})
     is_document = _document_test(source)
     makers = tuple(name for dialect in formats for name in (dialect.array_document, dialect.group_document))
@@ -458,8 +459,8 @@ def _write(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> N
         where.store.set(keys[name], values[name])
 
 
-def _rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documents) -> None:
-    """Write the documents of a node that differ from `old`."""
+def rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documents) -> None:
+    """Write the documents of a node that differ from `old`; its lock is held by the caller."""
     new = dump(where, metadata)
     values = {name: documents.render(document) for name, document in new.items()}
     changed = {name: value for name, value in values.items() if name not in old or value != documents.render(old[name])}
@@ -471,7 +472,7 @@ def _rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Docume
 
 
 @conflicts.retried
-def _create_ancestors(where: StorePath, dialect: Dialect, looked: _Above) -> None:
+def _create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> None:
     """Give every place above a group's document, where there is no node; refuse an array among them."""
     for place in where.ancestors():
         existing = looked.at(place)
@@ -479,7 +480,7 @@ def _create_ancestors(where: StorePath, dialect: Dialect, looked: _Above) -> Non
         if existing is None and dialect.has_groups and place.home == where.home:
             _refuse_sibling(place, dialect)
             with place.lock():
-                existing = _here_or_error(place)  # another creator may have been faster
+                existing = None if _is_free(place) else _here_or_error(place)  # another may have been faster
                 if existing is None:
                     _write(place, dialect, rendered(place, GroupMetadata(dialect=dialect.name)))
         if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
@@ -505,9 +506,14 @@ def _here_or_error(where: StorePath, kind: Kind = "array") -> Found[Metadata] | 
         return error
 
 
+def _is_free(where: StorePath) -> bool:
+    """Tell whether nothing at a place makes a node, as far as one question of the store tells."""
+    return where.home is None and is_free(where)
+
+
 def _occupant(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
     """Return what a new node would replace: also, where the hierarchy of a draft is to begin, one of another format."""
-    existing = None if where.home is None and is_free(where) else _here_or_error(where)
+    existing = None if _is_free(where) else _here_or_error(where)
     if existing is None and where.home is not None and not where.home.entry and where.path == where.home.root:
         return _here_or_error(replace(where, home=None))
     return existing

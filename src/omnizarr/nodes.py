@@ -16,7 +16,8 @@ from omnizarr.attributes import to_json
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.creation import DEFAULT, Coding
-from omnizarr.dialects import DIALECTS, documents
+from omnizarr.detection import Found
+from omnizarr.dialects import documents
 from omnizarr.dialects import filters as v2_filters
 from omnizarr.dialects.contract import Dialect
 from omnizarr.engine import transformers
@@ -25,10 +26,10 @@ from omnizarr.errors import (
     MetadataError,
     OmnizarrError,
     ShapeError,
-    StoreError,
     ValueTypeError,
 )
 from omnizarr.grids import Grid
+from omnizarr.hierarchy import Above
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.places import StorePath, dialect_named, dialects_for
 from omnizarr.settings import config as settings
@@ -99,7 +100,8 @@ def new_array(
     storage_transformers: Iterable[Any] = (),
 ) -> Array:
     """Create an array at a place, and return it; keywords as those of `omnizarr.create_array`."""
-    dialect = dialect_for_new(where, zarr_format)
+    above = Above()
+    dialect = dialect_for_new(where, zarr_format, above)
     data, shape, dtype = _data_shape_dtype(data, shape, dtype)
     if isinstance(compressor, str) and compressor == "auto":
         compressor = compressors
@@ -139,7 +141,7 @@ def new_array(
         ) from None
     if overwrite and write_data:
         data = _outlasting(data, where)
-    array = add_array(where, metadata, settings_of_array, overwrite=overwrite, snapshot=snapshot)
+    array = add_array(where, metadata, settings_of_array, overwrite=overwrite, snapshot=snapshot, above=above)
     if data is not None and write_data:
         fill(array, data)
     return array
@@ -158,8 +160,11 @@ def add_array(
     *,
     overwrite: bool = False,
     snapshot: Snapshot | None = None,
+    above: Above | None = None,
 ) -> Array:
     """Store the documents of a new array, and return it. An array that could not run is refused.
+
+    What is known to lie `above` is not looked at again.
 
     Raises what `engine.bind` and `hierarchy.create` raise.
     """
@@ -169,7 +174,7 @@ def add_array(
     except OmnizarrError as error:
         raise error.add(store=str(where.store))
     engine.bind(metadata, where.store, where.prefix, config.policy, where.path)
-    found = hierarchy.create(where, metadata, overwrite=overwrite)
+    found = hierarchy.create(where, metadata, overwrite=overwrite, above=above)
     note_change(snapshot, found.where)
     return Array(found.where, found.metadata, config, snapshot)
 
@@ -181,20 +186,30 @@ def note_change(snapshot: Snapshot | None, where: StorePath) -> None:
         snapshot.refresh([*above, where.path])
 
 
-def dialect_for_new(where: StorePath, zarr_format: int | str | None) -> Dialect:
-    """Return the dialect of a new node: the one asked for, else that of the group above, else the default."""
+def dialect_for_new(where: StorePath, zarr_format: int | str | None, above: Above | None = None) -> Dialect:
+    """Return the dialect of a new node: the one asked for, else that of the group above, else the default.
+
+    `above` remembers what was found there.
+    """
+    above = above or Above()
     if zarr_format is None:
         for place in reversed(list(where.ancestors())):
-            try:
-                found = detection.here(place, DIALECTS, "group")
-            except StoreError:
-                raise  # of the next best format there would be a second hierarchy
-            except OmnizarrError:
+            found = above.at(place)
+            if isinstance(found, OmnizarrError):
                 break
             if found is not None:
                 return dialect_named(found.metadata.dialect)
         zarr_format = settings.get("default_zarr_format")
     return dialects_for(zarr_format)[0]
+
+
+def new_group(
+    where: StorePath, zarr_format: int | str | None, attributes: Mapping[str, Any] | None, *, overwrite: bool
+) -> Found[GroupMetadata]:
+    """Create a group at a place; raises what `hierarchy.create` raises."""
+    above = Above()
+    metadata = new_group_metadata(where, dialect_for_new(where, zarr_format, above), attributes)
+    return hierarchy.create(where, metadata, overwrite=overwrite, above=above)
 
 
 def new_group_metadata(where: StorePath, dialect: Dialect, attributes: Mapping[str, Any] | None) -> GroupMetadata:
@@ -315,12 +330,13 @@ def require_array(where: StorePath, *, shape: Any, dtype: Any = None, exact: boo
     config = ArrayConfig.of(
         options.get("config"), **{name: options.get(name) for name in ("write_empty_chunks", "missing", "allow_pickle")}
     )
-    if detection.find(where) is None:
+    there = detection.detect(where)
+    if there is None:
         try:
             return new_array(where, shape=shape, dtype=dtype, **options)
         except ContainsArrayError:
             pass  # another was faster
-    found = detection.open_array(where)
+    found = detection.open_array(where, found=there)
     array = Array(found.where, found.metadata, config, options.get("snapshot"))
     if array.shape != creation.parse_shape(shape):
         raise ValueTypeError(

@@ -21,16 +21,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from omnizarr import consolidated, detection, hierarchy, nodes
+from omnizarr import consolidated, detection, nodes
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
-from omnizarr.detection import Found
+from omnizarr.detection import Found, Kind
 from omnizarr.engine import transformers
 from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError
 from omnizarr.group import Group
 from omnizarr.late import Late
-from omnizarr.model import ArrayMetadata, GroupMetadata
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.places import StorePath, normalize
 from omnizarr.stores import resolve
 
@@ -109,10 +109,12 @@ def open(  # noqa: A001 - the name that zarr has for it
     """
     is_array = "shape" in options or "data" in options
     where, mode = locate(store, path, mode, storage_options, synchronizer)
-    if mode in _CREATING and (mode != "a" or detection.find(where, zarr_format) is None):
+    through = _through(options.get("storage_transformers"), where)
+    found = _there_already(through, mode, zarr_format)
+    if found is None and mode in _CREATING:
         opener: Any = open_array if is_array else open_group
-        return opener(where, mode=mode, zarr_format=zarr_format, config=config, **options)  # type: ignore[no-any-return]
-    found = detection.open_node(_through(options.get("storage_transformers"), where), zarr_format)
+        return opener(where, mode="w-" if mode == "a" else mode, zarr_format=zarr_format, config=config, **options)  # type: ignore[no-any-return]
+    found = found or detection.open_node(through, zarr_format)
     if isinstance(found.metadata, ArrayMetadata):
         return Array(found.where, found.metadata, _behaviour(config, options))
     return _opened_group(Found(found.where, found.metadata), config, options)
@@ -165,7 +167,8 @@ def open_array(
     behaviour = _behaviour(
         config, options, missing=missing, allow_pickle=allow_pickle, write_empty_chunks=write_empty_chunks
     )
-    if mode in _CREATING and (mode != "a" or detection.find(where, zarr_format) is None):
+    there = _there_already(where, mode, zarr_format)
+    if there is None and mode in _CREATING:
         options["overwrite"] = mode == "w"
         if options.get("shape") is None and options.get("data") is None:
             raise ArrayNotFoundError(
@@ -175,7 +178,7 @@ def open_array(
                 remedy="pass shape= and dtype=, or data=, to create it",
             )
         return nodes.new_array(where, zarr_format=zarr_format, config=behaviour, **options)
-    found = detection.open_array(where, zarr_format)
+    found = detection.open_array(where, zarr_format, there)
     return Array(found.where, found.metadata, behaviour)
 
 
@@ -232,11 +235,11 @@ def open_group(
         "write_empty_chunks": write_empty_chunks,
         "concurrency": concurrency,
     }
-    if mode in _CREATING and (mode != "a" or detection.find(where, zarr_format) is None):
-        dialect = nodes.dialect_for_new(where, zarr_format)
-        new = hierarchy.create(where, nodes.new_group_metadata(where, dialect, attributes), overwrite=mode == "w")
+    there = _there_already(where, mode, zarr_format, "group")
+    if there is None and mode in _CREATING:
+        new = nodes.new_group(where, zarr_format, attributes, overwrite=mode == "w")
         return Group(new.where, new.metadata, _behaviour(config, options))
-    found = detection.open_group(where, zarr_format)
+    found = detection.open_group(where, zarr_format, there)
     return _opened_group(found, config, options)
 
 
@@ -248,6 +251,13 @@ def open_consolidated(*args: Any, use_consolidated: bool | str = True, **options
 def open_like(a: Any, path: Any, **options: Any) -> Array:
     """Open an array, or with ``mode="a"`` (or ``"w"``) create one like `a`; keywords as those of `open_array`."""
     return open_array(path, **nodes.like(a, options))
+
+
+def _there_already(
+    where: StorePath, mode: Mode, zarr_format: int | str | None, kind: Kind = "array"
+) -> Found[Metadata] | None:
+    """Return the node that mode "a" opens; None if there is none, and in other modes, which do not depend on it."""
+    return detection.detect(where, zarr_format, kind) if mode == "a" else None
 
 
 def _opened_group(

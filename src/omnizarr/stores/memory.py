@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, MutableMapping
+from collections.abc import Hashable, Iterable, Iterator, MutableMapping
 from contextlib import AbstractContextManager
 
 from omnizarr.stores import threads
@@ -73,6 +73,11 @@ class MemoryStore(Store):
         """Copy from the value straight into `out`."""
         value = self.get(key)
         return None if value is None else fill(out, memoryview(value)[start:])
+
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Look the keys up."""
+        prefix = as_prefix(prefix)
+        return any(self.exists(prefix + name) for name in names)
 
     def exists(self, key: str) -> bool:
         """Look the key up."""
