@@ -191,3 +191,279 @@ def test_element_of_a_large_chunk_in_a_store_nearby_is_not_all_of_it(engine, lay
         store.reset()
         assert array[3, 5] == SHARDED[3, 5]
         assert store.bytes_read < SHARDED.nbytes // 20
+
+
+# -- each operation ---------------------------------------------------------------------
+
+
+OPERATIONS = {
+    "open array": ("", lambda store: omnizarr.open(store, path="g/a")),
+    "open array, a": ("", lambda store: omnizarr.open_array(store, path="g/a", mode="a")),
+    "open group": ("", omnizarr.open_group),
+    "open group, a": ("", lambda store: omnizarr.open_group(store, mode="a")),
+    "open consolidated": ("", lambda store: omnizarr.open_group(store, use_consolidated=True)),
+    "create group, w": ("", lambda store: omnizarr.open_group(store, path="new", mode="w")),
+    "group[name]": ("g", lambda group: group["a"]),
+    "name in group": ("g", lambda group: "a" in group),
+    "name not in group": ("g", lambda group: "b" in group),
+    "get what is not there": ("g", lambda group: group.get("b")),
+    "members": ("/", lambda group: group.members(max_depth=None)),
+    "create array": ("g", lambda group: group.create_array("new", shape=(4,), dtype="i4")),
+    "create group": ("g", lambda group: group.create_group("new")),
+    "require group": ("/", lambda group: group.require_group("g")),
+    "require new group": ("/", lambda group: group.require_group("new")),
+    "require array": ("g", lambda group: group.require_array("a", shape=(4, 6), dtype="i4")),
+    "delete array": ("g", lambda group: group.__delitem__("a")),
+    "read attributes": ("g/a", lambda array: dict(array.attrs)),
+    "change attributes": ("g/a", lambda array: array.attrs.update(x=1)),
+    "change attributes of group": ("g", lambda group: group.attrs.update(x=1)),
+    "append": ("g/a", lambda array: array.append(np.ones((2, 6)))),
+    "grow": ("g/a", lambda array: array.resize((6, 6))),
+    "shrink": ("g/a", lambda array: array.resize((2, 6))),
+    "read a chunk": ("g/a", lambda array: array[:2, :3]),
+    "write a chunk": ("g/a", lambda array: array.__setitem__((slice(0, 2), slice(0, 3)), 5)),
+    "write part of a chunk": ("g/a", lambda array: array.__setitem__((0, 0), 5)),
+    "consolidate": ("", omnizarr.consolidate_metadata),
+}
+"""What each begins with (a store, or an open node of it) and does; nodes are g and g/a, 4 x 6 in chunks of 2 x 3."""
+
+EXPECTED = {
+    3: {
+        "open array": "get g/a/zarr.json",
+        "open array, a": "get g/a/zarr.json",
+        "open group": "get zarr.json",
+        "open group, a": "get zarr.json",
+        "open consolidated": "get zarr.json",
+        "create group, w": (
+            "get zarr.json, get new/zarr.json, get new/.zarray, get new/.zgroup, get new/.zmetadata, "
+            "get new/meta, get new/__zmeta__, set new/zarr.json"
+        ),
+        "group[name]": "get g/a/zarr.json",
+        "name in group": "get g/a/zarr.json",
+        "name not in group": (
+            "get g/b/zarr.json, get g/b/.zarray, get g/b/.zattrs, get g/b/.zgroup, get g/b/.zmetadata, "
+            "get g/b/meta, get g/b/__zmeta__, get g/zarr.json, list_dir g/b/"
+        ),
+        "get what is not there": (
+            "get g/b/zarr.json, get g/b/.zarray, get g/b/.zattrs, get g/b/.zgroup, get g/b/.zmetadata, "
+            "get g/b/meta, get g/b/__zmeta__, get g/zarr.json, list_dir g/b/"
+        ),
+        "members": "list_dir , get g/zarr.json, list_dir g/, get g/a/zarr.json",
+        "create array": (
+            "get g/zarr.json, get zarr.json, get g/new/zarr.json, get g/new/.zarray, get g/new/.zgroup, "
+            "get g/new/.zmetadata, get g/new/meta, get g/new/__zmeta__, set g/new/zarr.json"
+        ),
+        "create group": (
+            "get g/zarr.json, get zarr.json, get g/new/zarr.json, get g/new/.zarray, get g/new/.zgroup, "
+            "get g/new/.zmetadata, get g/new/meta, get g/new/__zmeta__, set g/new/zarr.json"
+        ),
+        "require group": "get g/zarr.json",
+        "require new group": (
+            "get new/zarr.json, get new/.zgroup, get new/.zattrs, get new/.zarray, get new/.zmetadata, "
+            "get new/meta, get new/__zmeta__, get zarr.json, get zarr.json, get new/zarr.json, "
+            "get new/.zarray, get new/.zgroup, get new/.zmetadata, get new/meta, get new/__zmeta__, "
+            "set new/zarr.json"
+        ),
+        "require array": "get g/a/zarr.json",
+        "delete array": "get g/a/zarr.json, delete_prefix g/a/",
+        "read attributes": "",
+        "change attributes": "get g/a/zarr.json, set g/a/zarr.json",
+        "change attributes of group": "get g/zarr.json, set g/zarr.json",
+        "append": "get g/a/zarr.json, set g/a/c/2/0, set g/a/c/2/1, set g/a/zarr.json",
+        "grow": "get g/a/zarr.json, exists g/a/c/2/0, exists g/a/c/2/1, set g/a/zarr.json",
+        "shrink": "get g/a/zarr.json, set g/a/zarr.json, delete g/a/c/1/0, delete g/a/c/1/1",
+        "read a chunk": "get g/a/c/0/0",
+        "write a chunk": "set g/a/c/0/0",
+        "write part of a chunk": "get g/a/c/0/0, set g/a/c/0/0",
+        "consolidate": (
+            "get zarr.json, get zarr.json, list_dir , get g/zarr.json, list_dir g/, get g/a/zarr.json, set zarr.json"
+        ),
+    },
+    2: {
+        "open array": "get g/a/zarr.json, get g/a/.zarray, get g/a/.zattrs",
+        "open array, a": "get g/a/zarr.json, get g/a/.zarray, get g/a/.zattrs",
+        "open group": "get zarr.json, get .zgroup, get .zattrs",
+        "open group, a": "get zarr.json, get .zgroup, get .zattrs",
+        "open consolidated": "get zarr.json, get .zgroup, get .zattrs, get .zmetadata",
+        "create group, w": (
+            "get zarr.json, get .zgroup, get .zattrs, get new/zarr.json, get new/.zarray, get new/.zgroup, "
+            "get new/.zmetadata, get new/meta, get new/__zmeta__, set new/.zgroup"
+        ),
+        "group[name]": "get g/.zmetadata, get g/a/.zarray, get g/a/.zattrs",
+        "name in group": "get g/.zmetadata, get g/a/.zarray, get g/a/.zattrs",
+        "name not in group": (
+            "get g/.zmetadata, get g/b/.zarray, get g/b/.zattrs, get g/b/.zgroup, get g/b/.zmetadata, "
+            "get g/b/meta, get g/b/__zmeta__, get g/b/zarr.json, get g/zarr.json, get zarr.json, "
+            "list_dir g/b/"
+        ),
+        "get what is not there": (
+            "get g/.zmetadata, get g/b/.zarray, get g/b/.zattrs, get g/b/.zgroup, get g/b/.zmetadata, "
+            "get g/b/meta, get g/b/__zmeta__, get g/b/zarr.json, get g/zarr.json, get zarr.json, "
+            "list_dir g/b/"
+        ),
+        "members": (
+            "get .zmetadata, list_dir , get g/.zarray, get g/.zattrs, get g/.zgroup, list_dir g/, "
+            "get g/a/.zarray, get g/a/.zattrs"
+        ),
+        "create array": (
+            "get g/.zmetadata, get g/zarr.json, get g/.zgroup, get g/.zattrs, get zarr.json, get .zgroup, "
+            "get .zattrs, get g/new/zarr.json, get g/new/.zarray, get g/new/.zgroup, get g/new/.zmetadata, "
+            "get g/new/meta, get g/new/__zmeta__, set g/new/.zarray"
+        ),
+        "create group": (
+            "get g/zarr.json, get g/.zgroup, get g/.zattrs, get zarr.json, get .zgroup, get .zattrs, "
+            "get g/new/zarr.json, get g/new/.zarray, get g/new/.zgroup, get g/new/.zmetadata, "
+            "get g/new/meta, get g/new/__zmeta__, set g/new/.zgroup, get g/.zmetadata"
+        ),
+        "require group": "get g/zarr.json, get g/.zgroup, get g/.zattrs, get .zmetadata",
+        "require new group": (
+            "get new/zarr.json, get new/.zgroup, get new/.zattrs, get new/.zarray, get new/.zmetadata, "
+            "get new/meta, get new/__zmeta__, get zarr.json, get zarr.json, get .zgroup, get .zattrs, "
+            "get new/zarr.json, get new/.zarray, get new/.zgroup, get new/.zmetadata, get new/meta, "
+            "get new/__zmeta__, set new/.zgroup, get .zmetadata"
+        ),
+        "require array": "get g/.zmetadata, get g/a/zarr.json, get g/a/.zarray, get g/a/.zattrs",
+        "delete array": "get g/.zmetadata, get g/a/.zarray, get g/a/.zattrs, delete_prefix g/a/",
+        "read attributes": "",
+        "change attributes": "get g/a/.zarray, get g/a/.zattrs, set g/a/.zattrs",
+        "change attributes of group": "get g/.zgroup, get g/.zattrs, set g/.zattrs, get g/.zmetadata",
+        "append": "get g/a/.zarray, get g/a/.zattrs, set g/a/2.0, set g/a/2.1, set g/a/.zarray",
+        "grow": "get g/a/.zarray, get g/a/.zattrs, exists g/a/2.0, exists g/a/2.1, set g/a/.zarray",
+        "shrink": "get g/a/.zarray, get g/a/.zattrs, set g/a/.zarray, delete g/a/1.0, delete g/a/1.1",
+        "read a chunk": "get g/a/0.0",
+        "write a chunk": "set g/a/0.0",
+        "write part of a chunk": "get g/a/0.0, set g/a/0.0",
+        "consolidate": (
+            "get zarr.json, get .zgroup, get .zattrs, get .zgroup, get .zattrs, list_dir , get g/.zarray, "
+            "get g/.zattrs, get g/.zgroup, list_dir g/, get g/a/.zarray, get g/a/.zattrs, set .zmetadata"
+        ),
+    },
+    "3-draft2019": {
+        "open array": (
+            "get g/a/zarr.json, get g/a/.zarray, get g/a/.zattrs, get g/a/.zgroup, get g/a/.zmetadata, "
+            "get g/a/meta, get g/a/__zmeta__, get g/zarr.json, get zarr.json, get meta/root/g/a.array"
+        ),
+        "open group": "get zarr.json, get meta/root.group",
+        "group[name]": "get meta/root/g/a.array",
+        "name in group": "get meta/root/g/a.array",
+        "name not in group": "get meta/root/g/b.array, get meta/root/g/b.group, list_dir meta/root/g/b/",
+        "get what is not there": "get meta/root/g/b.array, get meta/root/g/b.group, list_dir meta/root/g/b/",
+        "members": (
+            "list_dir meta/root/, get meta/root/g.array, get meta/root/g.group, list_dir meta/root/g/, "
+            "get meta/root/g/a.array"
+        ),
+        "create array": (
+            "get meta/root.group, get meta/root/g.group, list_dir meta/root/g/, get meta/root/g/new.array, "
+            "get meta/root/g/new.group, set meta/root/g/new.array"
+        ),
+        "require group": "get meta/root/g.group",
+        "require array": "get meta/root/g/a.array",
+        "change attributes": "get meta/root/g/a.array, set meta/root/g/a.array",
+        "change attributes of group": "get meta/root/g.group, set meta/root/g.group",
+        "append": "get meta/root/g/a.array, set data/g/a/2.0, set data/g/a/2.1, set meta/root/g/a.array",
+        "read a chunk": "get data/g/a/0.0",
+        "write a chunk": "set data/g/a/0.0",
+    },
+    "3-draft2020": {
+        "open array": (
+            "get g/a/zarr.json, get g/a/.zarray, get g/a/.zattrs, get g/a/.zgroup, get g/a/.zmetadata, "
+            "get g/a/meta, get g/a/__zmeta__, get g/zarr.json, get zarr.json, get meta/root/g/a.array.json"
+        ),
+        "open group": "get zarr.json, get meta/root.group.json",
+        "group[name]": "get meta/root/g/a.array.json",
+        "name in group": "get meta/root/g/a.array.json",
+        "name not in group": "get meta/root/g/b.array.json, get meta/root/g/b.group.json, list_dir meta/root/g/b/",
+        "get what is not there": (
+            "get meta/root/g/b.array.json, get meta/root/g/b.group.json, list_dir meta/root/g/b/"
+        ),
+        "members": (
+            "get meta/root/consolidated/.zmetadata, list_dir meta/root/, get meta/root/g.array.json, "
+            "get meta/root/g.group.json, list_dir meta/root/g/, get meta/root/g/a.array.json"
+        ),
+        "create array": (
+            "get meta/root.group.json, get meta/root/g.group.json, get meta/root/g/new.array.json, "
+            "get meta/root/g/new.group.json, set meta/root/g/new.array.json"
+        ),
+        "require group": "get meta/root/g.group.json, get meta/root/consolidated/.zmetadata",
+        "require array": "get meta/root/g/a.array.json",
+        "change attributes": "get meta/root/g/a.array.json, set meta/root/g/a.array.json",
+        "change attributes of group": "get meta/root/g.group.json, set meta/root/g.group.json",
+        "append": (
+            "get meta/root/g/a.array.json, set data/root/g/a/c2/0, set data/root/g/a/c2/1, set meta/root/g/a.array.json"
+        ),
+        "read a chunk": "get data/root/g/a/c0/0",
+        "write a chunk": "set data/root/g/a/c0/0",
+    },
+}
+"""What is asked for, in its order; locks are left out."""
+
+
+def requests_of(operation, zarr_format, engine, *, consolidated=False):
+    """Return what an operation asks a store for, locks left out, those of side by side in their order."""
+    inner = MemoryStore()
+    with omnizarr.config.set({"engine": engine}):
+        group = omnizarr.create_group(inner, zarr_format=zarr_format).create_group("g")
+        group.create_array("a", data=np.arange(24, dtype="i4").reshape(4, 6), chunks=(2, 3), attributes={"u": "m"})
+        if consolidated:
+            omnizarr.consolidate_metadata(inner)
+        store = FaultyStore(inner)
+        at, run = OPERATIONS[operation]
+        start = store if not at else omnizarr.open(store, path=at.strip("/"), zarr_format=zarr_format)
+        store.reset()
+        run(start)
+    return [f"{verb} {key}" for verb, key in store.log if verb != "lock"]
+
+
+@pytest.mark.parametrize("engine", ["reference", "native"])
+@pytest.mark.parametrize(
+    ("zarr_format", "operation"), [(format_, name) for format_, table in EXPECTED.items() for name in table]
+)
+def test_operation_asks_for_each_thing_once(zarr_format, operation, engine):
+    asked = requests_of(operation, zarr_format, engine, consolidated=operation == "open consolidated")
+    assert ", ".join(asked) == EXPECTED[zarr_format][operation]
+
+
+COPIED = {
+    "change attributes": "get g/a/zarr.json, set g/a/zarr.json, get zarr.json, get g/a/zarr.json, set zarr.json",
+    "append": (
+        "get g/a/zarr.json, set g/a/c/2/0, set g/a/c/2/1, set g/a/zarr.json, "
+        "get zarr.json, get g/a/zarr.json, set zarr.json"
+    ),
+    "delete array": "delete_prefix g/a/, get zarr.json, get g/zarr.json, get g/a/zarr.json, set zarr.json",
+}
+
+
+@pytest.mark.parametrize("operation", COPIED)
+def test_copies_in_consolidated_metadata_are_renewed_with_two_reads(operation):
+    inner = MemoryStore()
+    root = omnizarr.create_group(inner)
+    root.create_array("g/a", shape=(4, 6), chunks=(2, 3), dtype="i4", attributes={"u": "m"})
+    omnizarr.consolidate_metadata(inner)
+    store = FaultyStore(inner)
+    at, run = OPERATIONS[operation]
+    start = omnizarr.open_group(store, use_consolidated=True)[at.strip("/")]
+    store.reset()
+    run(start)
+    assert ", ".join(f"{verb} {key}" for verb, key in store.log if verb != "lock") == COPIED[operation]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_documents_that_hardly_any_node_has_are_asked_for_side_by_side(zarr_format):
+    inner = MemoryStore()
+    omnizarr.create_group(inner, zarr_format=zarr_format)
+    store = far(inner, delay=0.02)
+    group = omnizarr.open_group(store)
+    store.reset()
+    assert "b" not in group
+    assert store.max_in_flight == 3
+
+
+def test_documents_of_v1_are_asked_for_once(tmp_path):
+    inner = MemoryStore()
+    omnizarr.create_array(inner, data=np.arange(4, dtype="i4"), chunks=2, zarr_format=1)
+    store = FaultyStore(inner)
+    assert omnizarr.open(store).zarr_format == 1
+    assert sorted(store.log) == [
+        ("get", name)
+        for name in (".zarray", ".zattrs", ".zgroup", ".zmetadata", "__zmeta__", "attrs", "meta", "zarr.json")
+    ]

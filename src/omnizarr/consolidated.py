@@ -143,7 +143,7 @@ class Snapshot:
                 if held.group is not None and not relative:
                     found = held.group.without_copies()
                 else:
-                    found = documents_at(self.root.at(path), held.dialect.name)
+                    found = _documents_in(self.root.at(path), held.dialect)  # there is no room for those of others
                 if found:
                     changed[relative] = found
                 else:
@@ -278,15 +278,17 @@ def documents_at(where: StorePath, prefer: str = "") -> Documents:
 
     `prefer` names the dialect whose documents are meant where several lie side by side.
     """
-    for dialect in _preferring(where, prefer):
-        found = detection.read_documents(where, dialect)
-        try:
-            metadata = detection.load(where, dialect, found)
-        except OmnizarrError:
-            return found  # a copy of a broken document is as broken, and says so when it is read
-        if metadata is not None:
-            return _without_copies(dialect, metadata, found)
-    return {}
+    return next(filter(None, (_documents_in(where, dialect) for dialect in _preferring(where, prefer))), {})
+
+
+def _documents_in(where: StorePath, dialect: Dialect) -> Documents:
+    """Return the documents that the node at a place has in one dialect, as `documents_at` does."""
+    found = detection.read_documents(where, dialect)
+    try:
+        metadata = detection.load(where, dialect, found)
+    except OmnizarrError:
+        return found  # a copy of a broken document is as broken, and says so when it is read
+    return {} if metadata is None else _without_copies(dialect, metadata, found)
 
 
 def _without_copies(dialect: Dialect, metadata: Metadata, found: Documents) -> Documents:

@@ -282,14 +282,19 @@ def detect(where: StorePath, zarr_format: int | str | None = None, kind: Kind = 
     return None if inside is None else here(inside, wanted, kind)
 
 
-def look(where: StorePath, zarr_format: int | str | None = None, kind: Kind = "array") -> Found[Metadata] | None:
-    """Return the node at a place, also a group that no document speaks of but that has nodes below; None if none."""
-    return _look(where, zarr_format, kind)[0]
+def look(where: StorePath, prefer: str = "") -> Found[Metadata] | None:
+    """Return the node at a place, also a group that no document speaks of but that has nodes below; None if none.
+
+    `prefer` names the dialect to look for first.
+    """
+    return _look(where, None, "array", prefer)[0]
 
 
-def _look(where: StorePath, zarr_format: int | str | None, kind: Kind) -> tuple[Found[Metadata] | None, StorePath]:
+def _look(
+    where: StorePath, zarr_format: int | str | None, kind: Kind, prefer: str = ""
+) -> tuple[Found[Metadata] | None, StorePath]:
     """Do as `look`; return also the place within the hierarchy that it lies in."""
-    wanted = dialects_for(zarr_format)
+    wanted = _preferring(prefer) if prefer else dialects_for(zarr_format)
     found = here(where, wanted, kind)
     if found is not None:
         return found, found.where
@@ -479,18 +484,22 @@ def _beyond_the_store(where: StorePath) -> StorePath | None:
     return StorePath(LocalStore(parent, read_only=where.store.read_only)) / f"{below.as_posix()}/{where.path}"
 
 
-def open_node(where: StorePath, zarr_format: int | str | None = None) -> Found[Metadata]:
+def open_node(where: StorePath, zarr_format: int | str | None = None, prefer: str = "") -> Found[Metadata]:
     """Return the node at a place, also a group that no document speaks of but that has nodes below.
 
-    Raises NodeNotFoundError, with the names that come near.
+    `prefer` names the dialect to look for first. Raises NodeNotFoundError, with the names that come near.
     """
-    return _open(where, zarr_format, NodeNotFoundError)
+    return _open(where, zarr_format, NodeNotFoundError, prefer=prefer)
 
 
 def _open(
-    where: StorePath, zarr_format: int | str | None, error: type[NodeNotFoundError], kind: Kind = "array"
+    where: StorePath,
+    zarr_format: int | str | None,
+    error: type[NodeNotFoundError],
+    kind: Kind = "array",
+    prefer: str = "",
 ) -> Found[Metadata]:
-    found, inside = _look(where, zarr_format, kind)
+    found, inside = _look(where, zarr_format, kind, prefer)
     if found is None:
         raise not_found(inside, error, zarr_format)
     return found
@@ -713,8 +722,7 @@ def load_children(
     What is no node is passed over. A name that a format reserves or forbids hides no node: other programs write such.
     `prefer` names the dialect to look for first.
     """
-    preferred = sorted(DIALECTS, key=lambda dialect: dialect.name != prefer)
-    look = partial(_child_or_error, where, preferred)
+    look = partial(_child_or_error, where, _preferring(prefer))
     arrived: dict[int, tuple[str, Found[Metadata] | OmnizarrError | None]] = {}
     first = 0
     for position, answer in pool.gather(look, names, where.store.concurrency):
@@ -724,6 +732,11 @@ def load_children(
             first += 1
             if found is not None:
                 yield name, found
+
+
+@cache
+def _preferring(prefer: str) -> tuple[Dialect, ...]:
+    return tuple(sorted(DIALECTS, key=lambda dialect: dialect.name != prefer))
 
 
 def _child_or_error(

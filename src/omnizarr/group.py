@@ -191,7 +191,7 @@ class Group(Node):
         if where.path == self._where.path:
             return self
         if self._snapshot is None:
-            return self._node(detection.open_node(where))
+            return self._node(detection.open_node(where, prefer=self._metadata.dialect))
         found = self._find(where)
         if found is None:
             raise detection.not_found(where, NodeNotFoundError)
@@ -199,7 +199,7 @@ class Group(Node):
 
     def _find(self, where: StorePath) -> Found[Metadata] | None:
         if self._snapshot is None:
-            return detection.look(where)
+            return detection.look(where, self._metadata.dialect)
         metadata = self._snapshot.load(where.path)
         return None if metadata is None else Found(where, metadata)
 
