@@ -36,6 +36,7 @@ from omnizarr.model import GroupMetadata as ModelOfGroup
 from omnizarr.model import Metadata
 from omnizarr.places import StorePath as Place
 from omnizarr.stores import resolve
+from omnizarr.stores.tasks import waited
 from omnizarr.views import AsType, points
 
 
@@ -198,6 +199,11 @@ class Array(CoreArray, metaclass=_KindOfArray):
         return cast("Array", named(CoreArray.open(plain(store), config=config)))
 
     @classmethod
+    def create(cls, store: Any, **options: Any) -> Array:
+        """Create an array, and return it; keywords as those of `zarr.create`."""
+        return cast("Array", _synchronous().create(store=store, **options))
+
+    @classmethod
     def from_dict(cls, store_path: Any, data: Mapping[str, Any]) -> Array:
         """Return the array that a document describes, whether or not it is stored."""
         return cast("Array", named(CoreArray.from_dict(plain(store_path), data)))
@@ -260,6 +266,11 @@ class Array(CoreArray, metaclass=_KindOfArray):
         return cast("Array", named(super().with_config(config)))
 
 
+def _synchronous() -> Any:
+    """Return the module of the functions, which is made of this one."""
+    return import_module("omnizarr.interop.as_zarr.api.synchronous")
+
+
 def _numcodecs(array: Array) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return filters and compressor of an array of Zarr v2 as objects of numcodecs."""
     stack = v2_filters.dump_chain(array._metadata.codecs, array.ndim)  # noqa: SLF001 - its other half
@@ -287,6 +298,11 @@ class AsyncArray(aio.AsyncArray):
     async def open(cls, store: Any, *, config: Any = None, zarr_format: Any = None) -> AsyncArray:
         """Return the array at a place. Raises ArrayNotFoundError."""
         return cast("AsyncArray", named(await aio.open_array(plain(store), config=config, zarr_format=zarr_format)))
+
+    @classmethod
+    async def create(cls, store: Any, **options: Any) -> AsyncArray:
+        """Create an array, and return it; keywords as those of `zarr.create`."""
+        return (await waited(lambda: _synchronous().create(store=store, **options))).async_array  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, store_path: Any, data: Mapping[str, Any]) -> AsyncArray:

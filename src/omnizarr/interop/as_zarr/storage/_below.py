@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -51,6 +51,11 @@ class CalledStore(stores.Store):
             return b"" if self.exists(key) else None
         value = sync(self.outer.get(key, default_buffer_prototype(), _range_of(span)))
         return None if value is None else value.to_bytes()
+
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Ask for each until one is there; no values are read."""
+        prefix = as_prefix(prefix)
+        return any(self.exists(prefix + name) for name in names)
 
     def exists(self, key: str) -> bool:
         """Ask for it."""

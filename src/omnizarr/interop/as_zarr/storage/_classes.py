@@ -9,6 +9,7 @@ import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
+from types import GenericAlias
 from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
 from omnizarr import stores
@@ -290,6 +291,10 @@ class ObjectStore(OwnStore):
     store : obstore store
     read_only : bool
     """
+
+    @classmethod
+    def __class_getitem__(cls, item: object) -> GenericAlias:
+        return GenericAlias(cls, item)
 
     def __init__(self, store: Any, *, read_only: bool = False) -> None:
         super().__init__(stores.resolve(store, "r" if read_only else "a")[0])

@@ -34,6 +34,7 @@ from omnizarr.interop.as_zarr.core.dtype._classes import (
     parse_data_type,
     parse_dtype,
 )
+from omnizarr.interop.as_zarr.core.dtype.traits import HasEndianness, HasItemSize, HasLength, HasObjectCodec
 from omnizarr.interop.as_zarr.errors import UnstableSpecificationWarning
 
 __all__ = [
@@ -47,6 +48,10 @@ __all__ = [
     "Float16",
     "Float32",
     "Float64",
+    "HasEndianness",
+    "HasItemSize",
+    "HasLength",
+    "HasObjectCodec",
     "Int8",
     "Int16",
     "Int32",

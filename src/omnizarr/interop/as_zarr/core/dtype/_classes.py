@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import GenericAlias
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -27,6 +28,10 @@ class ZDType:
     """That of Zarr v3."""
 
     data_type: datatypes.DataType
+
+    @classmethod
+    def __class_getitem__(cls, item: object) -> GenericAlias:
+        return GenericAlias(cls, item)
 
     def __init__(self, **options: Any) -> None:
         self.data_type = self._made(**options)

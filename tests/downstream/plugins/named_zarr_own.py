@@ -1,0 +1,98 @@
+"""A plugin of pytest for zarr-python's own tests: ``import zarr`` finds omnizarr.
+
+These tests import what nobody else does: names that are zarr-python's alone, and helpers for tests in `zarr.testing`.
+The helpers are taken from zarr-python; what omnizarr does not have is there as a name, and fails the test that uses it.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import NoReturn
+
+from omnizarr.interop import as_zarr
+from omnizarr.interop.as_zarr._installing import own_name
+
+HELPERS = Path(next(str(place) for place in (find_spec("zarr").submodule_search_locations or ())), "testing")  # type: ignore[union-attr]
+
+
+class Missing:
+    """What only zarr-python has: it can be named, and no more."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, *args: object, **options: object) -> NoReturn:
+        raise NotImplementedError(f"only zarr-python has {self.__name__}")
+
+    def __getattr__(self, name: str) -> Missing:
+        return missing(self.__name__, name)
+
+    def __getitem__(self, item: object) -> Missing:
+        return self
+
+    def __iter__(self) -> NoReturn:
+        raise NotImplementedError(f"only zarr-python has {self.__name__}")
+
+    def __or__(self, other: object) -> Missing:
+        return self
+
+    __ror__ = __or__
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return False
+
+    def __mro_entries__(self, bases: object) -> tuple[type, ...]:
+        return ()
+
+
+def missing(module: str, name: str) -> Missing:
+    """Return what stands for a name that a module lacks."""
+    if name.startswith(("__", "pytest")):
+        raise AttributeError(name)
+    return Missing(f"{module}.{name}")
+
+
+class Lacking(Loader):
+    """Makes a module that has nothing but names."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return ModuleType(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__.update(__getattr__=partial(missing, module.__name__), __path__=[])
+
+
+class Finder(MetaPathFinder):
+    """Finds the modules below ``zarr`` that omnizarr does not have."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        package, _, helper = name.rpartition(".")
+        if package == "zarr.testing":
+            return spec_from_file_location(name, HELPERS / f"{helper}.py")
+        if not name.startswith("zarr.") or is_there(own_name(name)):
+            return None
+        return ModuleSpec(name, Lacking(), is_package=True)
+
+
+def is_there(name: str) -> bool:
+    """Tell whether there is a module of this name."""
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+as_zarr.install()
+for each in pkgutil.walk_packages(as_zarr.__path__, f"{as_zarr.__name__}."):
+    own = import_module(each.name)
+    own.__dict__.setdefault("__getattr__", partial(missing, each.name.replace(as_zarr.__name__, "zarr")))
+sys.meta_path.insert(0, Finder())
