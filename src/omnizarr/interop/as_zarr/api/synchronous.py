@@ -110,7 +110,15 @@ def consolidate_metadata(store: Any, path: str | None = None, zarr_format: Any =
     at = store.store if isinstance(store, StorePath) else store
     if isinstance(at, Store) and not at.supports_consolidated_metadata:
         raise TypeError(f"The Zarr store in use ({type(at).__name__}) doesn't support consolidated metadata.")
-    return named(omnizarr.consolidate_metadata(plain(store), path, zarr_format))  # type: ignore[no-any-return]
+    found: Group = named(omnizarr.consolidate_metadata(plain(store), path, zarr_format))
+    if found.zarr_format == 3:
+        warnings.warn(
+            "Consolidated metadata is currently not part in the Zarr format 3 specification. It may not be supported "
+            "by other zarr implementations and may change in the future.",
+            errors.ZarrUserWarning,
+            stacklevel=2,
+        )
+    return found
 
 
 def create_hierarchy(*, store: Any, nodes: Mapping[str, Any], overwrite: bool = False) -> Iterator[tuple[str, Any]]:
@@ -136,7 +144,17 @@ empty = handing_out(omnizarr.empty)
 empty_like = handing_out(omnizarr.empty_like)
 from_array = handing_out(omnizarr.from_array)
 full = handing_out(omnizarr.full)
-full_like = handing_out(omnizarr.full_like)
+
+
+def full_like(a: Any, **options: Any) -> Array:
+    """Create an array of one value, by default that of `a`, like another. See `omnizarr.full_like`."""
+    return named(_like(plain(a), **_plain(options)))  # type: ignore[no-any-return]
+
+
+def _like(a: Any, **options: Any) -> Any:
+    return omnizarr.full_like(a, **options) if "fill_value" in options else omnizarr.empty_like(a, **options)
+
+
 group = handing_out(omnizarr.group)
 load = handing_out(omnizarr.load)
 ones = handing_out(omnizarr.ones)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
@@ -22,6 +23,16 @@ ZARRAY_JSON: Final = ".zarray"
 ZGROUP_JSON: Final = ".zgroup"
 ZATTRS_JSON: Final = ".zattrs"
 ZMETADATA_V2_JSON: Final = ".zmetadata"
+
+
+def product(tup: Iterable[int]) -> int:
+    """Return the product of lengths."""
+    return math.prod(tup)
+
+
+def ceildiv(a: float, b: float) -> int:
+    """Return how many parts of length `b` it takes for `a`."""
+    return 0 if a == 0 else math.ceil(a / b)
 
 
 def parse_shapelike(data: ShapeLike) -> tuple[int, ...]:

@@ -22,8 +22,24 @@ class ArrayLike(Protocol):
         """Number of elements."""
 
 
-NDArrayLike: TypeAlias = NDArray[Any]
-NDArrayLikeOrScalar: TypeAlias = NDArray[Any] | np.generic
+@runtime_checkable
+class NDArrayLike(ArrayLike, Protocol):
+    """What reading an array returns: an array of any dimensions."""
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each dimension."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, key: slice, /) -> Any: ...
+
+
+NDArrayLikeOrScalar: TypeAlias = NDArrayLike | np.generic
 
 
 class Buffer:

@@ -1,0 +1,118 @@
+"""Names below `omnizarr.interop.as_zarr` that few packages use, held against those of zarr-python."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from omnizarr.interop import as_zarr
+from omnizarr.interop.as_zarr.core import common
+from omnizarr.interop.as_zarr.core import dtype as data_types
+from omnizarr.interop.as_zarr.core.buffer import NDArrayLike
+from omnizarr.interop.as_zarr.core.group import Attributes
+from omnizarr.interop.as_zarr.core.metadata import ArrayV2Metadata, ArrayV3Metadata
+from omnizarr.interop.as_zarr.errors import ZarrUserWarning
+from omnizarr.interop.as_zarr.storage import MemoryStore, _utils
+
+pytest.importorskip("zarr", minversion="3.1")
+
+TRAITS = ("HasLength", "HasEndianness", "HasItemSize", "HasObjectCodec")
+
+
+@pytest.mark.parametrize("trait", TRAITS)
+def test_data_types_have_in_common_what_those_of_zarr_python_have(trait):
+    theirs = import_module("zarr.core.dtype")
+    wanted = getattr(import_module("zarr.core.dtype.common"), trait)
+    registry = theirs.data_type_registry
+    registry._lazy_load()
+    expected = {kind.__name__ for kind in registry.contents.values() if issubclass(kind, wanted)}
+    ours = data_types.data_type_registry.contents.values()
+    assert {kind.__name__ for kind in ours if issubclass(kind, getattr(data_types, trait))} == expected
+
+
+@pytest.mark.parametrize("path", ["", "/", "foo", "/foo/", "foo//bar", "\\foo\\bar", b"foo", None])
+def test_paths_are_normalized_as_by_zarr_python(path):
+    theirs = import_module("zarr.storage._utils").normalize_path
+    assert _utils.normalize_path(path) == theirs(path)
+
+
+@pytest.mark.parametrize("path", [".", "a/../b"])
+def test_paths_that_lead_elsewhere_are_refused(path):
+    with pytest.raises(ValueError, match=r"cannot contain"):
+        _utils.normalize_path(path)
+
+
+def test_paths_are_joined_and_cut_as_by_zarr_python():
+    theirs = import_module("zarr.storage._utils")
+    assert _utils._join_paths(["", "a", "b"]) == theirs._join_paths(["", "a", "b"])
+    assert _utils._relativize_path(path="a/b", prefix="a") == theirs._relativize_path(path="a/b", prefix="a")
+    with pytest.raises(ValueError, match="prefix"):
+        _utils._relativize_path(path="b", prefix="a")
+    with pytest.raises(ValueError, match="same"):
+        _utils._normalize_paths(["a", "/a/"])
+
+
+@pytest.mark.parametrize(("a", "b"), [(0, 3), (6, 3), (7, 3), (1, 10)])
+def test_parts_are_counted_as_by_zarr_python(a, b):
+    theirs = import_module("zarr.core.common")
+    assert common.ceildiv(a, b) == theirs.ceildiv(a, b)
+    assert common.product((a, b)) == theirs.product((a, b))
+
+
+def test_results_are_arrays_by_isinstance():
+    array = as_zarr.create_array({}, data=np.arange(4))
+    assert isinstance(array[:], NDArrayLike)
+    assert not isinstance(array[0].item(), NDArrayLike)
+
+
+@pytest.mark.parametrize(("zarr_format", "kind"), [(2, ArrayV2Metadata), (3, ArrayV3Metadata)])
+def test_metadata_is_made_of_its_document(zarr_format, kind):
+    metadata = as_zarr.create_array({}, shape=(4,), dtype="i2", zarr_format=zarr_format).metadata
+    made = kind.from_dict(metadata.to_dict())
+    assert made == metadata
+    assert isinstance(made, kind)
+
+
+def test_attributes_are_made_of_a_node():
+    group = as_zarr.create_group({})
+    Attributes(group).put({"a": 1})
+    assert dict(group.attrs) == {"a": 1}
+
+
+def test_full_like_has_the_fill_value_of_its_model():
+    model = as_zarr.create_array({}, shape=(4,), dtype="i2", fill_value=7)
+    assert as_zarr.full_like(model)[:].tolist() == [7] * 4
+    assert as_zarr.full_like(model, fill_value=8)[:].tolist() == [8] * 4
+
+
+def test_consolidating_zarr_3_warns_and_zarr_2_does_not(recwarn):
+    store = MemoryStore()
+    as_zarr.create_group(store, zarr_format=2)
+    as_zarr.consolidate_metadata(store)
+    assert not recwarn.list
+    store = MemoryStore()
+    as_zarr.create_group(store, zarr_format=3)
+    with pytest.warns(ZarrUserWarning, match="not part in the Zarr format 3 specification"):
+        as_zarr.consolidate_metadata(store)
+
+
+def test_arrays_are_made_by_their_class():
+    assert as_zarr.Array.create({}, shape=(4,), dtype="i2").shape == (4,)
+
+
+class Counting(MemoryStore):
+    """A store with a way of its own to read."""
+
+    def __init__(self):
+        super().__init__()
+        self.read = []
+
+    async def get(self, key, prototype=None, byte_range=None):
+        self.read.append(key)
+        return await super().get(key, prototype, byte_range)
+
+
+def test_new_array_reads_none_of_the_documents_that_may_be_in_its_place():
+    store = Counting()
+    as_zarr.create_array(store, name="a", shape=(4,), dtype="i2")
+    assert not [key for key in store.read if key.startswith("a/")]
