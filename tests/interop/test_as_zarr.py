@@ -16,6 +16,9 @@ from omnizarr.interop.as_zarr._modules import ELSEWHERE, PACKAGE
 
 ROOT = Path(__file__).parents[2]
 
+# zarr-python warns of consolidated metadata in Zarr v3, and of the codecs of numcodecs, and so do these.
+pytestmark = pytest.mark.filterwarnings("ignore::omnizarr.interop.as_zarr.errors.ZarrUserWarning")
+
 # What xarray, dask, anndata, ome-zarr and their tests import, by module.
 IMPORTED = {
     "zarr": "Array AsyncArray AsyncGroup Group ZipStore __version__ config consolidate_metadata create create_array "

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from omnizarr.interop import as_zarr
+from omnizarr.interop.as_zarr.codecs import numcodecs
 from omnizarr.interop.as_zarr.core import common
 from omnizarr.interop.as_zarr.core import dtype as data_types
 from omnizarr.interop.as_zarr.core.buffer import NDArrayLike
 from omnizarr.interop.as_zarr.core.group import Attributes
 from omnizarr.interop.as_zarr.core.metadata import ArrayV2Metadata, ArrayV3Metadata
-from omnizarr.interop.as_zarr.errors import ZarrUserWarning
+from omnizarr.interop.as_zarr.errors import ZarrDeprecationWarning, ZarrUserWarning
 from omnizarr.interop.as_zarr.storage import MemoryStore, _utils
 
 pytest.importorskip("zarr", minversion="3.1")
@@ -116,3 +117,22 @@ def test_new_array_reads_none_of_the_documents_that_may_be_in_its_place():
     store = Counting()
     as_zarr.create_array(store, name="a", shape=(4,), dtype="i2")
     assert not [key for key in store.read if key.startswith("a/")]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_arrays_that_are_opened_to_be_created_hold_floats_by_default(zarr_format):
+    assert as_zarr.open_array({}, mode="w", shape=(4,), zarr_format=zarr_format).dtype == np.float64
+    assert as_zarr.open({}, mode="w", shape=(4,), zarr_format=zarr_format).dtype == np.float64
+
+
+def test_codecs_of_numcodecs_warn():
+    with pytest.warns(ZarrUserWarning, match="not in the Zarr version 3 specification"):
+        numcodecs.Zlib(level=1)
+
+
+def test_old_names_of_create_array_warn():
+    group = as_zarr.create_group({})
+    with pytest.warns(ZarrDeprecationWarning, match=r"Group\.create_array instead"):
+        assert group.create_dataset("a", shape=(4,), dtype="i2").shape == (4,)
+    with pytest.warns(ZarrDeprecationWarning, match=r"create_array"), pytest.warns(ZarrUserWarning, match="compressor"):
+        assert group.array("b", shape=(4,), dtype="i2", data=np.arange(4))[:].tolist() == [0, 1, 2, 3]

@@ -16,7 +16,10 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
 
 from omnizarr.interop import as_zarr
 from omnizarr.interop.as_zarr._installing import own_name
@@ -61,6 +64,36 @@ def missing(module: str, name: str) -> Missing:
     return Missing(f"{module}.{name}")
 
 
+def oindex(values: NDArray[Any], selection: Any) -> NDArray[Any]:
+    """Return what one selector per dimension selects of an array in memory, as NumPy has it."""
+    return values[grid(values, selection)].squeeze(axis=dropped(selection))
+
+
+def oindex_set(values: NDArray[Any], selection: Any, value: Any) -> None:
+    """Set what one selector per dimension selects of an array in memory."""
+    if not np.isscalar(value):
+        value = np.expand_dims(value, dropped(selection))
+    values[grid(values, selection)] = value
+
+
+def grid(values: NDArray[Any], selection: Any) -> tuple[NDArray[Any], ...]:
+    """Return a selection as the indices along each dimension."""
+    selectors = list(selection) if isinstance(selection, tuple) else [selection]
+    if Ellipsis in [each for each in selectors if not isinstance(each, np.ndarray | list)]:
+        at = next(number for number, each in enumerate(selectors) if each is Ellipsis)
+        selectors[at : at + 1] = [slice(None)] * (values.ndim - len(selectors) + 1)
+    selectors += [slice(None)] * (values.ndim - len(selectors))
+    return np.ix_(
+        *(np.atleast_1d(np.arange(length)[each]) for each, length in zip(selectors, values.shape, strict=True))
+    )
+
+
+def dropped(selection: Any) -> tuple[int, ...]:
+    """Return the dimensions that integers select one element of."""
+    selectors = selection if isinstance(selection, tuple) else (selection,)
+    return tuple(number for number, each in enumerate(selectors) if isinstance(each, int | np.integer))
+
+
 class Lacking(Loader):
     """Makes a module that has nothing but names."""
 
@@ -95,4 +128,6 @@ as_zarr.install()
 for each in pkgutil.walk_packages(as_zarr.__path__, f"{as_zarr.__name__}."):
     own = import_module(each.name)
     own.__dict__.setdefault("__getattr__", partial(missing, each.name.replace(as_zarr.__name__, "zarr")))
+    if each.name == f"{as_zarr.__name__}.core.indexing":
+        own.__dict__.update(oindex=oindex, oindex_set=oindex_set)
 sys.meta_path.insert(0, Finder())

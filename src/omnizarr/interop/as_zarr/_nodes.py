@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from abc import ABCMeta
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import wraps
@@ -28,6 +29,7 @@ from omnizarr.interop.as_zarr.core.metadata import (
     GroupMetadata,
     array_metadata,
 )
+from omnizarr.interop.as_zarr.errors import ZarrDeprecationWarning, ZarrUserWarning
 from omnizarr.interop.as_zarr.storage._below import below
 from omnizarr.interop.as_zarr.storage._classes import StorePath, outer_of, place_of
 from omnizarr.metadata import ArrayMetadata
@@ -435,7 +437,22 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
     require_groups = _method("require_groups")
     create_array = _method("create_array")
     create = create_array
-    create_dataset = _method("create_dataset")
+
+    def create_dataset(self, name: str, **options: Any) -> Array:
+        """Create an array below this group; another name of `create_array`."""
+        warnings.warn("Use Group.create_array instead.", ZarrDeprecationWarning, stacklevel=2)
+        return cast("Array", self.create_array(name, **options))
+
+    def array(self, name: str, *, shape: Any, dtype: Any, data: Any = None, **options: Any) -> Array:
+        """Create an array below this group, with values; another name of `create_array`."""
+        warnings.warn("Use Group.create_array instead.", ZarrDeprecationWarning, stacklevel=2)
+        # zarr-python says this of every call.
+        warnings.warn(
+            "The `compressor` argument is deprecated. Use `compressors` instead.", ZarrUserWarning, stacklevel=2
+        )
+        given = {"data": data} if data is not None else {"shape": shape, "dtype": dtype}
+        return cast("Array", self.create_array(name, **given, **options))
+
     require_array = _method("require_array")
     require_dataset = require_array
     create_hierarchy = _method("create_hierarchy")

@@ -58,6 +58,13 @@ def _format(options: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _with_dtype(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options for an array with the data type that zarr-python gives who names none."""
+    if options.get("shape") is not None and options.get("data") is None and options.get("dtype") is None:
+        options["dtype"] = "float64"
+    return options
+
+
 def _read_only(store: Any) -> bool:
     return isinstance(store, (Store, StorePath, stores.Store)) and store.read_only
 
@@ -76,12 +83,13 @@ def open(store: Any = None, *, mode: Any = None, **options: Any) -> Array | Grou
     options = _format(options)
     if "shape" not in options:
         options = _without_copies(store, options)
-    return named(omnizarr.open(plain(store), mode=mode, **_plain(options)))  # type: ignore[no-any-return]
+    return named(omnizarr.open(plain(store), mode=mode, **_plain(_with_dtype(options))))  # type: ignore[no-any-return]
 
 
 def open_array(store: Any = None, *, mode: Any = None, **options: Any) -> Array:
     """Open an array. See `omnizarr.open_array`."""
-    return named(omnizarr.open_array(plain(store), mode=mode, **_plain(_format(options))))  # type: ignore[no-any-return]
+    options = _with_dtype(_format(options))
+    return named(omnizarr.open_array(plain(store), mode=mode, **_plain(options)))  # type: ignore[no-any-return]
 
 
 def open_group(store: Any = None, *, mode: Any = "a", **options: Any) -> Group:

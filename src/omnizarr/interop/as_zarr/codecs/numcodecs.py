@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 from omnizarr.codecs.values import Codec
 from omnizarr.interop.as_zarr.abc.codec import ArrayArrayCodec, ArrayBytesCodec, BytesBytesCodec
+from omnizarr.interop.as_zarr.errors import ZarrUserWarning
 
 
 class _NumcodecsCodec(Codec):
@@ -14,6 +16,12 @@ class _NumcodecsCodec(Codec):
     codec_name: ClassVar[str]
 
     def __init__(self, **codec_config: Any) -> None:
+        warnings.warn(
+            "Numcodecs codecs are not in the Zarr version 3 specification and may not be supported by other zarr "
+            "implementations.",
+            ZarrUserWarning,
+            stacklevel=2,
+        )
         codec_config.pop("id", None)
         super().__init__(self.codec_name, codec_config)
 
