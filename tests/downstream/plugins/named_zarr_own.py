@@ -111,7 +111,8 @@ class Finder(MetaPathFinder):
         package, _, helper = name.rpartition(".")
         if package == "zarr.testing":
             return spec_from_file_location(name, HELPERS / f"{helper}.py")
-        if not name.startswith("zarr.") or is_there(own_name(name)):
+        # Modules have names in lower case; who looks for a class tries it as a module first.
+        if not name.startswith("zarr.") or not helper.islower() or is_there(own_name(name)):
             return None
         return ModuleSpec(name, Lacking(), is_package=True)
 

@@ -454,7 +454,12 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
         return cast("Array", self.create_array(name, **given, **options))
 
     require_array = _method("require_array")
-    require_dataset = require_array
+
+    def require_dataset(self, name: str, *, shape: Any, **options: Any) -> Array:
+        """Return an array below this group; another name of `require_array`."""
+        warnings.warn("Use Group.require_array instead.", ZarrDeprecationWarning, stacklevel=2)
+        return cast("Array", self.require_array(name, shape=shape, **options))
+
     create_hierarchy = _method("create_hierarchy")
     empty_like = _method("empty_like")
     zeros_like = _method("zeros_like")

@@ -34,10 +34,17 @@ from omnizarr.interop.as_zarr.core.dtype._classes import (
     parse_data_type,
     parse_dtype,
 )
-from omnizarr.interop.as_zarr.core.dtype.traits import HasEndianness, HasItemSize, HasLength, HasObjectCodec
+from omnizarr.interop.as_zarr.core.dtype.traits import (
+    ENDIANNESS_STR,
+    HasEndianness,
+    HasItemSize,
+    HasLength,
+    HasObjectCodec,
+)
 from omnizarr.interop.as_zarr.errors import UnstableSpecificationWarning
 
 __all__ = [
+    "ENDIANNESS_STR",
     "Bool",
     "Complex64",
     "Complex128",

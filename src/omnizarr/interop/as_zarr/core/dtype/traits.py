@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta
+from typing import Final
 
 from omnizarr.interop.as_zarr.core.dtype._classes import (
     Complex64,
@@ -26,6 +27,8 @@ from omnizarr.interop.as_zarr.core.dtype._classes import (
     ZDType,
     data_type_registry,
 )
+
+ENDIANNESS_STR: Final = ("little", "big")
 
 
 class HasLength(metaclass=ABCMeta):  # noqa: B024 - told by `register`
