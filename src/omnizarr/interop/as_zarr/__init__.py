@@ -12,10 +12,11 @@ done is done by omnizarr. `install` makes ``import zarr`` find this package, in 
 
 from __future__ import annotations
 
-from omnizarr import print_debug_info
+from omnizarr.api import print_debug_info
 from omnizarr.interop.as_zarr import abc, api, codecs, core, errors, registry, storage
 from omnizarr.interop.as_zarr._installing import VERSION, install, installed, under_the_name, uninstall
 from omnizarr.interop.as_zarr._nodes import Array, AsyncArray, AsyncGroup, Group
+from omnizarr.interop.as_zarr.api import asynchronous as asynchronous
 from omnizarr.interop.as_zarr.api.synchronous import (
     array,
     consolidate_metadata,
@@ -47,7 +48,9 @@ from omnizarr.interop.as_zarr.api.synchronous import (
     zeros,
     zeros_like,
 )
+from omnizarr.interop.as_zarr.core import array as _array  # noqa: F401 - there with the package, as in zarr-python
 from omnizarr.interop.as_zarr.core import buffer, dtype
+from omnizarr.interop.as_zarr.core import group as _group  # noqa: F401
 from omnizarr.interop.as_zarr.core.config import config
 from omnizarr.interop.as_zarr.storage import ZipStore
 

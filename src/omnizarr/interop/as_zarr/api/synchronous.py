@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import omnizarr
-from omnizarr import stores
+from omnizarr import api, opening, saving, stores
 from omnizarr.interop.as_zarr import errors
 from omnizarr.interop.as_zarr._nodes import Array, Group, handing_out, named, plain
 from omnizarr.interop.as_zarr.abc.store import Store
 from omnizarr.interop.as_zarr.storage._classes import StorePath
+from omnizarr.tools import copy as copying
 
 __all__ = [
     "array",
@@ -83,20 +83,20 @@ def open(store: Any = None, *, mode: Any = None, **options: Any) -> Array | Grou
     options = _format(options)
     if "shape" not in options:
         options = _without_copies(store, options)
-    return named(omnizarr.open(plain(store), mode=mode, **_plain(_with_dtype(options))))  # type: ignore[no-any-return]
+    return named(opening.open(plain(store), mode=mode, **_plain(_with_dtype(options))))  # type: ignore[no-any-return]
 
 
 def open_array(store: Any = None, *, mode: Any = None, **options: Any) -> Array:
     """Open an array. See `omnizarr.open_array`."""
     options = _with_dtype(_format(options))
-    return named(omnizarr.open_array(plain(store), mode=mode, **_plain(options)))  # type: ignore[no-any-return]
+    return named(opening.open_array(plain(store), mode=mode, **_plain(options)))  # type: ignore[no-any-return]
 
 
 def open_group(store: Any = None, *, mode: Any = "a", **options: Any) -> Group:
     """Open a group; create it if it is not there. See `omnizarr.open_group`."""
     options = _without_copies(store, _format(options))
     try:
-        return named(omnizarr.open_group(plain(store), mode=mode, **_plain(options)))  # type: ignore[no-any-return]
+        return named(opening.open_group(plain(store), mode=mode, **_plain(options)))  # type: ignore[no-any-return]
     except errors.GroupNotFoundError as error:
         # Words that xarray, for one, shows to its users.
         error.message = f"No group found in store {store!r} at path {options.get('path') or ''!r}: {error.message}"
@@ -118,7 +118,7 @@ def consolidate_metadata(store: Any, path: str | None = None, zarr_format: Any =
     at = store.store if isinstance(store, StorePath) else store
     if isinstance(at, Store) and not at.supports_consolidated_metadata:
         raise TypeError(f"The Zarr store in use ({type(at).__name__}) doesn't support consolidated metadata.")
-    found: Group = named(omnizarr.consolidate_metadata(plain(store), path, zarr_format))
+    found: Group = named(api.consolidate_metadata(plain(store), path, zarr_format))
     if found.zarr_format == 3:
         warnings.warn(
             "Consolidated metadata is currently not part in the Zarr format 3 specification. It may not be supported "
@@ -131,7 +131,7 @@ def consolidate_metadata(store: Any, path: str | None = None, zarr_format: Any =
 
 def create_hierarchy(*, store: Any, nodes: Mapping[str, Any], overwrite: bool = False) -> Iterator[tuple[str, Any]]:
     """Create many nodes. See `omnizarr.create_hierarchy`."""
-    made = omnizarr.create_hierarchy(
+    made = api.create_hierarchy(
         store=plain(store), nodes={path: plain(node) for path, node in nodes.items()}, overwrite=overwrite
     )
     return map(named, made)
@@ -141,17 +141,17 @@ def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: plain(value) for name, value in options.items()}
 
 
-array = handing_out(omnizarr.array)
-copy = handing_out(omnizarr.copy)
-copy_all = handing_out(omnizarr.copy_all)
-copy_store = handing_out(omnizarr.copy_store)
-create = handing_out(omnizarr.create)
-create_array = handing_out(omnizarr.create_array)
-create_group = handing_out(omnizarr.create_group)
-empty = handing_out(omnizarr.empty)
-empty_like = handing_out(omnizarr.empty_like)
-from_array = handing_out(omnizarr.from_array)
-full = handing_out(omnizarr.full)
+array = handing_out(api.array)
+copy = handing_out(copying.copy)
+copy_all = handing_out(copying.copy_all)
+copy_store = handing_out(copying.copy_store)
+create = handing_out(api.create)
+create_array = handing_out(api.create_array)
+create_group = handing_out(api.create_group)
+empty = handing_out(api.empty)
+empty_like = handing_out(api.empty_like)
+from_array = handing_out(api.from_array)
+full = handing_out(api.full)
 
 
 def full_like(a: Any, **options: Any) -> Array:
@@ -160,17 +160,17 @@ def full_like(a: Any, **options: Any) -> Array:
 
 
 def _like(a: Any, **options: Any) -> Any:
-    return omnizarr.full_like(a, **options) if "fill_value" in options else omnizarr.empty_like(a, **options)
+    return api.full_like(a, **options) if "fill_value" in options else api.empty_like(a, **options)
 
 
-group = handing_out(omnizarr.group)
-load = handing_out(omnizarr.load)
-ones = handing_out(omnizarr.ones)
-ones_like = handing_out(omnizarr.ones_like)
-open_like = handing_out(omnizarr.open_like)
-save = handing_out(omnizarr.save)
-save_array = handing_out(omnizarr.save_array)
-save_group = handing_out(omnizarr.save_group)
-tree = handing_out(omnizarr.tree)
-zeros = handing_out(omnizarr.zeros)
-zeros_like = handing_out(omnizarr.zeros_like)
+group = handing_out(api.group)
+load = handing_out(saving.load)
+ones = handing_out(api.ones)
+ones_like = handing_out(api.ones_like)
+open_like = handing_out(opening.open_like)
+save = handing_out(saving.save)
+save_array = handing_out(saving.save_array)
+save_group = handing_out(saving.save_group)
+tree = handing_out(api.tree)
+zeros = handing_out(api.zeros)
+zeros_like = handing_out(api.zeros_like)
