@@ -139,13 +139,13 @@ def to_zarr(
             storage_options=storage_options,
             **{"shape": array.shape, "dtype": array.dtype, **layout, **options},
         )
-    if compute and not stored.store.is_shared and _is_elsewhere():
+    if compute and not stored.store.is_shared and is_elsewhere():
         raise SchedulerError(
             "the store is in the memory of this process: other processes cannot reach it",
             store=str(stored.store),
             remedy="use a directory or an object store, or the scheduler 'threads'",
         )
-    if stored.store.exclusion == "process" and not _is_aligned(array.chunks, stored.write_chunk_sizes):
+    if stored.store.exclusion == "process" and not is_aligned(array.chunks, stored.write_chunk_sizes):
         # Nobody would keep writers in other processes apart.
         array = arrays.rechunk(array, _chunks_for(stored, whole=True))
     waiting = arrays.store(array, stored, lock=False, compute=compute)
@@ -200,12 +200,12 @@ def _regular(chunks: tuple[tuple[int, ...], ...]) -> Any:
     return tuple(lengths[0] for lengths in chunks)
 
 
-def _is_aligned(chunks: tuple[tuple[int, ...], ...], stored: tuple[tuple[int, ...], ...]) -> bool:
+def is_aligned(chunks: tuple[tuple[int, ...], ...], stored: tuple[tuple[int, ...], ...]) -> bool:
     """Tell whether chunks of dask end where stored ones do."""
     return all({*accumulate(ours)} <= {*accumulate(theirs)} for ours, theirs in zip(chunks, stored, strict=True))
 
 
-def _is_elsewhere() -> bool:
+def is_elsewhere() -> bool:
     """Tell whether dask would compute in other processes."""
     get = import_module("dask.base").get_scheduler()
     return get not in {None, import_module("dask.threaded").get, import_module("dask.local").get_sync}

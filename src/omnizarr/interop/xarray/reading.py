@@ -1,33 +1,18 @@
-"""The engine ``omnizarr`` of xarray: every Zarr as a dataset, read by omnizarr.
-
->>> import omnizarr
->>> import xarray
->>> old = omnizarr.create_array({}, data=[14.5, 15.0], zarr_format=1)
->>> xarray.open_dataset(old, engine="omnizarr")["data"].values
-array([14.5, 15. ])
-
-xarray finds the engine by itself once omnizarr is installed. It takes every format that `omnizarr.open` takes, every
-store, and single arrays. Hierarchies of NCZarr are read through the netCDF data model, with the types and characters
-that netCDF has. Elsewhere dimensions are those that `Array.dimension_names` tells. Dimensions without a name are called
-``phony_dim_0`` and so on, one for each length, as h5netcdf calls them.
-
-Missing values are told as xarray's own engine ``zarr`` tells them: in v3 by the attribute ``_FillValue``, in v2 by the
-fill value. In older formats, a fill value is a mask only where dimensions have names.
-"""
+"""Hierarchies as xarray reads them: the engine ``omnizarr``."""
 
 from __future__ import annotations
 
+import asyncio
+import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
 from xarray import Dataset, DataTree, Variable
-from xarray.backends import BackendArray, BackendEntrypoint, StoreBackendEntrypoint
-from xarray.backends.common import AbstractDataStore
-from xarray.coding.strings import create_vlen_dtype
-from xarray.core import indexing
+from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, StoreBackendEntrypoint
 
 from omnizarr import aio, fillcoding, netcdf, opening
 from omnizarr.array import Array
@@ -35,6 +20,7 @@ from omnizarr.conventions.nczarr import notes_of
 from omnizarr.dimensions import ATTRIBUTE
 from omnizarr.errors import NodeNotFoundError, OmnizarrError
 from omnizarr.group import Group
+from omnizarr.interop.xarray.internals import create_vlen_dtype, indexing
 from omnizarr.netcdf.header import Attribute, GroupHeader
 from omnizarr.netcdf.layouts import marks
 from omnizarr.stores import Store
@@ -46,8 +32,10 @@ _HIDDEN: Final = "_nc"
 _QUANTIZED: Final = "_Quantize"
 """How attributes begin that tell how values were rounded, which netCDF shows."""
 _FILL_VALUE: Final = "_FillValue"
-_TEXT: Final[np.dtype[Any]] = create_vlen_dtype(str)  # type: ignore[no-untyped-call]
+_TEXT: Final[np.dtype[Any]] = create_vlen_dtype(str)
 """Texts of any length, as objects."""
+_HANDY: Final = 128 * 2**20
+"""Bytes of a chunk of dask, unless its configuration says otherwise."""
 _UNNAMED: Final = "data"
 """The variable that is made of an array without a name."""
 
@@ -116,27 +104,37 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
         use_zarr_fill_value_as_mask: bool | None = None,
     ) -> Dataset:
         """Return a group, or a single array, as a dataset; see `xarray.open_dataset`."""
-        store = _Hierarchy(
+        hierarchy = _Hierarchy(
             filename_or_obj,
             zarr_format=zarr_format,
             consolidated=consolidated,
             storage_options=storage_options,
             masks=use_zarr_fill_value_as_mask,
-        ).at(group)
-        return StoreBackendEntrypoint().open_dataset(
-            store,
-            mask_and_scale=mask_and_scale,
-            decode_times=decode_times,
-            concat_characters=concat_characters,
-            decode_coords=decode_coords,
-            drop_variables=drop_variables,
-            use_cftime=use_cftime,
-            decode_timedelta=decode_timedelta,
         )
+        with hierarchy.closed_on_error():
+            return StoreBackendEntrypoint().open_dataset(
+                hierarchy.at(group),
+                mask_and_scale=mask_and_scale,
+                decode_times=decode_times,
+                concat_characters=concat_characters,
+                decode_coords=decode_coords,
+                drop_variables=drop_variables,
+                use_cftime=use_cftime,
+                decode_timedelta=decode_timedelta,
+            )
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> DataTree:
         """Return a group with all below it; see `xarray.open_datatree`. Keywords are those of `open_dataset`."""
-        return DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
+        datasets = self.open_groups_as_dict(filename_or_obj, **options)
+        try:
+            tree = DataTree.from_dict(datasets)
+        except Exception:
+            for each in datasets.values():
+                each.close()
+            raise
+        for path, each in datasets.items():
+            tree[path].set_close(each.close)
+        return tree
 
     def open_groups_as_dict(
         self,
@@ -158,7 +156,8 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
             masks=use_zarr_fill_value_as_mask,
         )
         opened = StoreBackendEntrypoint().open_dataset
-        return {path: opened(store, **decoding) for path, store in hierarchy.below(group)}
+        with hierarchy.closed_on_error():
+            return {path: opened(store, **decoding) for path, store in hierarchy.below(group)}
 
 
 # -- hierarchies ------------------------------------------------------------------------------------
@@ -179,11 +178,26 @@ class _Hierarchy:
         options: dict[str, Any] = {"zarr_format": zarr_format, "storage_options": storage_options}
         is_open = isinstance(place, Array | Group)
         self.root = place if is_open else opening.open(place, mode="r", use_consolidated=consolidated, **options)
+        self.owned = self.root.store if isinstance(place, str | os.PathLike) else None
         self.masks = masks
         self.dataset: netcdf.Dataset | None = None
-        if isinstance(self.root, Group) and _is_nczarr(self.root):
+        if isinstance(self.root, Group) and is_nczarr(self.root):
             self.dataset = netcdf.Dataset(self.root.store_path, "r")
             self.headers = dict(self.dataset.as_source(for_xarray=True).root.walk())
+
+    def close(self) -> None:
+        """Close the store, unless it is the user's."""
+        if self.owned is not None:
+            self.owned.close()
+
+    @contextmanager
+    def closed_on_error(self) -> Iterator[None]:
+        """Close the store if the datasets cannot be made."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def at(self, group: str | None) -> AbstractDataStore:
         """Return one group as xarray has data stores."""
@@ -211,19 +225,49 @@ class _Hierarchy:
     def _opened(self, node: Array | Group | netcdf.Group) -> tuple[AbstractDataStore, dict[str, Any]]:
         """Return the variables of a node, and the groups in it."""
         if isinstance(node, netcdf.Group):
-            return _NetcdfStore(node, self.headers[node.path.rstrip("/")]), dict(node.groups)
+            header = self.headers[node.path.rstrip("/")]
+            return _NetcdfStore(node, header, self.close), dict(node.groups)
         if isinstance(node, Array):
-            return _ZarrStore({node.basename or _UNNAMED: node}, {}, masks=self.masks), {}
+            return ArraysStore({node.basename or _UNNAMED: node}, {}, self.masks, self.close), {}
         members = dict(node.members())
         arrays = {name: each for name, each in members.items() if isinstance(each, Array)}
         groups = {name: each for name, each in members.items() if isinstance(each, Group)}
-        return _ZarrStore(arrays, node.attrs.asdict(), masks=self.masks), groups
+        return ArraysStore(arrays, node.attrs.asdict(), self.masks, self.close), groups
 
 
-class _ZarrStore(AbstractDataStore):
-    """The arrays of a group."""
+class _OpenStore(AbstractDataStore):
+    """What reads a group, and is told when its dataset is closed."""
 
-    def __init__(self, arrays: Mapping[str, Array], attributes: Mapping[str, Any], *, masks: bool | None) -> None:
+    def __init__(self, closing: Callable[[], None]) -> None:
+        self._closing = closing
+
+    def close(self) -> None:
+        """Do what closing the dataset means."""
+        self._closing()
+
+
+class ArraysStore(_OpenStore):
+    """The arrays of a group.
+
+    Parameters
+    ----------
+    arrays : mapping of str to Array
+    attributes : mapping
+        Of the group.
+    masks : bool, optional
+        Whether fill values mask; see `OmnizarrBackendEntrypoint`.
+    closing : callable
+        Called when the dataset is closed.
+    """
+
+    def __init__(
+        self,
+        arrays: Mapping[str, Array],
+        attributes: Mapping[str, Any],
+        masks: bool | None = None,  # noqa: FBT001 - three values
+        closing: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(closing)
         self._arrays = arrays
         self._attributes = attributes
         self._masks = masks
@@ -251,10 +295,11 @@ class _ZarrStore(AbstractDataStore):
         return {}
 
 
-class _NetcdfStore(AbstractDataStore):
+class _NetcdfStore(_OpenStore):
     """The variables of a group of NCZarr, as netCDF has them."""
 
-    def __init__(self, group: netcdf.Group, header: GroupHeader) -> None:
+    def __init__(self, group: netcdf.Group, header: GroupHeader, closing: Callable[[], None]) -> None:
+        super().__init__(closing)
         self._group = group
         self._header = header
 
@@ -290,7 +335,8 @@ class _NetcdfStore(AbstractDataStore):
         return {"unlimited_dims": found & {name for each in self._group.variables.values() for name in each.dimensions}}
 
 
-def _is_nczarr(root: Group) -> bool:
+def is_nczarr(root: Group) -> bool:
+    """Return whether a group is a dataset of NCZarr."""
     where = root.store_path
     if root.zarr_format not in (2, 3):
         return False
@@ -326,8 +372,7 @@ def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
     attributes = array.attrs.asdict()
     if array.zarr_format != 3 or array.dimension_names is None:
         attributes.pop(ATTRIBUTE, None)
-    chunks = array.chunks
-    encoding: dict[str, Any] = {"chunks": chunks, "preferred_chunks": dict(zip(dims, chunks, strict=True))}
+    encoding = _encoding(array, dims)
     fill = array.fill_value
     if masks is None:
         masks = array.zarr_format == 2 or (array.zarr_format != 3 and array.dimension_names is not None)
@@ -343,6 +388,32 @@ def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
     if wrapped.dtype.kind == "T":
         encoding["dtype"] = wrapped.dtype
     return Variable(dims, indexing.LazilyIndexedArray(wrapped), _shown(attributes), encoding)
+
+
+def _encoding(array: Array, dims: list[str]) -> dict[str, Any]:
+    """Return how an array is stored, in words that xarray's writer takes too.
+
+    Codecs are told where they are those of Zarr v3: what is read from an older format is often written as v3, where
+    zarr-python refuses codecs of v2.
+    """
+    shards = array.shards
+    preferred = shards if shards is not None and _is_handy(array) else array.chunks
+    encoding: dict[str, Any] = {"chunks": array.chunks, "preferred_chunks": dict(zip(dims, preferred, strict=True))}
+    if array.zarr_format == 3:
+        serializer = array.serializer
+        encoding |= {
+            "shards": shards,
+            "filters": tuple(each.to_dict() for each in array.filters),
+            "serializer": None if serializer is None else serializer.to_dict(),
+            "compressors": tuple(each.to_dict() for each in array.compressors),
+        }
+    return encoding
+
+
+def _is_handy(array: Array) -> bool:
+    """Return whether a shard is not larger than what dask likes to have as a chunk."""
+    lengths = (max(sizes, default=0) for sizes in array.write_chunk_sizes)
+    return math.prod(lengths) * array.dtype.itemsize <= _HANDY
 
 
 # -- arrays -----------------------------------------------------------------------------------------
@@ -399,5 +470,31 @@ class _NetcdfArray(BackendArray):
         """Return elements; points are taken from the box that holds them."""
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
 
+    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return elements, read in a thread."""
+        return await asyncio.to_thread(self.__getitem__, key)
+
     def _read(self, key: tuple[Any, ...]) -> Any:
         return np.asarray(self.variable[key or ...])
+
+
+# -- what is read -----------------------------------------------------------------------------------
+
+
+def sources_of(data: Any) -> Iterator[Array]:
+    """Yield the arrays that lazy data, or an array of dask, is read from by this engine."""
+    seen: set[int] = set()
+    pending = [data, *getattr(data, "dask", {}).values()]
+    while pending:
+        each = pending.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, _ZarrArray):
+            yield each.array
+        elif isinstance(each, tuple | list):
+            pending += each
+        elif isinstance(each, indexing.ExplicitlyIndexed):
+            pending += [getattr(each, name) for name in ("array", "variable") if hasattr(each, name)]
+        else:  # a task of dask
+            pending += [getattr(each, name) for name in ("args", "value") if hasattr(type(each), name)]

@@ -1,0 +1,27 @@
+"""xarray upon omnizarr: the engine ``omnizarr``, which opens every Zarr as a dataset, and `to_zarr`, which writes one.
+
+>>> import omnizarr
+>>> import xarray
+>>> old = omnizarr.create_array({}, data=[14.5, 15.0], zarr_format=1)
+>>> xarray.open_dataset(old, engine="omnizarr")["data"].values
+array([14.5, 15. ])
+
+xarray finds the engine by itself once omnizarr is installed. It takes every format that `omnizarr.open` takes, every
+store, and single arrays. Hierarchies of NCZarr are read through the netCDF data model, with the types and characters
+that netCDF has. Elsewhere dimensions are those that `Array.dimension_names` tells. Dimensions without a name are called
+``phony_dim_0`` and so on, one for each length, as h5netcdf calls them.
+
+Missing values are told as xarray's own engine ``zarr`` tells them: in v3 by the attribute ``_FillValue``, in v2 by the
+fill value. In older formats, a fill value is a mask only where dimensions have names.
+
+As soon as this module is imported, which xarray does when it looks for engines, datasets, data arrays and trees have an
+attribute ``omnizarr``: see `Accessor`.
+"""
+
+from omnizarr.interop.xarray.accessors import Accessor, load, register
+from omnizarr.interop.xarray.reading import OmnizarrBackendEntrypoint
+from omnizarr.interop.xarray.writing import to_zarr
+
+__all__ = ["Accessor", "OmnizarrBackendEntrypoint", "load", "to_zarr"]
+
+register()

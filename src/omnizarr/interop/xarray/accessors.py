@@ -1,0 +1,95 @@
+"""What omnizarr adds to objects of xarray: ``data.omnizarr.to_zarr(...)``, ``data.omnizarr.load()``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, Generic, TypeVar
+
+import xarray
+from xarray import DataArray, Dataset, DataTree, Variable
+
+from omnizarr.interop.xarray import writing
+from omnizarr.interop.xarray.reading import sources_of
+from omnizarr.stores import pool
+
+T = TypeVar("T", bound=Dataset | DataArray | DataTree)
+
+_NAME: Final = "omnizarr"
+_SIDE_BY_SIDE: Final = 32
+"""Variables that are loaded at a time."""
+
+
+class Accessor(Generic[T]):
+    """The attribute ``omnizarr`` of datasets, data arrays and trees.
+
+    Examples
+    --------
+    >>> import xarray
+    >>> import omnizarr.interop.xarray
+    >>> data = xarray.Dataset({"t": ("x", [1.5, 2.5])})
+    >>> data.omnizarr.to_zarr({})
+    <Group / memory>
+    """
+
+    def __init__(self, data: T) -> None:
+        self._data = data
+
+    def to_zarr(self, store: Any = None, mode: str | None = None, group: str | None = None, **options: Any) -> Any:
+        """Write it; see `omnizarr.interop.xarray.to_zarr`."""
+        return writing.to_zarr(self._data, store, mode, group, **options)
+
+    def load(self, **options: Any) -> T:
+        """Load it; see `omnizarr.interop.xarray.load`."""
+        return load(self._data, **options)
+
+
+def load(data: T, **options: Any) -> T:
+    """Load all variables into memory side by side, and return the same object.
+
+    `xarray.Dataset.load` reads one variable after the other, unless they are dask's. From stores that take their time
+    to answer, this is as fast as the slowest of them.
+
+    Parameters
+    ----------
+    data : xarray.Dataset, xarray.DataArray or xarray.DataTree
+    **options
+        Keywords of `dask.compute`, for arrays of dask.
+
+    Returns
+    -------
+    The same object as `data`.
+
+    Examples
+    --------
+    >>> import omnizarr, xarray
+    >>> root = omnizarr.create_group({})
+    >>> root["a"], root["b"] = [1, 2], [3, 4]
+    >>> int(load(xarray.open_dataset(root, engine="omnizarr")).sum()["a"])
+    3
+    """
+    lazy = [each for each in _variables(data) if each.chunks is None and any(sources_of(each._data))]  # noqa: SLF001 - to look at `data` would load it
+    pool.run(Variable.load, lazy, min(len(lazy), _SIDE_BY_SIDE), 1)
+    data.load(**options)
+    return data
+
+
+def _variables(data: Dataset | DataArray | DataTree) -> Iterator[Variable]:
+    if isinstance(data, DataTree):
+        for node in data.subtree:
+            yield from node.variables.values()
+    elif isinstance(data, Dataset):
+        yield from data.variables.values()
+    else:
+        yield data.variable
+        yield from (each.variable for each in data.coords.values())
+
+
+def register() -> None:
+    """Give datasets, data arrays and trees their attribute; once."""
+    for kind, decorate in (
+        (Dataset, xarray.register_dataset_accessor),
+        (DataArray, xarray.register_dataarray_accessor),
+        (DataTree, xarray.register_datatree_accessor),
+    ):
+        if not hasattr(kind, _NAME):
+            decorate(_NAME)(Accessor)  # type: ignore[no-untyped-call]

@@ -1,0 +1,46 @@
+"""All that omnizarr uses of xarray without its being public; `tests/interop/xarray/test_internals.py` guards it.
+
+Of `ZarrStore`, which is public, writing inherits `_validate_and_autodetect_region`, `_validate_encoding`, `encode` and
+`encode_attribute`, and sets the attributes that these look at: `_mode`, `_append_dim` and `_write_region`.
+None of this imports zarr-python.
+"""
+
+from typing import Any, Final
+
+from xarray.backends import chunks, common, writers, zarr
+from xarray.coding import strings
+from xarray.core import indexing as indexing
+
+ArrayWriter: Final[Any] = common.ArrayWriter
+FillValueCoder: Final = zarr.FillValueCoder
+check_vlen_dtype: Final[Any] = strings.check_vlen_dtype
+choose_mode: Final[Any] = zarr._choose_default_mode  # noqa: SLF001 - this and what follows is why this module is there
+create_vlen_dtype: Final[Any] = strings.create_vlen_dtype
+dump_to_store: Final[Any] = writers.dump_to_store
+encode_variable_name: Final[Any] = common._encode_variable_name  # noqa: SLF001
+encode_zarr_variable: Final[Any] = zarr.encode_zarr_variable
+extract_zarr_variable_encoding: Final[Any] = zarr.extract_zarr_variable_encoding
+grid_rechunk: Final = chunks.grid_rechunk
+validate_and_transpose: Final[Any] = zarr._validate_and_transpose_existing_dims  # noqa: SLF001
+validate_data_types: Final[Any] = zarr._validate_datatypes_for_zarr_append  # noqa: SLF001
+validate_grid_chunks_alignment: Final = chunks.validate_grid_chunks_alignment
+validate_names: Final = writers._validate_dataset_names  # noqa: SLF001
+
+
+class WritableStore(zarr.ZarrStore):
+    """A store of xarray that encodes and checks variables, with what `writers.to_zarr` calls of it made public."""
+
+    def checked(self, dataset: Any, encoding: Any) -> Any:
+        """Return a dataset without what a region leaves alone. Raises ValueError if region or encoding do not fit."""
+        dataset = self._validate_and_autodetect_region(dataset)
+        self._validate_encoding(encoding)
+        return dataset
+
+    def encoded(self, variables: Any, attributes: Any) -> tuple[dict[Any, Any], dict[str, Any]]:
+        """Return variables and attributes as they are stored."""
+        coded: tuple[dict[Any, Any], dict[str, Any]] = self.encode(variables, attributes)  # type: ignore[no-untyped-call]
+        return coded
+
+    def plain(self, value: Any) -> Any:
+        """Return a value of an attribute without types of NumPy."""
+        return self.encode_attribute(value)  # type: ignore[no-untyped-call]

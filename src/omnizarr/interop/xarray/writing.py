@@ -1,0 +1,610 @@
+"""Datasets of xarray written by omnizarr: `to_zarr`.
+
+xarray encodes variables and checks regions, by its own `ZarrStore`; what is stored, and when, is decided here:
+
+1. Everything is encoded and checked. What cannot be stored raises now, before anything is replaced.
+2. The groups and the new arrays are created.
+3. The data is written. Arrays that are appended to are as long as before for all who read meanwhile.
+4. They become longer, all of them or none, and consolidated metadata is renewed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from xarray import DataArray, Dataset, DataTree, Variable, conventions
+
+from omnizarr import consolidated as copies
+from omnizarr import detection, hierarchy, nodes, opening
+from omnizarr.attributes import to_json
+from omnizarr.dimensions import ATTRIBUTE
+from omnizarr.errors import NotJSONError, NotRepresentableError, SchedulerError
+from omnizarr.group import Group
+from omnizarr.interop.dask import is_aligned, is_elsewhere
+from omnizarr.interop.xarray import internals
+from omnizarr.interop.xarray.growing import Piece, grown, take_back
+from omnizarr.interop.xarray.reading import ArraysStore, is_nczarr, sources_of
+from omnizarr.metadata import as_model
+from omnizarr.places import StorePath, dialect_named
+from omnizarr.stores import MemoryStore, Store, pool
+
+__all__ = ["to_zarr"]
+
+_FILL_VALUE: Final = "_FillValue"
+_NAME: Final = "__xarray_dataarray_name__"
+"""The attribute in which xarray keeps the name of a data array."""
+_UNNAMED: Final = "__xarray_dataarray_variable__"
+"""What xarray calls the variable of a data array that has no name, or one that a coordinate has."""
+_UNNAMED_IN_V3: Final = "xarray_dataarray_variable"
+"""The same where names that start with two underscores are reserved."""
+
+
+def to_zarr(
+    data: Dataset | DataArray | DataTree,
+    store: Any = None,
+    mode: str | None = None,
+    group: str | None = None,
+    encoding: Mapping[Any, Any] | None = None,
+    *,
+    compute: bool = True,
+    consolidated: bool | None = None,
+    append_dim: Hashable | None = None,
+    region: Mapping[Any, Any] | str | None = None,
+    safe_chunks: bool | None = None,
+    align_chunks: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+    zarr_format: int | str | None = None,
+    write_empty_chunks: bool | None = None,
+    chunkmanager_store_kwargs: Mapping[str, Any] | None = None,
+    write_inherited_coords: bool = False,
+) -> Any:
+    """Write a dataset, a data array or a tree, as `xarray.Dataset.to_zarr` does, by omnizarr.
+
+    Keywords mean what they mean there; what follows is what differs.
+
+    Parameters
+    ----------
+    data : xarray.Dataset, xarray.DataArray or xarray.DataTree
+    store : path, URL, Store, StorePath, Group or mutable mapping, optional
+        As for `omnizarr.open`. Default: in memory.
+    mode : {"w", "w-", "a", "a-", "r+"}, optional
+        "w" replaces what is there; "w-" refuses to; "a" writes values of existing variables, and creates the others;
+        "a-" leaves existing variables alone that lack `append_dim`; "r+" changes values only. Default: "a" with
+        `append_dim`, "r+" with `region`, else "w-".
+    group : str, optional
+        Path of the group. Not for trees.
+    encoding : mapping, optional
+        By variable, of trees by group and variable: ``chunks``, ``shards``, ``compressors``, ``filters``,
+        ``serializer``, ``fill_value``, ``dtype``, ``scale_factor`` and the like. Codecs are those that
+        `omnizarr.create_array` takes.
+    compute : bool
+        Write the data of dask now. If not, documents and all other data are written, and a `dask.delayed.Delayed`
+        is returned that does the rest.
+    consolidated : bool, optional
+        Whether consolidated metadata is written. If not, what is there is kept current all the same.
+    append_dim : hashable, optional
+        The dimension along which variables become longer. Readers see the new elements when those of all variables
+        are stored. If something fails, the variables are as long as before.
+    region : mapping or "auto", optional
+        Where in existing variables the data goes.
+    safe_chunks : bool, optional
+        Whether chunks of dask must end where stored ones do. Default: only where nobody keeps writers of one chunk
+        apart, that is in other processes upon a store whose `exclusion` is "process". True: as xarray checks it. False:
+        no check.
+    align_chunks : bool
+        Rechunk the arrays of dask so that they end where stored chunks do.
+    storage_options : mapping, optional
+        For URLs.
+    zarr_format : int or str, optional
+        Any that `omnizarr.create_group` knows. Default: that of the group, else 3.
+    write_empty_chunks : bool, optional
+        Store chunks that hold nothing but the fill value.
+    chunkmanager_store_kwargs : mapping, optional
+        Keywords of `dask.array.store`.
+    write_inherited_coords : bool
+        Of trees: write coordinates in every group that inherits them.
+
+    Returns
+    -------
+    Group, or dask.delayed.Delayed if not `compute`
+
+    Raises
+    ------
+    ContainsGroupError, ContainsArrayError
+        If there is something, in mode "w-" (a FileExistsError).
+    GroupNotFoundError
+        If there is nothing, in mode "r+" (a FileNotFoundError).
+    NotRepresentableError
+        If the format has no words for it.
+    SchedulerError
+        If values would go to the memory of other processes.
+    ValueError, TypeError
+        As xarray raises them: for regions, encodings, dimensions or data types that do not fit.
+
+    Examples
+    --------
+    >>> import xarray
+    >>> from omnizarr.interop.xarray import to_zarr
+    >>> values = {}
+    >>> _ = to_zarr(xarray.Dataset({"t": ("time", [1.5, 2.5])}), values)
+    >>> _ = to_zarr(xarray.Dataset({"t": ("time", [3.5])}), values, append_dim="time")
+    >>> xarray.open_dataset(values, engine="omnizarr")["t"].values
+    array([1.5, 2.5, 3.5])
+    """
+    how = _How(
+        mode=internals.choose_mode(mode=mode, append_dim=append_dim, region=region),
+        append_dim=append_dim,
+        region=dict(region) if isinstance(region, Mapping) else region,
+        safe_chunks=safe_chunks,
+        align_chunks=align_chunks,
+        write_empty_chunks=write_empty_chunks,
+        compute=compute,
+    )
+    if isinstance(data, DataTree):
+        _refuse_for_trees(data, group, how, encoding or {})
+    target = _Target.at(store, group, how, _Options(storage_options, zarr_format, consolidated))
+    try:
+        if isinstance(data, DataTree):
+            writers = list(_of_tree(data, target, encoding or {}, inherit=write_inherited_coords))
+        else:
+            writers = [target.writer("", _as_dataset(data, target), encoding or {})]
+        return _run(target, writers, dict(chunkmanager_store_kwargs or {}))
+    finally:
+        if compute:
+            target.close()
+
+
+@dataclass(frozen=True)
+class _How:
+    """How datasets are written: the keywords of `to_zarr`."""
+
+    mode: str
+    append_dim: Hashable | None
+    region: Any
+    safe_chunks: bool | None
+    align_chunks: bool
+    write_empty_chunks: bool | None
+    compute: bool
+
+    def checks_alignment(self, store: Store) -> bool:
+        """Return whether chunks of dask must end where stored ones do."""
+        if self.align_chunks:
+            return False
+        if self.safe_chunks is not None:
+            return self.safe_chunks
+        return store.exclusion == "process" and (not self.compute or is_elsewhere())
+
+
+class _Options(NamedTuple):
+    storage_options: Mapping[str, Any] | None
+    zarr_format: int | str | None
+    consolidated: bool | None
+
+
+# -- where to ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Target:
+    """The group that is written to, and what is there."""
+
+    root: StorePath
+    """What `store` meant; consolidated metadata is that of this group."""
+    where: StorePath
+    found: Group | None
+    """None: it is created, or replaced."""
+    dialect: str
+    how: _How
+    consolidated: bool | None
+    is_owned: bool
+    """Whether the store was opened here."""
+
+    @classmethod
+    def at(cls, place: Any, path: str | None, how: _How, options: _Options) -> _Target:
+        root, _ = opening.locate(place, None, "a", options.storage_options)
+        where, found = root / (path or ""), None
+        if how.mode == "r+" or (how.mode in {"a", "a-"} and detection.find(where, options.zarr_format) is not None):
+            known = options.consolidated if how.mode == "r+" else False
+            found = opening.open_group(where, mode="r+", zarr_format=options.zarr_format, use_consolidated=known)
+            where, dialect = found.store_path, found.metadata.dialect
+        else:
+            dialect = nodes.dialect_for_new(where, options.zarr_format).name
+        is_owned = isinstance(place, str | os.PathLike)
+        return cls(root, where, found, dialect, how, options.consolidated, is_owned)
+
+    def writer(self, path: str, dataset: Dataset, encoding: Mapping[Any, Any]) -> _GroupWriter:
+        """Return what writes one dataset, prepared: whatever makes no sense raises here."""
+        group = self.found
+        if group is not None and path:
+            group = group.get_group(path) if path in group else None
+        writer = _GroupWriter(self, self.where / path, group)
+        internals.validate_names(dataset)
+        internals.dump_to_store(writer.checked(dataset, encoding), writer, encoding=encoding)
+        return writer
+
+    def create(self, writer: _GroupWriter) -> None:
+        """Create a group, or replace its attributes."""
+        attributes, mode = writer.attributes, self.how.mode
+        if writer.group is not None:
+            if mode != "r+" and writer.group.attrs != attributes:
+                writer.group.attrs.put(attributes)
+        elif dialect_named(self.dialect).has_groups:
+            is_top = writer.where.path == self.where.path
+            made = hierarchy.create(
+                writer.where,
+                nodes.new_group_metadata(writer.where, dialect_named(self.dialect), attributes),
+                overwrite=is_top and mode == "w",
+            )
+            writer.where = made.where
+        elif mode == "w":
+            hierarchy.clear(writer.where)
+
+    def consolidate(self) -> None:
+        """Write consolidated metadata if it is wanted, or there already."""
+        if self.how.mode == "r+" or not dialect_named(self.dialect).has_groups:
+            return
+        if not getattr(getattr(self.root.store, "store", None), "supports_consolidated_metadata", True):
+            return
+        root = detection.open_group(self.root).where
+        if self.consolidated is not False or copies.read(root) is not None:
+            copies.consolidate(root)
+
+    def group(self) -> Group:
+        """Return what was written."""
+        return opening.open_group(self.where, mode="r+", zarr_format=dialect_named(self.dialect).zarr_format)
+
+    def close(self) -> None:
+        """Close the store, unless it is the user's; an archive is written then."""
+        if self.is_owned:
+            self.root.store.close()
+
+
+def _as_dataset(data: Dataset | DataArray, target: _Target) -> Dataset:
+    if isinstance(data, Dataset):
+        return data
+    if data.name is not None and data.name not in data.coords and data.name not in data.dims:
+        return data.to_dataset()
+    is_theirs = target.dialect != "v3" or (target.found is not None and _UNNAMED in target.found)
+    dataset = data.to_dataset(name=_UNNAMED if is_theirs else _UNNAMED_IN_V3)
+    if data.name is not None or not is_theirs:
+        dataset.attrs[_NAME] = data.name
+    return dataset
+
+
+def _of_tree(tree: DataTree, target: _Target, encoding: Mapping[str, Any], *, inherit: bool) -> Iterator[_GroupWriter]:
+    for path, node in tree.subtree_with_keys:
+        dataset = node.to_dataset(inherit=inherit or node is tree)
+        yield target.writer("" if node is tree else path, dataset, encoding.get(node.path) or {})
+
+
+def _refuse_for_trees(tree: DataTree, group: str | None, how: _How, encoding: Mapping[str, Any]) -> None:
+    if group is not None:
+        raise NotImplementedError("specifying a root group for a tree: use a StorePath, or a path to the group itself")
+    if how.append_dim is not None:
+        raise NotImplementedError("specifying ``append_dim`` for a tree: append to its datasets one by one")
+    if unknown := set(encoding) - set(tree.groups):
+        raise ValueError(f"unexpected encoding group name(s) provided: {unknown}")
+
+
+# -- what is written --------------------------------------------------------------------------------
+
+
+class _GroupWriter(internals.WritableStore):
+    """One group, as xarray's `dump_to_store` wants what it writes to: encodes and checks, and stores nothing."""
+
+    def __init__(self, target: _Target, where: StorePath, group: Group | None) -> None:
+        self.target = target
+        self.where = where
+        self.group = group
+        self.attributes: dict[str, Any] = {}
+        self.pieces: list[Piece] = []
+        self._mode = target.how.mode  # these three are what inherited methods look at
+        self._append_dim = target.how.append_dim
+        self._write_region = target.how.region
+        self._arrays = {} if group is None else dict(group.arrays())
+        self._stored = ArraysStore(self._arrays, {})
+        self._variables: dict[str, Variable] | None = None
+
+    # -- what is there
+
+    def array_keys(self) -> tuple[str, ...]:
+        """Return the names of the arrays that are there."""
+        return tuple(self._arrays)
+
+    def open_store_variable(self, name: Any) -> Variable:
+        """Return an array that is there, as it is stored."""
+        if self._variables is None:
+            self._variables = self._stored.get_variables()
+        return self._variables[internals.encode_variable_name(name)]
+
+    def _dimensions(self) -> dict[Hashable, int]:
+        return {dim: n for name in self._arrays for dim, n in self.open_store_variable(name).sizes.items()}
+
+    # -- encoding
+
+    @property
+    def is_v3(self) -> bool:
+        """Whether the format tells masks and names of dimensions as Zarr v3 does."""
+        return self.target.dialect == "v3"
+
+    def encode_variable(self, variable: Variable, name: Any = None) -> Variable:
+        """Return a variable as it is stored."""
+        coded: Variable = internals.encode_zarr_variable(variable, name=name, zarr_format=3 if self.is_v3 else 2)
+        return coded
+
+    def store(
+        self,
+        variables: Mapping[Any, Variable],
+        attributes: Mapping[str, Any],
+        check_encoding_set: Any = frozenset(),
+        writer: Any = None,
+        unlimited_dims: Any = None,
+    ) -> None:
+        """Prepare what is to be written."""
+        there = {name for name in variables if internals.encode_variable_name(name) in self._arrays}
+        self._check_names(variables, there)
+        fresh, attributes = self.encoded({name: v for name, v in variables.items() if name not in there}, attributes)
+        coded = {**fresh, **self._encoded_as_stored({name: variables[name] for name in variables if name in there})}
+        self._set_attributes(attributes)
+        for name in variables:
+            variable = coded[name]
+            if name not in there:
+                self.pieces.append(self._new(name, variable, is_checked=name in check_encoding_set))
+            elif self._mode != "a-" or self._append_dim is None or self._append_dim in variable.dims:
+                self.pieces.append(self._existing(name, variable))
+
+    def _check_names(self, variables: Mapping[Any, Variable], there: set[Any]) -> None:
+        if self._mode == "r+" and (new := [name for name in variables if name not in there]):
+            raise ValueError(
+                f"dataset contains non-pre-existing variables {new!r}: mode='r+' changes values only; "
+                "use mode='a' to create variables"
+            )
+        dim = self._append_dim
+        if dim is not None and dim not in self._arrays and dim not in (known := self._dimensions()):
+            raise ValueError(f"append_dim={dim!r} does not match any existing dataset dimensions {known}")
+        if self.group is not None and self._mode != "r+" and is_nczarr(self.group):
+            raise NotRepresentableError(
+                "a dataset of NCZarr says itself which variables it has, and how long they are",
+                store=str(self.where.store),
+                path=self.where.path,
+                remedy="write it with omnizarr.netcdf; mode='r+' and region= change values",
+            )
+
+    def _encoded_as_stored(self, variables: Mapping[Any, Variable]) -> dict[Any, Variable]:
+        """Return variables encoded as the arrays are that are there."""
+        if not variables:
+            return {}
+        known, _, _ = conventions.decode_cf_variables({name: self.open_store_variable(name) for name in variables}, {})
+        recoded = {}
+        for name, variable in variables.items():
+            internals.validate_data_types(name, known[name], variable)
+            recoded[name] = variable.copy(deep=False)
+            recoded[name].encoding = known[name].encoding
+        coded, _ = self.encoded(recoded, {})
+        where, dim = self._write_region, self._append_dim
+        return {
+            name: internals.validate_and_transpose(name, each, known[name], where, dim) for name, each in coded.items()
+        }
+
+    def _set_attributes(self, attributes: Mapping[str, Any]) -> None:
+        try:
+            self.attributes = dict(to_json(attributes))
+        except NotJSONError as error:
+            error.add(store=str(self.where.store), path=self.where.path)
+            raise NotJSONError(
+                f"Invalid attribute in Dataset.attrs: {error.message}",
+                **{name: getattr(error, name) for name in error.FIELDS},
+            ) from None
+        if self.attributes and self.group is None and not dialect_named(self.target.dialect).has_groups:
+            raise NotRepresentableError(
+                f"groups of Zarr {self.target.dialect} have no attributes",
+                store=str(self.where.store),
+                path=self.where.path,
+                found=sorted(self.attributes),
+                remedy="drop them: data.drop_attrs(deep=False)",
+            )
+
+    # -- variables
+
+    def _existing(self, name: Any, variable: Variable) -> Piece:
+        array = self._arrays[internals.encode_variable_name(name)]
+        if self.target.how.write_empty_chunks is not None:
+            array = array.with_config({"write_empty_chunks": self.target.how.write_empty_chunks})
+        region = [(self._write_region or {}).get(dim, slice(None)) for dim in variable.dims]
+        axis, shape = None, list(array.shape)
+        if self._append_dim in variable.dims:
+            axis = variable.dims.index(self._append_dim)
+            region[axis] = slice(shape[axis], None)
+            shape[axis] += variable.shape[axis]
+        blocks = array.shards or array.chunks
+        variable = self._fitting(name, variable, blocks, tuple(shape), tuple(region), array.store)
+        return Piece(array.basename, variable.data, tuple(region), array=array, axis=axis)
+
+    def _new(self, name: Any, variable: Variable, *, is_checked: bool) -> Piece:
+        attributes, fill = self._masked(variable)
+        encoding = self._layout(name, variable, is_checked=is_checked)
+        region = tuple((self._write_region or {}).get(dim, slice(None)) for dim in variable.dims)
+        blocks = encoding.get("shards") or encoding["chunks"]
+        variable = self._fitting(name, variable, blocks, variable.shape, region, self.where.store)
+        names: dict[str, Any] = {"dimension_names": variable.dims} if self.is_v3 else {}
+        if not self.is_v3:
+            attributes[ATTRIBUTE] = variable.dims
+        where = self.where / internals.encode_variable_name(name)
+        hierarchy.check_path(dialect_named(self.target.dialect), where.path)
+        trial = nodes.new_array(
+            StorePath(MemoryStore()),
+            zarr_format=self.target.dialect,
+            shape=variable.shape,
+            dtype="string" if _is_text(variable.dtype) else variable.dtype,
+            fill_value=fill,
+            attributes={key: self.plain(value) for key, value in attributes.items()},
+            **names,
+            **encoding,
+        )
+        return Piece(where.name, variable.data, region, metadata=as_model(trial.metadata), config=trial.config)
+
+    def _masked(self, variable: Variable) -> tuple[dict[str, Any], Any]:
+        """Return attributes and fill value, with the mask in the place where the format has it."""
+        attributes = dict(variable.attrs)
+        if variable.encoding.pop(_FILL_VALUE, None) is not None:
+            raise ValueError(f"encoding[{_FILL_VALUE!r}] was not used by xarray for data of {variable.dtype}")
+        mask = attributes.pop(_FILL_VALUE, None)
+        if not self.is_v3:
+            return attributes, mask
+        if mask is not None:
+            attributes[_FILL_VALUE] = internals.FillValueCoder.encode(mask, variable.dtype)
+        fill = variable.encoding.pop("fill_value", None)
+        return attributes, np.nan if fill is None and variable.dtype.kind == "f" else fill
+
+    def _layout(self, name: Any, variable: Variable, *, is_checked: bool) -> dict[str, Any]:
+        """Return the keywords of `create_array` that an encoding means."""
+        wanted: dict[str, Any] = internals.extract_zarr_variable_encoding(
+            variable, raise_on_invalid=is_checked, name=name, zarr_format=3 if self.is_v3 else 2
+        )
+        wanted.pop("cache_metadata", None)
+        empty = self.target.how.write_empty_chunks
+        if empty is not None and wanted.setdefault("write_empty_chunks", empty) != empty:
+            raise ValueError(
+                f'Differing "write_empty_chunks" values in encoding and parameters for {name!r}: '
+                f"found {wanted['write_empty_chunks']} and {empty}"
+            )
+        return wanted
+
+    def _fitting(
+        self,
+        name: Any,
+        variable: Variable,
+        blocks: Any,
+        shape: tuple[int, ...],
+        region: tuple[slice, ...],
+        store: Store,
+    ) -> Variable:
+        """Return a variable whose chunks of dask can be written side by side. Raises ValueError if they cannot."""
+        if variable.chunks is None or not isinstance(blocks, tuple):
+            return variable
+        is_checked = self.target.how.checks_alignment(store)
+        if any(isinstance(each, tuple) for each in blocks):  # not all of one length
+            lengths = tuple(each if isinstance(each, tuple) else (each,) for each in blocks)
+            if is_checked and not is_aligned(variable.chunks, lengths):
+                raise ValueError(
+                    f"chunks of dask would overlap chunks of {name!r}, which are {blocks}; rechunk the data"
+                )
+            return variable
+        if self.target.how.align_chunks:
+            variable = internals.grid_rechunk(v=variable, enc_chunks=blocks, region=region)
+        if is_checked:
+            internals.validate_grid_chunks_alignment(
+                nd_v_chunks=variable.chunks,
+                enc_chunks=blocks,
+                region=region,
+                allow_partial_chunks=self._mode != "r+",
+                name=name,
+                backend_shape=shape,
+            )
+        return variable
+
+    # -- storing
+
+    def create_arrays(self) -> None:
+        """Create what is not there yet."""
+        pool.run(self._create, self.pieces, min(self.where.store.concurrency, len(self.pieces)), 1)
+
+    def _create(self, piece: Piece) -> None:
+        if piece.metadata is not None:
+            piece.array = nodes.add_array(self.where / piece.name, piece.metadata, piece.config)
+
+
+def _is_text(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind == "T" or internals.check_vlen_dtype(dtype) is str
+
+
+# -- storing ----------------------------------------------------------------------------------------
+
+
+def _run(target: _Target, writers: Sequence[_GroupWriter], options: dict[str, Any]) -> Any:
+    pieces = [piece for writer in writers for piece in writer.pieces]
+    _check_scheduler(target, pieces)
+    if target.how.mode == "w":
+        _outlast(target, pieces)
+    try:
+        for writer in writers:
+            target.create(writer)
+            writer.create_arrays()
+        return (_written if target.how.compute else _delayed)(target, pieces, options)
+    except Exception as error:
+        made = [piece.name for piece in pieces if piece.metadata is not None and piece.array is not None]
+        if made:
+            error.add_note(f"{target.where}: the arrays {', '.join(made)} are there, but not all of their data is")
+        raise
+
+
+def _written(target: _Target, pieces: Sequence[Piece], options: dict[str, Any]) -> Group:
+    """Write all data, then let arrays grow."""
+
+    def write() -> None:
+        _write_loaded(pieces, target.root.store)
+        _chunked(pieces).sync(compute=True, chunkmanager_store_kwargs=options)
+
+    grown(pieces, write)
+    target.consolidate()
+    return target.group()
+
+
+def _delayed(target: _Target, pieces: Sequence[Piece], options: dict[str, Any]) -> Any:
+    """Let arrays grow, write what is not dask's, and return what writes the rest."""
+    done = grown(pieces, None)
+    try:
+        target.consolidate()
+        _write_loaded(pieces, target.root.store)
+    except BaseException:
+        take_back(done)
+        raise
+    rest = _chunked(pieces).sync(compute=False, chunkmanager_store_kwargs=options)
+    return import_module("dask").delayed(_finish)(rest, target)
+
+
+def _finish(_: object, target: _Target) -> Group:
+    group = target.group()
+    target.close()
+    return group
+
+
+def _write_loaded(pieces: Sequence[Piece], store: Store) -> None:
+    """Write what is no array of dask, side by side where the store takes its time."""
+    loaded = [piece for piece in pieces if not piece.is_chunked]
+    pool.run(Piece.write, loaded, min(store.concurrency, len(loaded)), 1)
+
+
+def _chunked(pieces: Sequence[Piece]) -> internals.ArrayWriter:
+    writer = internals.ArrayWriter()
+    for piece in pieces:
+        if piece.is_chunked:
+            writer.add(piece.data, piece.array, piece.region)
+    return writer
+
+
+def _check_scheduler(target: _Target, pieces: Sequence[Piece]) -> None:
+    store, is_chunked = target.root.store, any(piece.is_chunked for piece in pieces)
+    if is_chunked and target.how.compute and not store.is_shared and is_elsewhere():
+        raise SchedulerError(
+            "the store is in the memory of this process: other processes cannot reach it",
+            store=str(store),
+            remedy="use a directory or an object store, or the scheduler 'threads'",
+        )
+
+
+def _outlast(target: _Target, pieces: Sequence[Piece]) -> None:
+    """Load what is read from where it would be replaced; refuse arrays of dask that are."""
+    for piece in pieces:
+        if any(source.store_path.lies_in(target.where) for source in sources_of(piece.data)):
+            if piece.is_chunked:
+                raise ValueError(
+                    f"{target.where}: the data of {piece.name!r} is read from what mode='w' would remove; "
+                    "write it to another place, or load it before"
+                )
+            piece.data = np.array(piece.data)
