@@ -177,7 +177,8 @@ class _Hierarchy:
     ) -> None:
         options: dict[str, Any] = {"zarr_format": zarr_format, "storage_options": storage_options}
         is_open = isinstance(place, Array | Group)
-        self.root = place if is_open else opening.open(place, mode="r", use_consolidated=consolidated, **options)
+        known = consolidated if has_consolidated(place) else False
+        self.root = place if is_open else opening.open(place, mode="r", use_consolidated=known, **options)
         self.owned = self.root.store if isinstance(place, str | os.PathLike) else None
         self.masks = masks
         self.dataset: netcdf.Dataset | None = None
@@ -345,6 +346,11 @@ def is_nczarr(root: Group) -> bool:
     )
 
 
+def has_consolidated(place: Any) -> bool:
+    """Return whether a store can have consolidated metadata; stores of zarr-python, as Icechunk's, may say no."""
+    return bool(getattr(place, "supports_consolidated_metadata", True))
+
+
 def _free(taken: set[str]) -> str:
     """Return a name of a dimension that is not taken, and take it."""
     number = 0
@@ -422,38 +428,40 @@ def _is_handy(array: Array) -> bool:
 class _ZarrArray(BackendArray):
     """An array that is read when its elements are asked for."""
 
-    __slots__ = ("array", "dtype", "shape")
+    __slots__ = ("dtype", "shape", "stored")
 
     def __init__(self, array: Array) -> None:
-        self.array = array
+        self.stored = array
         self.shape = array.shape
         is_text = array.dtype.kind == "O" and isinstance(array.fill_value, str)
         self.dtype = _TEXT if is_text else array.dtype
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         """Return elements; every selection that xarray knows is read as it is."""
-        return indexing.explicit_indexing_adapter(
-            key, self.shape, indexing.IndexingSupport.VECTORIZED, self._reader(key)
-        )
+        support = indexing.IndexingSupport.VECTORIZED
+        return self._typed(indexing.explicit_indexing_adapter(key, self.shape, support, self._reader(key)))
+
+    def _typed(self, value: Any) -> Any:
+        """Return a single text with its data type, which Python's texts do not have."""
+        return np.asarray(value, self.dtype) if self.dtype.kind == "T" and isinstance(value, str) else value
 
     def _reader(self, key: indexing.ExplicitIndexer) -> Any:
         if isinstance(key, indexing.VectorizedIndexer):
-            return self.array.vindex.__getitem__
+            return self.stored.vindex.__getitem__
         if isinstance(key, indexing.OuterIndexer):
-            return self.array.oindex.__getitem__
-        return self.array.__getitem__
+            return self.stored.oindex.__getitem__
+        return self.stored.__getitem__
 
     async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
         """Return elements without a thread that waits."""
-        waiting = aio.AsyncArray(self.array)
+        waiting = aio.AsyncArray(self.stored)
         method = waiting.getitem
         if isinstance(key, indexing.VectorizedIndexer):
             method = waiting.get_coordinate_selection
         elif isinstance(key, indexing.OuterIndexer):
             method = waiting.get_orthogonal_selection
-        return await indexing.async_explicit_indexing_adapter(
-            key, self.shape, indexing.IndexingSupport.VECTORIZED, method
-        )
+        support = indexing.IndexingSupport.VECTORIZED
+        return self._typed(await indexing.async_explicit_indexing_adapter(key, self.shape, support, method))
 
 
 class _NetcdfArray(BackendArray):
@@ -491,7 +499,7 @@ def sources_of(data: Any) -> Iterator[Array]:
             continue
         seen.add(id(each))
         if isinstance(each, _ZarrArray):
-            yield each.array
+            yield each.stored
         elif isinstance(each, tuple | list):
             pending += each
         elif isinstance(each, indexing.ExplicitlyIndexed):

@@ -28,7 +28,7 @@ from omnizarr.group import Group
 from omnizarr.interop.dask import is_aligned, is_elsewhere
 from omnizarr.interop.xarray import internals
 from omnizarr.interop.xarray.growing import Piece, grown, take_back
-from omnizarr.interop.xarray.reading import ArraysStore, is_nczarr, sources_of
+from omnizarr.interop.xarray.reading import ArraysStore, has_consolidated, is_nczarr, sources_of
 from omnizarr.metadata import as_model
 from omnizarr.places import StorePath, dialect_named
 from omnizarr.stores import MemoryStore, Store, pool
@@ -206,6 +206,8 @@ class _Target:
 
     @classmethod
     def at(cls, place: Any, path: str | None, how: _How, options: _Options) -> _Target:
+        if not has_consolidated(place):
+            options = options._replace(consolidated=False)
         root, _ = opening.locate(place, None, "a", options.storage_options)
         where, found = root / (path or ""), None
         if how.mode == "r+" or (how.mode in {"a", "a-"} and detection.find(where, options.zarr_format) is not None):
@@ -247,8 +249,6 @@ class _Target:
     def consolidate(self) -> None:
         """Write consolidated metadata if it is wanted, or there already."""
         if self.how.mode == "r+" or not dialect_named(self.dialect).has_groups:
-            return
-        if not getattr(getattr(self.root.store, "store", None), "supports_consolidated_metadata", True):
             return
         root = detection.open_group(self.root).where
         if self.consolidated is not False or copies.read(root) is not None:
@@ -392,14 +392,7 @@ class _GroupWriter(internals.WritableStore):
         }
 
     def _set_attributes(self, attributes: Mapping[str, Any]) -> None:
-        try:
-            self.attributes = dict(to_json(attributes))
-        except NotJSONError as error:
-            error.add(store=str(self.where.store), path=self.where.path)
-            raise NotJSONError(
-                f"Invalid attribute in Dataset.attrs: {error.message}",
-                **{name: getattr(error, name) for name in error.FIELDS},
-            ) from None
+        self.attributes = self._json(self.where, attributes)
         if self.attributes and self.group is None and not dialect_named(self.target.dialect).has_groups:
             raise NotRepresentableError(
                 f"groups of Zarr {self.target.dialect} have no attributes",
@@ -408,6 +401,15 @@ class _GroupWriter(internals.WritableStore):
                 found=sorted(self.attributes),
                 remedy="drop them: data.drop_attrs(deep=False)",
             )
+
+    @staticmethod
+    def _json(where: StorePath, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return dict(to_json(attributes))
+        except NotJSONError as error:
+            known = {name: getattr(error, name) for name in error.FIELDS}
+            message = f"Invalid attribute in Dataset.attrs: {error.message}"
+            raise NotJSONError(message, **known).add(store=str(where.store), path=where.path) from None
 
     # -- variables
 
@@ -442,7 +444,7 @@ class _GroupWriter(internals.WritableStore):
             shape=variable.shape,
             dtype="string" if _is_text(variable.dtype) else variable.dtype,
             fill_value=fill,
-            attributes={key: self.plain(value) for key, value in attributes.items()},
+            attributes=self._json(where, {key: self.plain(value) for key, value in attributes.items()}),
             **names,
             **encoding,
         )
@@ -467,6 +469,8 @@ class _GroupWriter(internals.WritableStore):
             variable, raise_on_invalid=is_checked, name=name, zarr_format=3 if self.is_v3 else 2
         )
         wanted.pop("cache_metadata", None)
+        if isinstance(wanted["chunks"], tuple):  # dask has chunks of no elements where there are none
+            wanted["chunks"] = tuple(max(length, 1) for length in wanted["chunks"])
         empty = self.target.how.write_empty_chunks
         if empty is not None and wanted.setdefault("write_empty_chunks", empty) != empty:
             raise ValueError(
