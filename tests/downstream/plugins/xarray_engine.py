@@ -1,4 +1,4 @@
-"""A plugin of pytest: has xarray's tests open by omnizarr's engine what they open by ``zarr``, and write by `to_zarr`."""
+"""A plugin of pytest: xarray's tests open by omnizarr's engine what they open by ``zarr``, and write by `to_zarr`."""
 
 from __future__ import annotations
 

@@ -36,6 +36,8 @@ _TEXT: Final[np.dtype[Any]] = create_vlen_dtype(str)
 """Texts of any length, as objects."""
 _HANDY: Final = 128 * 2**20
 """Bytes of a chunk of dask, unless its configuration says otherwise."""
+_LAYERS: Final = ("xarray.", "dask.")
+"""Where classes come from that stand between lazy data and what it is read from."""
 _UNNAMED: Final = "data"
 """The variable that is made of an array without a name."""
 
@@ -502,7 +504,5 @@ def sources_of(data: Any) -> Iterator[Array]:
             yield each.stored
         elif isinstance(each, tuple | list):
             pending += each
-        elif isinstance(each, indexing.ExplicitlyIndexed):
-            pending += [getattr(each, name) for name in ("array", "variable") if hasattr(each, name)]
-        else:  # a task of dask
-            pending += [getattr(each, name) for name in ("args", "value") if hasattr(type(each), name)]
+        elif type(each).__module__.startswith(_LAYERS):
+            pending += [getattr(each, name, None) for name in ("array", "args", "value")]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final, NamedTuple
@@ -23,11 +24,11 @@ from omnizarr import consolidated as copies
 from omnizarr import detection, hierarchy, nodes, opening
 from omnizarr.attributes import to_json
 from omnizarr.dimensions import ATTRIBUTE
-from omnizarr.errors import NotJSONError, NotRepresentableError, SchedulerError
+from omnizarr.errors import NotJSONError, NotRepresentableError, OmnizarrError, SchedulerError
 from omnizarr.group import Group
 from omnizarr.interop.dask import is_aligned, is_elsewhere
 from omnizarr.interop.xarray import internals
-from omnizarr.interop.xarray.growing import Piece, grown, take_back
+from omnizarr.interop.xarray.growing import Done, Piece, grown, take_back
 from omnizarr.interop.xarray.reading import ArraysStore, has_consolidated, is_nczarr, sources_of
 from omnizarr.metadata import as_model
 from omnizarr.places import StorePath, dialect_named
@@ -251,8 +252,11 @@ class _Target:
         if self.how.mode == "r+" or not dialect_named(self.dialect).has_groups:
             return
         root = detection.open_group(self.root).where
-        if self.consolidated is not False or copies.read(root) is not None:
+        if self.consolidated:
             copies.consolidate(root)
+        elif self.consolidated is None or copies.read(root) is not None:
+            with suppress(NotRepresentableError):  # of a format that has no place for it
+                copies.consolidate(root)
 
     def group(self) -> Group:
         """Return what was written."""
@@ -543,7 +547,7 @@ def _run(target: _Target, writers: Sequence[_GroupWriter], options: dict[str, An
     except Exception as error:
         made = [piece.name for piece in pieces if piece.metadata is not None and piece.array is not None]
         if made:
-            error.add_note(f"{target.where}: the arrays {', '.join(made)} are there, but not all of their data is")
+            error.add_note(f"{target.where}: the arrays {', '.join(made)} are there, but perhaps not all of their data")
         raise
 
 
@@ -554,22 +558,33 @@ def _written(target: _Target, pieces: Sequence[Piece], options: dict[str, Any]) 
         _write_loaded(pieces, target.root.store)
         _chunked(pieces).sync(compute=True, chunkmanager_store_kwargs=options)
 
-    grown(pieces, write)
-    target.consolidate()
+    done = grown(pieces, write)
+    with _taken_back(target, done):
+        target.consolidate()
     return target.group()
 
 
 def _delayed(target: _Target, pieces: Sequence[Piece], options: dict[str, Any]) -> Any:
     """Let arrays grow, write what is not dask's, and return what writes the rest."""
     done = grown(pieces, None)
-    try:
+    with _taken_back(target, done):
         target.consolidate()
         _write_loaded(pieces, target.root.store)
-    except BaseException:
-        take_back(done)
-        raise
     rest = _chunked(pieces).sync(compute=False, chunkmanager_store_kwargs=options)
     return import_module("dask").delayed(_finish)(rest, target)
+
+
+@contextmanager
+def _taken_back(target: _Target, done: Done) -> Iterator[None]:
+    """Make arrays as long as they were if something fails: who tries again would append twice."""
+    try:
+        yield
+    except BaseException:
+        if done:
+            take_back(done)
+            with suppress(OmnizarrError):
+                target.consolidate()
+        raise
 
 
 def _finish(_: object, target: _Target) -> Group:
