@@ -208,6 +208,14 @@ def test_nczarr_is_what_the_file_was(tmp_path, name, zarr_format):
     assert differences(theirs, ours) == []
 
 
+@pytest.mark.parametrize("zarr_format", FORMATS)
+def test_nczarr_is_loaded_asynchronously(tmp_path, zarr_format):
+    WRITERS[next(iter(WRITERS))](tmp_path / "old.nc")
+    omnizarr.convert(tmp_path / "old.nc", tmp_path / "new.zarr", zarr_format=zarr_format)
+    expected = opened(tmp_path / "new.zarr").load()
+    assert asyncio.run(opened(tmp_path / "new.zarr").load_async()).identical(expected)
+
+
 @pytest.mark.parametrize("layout", ["A", "B", "C", "D"])
 def test_layouts_of_nczarr(tmp_path, layout):
     with netcdf.Dataset(tmp_path / "x.zarr", "w", layout=layout) as dataset:
@@ -220,6 +228,64 @@ def test_layouts_of_nczarr(tmp_path, layout):
     assert found["name"].values.tolist() == [b"abc", b"de"]
     assert np.isnan(found["v"].values).tolist() == [False, True]
     assert opened(tmp_path / "x.zarr", group="g").attrs == {"title": "below"}
+
+
+class TestClosing:
+    @pytest.mark.parametrize("opening", [xr.open_dataset, xr.open_datatree, xr.open_mfdataset])
+    def test_store_of_a_path_is_closed(self, stored, tmp_path, opening, monkeypatch):
+        omnizarr.copy_store(stored, tmp_path / "a.zip")
+        closed = []
+        monkeypatch.setattr(omnizarr.storage.ZipStore, "close", lambda store: closed.append(str(store)))
+        found = opening(tmp_path / "a.zip", engine="omnizarr")
+        assert not closed
+        found.close()
+        assert closed
+
+    def test_what_was_loaded_stays(self, stored, tmp_path):
+        omnizarr.copy_store(stored, tmp_path / "a.zip")
+        with opened(tmp_path / "a.zip") as found:
+            found.load()
+        assert found["n"].values.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+    def test_store_of_the_user_stays_open(self, monkeypatch):
+        store = omnizarr.storage.MemoryStore()
+        omnizarr.create_group(store)["a"] = [1]
+        monkeypatch.setattr(omnizarr.storage.MemoryStore, "close", lambda _: pytest.fail("closed"))
+        for place in (store, omnizarr.open(store), store.store_dict):
+            opened(place).close()
+
+    def test_store_is_closed_if_there_is_no_dataset(self, tmp_path, monkeypatch):
+        root = omnizarr.create_group(tmp_path / "a.zarr")
+        root.create_array("a", data=[1], dimension_names=["x"])
+        root.create_array("b", data=[1, 2], dimension_names=["x"])
+        closed = []
+        monkeypatch.setattr(omnizarr.storage.LocalStore, "close", lambda store: closed.append(str(store)))
+        with pytest.raises(ValueError, match="conflicting sizes"):
+            opened(tmp_path / "a.zarr")
+        assert closed
+
+
+class TestChunks:
+    @pytest.mark.parametrize("chunks", [{}, "auto"])
+    def test_those_of_dask_are_shards(self, tmp_path, chunks):
+        root = omnizarr.create_group(tmp_path / "a.zarr")
+        root.create_array("a", data=np.arange(10), chunks=(2,), shards=(4,), dimension_names=["x"])
+        found = opened(tmp_path / "a.zarr", chunks=chunks)["a"]
+        assert found.chunks == (((4, 4, 2),) if chunks == {} else ((10,),))
+        assert (found.encoding["chunks"], found.encoding["shards"]) == ((2,), (4,))
+        found.to_dataset().to_zarr(tmp_path / "again.zarr")  # which refuses chunks that would share a shard
+
+    def test_those_of_dask_are_inner_chunks_where_shards_are_large(self, tmp_path):
+        root = omnizarr.create_group(tmp_path / "a.zarr")
+        root.create_array("a", shape=2**28, dtype="i1", chunks=2**26, shards=2**28, dimension_names=["x"])
+        assert opened(tmp_path / "a.zarr", chunks={})["a"].chunks == ((2**26,) * 4,)
+
+    def test_codecs_are_told_as_zarr_python_takes_them(self, tmp_path):
+        root = omnizarr.create_group(tmp_path / "a.zarr")
+        codec = {"name": "gzip", "configuration": {"level": 3}}
+        root.create_array("a", data=np.arange(10), compressors=[codec], dimension_names=["x"])
+        opened(tmp_path / "a.zarr").to_zarr(tmp_path / "again.zarr")
+        assert omnizarr.open(tmp_path / "again.zarr" / "a").compressors[0].to_dict() == codec
 
 
 class TestGuessing:

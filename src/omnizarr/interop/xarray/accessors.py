@@ -67,10 +67,15 @@ def load(data: T, **options: Any) -> T:
     >>> int(load(xarray.open_dataset(root, engine="omnizarr")).sum()["a"])
     3
     """
-    lazy = [each for each in _variables(data) if each.chunks is None and any(sources_of(each._data))]  # noqa: SLF001 - to look at `data` would load it
+    lazy = [each for each in _variables(data) if each.chunks is None and _is_read_here(each)]
     pool.run(Variable.load, lazy, min(len(lazy), _SIDE_BY_SIDE), 1)
     data.load(**options)
     return data
+
+
+def _is_read_here(variable: Variable) -> bool:
+    data = variable._data  # noqa: SLF001 - what is public would load it
+    return next(sources_of(data), None) is not None
 
 
 def _variables(data: Dataset | DataArray | DataTree) -> Iterator[Variable]:
