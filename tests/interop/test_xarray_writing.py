@@ -279,6 +279,9 @@ class TestModes:
         assert xr.open_zarr(tmp_path / "a.zarr").identical(expected)
 
     def test_r_plus_creates_nothing(self, tmp_path):
+        xr.DataTree.from_dict({"/": one([1], "x")}).omnizarr.to_zarr(tmp_path / "tree.zarr")
+        with pytest.raises(KeyError, match="below"):
+            xr.DataTree.from_dict({"/below": xr.Dataset()}).omnizarr.to_zarr(tmp_path / "tree.zarr", mode="r+")
         with pytest.raises(FileNotFoundError):
             to_zarr(one([1], "x"), tmp_path / "a.zarr", mode="r+")
         to_zarr(one([1], "x"), tmp_path / "a.zarr")
@@ -473,6 +476,12 @@ class TestRegions:
         with pytest.raises(error):
             to_zarr(xr.Dataset({"v": (("x", "y"), np.ones((2, 6)))}), stored, region=region)
         assert not opened(stored)["v"].any()
+
+    def test_new_variables(self, stored):
+        part = xr.Dataset({"w": (("x", "y"), np.ones((2, 6)))})
+        with pytest.raises(ValueError, match="'w' is not there"):
+            to_zarr(part, stored, region={"x": slice(1, 3)}, mode="a")
+        assert "w" not in omnizarr.open(stored)
 
     def test_unknown_coordinates(self, stored):
         part = xr.Dataset({"v": (("x", "y"), np.ones((1, 6)))}, coords={"x": [15], "y": np.arange(6)})

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from xarray import Variable
+
 from omnizarr import resizing
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.errors import ConflictError, OmnizarrError, ShapeError
+from omnizarr.interop.xarray.reading import sources_of
 from omnizarr.model import ArrayMetadata
 
 Done = list[tuple[resizing.Growth, resizing.Grown]]
@@ -26,8 +29,8 @@ class Piece:
     ----------
     name : str
         Of the array in its group.
-    data : array
-        Of NumPy, of dask, or lazy.
+    variable : xarray.Variable
+        Encoded; in memory, of dask, or lazy.
     region : tuple of slice
         Where in the array.
     array : Array
@@ -39,7 +42,7 @@ class Piece:
     """
 
     name: str
-    data: Any
+    variable: Variable
     region: tuple[slice, ...]
     array: Any = None
     metadata: ArrayMetadata | None = None
@@ -49,11 +52,15 @@ class Piece:
     @property
     def is_chunked(self) -> bool:
         """Whether the data is an array of dask, or of another chunk manager."""
-        return getattr(self.data, "chunks", None) is not None
+        return self.variable.chunks is not None
+
+    def sources(self) -> Iterator[Array]:
+        """Yield the arrays that the data is read from by the engine here."""
+        return sources_of(self.variable._data)  # noqa: SLF001 - what is public would load it
 
     def write(self) -> None:
         """Write data that is no array of dask."""
-        self.array[self.region or ...] = self.data
+        self.array[self.region or ...] = self.variable.data
 
 
 def grown(pieces: Sequence[Piece], write: Callable[[], None] | None) -> Done:
@@ -99,7 +106,7 @@ def _grow(pieces: Sequence[Piece], write: Callable[[], None] | None, start: int 
     def longer(shape: tuple[int, ...]) -> tuple[int, ...]:
         _check_length(array, shape[axis], start)
         begins[:] = [shape[axis]]
-        return (*shape[:axis], shape[axis] + first.data.shape[axis], *shape[axis + 1 :])
+        return (*shape[:axis], shape[axis] + first.variable.shape[axis], *shape[axis + 1 :])
 
     def write_rest(metadata: ArrayMetadata) -> None:
         first.array = Array(array.store_path, metadata, array.config)

@@ -29,7 +29,7 @@ from omnizarr.group import Group
 from omnizarr.interop.dask import is_aligned, is_elsewhere
 from omnizarr.interop.xarray import internals
 from omnizarr.interop.xarray.growing import Done, Piece, grown, take_back
-from omnizarr.interop.xarray.reading import ArraysStore, has_consolidated, is_nczarr, sources_of
+from omnizarr.interop.xarray.reading import ArraysStore, has_consolidated, is_nczarr
 from omnizarr.metadata import as_model
 from omnizarr.places import StorePath, dialect_named
 from omnizarr.stores import MemoryStore, Store, pool
@@ -41,8 +41,6 @@ _NAME: Final = "__xarray_dataarray_name__"
 """The attribute in which xarray keeps the name of a data array."""
 _UNNAMED: Final = "__xarray_dataarray_variable__"
 """What xarray calls the variable of a data array that has no name, or one that a coordinate has."""
-_UNNAMED_IN_V3: Final = "xarray_dataarray_variable"
-"""The same where names that start with two underscores are reserved."""
 
 
 def to_zarr(
@@ -153,7 +151,7 @@ def to_zarr(
         if isinstance(data, DataTree):
             writers = list(_of_tree(data, target, encoding or {}, inherit=write_inherited_coords))
         else:
-            writers = [target.writer("", _as_dataset(data, target), encoding or {})]
+            writers = [target.writer("", _as_dataset(data), encoding or {})]
         return _run(target, writers, dict(chunkmanager_store_kwargs or {}))
     finally:
         if compute:
@@ -224,7 +222,7 @@ class _Target:
         """Return what writes one dataset, prepared: whatever makes no sense raises here."""
         group = self.found
         if group is not None and path:
-            group = group.get_group(path) if path in group else None
+            group = group.get_group(path) if self.how.mode == "r+" or path in group else None
         writer = _GroupWriter(self, self.where / path, group)
         internals.validate_names(dataset)
         internals.dump_to_store(writer.checked(dataset, encoding), writer, encoding=encoding)
@@ -268,14 +266,13 @@ class _Target:
             self.root.store.close()
 
 
-def _as_dataset(data: Dataset | DataArray, target: _Target) -> Dataset:
+def _as_dataset(data: Dataset | DataArray) -> Dataset:
     if isinstance(data, Dataset):
         return data
     if data.name is not None and data.name not in data.coords and data.name not in data.dims:
         return data.to_dataset()
-    is_theirs = target.dialect != "v3" or (target.found is not None and _UNNAMED in target.found)
-    dataset = data.to_dataset(name=_UNNAMED if is_theirs else _UNNAMED_IN_V3)
-    if data.name is not None or not is_theirs:
+    dataset = data.to_dataset(name=_UNNAMED)
+    if data.name is not None:
         dataset.attrs[_NAME] = data.name
     return dataset
 
@@ -429,12 +426,14 @@ class _GroupWriter(internals.WritableStore):
             shape[axis] += variable.shape[axis]
         blocks = array.shards or array.chunks
         variable = self._fitting(name, variable, blocks, tuple(shape), tuple(region), array.store)
-        return Piece(array.basename, variable.data, tuple(region), array=array, axis=axis)
+        return Piece(array.basename, variable, tuple(region), array=array, axis=axis)
 
     def _new(self, name: Any, variable: Variable, *, is_checked: bool) -> Piece:
         attributes, fill = self._masked(variable)
         encoding = self._layout(name, variable, is_checked=is_checked)
         region = tuple((self._write_region or {}).get(dim, slice(None)) for dim in variable.dims)
+        if any(part.indices(n) != (0, n, 1) for part, n in zip(region, variable.shape, strict=True)):
+            raise ValueError(f"variable {name!r} is not there: region= writes into variables that are")
         blocks = encoding.get("shards") or encoding["chunks"]
         variable = self._fitting(name, variable, blocks, variable.shape, region, self.where.store)
         names: dict[str, Any] = {"dimension_names": variable.dims} if self.is_v3 else {}
@@ -452,7 +451,7 @@ class _GroupWriter(internals.WritableStore):
             **names,
             **encoding,
         )
-        return Piece(where.name, variable.data, region, metadata=as_model(trial.metadata), config=trial.config)
+        return Piece(where.name, variable, region, metadata=as_model(trial.metadata), config=trial.config)
 
     def _masked(self, variable: Variable) -> tuple[dict[str, Any], Any]:
         """Return attributes and fill value, with the mask in the place where the format has it."""
@@ -603,7 +602,7 @@ def _chunked(pieces: Sequence[Piece]) -> internals.ArrayWriter:
     writer = internals.ArrayWriter()
     for piece in pieces:
         if piece.is_chunked:
-            writer.add(piece.data, piece.array, piece.region)
+            writer.add(piece.variable.data, piece.array, piece.region)
     return writer
 
 
@@ -620,10 +619,10 @@ def _check_scheduler(target: _Target, pieces: Sequence[Piece]) -> None:
 def _outlast(target: _Target, pieces: Sequence[Piece]) -> None:
     """Load what is read from where it would be replaced; refuse arrays of dask that are."""
     for piece in pieces:
-        if any(source.store_path.lies_in(target.where) for source in sources_of(piece.data)):
+        if any(source.store_path.lies_in(target.where) for source in piece.sources()):
             if piece.is_chunked:
                 raise ValueError(
                     f"{target.where}: the data of {piece.name!r} is read from what mode='w' would remove; "
                     "write it to another place, or load it before"
                 )
-            piece.data = np.array(piece.data)
+            piece.variable.load()
