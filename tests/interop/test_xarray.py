@@ -144,6 +144,10 @@ class TestAsTheEngineZarr:
         found = xr.open_mfdataset(sorted(tmp_path.glob("*.zarr")), engine="omnizarr", combine="by_coords")
         assert found["n"].values.tolist() == [[0, 1, 2], [3, 4, 5]] * 3
         assert found["n"].chunks is not None
+        places = [str(path) for path in sorted(tmp_path.glob("*.zarr"))]
+        again = xr.open_mfdataset(places, engine="omnizarr", parallel=True, drop_variables=["x"], chunks={"x": 2})
+        assert again["n"].identical(found["n"].drop_vars("x"))
+        assert again["n"].chunks == ((2, 2, 2), (2, 1))
 
     def test_what_was_read_can_be_written(self, stored, tmp_path):
         found = opened(stored)

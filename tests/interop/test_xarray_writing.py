@@ -510,6 +510,13 @@ class TestDask:
         to_zarr(data, tmp_path / "a.zarr")
         assert opened(tmp_path / "a.zarr")["v"].values.tolist() == list(range(1000))
 
+    def test_processes_that_share_chunks_lose_nothing(self, tmp_path):
+        data = one(da.arange(60, chunks=7), "x", chunks=(10,))
+        with dask.config.set(scheduler="processes", num_workers=2):
+            to_zarr(data, tmp_path / "a.zarr")
+            to_zarr(data + 60, tmp_path / "a.zarr", append_dim="x")
+        assert opened(tmp_path / "a.zarr")["v"].values.tolist() == list(range(120))
+
     def test_asked_to_be_safe_it_refuses_them_as_xarray_does(self, tmp_path):
         data = one(da.arange(10, chunks=4), "x", chunks=(3,))
         for write in (to_zarr, xr.Dataset.to_zarr):
