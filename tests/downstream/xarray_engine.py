@@ -36,6 +36,7 @@ _TOO = "fails with zarr-python too: v2 has neither shards nor that encoding"
 
 KNOWN = {
     "::test_read_non_consolidated_warning*": _NO_WARNING,
+    "::TestZarrDatatreeIO::test_to_zarr_not_consolidated*": _NO_WARNING,
     "::test_non_existent_store*": _WORDS,
     "::test_compressor_encoding*": _CODECS,
     "::test_check_encoding_is_consistent_after_append[2]": _CODECS,

@@ -528,6 +528,16 @@ class TestDask:
         to_zarr(data, tmp_path / "a.zarr", safe_chunks=True, align_chunks=True)
         assert opened(tmp_path / "a.zarr")["v"].values.tolist() == list(range(10))
 
+    def test_chunks_of_many_lengths(self, tmp_path):
+        root = omnizarr.create_group(tmp_path / "a.zarr")
+        root.create_array("v", shape=10, dtype="i8", chunks=[[3, 5, 2]], dimension_names=["x"])
+        data = one(da.arange(10, chunks=4), "x")
+        to_zarr(data, tmp_path / "a.zarr", mode="r+")
+        to_zarr(data, tmp_path / "a.zarr", append_dim="x")
+        assert opened(tmp_path / "a.zarr")["v"].values.tolist() == [*range(10)] * 2
+        with pytest.raises(ValueError, match="would overlap"):
+            to_zarr(data, tmp_path / "a.zarr", mode="r+", region={"x": slice(10)}, safe_chunks=True)
+
     def test_other_processes_where_nobody_keeps_them_apart(self, tmp_path):
         data = one(da.arange(10, chunks=4), "x", chunks=(3,))
         store = Unlocked(LocalStore(tmp_path / "a.zarr"))

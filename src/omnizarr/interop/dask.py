@@ -145,7 +145,7 @@ def to_zarr(
             store=str(stored.store),
             remedy="use a directory or an object store, or the scheduler 'threads'",
         )
-    if stored.store.exclusion == "process" and not is_aligned(array.chunks, stored.write_chunk_sizes):
+    if stored.store.exclusion == "process" and not _is_aligned(array.chunks, stored.write_chunk_sizes):
         # Nobody would keep writers in other processes apart.
         array = arrays.rechunk(array, _chunks_for(stored, whole=True))
     waiting = arrays.store(array, stored, lock=False, compute=compute)
@@ -200,7 +200,7 @@ def _regular(chunks: tuple[tuple[int, ...], ...]) -> Any:
     return tuple(lengths[0] for lengths in chunks)
 
 
-def is_aligned(chunks: tuple[tuple[int, ...], ...], stored: tuple[tuple[int, ...], ...]) -> bool:
+def _is_aligned(chunks: tuple[tuple[int, ...], ...], stored: tuple[tuple[int, ...], ...]) -> bool:
     """Tell whether chunks of dask end where stored ones do."""
     return all({*accumulate(ours)} <= {*accumulate(theirs)} for ours, theirs in zip(chunks, stored, strict=True))
 

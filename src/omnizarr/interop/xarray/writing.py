@@ -26,7 +26,7 @@ from omnizarr.attributes import to_json
 from omnizarr.dimensions import ATTRIBUTE
 from omnizarr.errors import NotJSONError, NotRepresentableError, OmnizarrError, SchedulerError
 from omnizarr.group import Group
-from omnizarr.interop.dask import is_aligned, is_elsewhere
+from omnizarr.interop.dask import is_elsewhere
 from omnizarr.interop.xarray import internals
 from omnizarr.interop.xarray.growing import Done, Piece, grown, take_back
 from omnizarr.interop.xarray.reading import ArraysStore, has_consolidated, is_nczarr
@@ -496,11 +496,8 @@ class _GroupWriter(internals.WritableStore):
             return variable
         is_checked = self.target.how.checks_alignment(store)
         if any(isinstance(each, tuple) for each in blocks):  # not all of one length
-            lengths = tuple(each if isinstance(each, tuple) else (each,) for each in blocks)
-            if is_checked and not is_aligned(variable.chunks, lengths):
-                raise ValueError(
-                    f"chunks of dask would overlap chunks of {name!r}, which are {blocks}; rechunk the data"
-                )
+            if is_checked and any(len(lengths) > 1 for lengths in variable.chunks):
+                raise ValueError(f"chunks of dask would overlap chunks of {name!r}, which are {blocks}: rechunk to one")
             return variable
         if self.target.how.align_chunks:
             variable = internals.grid_rechunk(v=variable, enc_chunks=blocks, region=region)
