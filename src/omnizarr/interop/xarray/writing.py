@@ -24,7 +24,7 @@ from omnizarr import consolidated as copies
 from omnizarr import detection, hierarchy, nodes, opening
 from omnizarr.attributes import to_json
 from omnizarr.dimensions import ATTRIBUTE
-from omnizarr.errors import NotJSONError, NotRepresentableError, OmnizarrError, SchedulerError
+from omnizarr.errors import GroupNotFoundError, NotJSONError, NotRepresentableError, OmnizarrError, SchedulerError
 from omnizarr.group import Group
 from omnizarr.interop.dask import is_elsewhere
 from omnizarr.interop.xarray import internals
@@ -209,12 +209,17 @@ class _Target:
             options = options._replace(consolidated=False)
         root, _ = opening.locate(place, None, "a", options.storage_options)
         where, found = root / (path or ""), None
-        if how.mode == "r+" or (how.mode in {"a", "a-"} and detection.find(where, options.zarr_format) is not None):
+        if how.mode in {"r+", "a", "a-"}:
             known = options.consolidated if how.mode == "r+" else False
-            found = opening.open_group(where, mode="r+", zarr_format=options.zarr_format, use_consolidated=known)
-            where, dialect = found.store_path, found.metadata.dialect
-        else:
+            try:
+                found = opening.open_group(where, mode="r+", zarr_format=options.zarr_format, use_consolidated=known)
+            except GroupNotFoundError:
+                if how.mode == "r+":
+                    raise
+        if found is None:
             dialect = nodes.dialect_for_new(where, options.zarr_format).name
+        else:
+            where, dialect = found.store_path, found.metadata.dialect
         is_owned = isinstance(place, str | os.PathLike)
         return cls(root, where, found, dialect, how, options.consolidated, is_owned)
 
@@ -249,7 +254,8 @@ class _Target:
         """Write consolidated metadata if it is wanted, or there already."""
         if self.how.mode == "r+" or not dialect_named(self.dialect).has_groups:
             return
-        root = detection.open_group(self.root).where
+        is_known = self.found is not None and self.where.path == self.root.path
+        root = self.where if is_known else detection.open_group(self.root).where
         if self.consolidated:
             copies.consolidate(root)
         elif self.consolidated is None or copies.read(root) is not None:
@@ -258,6 +264,8 @@ class _Target:
 
     def group(self) -> Group:
         """Return what was written."""
+        if self.found is not None:
+            return self.found
         return opening.open_group(self.where, mode="r+", zarr_format=dialect_named(self.dialect).zarr_format)
 
     def close(self) -> None:
