@@ -38,7 +38,9 @@ class Entry:
 
 
 _WHOLE: tuple[Verb, ...] = ("read", "write", "memory", "stream", "import")
+_CHUNKS: tuple[Verb, ...] = ("read", "write", "open and read", "memory", "stream")
 _FUSED = "zarr.core.codec_pipeline.FusedCodecPipeline"
+_OMNIZARR = "omnizarr.interop.zarr_python.Pipeline"
 PEERS = {
     "omnizarr": Entry(
         "omnizarr", "omnizarr", "Omnizarr", "ours", {"engine": "native"}, {"OMNIZARR_ENGINE": "native"}, "omnizarr"
@@ -52,6 +54,9 @@ PEERS = {
     "zarrs-python": Entry(
         "zarrs-python", "zarr_python", "ZarrPython",
         options={"pipeline": "zarrs.ZarrsCodecPipeline", "package": "zarrs"}, imports="zarr, zarrs",
+    ),
+    "zarr-python-omnizarr": Entry(
+        "zarr-python, omnizarr", "zarr_python", "ZarrPython", "variant", options={"pipeline": _OMNIZARR}, verbs=_CHUNKS
     ),
     "zarrista": Entry("zarrista", "zarrista", "Zarrista", imports="zarrista"),
     "tensorstore": Entry("TensorStore", "tensorstore", "TensorStore", imports="tensorstore"),

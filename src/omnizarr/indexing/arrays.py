@@ -82,7 +82,8 @@ def _slice_or_array(indices: Integers) -> slice | Integers:
     return slice(start, last - 1 if last else None, step)
 
 
-def _forward_slice_or_array(indices: Integers) -> Selector:
+def forward_slice_or_array(indices: Integers) -> Selector:
+    """Return the slice of positive step that selects the same as 1-d indices; the indices if there is none."""
     selector = _slice_or_array(indices)
     return indices if isinstance(selector, slice) and selector.step < 0 else selector
 
@@ -205,7 +206,7 @@ def _bounds(numbers: Integers) -> list[int]:
 def _selectors(values: Integers, bounds: Sequence[int]) -> list[Selector]:
     """Return ``values[bounds[i]:bounds[i + 1]]`` for all i, as slices with positive steps where that says the same."""
     if len(bounds) <= _FEW:
-        return [_forward_slice_or_array(values[start:stop]) for start, stop in pairwise(bounds)]
+        return [forward_slice_or_array(values[start:stop]) for start, stop in pairwise(bounds)]
     steps = np.diff(values)
     bends = np.concatenate([[0], np.cumsum(steps[1:] != steps[:-1])]) if steps.size else np.zeros(1, np.int64)
     starts, stops = np.array(bounds[:-1]), np.array(bounds[1:])

@@ -26,6 +26,7 @@ from omnizarr.tools.translated import TranslatedStore
 # The first of these says so if zarr-python is missing.
 # isort: off
 from omnizarr.stores.zarr_python import ZarrPythonStore as ZarrPythonStore, native
+from omnizarr.interop.zarr_pipeline import Pipeline as Pipeline, accelerate as accelerate
 import zarr
 from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.abc.store import Store as TheirStore

@@ -33,13 +33,14 @@ def default_concurrency() -> int:
         return os.cpu_count() or 1
 
 
-def _executor() -> ThreadPoolExecutor:
+def executor() -> ThreadPoolExecutor:
+    """Return the pool, for what does not come in items: a thread of it may use the pool itself."""
     pool = _state.get("pool")
     if pool is None:
         # Two threads that come here at once make two pools; the one that is lost has no thread yet.
         # Imported here, as it takes a tenth of the time that importing all of omnizarr does.
-        executor = import_module("concurrent.futures").ThreadPoolExecutor
-        pool = _state.setdefault("pool", executor(_MOST_THREADS, thread_name_prefix="omnizarr"))
+        threads = import_module("concurrent.futures").ThreadPoolExecutor
+        pool = _state.setdefault("pool", threads(_MOST_THREADS, thread_name_prefix="omnizarr"))
     return pool
 
 
@@ -85,7 +86,7 @@ def _run(task: Callable[[T], object], iterator: Iterator[T], workers: int, batch
     futures: list[Future[None]] = []
     try:
         for _ in range(workers - 1):
-            futures.append(_executor().submit(work))  # noqa: PERF401 - those that were made are waited for in any case
+            futures.append(executor().submit(work))  # noqa: PERF401 - those that were made are waited for in any case
         work()
     except BaseException:
         is_stopped = True
@@ -169,7 +170,7 @@ class _Crew(Generic[T, R]):
         with self._guard:
             room = 2 * self._workers - self._pending if self._more else 0
         for _ in range(min(self._workers - len(self._futures), room)):
-            self._futures.append(_executor().submit(self._work))
+            self._futures.append(executor().submit(self._work))
 
     def _work(self) -> None:
         while (taken := self._take()) is not None:

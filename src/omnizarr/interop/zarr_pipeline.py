@@ -1,0 +1,328 @@
+"""A codec pipeline for zarr-python: its arrays, moved by the engines of omnizarr.
+
+zarr-python makes one pipeline for each array. This one binds the array to an engine when its first chunk is touched,
+and from then on hands whole selections to it. Whatever omnizarr does not do just as zarr-python does is left to
+zarr-python's own pipeline, from which this one is derived.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, Self, cast
+
+import numpy as np
+
+from omnizarr import datatypes, engine, keys
+from omnizarr.behaviour import ArrayConfig
+from omnizarr.codecs.contract import AnyArray
+from omnizarr.engine import Binding
+from omnizarr.errors import OmnizarrError
+from omnizarr.interop.zarr_batches import Keys, planned
+from omnizarr.memo import Memo
+from omnizarr.metadata import ArrayMetadata, as_model
+from omnizarr.model import UNDEFINED
+from omnizarr.model import ArrayMetadata as Model
+from omnizarr.stores import MemoryStore, Store, pool
+from omnizarr.stores.base import Buffer, Span, check_key, cut
+
+# The first of these says so if zarr-python is missing.
+# isort: off
+from omnizarr.stores.zarr_python import ZarrPythonStore, native
+import zarr
+from zarr.abc.codec import Codec
+from zarr.abc.store import Store as TheirStore
+from zarr.codecs import ShardingCodec
+from zarr.codecs._v2 import V2Codec
+from zarr.core.buffer import NDBuffer, cpu
+from zarr.core.codec_pipeline import BatchedCodecPipeline, fill_value_or_default
+from zarr.registry import register_pipeline
+from zarr.storage import MemoryStore as TheirMemoryStore
+from zarr.storage import StorePath
+# isort: on
+
+_PATH: Final = "codec_pipeline.path"
+_MODULE: Final = "omnizarr.interop.zarr_python"
+_NAME: Final = f"{_MODULE}.Pipeline"
+
+
+class Pipeline(BatchedCodecPipeline):
+    """A codec pipeline of zarr-python that runs whole selections in the engines of omnizarr.
+
+    `accelerate` switches it on, and so does its name in the configuration of zarr-python, for the arrays that are
+    opened from then on.
+
+    Notes
+    -----
+    It serves arrays with a regular grid and elements of fixed size in a `LocalStore`, a `MemoryStore`, an
+    `ObjectStore`, an `FsspecStore`, a `ZipStore` that is open for reading, or a store of omnizarr. Their codecs must be
+    those that come with zarr-python or numcodecs, and buffers those of the CPU. All else is left to
+    `BatchedCodecPipeline`: other arrays, single fields, ``read_missing_chunks=False``, writes to what is read-only.
+
+    Writers that change parts of one chunk are kept apart by the locks of omnizarr's store, and each chunk becomes
+    visible whole.
+
+    Examples
+    --------
+    >>> import zarr
+    >>> from omnizarr.interop.zarr_python import Pipeline
+    >>> with zarr.config.set({"codec_pipeline.path": "omnizarr.interop.zarr_python.Pipeline"}):
+    ...     array = zarr.create_array({}, shape=(6,), chunks=(4,), dtype="int16")
+    >>> array[2:5] = 7
+    >>> array[:], isinstance(array.async_array.codec_pipeline, Pipeline)
+    (array([0, 0, 7, 7, 7, 0], dtype=int16), True)
+    """
+
+    # Not fields: two pipelines are equal if their codecs are.
+    _array: _Array | None
+
+    @classmethod
+    def from_array_metadata_and_store(cls, array_metadata: Any, store: TheirStore) -> Self:
+        """Return the pipeline of an array."""
+        is_v3 = array_metadata.zarr_format == 3
+        codecs = array_metadata.codecs if is_v3 else [V2Codec(array_metadata.filters, array_metadata.compressor)]
+        self = cls.from_codecs(codecs)
+        object.__setattr__(self, "_array", _Array(array_metadata, store))
+        return self
+
+    @classmethod
+    def from_codecs(cls, codecs: Iterable[Codec], *, batch_size: int | None = None) -> Self:
+        """Return a pipeline of codecs alone (those within shards, say), which works as zarr-python's own."""
+        self = super().from_codecs(codecs, batch_size=batch_size)
+        object.__setattr__(self, "_array", None)
+        return self
+
+    async def read(self, batch_info: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
+        """Fill `out` with what a selection needs of each chunk."""
+        batch = list(batch_info)
+        is_done = await self._move(engine.read, batch, out, drop_axes)
+        return () if is_done else await super().read(batch, out, drop_axes)
+
+    async def write(self, batch_info: Iterable[Any], value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
+        """Store `value`, or one element of it everywhere, in the selected part of each chunk."""
+        batch = list(batch_info)
+        if not await self._move(engine.write, batch, value, drop_axes):
+            await super().write(batch, value, drop_axes)
+
+    async def _move(self, run: Callable[..., None], batch: list[Any], buffer: NDBuffer, axes: tuple[int, ...]) -> bool:
+        """Run a batch in an engine; return False if it is not for one."""
+        if self._array is None or not batch or type(buffer) is not cpu.NDBuffer:
+            return False
+        bound = self._array.bound(batch[0])
+        if bound is None or (run is engine.write and bound.binding.store.read_only):
+            return False
+        work = contextvars.copy_context().run
+        return await asyncio.get_running_loop().run_in_executor(
+            pool.executor(), work, bound.move, run, batch, buffer.as_numpy_array(), axes
+        )
+
+
+# The name by which configurations, pickles and users know it.
+Pipeline.__module__ = _MODULE
+register_pipeline(Pipeline)
+
+
+def accelerate(enabled: bool = True) -> AbstractContextManager[object]:  # noqa: FBT001, FBT002 - one word says it
+    """Have zarr-python use `Pipeline` for the arrays that it opens from now on.
+
+    Parameters
+    ----------
+    enabled : bool, default True
+        False: its own default pipeline again.
+
+    Returns
+    -------
+    context manager
+        At the end of a ``with`` block everything is as it was before. Without one, it stays.
+
+    Notes
+    -----
+    An array keeps the pipeline that it was opened with.
+
+    Examples
+    --------
+    >>> import zarr
+    >>> from omnizarr.interop.zarr_python import accelerate
+    >>> with accelerate():
+    ...     array = zarr.create_array({}, shape=(6,), chunks=(4,), dtype="int16")
+    >>> array[2:5] = 7
+    >>> array[::2]
+    array([0, 7, 7], dtype=int16)
+    """
+    path = _NAME if enabled else zarr.config.defaults[0]["codec_pipeline"]["path"]
+    return cast("AbstractContextManager[object]", zarr.config.set({_PATH: path}))
+
+
+# -- an array -----------------------------------------------------------------------
+
+
+class _Bound(NamedTuple):
+    """An array of zarr-python, bound to an engine."""
+
+    binding: Binding
+    keys: Keys
+
+    def move(self, run: Callable[..., None], batch: list[Any], buffer: AnyArray, drop_axes: tuple[int, ...]) -> bool:
+        """Run a batch; return False, having done nothing, if it is not for an engine."""
+        found = planned(batch, self.keys, self.binding.spec.shape, drop_axes)
+        if found is None or type(buffer) is not np.ndarray:
+            return False
+        if run is engine.write:
+            buffer = self._as_stored(buffer)
+        if not buffer.ndim and run is engine.write:
+            buffer = np.broadcast_to(buffer, found.plan.buffer_shape)
+        elif buffer.ndim == len(found.plan.buffer_shape) - len(found.dropped):
+            buffer = found.view(buffer)
+        if buffer.dtype != self.binding.spec.dtype or buffer.shape != found.plan.buffer_shape:
+            return False
+        run(self.binding, found.plan, buffer)
+        return True
+
+    def _as_stored(self, values: AnyArray) -> AnyArray:
+        """Return values in the byte order of the array: zarr-python leaves them in their own."""
+        dtype = self.binding.spec.dtype
+        swapped = values.dtype != dtype and values.dtype.newbyteorder("=") == dtype.newbyteorder("=")
+        return values.astype(dtype) if swapped else values
+
+
+class _Array:
+    """What a pipeline knows of its array: enough to bind it, when a chunk is first touched."""
+
+    def __init__(self, metadata: Any, store: TheirStore) -> None:
+        self._metadata = metadata
+        self._store = store
+        self._known: dict[bool, _Bound | None] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Array, (self._metadata, self._store)
+
+    def bound(self, item: Any) -> _Bound | None:
+        """Return the array of an item of a batch, bound; None if it is left to zarr-python."""
+        where, spec = item[:2]
+        if type(where) is not StorePath or where.store is not self._store:
+            return None
+        if spec.prototype.buffer is not cpu.Buffer or spec.prototype.nd_buffer is not cpu.NDBuffer:
+            return None
+        if not getattr(spec.config, "read_missing_chunks", True):
+            return None
+        writes_empty = bool(spec.config.write_empty_chunks)
+        if writes_empty not in self._known:
+            self._known[writes_empty] = self._bind(where.path, spec)
+        return self._known[writes_empty]
+
+    def _bind(self, key: str, spec: Any) -> _Bound | None:
+        store = _store(self._store) if _are_known(self._metadata) else None
+        if store is None:
+            return None
+        try:
+            metadata = _in_memory(_model(self._metadata), spec.dtype.to_native_dtype())
+            found = Keys.of(key, keys.bind(metadata.chunk_key_encoding), len(metadata.shape))
+            if found is None or metadata.storage_transformers:
+                return None
+            config = ArrayConfig(write_empty_chunks=bool(spec.config.write_empty_chunks), missing="fill", chunk_cache=0)
+            binding = engine.bind(metadata, store, found.prefix, config.policy, found.prefix.removesuffix("/"))
+        except OmnizarrError:  # zarr-python may know it, or says itself what is wrong
+            return None
+        return _Bound(binding, found) if _is_same(binding, spec) else None
+
+
+def _model(metadata: Any) -> Model:
+    """Return the metadata of an array of zarr-python as omnizarr has it."""
+    document = metadata.to_dict()
+    document.pop("attributes", None)
+    return _models.get(document, lambda: _said(document))
+
+
+_models: Final[Memo[Model]] = Memo()
+
+
+def _said(document: Any) -> Model:
+    found = as_model(ArrayMetadata.from_dict(document))
+    if found.fill_value is not UNDEFINED:
+        return found
+    # zarr-python fills with the default where a document leaves it open, and takes such chunks for empty.
+    data_type = datatypes.bind(found.data_type, found.byte_order)
+    return replace(found, fill_value=data_type.fill_to_json(data_type.default_fill_value))
+
+
+def _in_memory(metadata: Model, dtype: np.dtype[Any]) -> Model:
+    """Return metadata of elements with the byte order of a data type: v3 leaves it open, and zarr-python keeps it."""
+    return replace(metadata, byte_order=dtype.byteorder) if dtype.byteorder in ("<", ">") else metadata
+
+
+def _is_same(binding: Binding, spec: Any) -> bool:
+    """Return whether chunks are to both libraries the same: elements of fixed size, in a regular grid."""
+    ours = binding.spec
+    if binding.chunks_differ or ours.nbytes is None or ours.dtype.hasobject:
+        return False
+    if ours.shape != spec.shape or ours.dtype != spec.dtype.to_native_dtype():
+        return False
+    fills = [np.asarray(fill, ours.dtype).tobytes() for fill in (ours.fill_value, fill_value_or_default(spec))]
+    return fills[0] == fills[1]
+
+
+def _are_known(metadata: Any) -> bool:
+    """Return whether all codecs are those that come with zarr-python and numcodecs, not others of the same name."""
+    if metadata.zarr_format == 3:
+        return all(map(_is_known, metadata.codecs))
+    codecs = [*(metadata.filters or ()), *([metadata.compressor] if metadata.compressor is not None else [])]
+    return all(_package(codec) == "numcodecs" for codec in codecs)
+
+
+def _is_known(codec: Any) -> bool:
+    inner = (*codec.codecs, *codec.index_codecs) if type(codec) is ShardingCodec else ()
+    return _package(codec) in ("zarr", "numcodecs") and all(map(_is_known, inner))
+
+
+def _package(value: object) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+# -- its store ----------------------------------------------------------------------
+
+
+def _store(store: TheirStore) -> Store | None:
+    """Return the store of omnizarr upon the same data; None if there is none of its own."""
+    if type(store) is TheirMemoryStore:
+        values: Any = store._store_dict  # noqa: SLF001
+        return _Buffers(values, read_only=store.read_only)
+    found: Any = native(store)
+    inner = found
+    while isinstance(inner, Store):
+        if isinstance(inner, ZarrPythonStore):
+            return None
+        inner = getattr(inner, "store", None)
+    return found if found.read_only or not store.read_only else found.with_read_only()  # type: ignore[no-any-return]
+
+
+class _Buffers(MemoryStore):
+    """A store in the dictionary of a `MemoryStore` of zarr-python, whose values are buffers of its own."""
+
+    _values: Any
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Return the value, not a copy of it."""
+        check_key(key)
+        value = self._values.get(key)
+        if value is None:
+            return None
+        array: AnyArray = np.ascontiguousarray(value.as_numpy_array())
+        data = array.data.cast("B").toreadonly()
+        return data if span is None else cut(data, span)
+
+    def stamp(self, key: str) -> None:
+        """Return None: zarr-python may change a value in place."""
+        check_key(key)
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Keep a copy of the value."""
+        self.check_writable()
+        check_key(key)
+        self._values[key] = cpu.Buffer.from_bytes(bytes(value))
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Set `key` under its lock."""
+        return Store.set_if_absent(self, key, value)
