@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -185,6 +185,7 @@ def accessor(array, how):
     return getattr(array, how) if how else array
 
 
+@settings(max_examples=50 if settings.default.max_examples == 100 else settings.default.max_examples)
 @given(data=st.data(), said=options(), seed=st.integers(0, 2**32 - 1))
 def test_reads_and_writes_are_those_of_numpy_and_of_zarr_python(data, said, seed):
     rng = np.random.default_rng(seed)
@@ -203,8 +204,12 @@ def test_reads_and_writes_are_those_of_numpy_and_of_zarr_python(data, said, seed
         if not np.size(places):
             continue
         values.reshape(-1)[places] = new
-        for one in (array, other):
-            accessor(one, how)[selection] = new if np.shape(new) else new[()]
+        new = new if np.shape(new) else new[()]
+        accessor(array, how)[selection] = new
+        try:
+            accessor(other, how)[selection] = new
+        except (ValueError, IndexError):  # zarr-python 3.1.6 cannot write lists beside integers into shards
+            other[...] = values
         how, selection = data.draw(selections(said["shape"]))
         expected = values.reshape(-1)[numpys(values, how, selection, chunks)]
         if np.size(expected):
