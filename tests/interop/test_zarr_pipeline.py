@@ -343,6 +343,16 @@ def test_arrays_in_stores_run_in_engines(make, tmp_path):
     same(array.vindex[[1, 19], [2, 3]], values[[1, 19], [2, 3]])
 
 
+def test_array_is_found_where_its_store_was_moved_to(tmp_path):
+    array = fast(local(tmp_path), shape=(4,), chunks=(2,), dtype="i4")
+    array[:] = np.arange(4)
+    asyncio.run(array.store.move(tmp_path / "y.zarr"))
+    same(array[:], np.arange(4, dtype="i4"))
+    array[1:3] = 7
+    assert not (tmp_path / "x.zarr").exists()
+    same(array[:], np.array([0, 7, 7, 3], "i4"))
+
+
 @pytest.mark.usefixtures("only_engines")
 def test_archive_is_read_by_engines(tmp_path):
     values = np.arange(12).reshape(3, 4)

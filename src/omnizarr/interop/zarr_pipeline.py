@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, Self, cast
@@ -26,7 +26,7 @@ from omnizarr.memo import Memo
 from omnizarr.metadata import ArrayMetadata, as_model
 from omnizarr.model import UNDEFINED
 from omnizarr.model import ArrayMetadata as Model
-from omnizarr.stores import MemoryStore, Store, pool
+from omnizarr.stores import LocalStore, MemoryStore, Store, pool
 from omnizarr.stores.base import Buffer, Span, check_key, cut
 
 # The first of these says so if zarr-python is missing.
@@ -47,6 +47,7 @@ from zarr.storage import StorePath
 _PATH: Final = "codec_pipeline.path"
 _MODULE: Final = "omnizarr.interop.zarr_python"
 _NAME: Final = f"{_MODULE}.Pipeline"
+_QUICK: Final = 64 * 1024  # bytes of a chunk
 
 
 class Pipeline(BatchedCodecPipeline):
@@ -114,6 +115,8 @@ class Pipeline(BatchedCodecPipeline):
         bound = self._array.bound(batch[0])
         if bound is None or (run is engine.write and bound.binding.store.read_only):
             return False
+        if run is engine.read and len(batch) == 1 and bound.is_quick:
+            return bound.move(run, batch, buffer.as_numpy_array(), axes)
         work = contextvars.copy_context().run
         return await asyncio.get_running_loop().run_in_executor(
             pool.executor(), work, bound.move, run, batch, buffer.as_numpy_array(), axes
@@ -164,6 +167,8 @@ class _Bound(NamedTuple):
 
     binding: Binding
     keys: Keys
+    is_quick: bool
+    """Reading one chunk takes less than handing the work to a thread."""
 
     def move(self, run: Callable[..., None], batch: list[Any], buffer: AnyArray, drop_axes: tuple[int, ...]) -> bool:
         """Run a batch; return False, having done nothing, if it is not for an engine."""
@@ -194,7 +199,7 @@ class _Array:
     def __init__(self, metadata: Any, store: TheirStore) -> None:
         self._metadata = metadata
         self._store = store
-        self._known: dict[bool, _Bound | None] = {}
+        self._known: dict[tuple[bool, Hashable], _Bound | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Array, (self._metadata, self._store)
@@ -208,10 +213,10 @@ class _Array:
             return None
         if not getattr(spec.config, "read_missing_chunks", True):
             return None
-        writes_empty = bool(spec.config.write_empty_chunks)
-        if writes_empty not in self._known:
-            self._known[writes_empty] = self._bind(where.path, spec)
-        return self._known[writes_empty]
+        question = (bool(spec.config.write_empty_chunks), _place(self._store))
+        if question not in self._known:
+            self._known[question] = self._bind(where.path, spec)
+        return self._known[question]
 
     def _bind(self, key: str, spec: Any) -> _Bound | None:
         store = _store(self._store) if _are_known(self._metadata) else None
@@ -226,7 +231,10 @@ class _Array:
             binding = engine.bind(metadata, store, found.prefix, config.policy, found.prefix.removesuffix("/"))
         except OmnizarrError:  # zarr-python may know it, or says itself what is wrong
             return None
-        return _Bound(binding, found) if _is_same(binding, spec) else None
+        if not _is_same(binding, spec):
+            return None
+        is_quick = (binding.spec.nbytes or 0) <= _QUICK and isinstance(store, LocalStore | MemoryStore)
+        return _Bound(binding, found, is_quick)
 
 
 def _model(metadata: Any) -> Model:
@@ -282,6 +290,13 @@ def _package(value: object) -> str:
 
 
 # -- its store ----------------------------------------------------------------------
+
+
+def _place(store: TheirStore) -> Hashable:
+    """Return where the data of a store are now: directories and archives can be moved while they are open."""
+    if type(store) is TheirMemoryStore:
+        return id(store._store_dict)  # noqa: SLF001
+    return getattr(store, "root", None) or getattr(store, "path", None)
 
 
 def _store(store: TheirStore) -> Store | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import zarr
 
 from omnizarr.interop.zarr_python import Pipeline
@@ -14,4 +12,3 @@ for values in zarr.config.defaults:
         values["codec_pipeline"]["path"] = PATH
 zarr.config.reset()
 assert zarr.config.get("codec_pipeline.path") == PATH
-os.environ["ZARR_CODEC_PIPELINE__PATH"] = PATH  # for processes that tests start
