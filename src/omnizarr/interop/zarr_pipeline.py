@@ -12,13 +12,12 @@ import contextvars
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, Self, cast
+from typing import Any, Final, Literal, NamedTuple, Self, cast
 
 import numpy as np
 
 from omnizarr import datatypes, engine, keys
-from omnizarr.behaviour import ArrayConfig
-from omnizarr.codecs.contract import AnyArray
+from omnizarr.codecs.contract import AnyArray, ChunkPolicy
 from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError
 from omnizarr.interop.zarr_batches import Keys, planned
@@ -223,12 +222,12 @@ class _Array:
         if store is None:
             return None
         try:
-            metadata = _in_memory(_model(self._metadata), spec.dtype.to_native_dtype())
+            metadata = _model(self._metadata, spec.dtype.to_native_dtype().byteorder)
             found = Keys.of(key, keys.bind(metadata.chunk_key_encoding), len(metadata.shape))
             if found is None or metadata.storage_transformers:
                 return None
-            config = ArrayConfig(write_empty_chunks=bool(spec.config.write_empty_chunks), missing="fill", chunk_cache=0)
-            binding = engine.bind(metadata, store, found.prefix, config.policy, found.prefix.removesuffix("/"))
+            policy = ChunkPolicy(bool(spec.config.write_empty_chunks))
+            binding = engine.bind(metadata, store, found.prefix, policy, found.prefix.removesuffix("/"))
         except OmnizarrError:  # zarr-python may know it, or says itself what is wrong
             return None
         if not _is_same(binding, spec):
@@ -237,28 +236,25 @@ class _Array:
         return _Bound(binding, found, is_quick)
 
 
-def _model(metadata: Any) -> Model:
+def _model(metadata: Any, byte_order: str) -> Model:
     """Return the metadata of an array of zarr-python as omnizarr has it."""
     document = metadata.to_dict()
     document.pop("attributes", None)
-    return _models.get(document, lambda: _said(document))
+    return _models.get((document, byte_order), lambda: _said(document, byte_order))
 
 
 _models: Final[Memo[Model]] = Memo()
 
 
-def _said(document: Any) -> Model:
+def _said(document: Any, byte_order: str) -> Model:
     found = as_model(ArrayMetadata.from_dict(document))
+    if byte_order in ("<", ">"):  # v3 leaves it open, and zarr-python keeps what the array was created with
+        found = replace(found, byte_order=cast("Literal['<', '>']", byte_order))
     if found.fill_value is not UNDEFINED:
         return found
     # zarr-python fills with the default where a document leaves it open, and takes such chunks for empty.
     data_type = datatypes.bind(found.data_type, found.byte_order)
     return replace(found, fill_value=data_type.fill_to_json(data_type.default_fill_value))
-
-
-def _in_memory(metadata: Model, dtype: np.dtype[Any]) -> Model:
-    """Return metadata of elements with the byte order of a data type: v3 leaves it open, and zarr-python keeps it."""
-    return replace(metadata, byte_order=dtype.byteorder) if dtype.byteorder in ("<", ">") else metadata
 
 
 def _is_same(binding: Binding, spec: Any) -> bool:
