@@ -57,10 +57,12 @@ class Missing:
         return ()
 
 
-def missing(module: str, name: str) -> Missing:
-    """Return what stands for a name that a module lacks."""
+def missing(module: str, name: str) -> Any:
+    """Return what stands for a name that a module lacks; a module, if there is one of this name below it."""
     if name.startswith(("__", "pytest")):
         raise AttributeError(name)
+    if name.islower() and is_there(own_name(f"{module}.{name}")):
+        return import_module(f"{module}.{name}")
     return Missing(f"{module}.{name}")
 
 
