@@ -115,6 +115,7 @@ class Pipeline(BatchedCodecPipeline):
         if bound is None or (run is engine.write and bound.binding.store.read_only):
             return False
         if run is engine.read and len(batch) == 1 and bound.is_quick:
+            await asyncio.sleep(0)  # others on the event loop have their turn, as with any reading
             return bound.move(run, batch, buffer.as_numpy_array(), axes)
         work = contextvars.copy_context().run
         return await asyncio.get_running_loop().run_in_executor(
