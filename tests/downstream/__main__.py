@@ -81,20 +81,24 @@ def run(suite: Suite, arguments: Iterable[str], workers: int) -> dict[str, dict[
         return found
 
 
-def table(counts: dict[str, Counter[str]]) -> str:
-    """Return the counts as a table of the manual."""
+def table(counts: dict[str, Counter[str]], before: str) -> str:
+    """Return the counts as a table of the manual; suites that did not run keep the row that they have in the page."""
+    kept = {line.split("|")[1].strip(): line for line in before.splitlines() if line.startswith("| ")}
     lines = ["| suite | release | passed | failed | skipped by the package | expected to fail by the package |"]
     lines += ["|---|---|---|---|---|---|"]
-    releases = {suite.name: f"{suite.project} {version(suite.project)}" for suite in SUITES}
-    for name, count in counts.items():
-        lines.append(f"| {name} | {releases[name]} | " + " | ".join(str(count[each]) for each in COLUMNS) + " |")
+    for suite in SUITES:
+        if suite.name in counts:
+            numbers = " | ".join(str(counts[suite.name][each]) for each in COLUMNS)
+            lines.append(f"| {suite.name} | {suite.project} {version(suite.project)} | {numbers} |")
+        elif suite.name in kept:
+            lines.append(kept[suite.name])
     return "\n".join(lines) + "\n"
 
 
-def written(page: str, name: str, text: str) -> str:
-    """Return a page with the part between the comments ``<!-- NAME -->`` and ``<!-- end -->`` replaced."""
-    part = re.compile(f"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-    return part.sub(lambda found: found[1] + text + found[2], page)
+def with_counts(page: str, counts: dict[str, Counter[str]]) -> str:
+    """Return a page with the table between the comments ``<!-- counts -->`` and ``<!-- end -->`` renewed."""
+    part = re.compile("(<!-- counts -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+    return part.sub(lambda found: found[1] + table(counts, found[2]) + found[3], page)
 
 
 def main() -> int:
@@ -125,7 +129,7 @@ def main() -> int:
             print(f"  {times} x {example}\n      {message.splitlines()[0][:300] if message else ''}", flush=True)
     if options.table:
         page = options.table.read_text(encoding="utf-8")
-        options.table.write_text(written(page, "counts", table(counts)), encoding="utf-8")
+        options.table.write_text(with_counts(page, counts), encoding="utf-8")
     return 1 if surprises else 0
 
 

@@ -4,6 +4,8 @@ import asyncio
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -507,6 +509,19 @@ def test_configuration_names_it():
     with zarr.config.set({"codec_pipeline.path": "omnizarr.interop.zarr_python.Pipeline"}):
         array = zarr.create_array({}, shape=(4,), dtype="i4")
     assert type(array._async_array.codec_pipeline) is Pipeline
+
+
+def test_the_environment_names_it_before_anything_of_omnizarr_is_imported():
+    program = """
+import zarr
+array = zarr.create_array({}, shape=(6,), chunks=(4,), dtype="int16")
+array[2:5] = 7
+print(array[:].tolist(), type(array.async_array.codec_pipeline).__module__)
+"""
+    environment = {**os.environ, "ZARR_CODEC_PIPELINE__PATH": "omnizarr.interop.zarr_python.Pipeline"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.stdout.strip(), done.stderr) == ("[0, 0, 7, 7, 7, 0] omnizarr.interop.zarr_pipeline", "")
 
 
 def test_it_is_switched_on_and_off():
