@@ -521,7 +521,7 @@ print(array[:].tolist(), type(array.async_array.codec_pipeline).__module__)
     environment = {**os.environ, "ZARR_CODEC_PIPELINE__PATH": "omnizarr.interop.zarr_python.Pipeline"}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
-    assert (done.stdout.strip(), done.stderr) == ("[0, 0, 7, 7, 7, 0] omnizarr.interop.zarr_pipeline", "")
+    assert (done.stdout.strip(), done.stderr) == ("[0, 0, 7, 7, 7, 0] omnizarr.interop.zarr_python", "")
 
 
 def test_it_is_switched_on_and_off():
