@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.downstream.suite import Suite
+from tests.downstream.themselves import FAIL_TOO
 
 PLUGIN = "named_zarr"
 
@@ -17,31 +18,21 @@ XARRAY = (
     "xarray.tests.test_plugins",
 )
 
-_MARK = "fails with zarr-python too: the mark skip_if_param is in a conftest that is not installed"
 _NO_ARCHIVE = "to open an archive that is not there is an error at once here, at first use there"
-_REQUESTS = "a group is looked for in the formats before v3 too, which takes more requests"
+_REQUESTS = "documents are read again before they are changed, so that nobody's changes are lost"
 
 KNOWN_IN_XARRAY = {
-    "::test_indexing[*sel-Variable]": _MARK,
-    "::test_hidden_zarr_keys[3]": _MARK,
-    "::test_dimension_names[2]": _MARK,
-    "::test_zarr_fill_value_in_encoding_on_read[2]": _MARK,
-    "::test_shard_encoding_with_dask[2]": f"{_MARK}; Zarr v2 has no shards",
-    "::TestDataArrayToZarr::*[ZipStore]": "fails with zarr-python too: an archive opened for reading is written",
+    **FAIL_TOO["xarray"],
     "::TestZarrRegionAuto::*ZipStore]": _NO_ARCHIVE,
     "::test_avoid_excess_metadata_calls*": "counts calls of AsyncGroup.getitem, through which groups do not go here",
-    "::TestInstrumentedZarrStore::test_append": _REQUESTS,
     "::TestInstrumentedZarrStore::test_region_write": _REQUESTS,
 }
-KNOWN_IN_DASK = {"::test_zarr_risky_shards_warns": "fails with zarr-python too"}
 KNOWN_IN_OME_ZARR = {
+    **FAIL_TOO["ome-zarr"],
     "::test_write_multiscale_labels_storage_options[V05*": (
         "asks whether arrays have `dimension_names`, which those of zarr-python have not, and expects names that it "
         "did not give"
     ),
-    "::test_s3_info*": "needs the network",
-    "::test_class_reader*": "needs the network",
-    "*download*": "needs the network",
 }
 
 SUITES = (
@@ -53,7 +44,7 @@ SUITES = (
         is_first=True,
         installed=True,
         options=("-k", "zarr"),
-        known=KNOWN_IN_DASK,
+        known=FAIL_TOO["dask"],
     ),
     Suite(
         "xarray, zarr is omnizarr",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.downstream.suite import Suite
+from tests.downstream.themselves import FAIL_TOO
 
 TESTS = ("xarray.tests.test_backends", "xarray.tests.test_backends_datatree", "xarray.tests.test_backends_api")
 OPTIONS = ("-k", "zarr or Zarr")
@@ -29,12 +30,11 @@ _CODECS = "codecs are told in v3 alone, and as documents write them: both writer
 _WORDS = "a FileNotFoundError in other words, with names that come near"
 _NO_WARNING = "no warning: without consolidated metadata, members are looked up side by side"
 _PHONY = "opens: dimensions without a name are called phony_dim_0 and so on"
-_ARCHIVE = "fails with zarr-python too: its ZipStore, open for writing, is to be opened for reading"
 _ZEROS = "zeros are stored where the fill value is undefined"
 _MASKS = "use_zarr_fill_value_as_mask=False is obeyed; the engine `zarr` leaves it out of account in v2"
-_TOO = "fails with zarr-python too: v2 has neither shards nor that encoding"
 
 KNOWN = {
+    **FAIL_TOO["xarray"],
     "::test_read_non_consolidated_warning*": _NO_WARNING,
     "::TestZarrDatatreeIO::test_to_zarr_not_consolidated*": _NO_WARNING,
     "::test_non_existent_store*": _WORDS,
@@ -42,10 +42,7 @@ KNOWN = {
     "::test_check_encoding_is_consistent_after_append[2]": _CODECS,
     "::TestZarrDatatreeIO::test_zarr_encoding*": _CODECS,
     "::test_zarr_fill_value_setting[2-*": _MASKS,
-    "::test_zarr_fill_value_in_encoding_on_read[2]": _TOO,
-    "::test_shard_encoding_with_dask[2]": _TOO,
     "::test_raises_key_error_on_invalid_zarr_store*": _PHONY,
-    "::TestDataArrayToZarr::*ZipStore]": _ARCHIVE,
     "::TestZarrDatatreeIO::test_to_zarr_compute_false[zarr_format=2]": _ZEROS,
 }
 
