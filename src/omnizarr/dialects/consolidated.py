@@ -107,7 +107,7 @@ def dump_zmetadata(nodes: Nodes) -> dict[str, JSON]:
     metadata: dict[str, JSON] = {
         key(path, name): document
         for path, documents in nodes.items()
-        for name, document in documents.items()
+        for name, document in sorted(documents.items())
         if name in V2_DOCUMENTS
     }
     return {"metadata": metadata, "zarr_consolidated_format": 1}

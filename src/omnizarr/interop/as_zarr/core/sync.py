@@ -8,11 +8,10 @@ import threading
 from collections.abc import AsyncIterable, Coroutine
 from typing import Any, TypeVar
 
-from omnizarr.stores import loops
+from omnizarr.stores import loops, threads
 
 T = TypeVar("T")
 
-_lock = threading.Lock()
 _running: list[asyncio.AbstractEventLoop] = []
 
 if hasattr(os, "register_at_fork"):
@@ -26,7 +25,7 @@ class SyncError(Exception):
 
 def _get_loop() -> asyncio.AbstractEventLoop:
     """Return the event loop; start it when it is first asked for."""
-    with _lock:
+    with threads.lock(__name__):
         if not _running:
             loop = asyncio.new_event_loop()
             threading.Thread(target=loop.run_forever, name="omnizarr-as-zarr", daemon=True).start()
