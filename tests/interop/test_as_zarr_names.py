@@ -15,7 +15,7 @@ from omnizarr.interop.as_zarr.core.metadata import ArrayV2Metadata, ArrayV3Metad
 from omnizarr.interop.as_zarr.errors import ZarrDeprecationWarning, ZarrUserWarning
 from omnizarr.interop.as_zarr.storage import MemoryStore, _utils
 
-pytest.importorskip("zarr", minversion="3.1")
+zarr = pytest.importorskip("zarr", minversion="3.1")
 
 TRAITS = ("HasLength", "HasEndianness", "HasItemSize", "HasObjectCodec")
 
@@ -136,3 +136,15 @@ def test_old_names_of_create_array_warn():
         assert group.create_dataset("a", shape=(4,), dtype="i2").shape == (4,)
     with pytest.warns(ZarrDeprecationWarning, match=r"create_array"), pytest.warns(ZarrUserWarning, match="compressor"):
         assert group.array("b", shape=(4,), dtype="i2", data=np.arange(4))[:].tolist() == [0, 1, 2, 3]
+
+
+def test_empty_path_deletes_the_group_itself():
+    for module in (zarr, as_zarr):
+        root = module.open_group({}, mode="w")
+        root.create_group("a/b", attributes={"n": 1})
+        root["c"] = np.arange(2)
+        del root["a"][""]
+        assert list(root.keys()) == ["c"]
+        del root[""]
+        assert dict(root.require_group("").attrs) == {}
+        assert list(root.keys()) == []

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from numpy.typing import DTypeLike
 
-from omnizarr import aio, indexing
+from omnizarr import aio, hierarchy, indexing, nodes
 from omnizarr.array import Array as CoreArray
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
@@ -397,6 +397,14 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
 
     def _node(self, found: Found[Metadata]) -> Any:
         return named(super()._node(found))
+
+    def __delitem__(self, path: str) -> None:
+        """Remove the node at a path, and all below it; ``""`` is the group itself, as in zarr-python."""
+        if path.strip("/"):
+            super().__delitem__(path)
+        else:
+            hierarchy.delete(self._where)
+            nodes.note_change(self._snapshot, self._where)
 
     @property
     def _async_group(self) -> AsyncGroup:
