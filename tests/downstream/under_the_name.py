@@ -19,7 +19,7 @@ XARRAY = (
 )
 
 _NO_ARCHIVE = "to open an archive that is not there is an error at once here, at first use there"
-_REQUESTS = "documents are read again before they are changed, so that nobody's changes are lost"
+_REQUESTS = "counts requests: omnizarr reads a document again before it changes it, to keep what others have written"
 
 KNOWN_IN_XARRAY = {
     **FAIL_TOO["xarray"],

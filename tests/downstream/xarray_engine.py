@@ -8,7 +8,7 @@ from tests.downstream.themselves import FAIL_TOO
 TESTS = ("xarray.tests.test_backends", "xarray.tests.test_backends_datatree", "xarray.tests.test_backends_api")
 OPTIONS = ("-k", "zarr or Zarr")
 
-_COUNTS = "counts calls of methods of zarr-python, which nobody calls here"
+_COUNTS = "counts calls of methods of zarr-python; omnizarr does not call them"
 _OWN = "is about functions of xarray's engine `zarr` alone"
 _OURS = "is about other engines"
 

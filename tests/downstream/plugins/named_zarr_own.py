@@ -1,7 +1,7 @@
 """A plugin of pytest for zarr-python's own tests: ``import zarr`` finds omnizarr.
 
-These tests import what nobody else does: names that are zarr-python's alone, and helpers for tests in `zarr.testing`.
-The helpers are taken from zarr-python; what omnizarr does not have is there as a name, and fails the test that uses it.
+These tests import private names of zarr-python, and the helpers for tests in `zarr.testing`. The plugin takes the helpers
+from zarr-python. A name that omnizarr lacks can be imported, and fails the test that uses it.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
         datasets = self.open_groups_as_dict(filename_or_obj, **options)
         try:
             tree = DataTree.from_dict(datasets)
-        except Exception:
+        except BaseException:
             for each in datasets.values():
                 each.close()
             raise

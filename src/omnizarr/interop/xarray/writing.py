@@ -92,9 +92,9 @@ def to_zarr(
     region : mapping or "auto", optional
         Where in existing variables the data goes.
     safe_chunks : bool, optional
-        Whether chunks of dask must end where stored ones do. Default: only where nobody keeps writers of one chunk
-        apart, that is in other processes upon a store whose `exclusion` is "process". True: as xarray checks it. False:
-        no check.
+        Whether chunks of dask must end where stored ones do. Default: only if several processes write to a store
+        that keeps the writers of one chunk apart in one process alone (`exclusion` is "process"). True: as xarray
+        checks it. False: no check.
     align_chunks : bool
         Rechunk the arrays of dask so that they end where stored chunks do.
     storage_options : mapping, optional

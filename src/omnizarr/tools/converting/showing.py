@@ -31,7 +31,7 @@ from omnizarr.tools.converting.regions import Regions
 from omnizarr.tools.converting.sources import Node, Source
 
 _REMEMBERED: Final = 5.0
-"""Seconds for which it is remembered what documents said that nobody has asked for again."""
+"""How many seconds the view remembers what a document said, unless you ask for the document again."""
 _MOST_REMEMBERED: Final = 10_000
 """Nodes."""
 _ALL_SHOWN: Final = "strict=False shows what can be shown; omnizarr.convert(..., dry_run=True) says what is lost"

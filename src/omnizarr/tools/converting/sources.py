@@ -107,7 +107,7 @@ class Source:
         if is_failure(found):
             if only is None and _lists(where):
                 raise found
-            found = None  # to be told that there is no document, nobody has to list
+            found = None  # a store that cannot list fails where there is no document
         is_copy = only is not None and (found is None or (isinstance(found, Found) and is_implied(found.metadata)))
         found = only if is_copy else found
         return None if found is None else self._whole(self._child(group, name, found, is_copy=is_copy), group.copies)
@@ -217,7 +217,7 @@ def _lists(where: StorePath) -> bool:
 
 
 def is_failure(found: Found[Metadata] | OmnizarrError | None) -> TypeGuard[StoreError]:
-    """Whether the store has failed, so that nobody knows what is there."""
+    """Return whether the store has failed, so that what is there is unknown."""
     return isinstance(found, StoreError) and not isinstance(found, InvalidKeyError)
 
 
