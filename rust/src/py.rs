@@ -107,6 +107,9 @@ fn names(py: Python<'_>) -> &'static Names {
 /// Python 3.14), which unwinds its stack; through ours it cannot, and the whole process would be aborted. So such a
 /// thread stays where it is until the process is gone. `PyO3` does the same where a thread attaches, but not here.
 mod calls {
+    use std::mem::ManuallyDrop;
+    use std::ops::Deref;
+
     use pyo3::exceptions::PyAttributeError;
     use pyo3::ffi;
     use pyo3::prelude::*;
@@ -122,6 +125,7 @@ mod calls {
             pub fn PyObject_GetAttr(object: *mut PyObject, name: *mut PyObject) -> *mut PyObject;
             pub fn PyObject_GetIter(object: *mut PyObject) -> *mut PyObject;
             pub fn PyIter_Next(iterator: *mut PyObject) -> *mut PyObject;
+            pub fn Py_DecRef(object: *mut PyObject);
         }
     }
     #[cfg(not(unix))]
@@ -158,13 +162,37 @@ mod calls {
         }};
     }
 
-    fn owned(py: Python<'_>, result: *mut ffi::PyObject) -> PyResult<Bound<'_, PyAny>> {
+    /// An object that Python handed over. Letting go of it is a call as well: a generator that is left early, or a frame
+    /// of a traceback, runs code of Python when it dies.
+    pub struct Object<'py>(ManuallyDrop<Bound<'py, PyAny>>);
+
+    impl<'py> Deref for Object<'py> {
+        type Target = Bound<'py, PyAny>;
+
+        fn deref(&self) -> &Self::Target {
+            &self.0
+        }
+    }
+
+    impl Drop for Object<'_> {
+        fn drop(&mut self) {
+            let object = self.0.as_ptr();
+            stay!(raw::Py_DecRef(object));
+        }
+    }
+
+    fn owned(py: Python<'_>, result: *mut ffi::PyObject) -> PyResult<Object<'_>> {
         // SAFETY: Python hands the reference over, or has set an exception.
-        unsafe { Bound::from_owned_ptr_or_err(py, result) }
+        unsafe { Bound::from_owned_ptr_or_err(py, result) }.map(|object| Object(ManuallyDrop::new(object)))
+    }
+
+    /// Let go of an exception, and of the frames that it holds.
+    pub fn forget(error: PyErr) {
+        attached(|py| drop(Object(ManuallyDrop::new(error.into_value(py).into_bound(py).into_any()))));
     }
 
     /// Call an object.
-    pub fn call<'py>(callable: &Bound<'py, PyAny>, arguments: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    pub fn call<'py>(callable: &Bound<'py, PyAny>, arguments: &Bound<'py, PyTuple>) -> PyResult<Object<'py>> {
         owned(callable.py(), stay!(raw::PyObject_CallObject(callable.as_ptr(), arguments.as_ptr())))
     }
 
@@ -173,21 +201,18 @@ mod calls {
         object: &Bound<'py, PyAny>,
         name: &Py<PyString>,
         arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let arguments = arguments.into_pyobject(object.py()).map_err(Into::into)?;
-        call(&attribute(object, name)?, &arguments)
+        call(&*attribute(object, name)?, &arguments)
     }
 
     /// Look an attribute up, which may be a property.
-    pub fn attribute<'py>(object: &Bound<'py, PyAny>, name: &Py<PyString>) -> PyResult<Bound<'py, PyAny>> {
+    pub fn attribute<'py>(object: &Bound<'py, PyAny>, name: &Py<PyString>) -> PyResult<Object<'py>> {
         owned(object.py(), stay!(raw::PyObject_GetAttr(object.as_ptr(), name.as_ptr())))
     }
 
     /// Look up an attribute that need not be there.
-    pub fn attribute_if_there<'py>(
-        object: &Bound<'py, PyAny>,
-        name: &Py<PyString>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    pub fn attribute_if_there<'py>(object: &Bound<'py, PyAny>, name: &Py<PyString>) -> PyResult<Option<Object<'py>>> {
         match attribute(object, name) {
             Err(error) if error.is_instance_of::<PyAttributeError>(object.py()) => Ok(None),
             found => found.map(Some),
@@ -195,7 +220,7 @@ mod calls {
     }
 
     /// What Python iterates over.
-    pub struct Items<'py>(Bound<'py, PyAny>);
+    pub struct Items<'py>(Object<'py>);
 
     /// Iterate over an object.
     pub fn items<'py>(object: &Bound<'py, PyAny>) -> PyResult<Items<'py>> {
@@ -203,7 +228,7 @@ mod calls {
     }
 
     impl<'py> Iterator for Items<'py> {
-        type Item = PyResult<Bound<'py, PyAny>>;
+        type Item = PyResult<Object<'py>>;
 
         fn next(&mut self) -> Option<Self::Item> {
             let py = self.0.py();
@@ -388,7 +413,7 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
     let py = part.py();
     let Ok(columns) = part.cast::<PyTuple>() else {
         let runs = calls::attribute(part, &names(py).runs)?;
-        return Ok(Part::of(calls::items(&runs)?.map(|item| run(&item?)).collect::<PyResult<_>>()?));
+        return Ok(Part::of(calls::items(&runs)?.map(|item| run(&*item?)).collect::<PyResult<_>>()?));
     };
     if columns.len() == 9 {
         return Ok(Part::of(vec![run(part)?]));
@@ -400,7 +425,7 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
     for (number, ((inner, outer), whole)) in calls::items(&numbers)?.zip(rest) {
         cuts.push(Cut {
             number: number?.extract()?,
-            axis: Axis { inner: places(&inner?)?, outer: places(&outer?)? },
+            axis: Axis { inner: places(&*inner?)?, outer: places(&*outer?)? },
             whole: whole?.extract()?,
         });
     }
@@ -408,7 +433,7 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
 }
 
 fn parts_of(parts: &Bound<'_, PyAny>) -> PyResult<Vec<Part>> {
-    calls::items(parts)?.map(|item| part(&item?)).collect()
+    calls::items(parts)?.map(|item| part(&*item?)).collect()
 }
 
 /// A plan of one piece that is given as it is: its axes are parts of one chunk each.
@@ -440,7 +465,7 @@ fn plan(pieces: &Bound<'_, PyAny>) -> PyResult<Option<Plan>> {
         return Ok(if plan.is_empty() { None } else { Some(plan) });
     }
     let column = |name: &Py<PyString>| -> PyResult<Vec<List>> {
-        calls::items(&calls::attribute(pieces, name)?)?.map(|item| list(&item?)).collect()
+        calls::items(&*calls::attribute(pieces, name)?)?.map(|item| list(&*item?)).collect()
     };
     let order = calls::attribute(pieces, &names(py).order)?;
     let rest = calls::attribute(pieces, &names(py).rest)?;
@@ -451,7 +476,7 @@ fn plan(pieces: &Bound<'_, PyAny>) -> PyResult<Option<Plan>> {
         places: column(&names(py).places)?,
         order: if order.is_none() { None } else { Some(list(&order)?) },
         place: calls::attribute(pieces, &names(py).place)?.extract()?,
-        parts: if rest.is_none() { Vec::new() } else { parts_of(&calls::attribute(&rest, &names(py).parts)?)? },
+        parts: if rest.is_none() { Vec::new() } else { parts_of(&*calls::attribute(&rest, &names(py).parts)?)? },
     };
     if !points.is_sound() {
         return Err(unknown("points that cannot be"));
@@ -580,8 +605,19 @@ struct PyStore {
     is_conditional: bool,
 }
 
+/// An exception of a store, which only the first of several that fail at once hands on.
+struct Raised(Option<PyErr>);
+
+impl Drop for Raised {
+    fn drop(&mut self) {
+        if let Some(error) = self.0.take() {
+            calls::forget(error);
+        }
+    }
+}
+
 fn foreign(error: PyErr) -> Error {
-    Error::foreign(Box::new(error))
+    Error::foreign(Box::new(Raised(Some(error))))
 }
 
 impl Store for PyStore {
@@ -589,7 +625,7 @@ impl Store for PyStore {
         calls::attached(|py| -> PyResult<_> {
             match &self.values {
                 Some(values) => values.bind(py).get_item(key)?.map_or(Ok(None), |value| PyValue::of(&value, true)),
-                None => PyValue::of(&calls::method(self.store.bind(py), &names(py).get, (key,))?, false),
+                None => PyValue::of(&*calls::method(self.store.bind(py), &names(py).get, (key,))?, false),
             }
         })
         .map_err(foreign)
@@ -835,7 +871,8 @@ impl Engine {
         // written belong to whoever called, who promises not to touch them meanwhile, as everywhere in NumPy.
         let memory = unsafe { Memory::new(buffer.buf_ptr().cast(), shape, strides, buffer.item_size()) };
         let interrupted = || {
-            calls::attached(|py: Python<'_>| py.check_signals()).map_err(|error| Error::interrupted(Box::new(error)))
+            calls::attached(|py: Python<'_>| py.check_signals())
+                .map_err(|error| Error::interrupted(Box::new(Raised(Some(error)))))
         };
         let missing = AtomicUsize::new(0);
         let job = Job {
@@ -876,7 +913,7 @@ fn chunks<'py>(py: Python<'py>, plan: &Plan, pieces: &[usize]) -> PyResult<Vec<B
 }
 
 fn as_python(error: Box<dyn Any + Send>) -> Option<PyErr> {
-    error.downcast::<PyErr>().ok().map(|error| *error)
+    error.downcast::<Raised>().ok().and_then(|mut error| error.0.take())
 }
 
 #[cfg(unix)]

@@ -38,3 +38,52 @@ def test_fork_while_threads_work_does_no_harm(kind, tmp_path):
 @pytest.mark.parametrize("kind", places.STORES)
 def test_program_ends_while_daemon_threads_work(kind, tmp_path):
     assert run("exited", kind, tmp_path) == {"exits": RUNS, "failures": []}
+
+
+FAILING_AT_THE_END = """
+import sys, threading, time
+from contextlib import suppress
+import numpy as np
+import omnizarr
+from omnizarr.storage import MemoryStore
+
+class Slow:
+    def __del__(self):  # runs where the last reference is let go of
+        dying.set()
+        time.sleep(0.5)
+
+class Failing(MemoryStore):
+    concurrency = 4
+    fails = False
+    def get(self, key, span=None):
+        if not self.fails or threading.current_thread() is threading.main_thread():
+            return super().get(key, span)
+        slow = Slow()  # kept by the traceback
+        time.sleep(0.05)
+        raise OSError("no")
+
+class Last:
+    def __init__(self):
+        self.sleep = time.sleep
+    def __del__(self):  # the interpreter ends, and threads that want it are ended
+        self.sleep(1)
+
+dying = threading.Event()
+store = Failing()
+omnizarr.create_array(store, data=np.arange(100), chunks=(10,))
+array = omnizarr.open_array(store)
+store.fails = True
+def read():
+    with suppress(OSError):
+        array[:]
+threading.Thread(target=read, daemon=True).start()
+assert dying.wait(30)
+sys.last = Last()
+"""
+
+
+def test_program_ends_while_exceptions_die():
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING_AT_THE_END], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
