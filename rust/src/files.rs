@@ -167,7 +167,14 @@ impl Files {
             // The root itself may be a link.
             fs::stat(&path[..]).map(|status| type_of(&status) == FileType::Directory)
         } else {
-            self.check_below(&path)?
+            let above = split(parent).0;
+            let is_known = !above.is_empty() && self.is_known(above);
+            let checked = if is_known { above.len() + 1 } else { 0 };
+            let found = self.check_below(&path, self.base.len() + checked)?;
+            if found == Ok(true) && !is_known && !above.is_empty() {
+                self.remember(above);
+            }
+            found
         };
         match is_directory {
             Ok(true) => {
@@ -179,9 +186,9 @@ impl Files {
         }
     }
 
-    /// Whether each part of `path` below the root is a directory.
-    fn check_below(&self, path: &[u8]) -> Result<Result<bool, Errno>> {
-        let ends = (self.base.len()..path.len()).filter(|&place| path[place] == b'/').chain([path.len()]);
+    /// Whether each part of `path` that ends behind the place `from` is a directory.
+    fn check_below(&self, path: &[u8], from: usize) -> Result<Result<bool, Errno>> {
+        let ends = (from..path.len()).filter(|&place| path[place] == b'/').chain([path.len()]);
         for end in ends {
             match fs::lstat(&path[..end]).map(|status| type_of(&status)) {
                 Ok(FileType::Directory) => {}
@@ -195,6 +202,10 @@ impl Files {
 
     /// Create the directory `parent`, unless it is there, and check it.
     fn make_parent(&self, parent: &str) -> Result<()> {
+        if self.make_below_known(parent)? {
+            self.remember(parent);
+            return Ok(());
+        }
         for _ in 0..ATTEMPTS {
             // The part that exists is checked before anything is created behind it.
             if self.check(parent)? {
@@ -206,6 +217,25 @@ impl Files {
             }
         }
         Err(Error::broken("the directory is removed again and again"))
+    }
+
+    /// Create a directory right below one that is checked; false if that needs a closer look.
+    ///
+    /// What was not there, and now is, is no link, and lies where it seems to.
+    fn make_below_known(&self, parent: &str) -> Result<bool> {
+        if parent.is_empty() || !self.is_known(split(parent).0) {
+            return Ok(false);
+        }
+        let path = self.path(parent);
+        if self.home.as_ref().is_some_and(|(folder, _)| *folder == path)
+            || fs::mkdir(&path[..], OF_DIRECTORIES).is_err()
+        {
+            return Ok(false);
+        }
+        if self.fsync {
+            sync_directory(above(&path))?;
+        }
+        Ok(true)
     }
 
     fn create_directories(&self, parent: &str) -> Result<io::Result<()>> {

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from omnizarr import grids, indexing, keys
+from omnizarr.indexing.plans import Run
 from omnizarr.interop.zarr_batches import Keys, planned
 from omnizarr.model import Named
 
@@ -125,3 +126,28 @@ def test_prefix_of_an_array_is_what_stands_before_its_chunk_keys(separator, name
 
 def test_key_of_no_chunk_has_no_array():
     assert Keys.of("a/c/x", DEFAULT, 1) is None
+
+
+@pytest.mark.parametrize("place", [2, 3])
+def test_chunks_along_one_dimension_that_differ_along_another_are_no_selection(place):
+    batch = batch_of(theirs.BasicIndexer((slice(None), slice(0, 8)), SHAPE, their_grid()))[0]
+    assert planned(batch, Keys("a/", DEFAULT, 2), CHUNKS) is not None
+    item = list(batch[1])
+    item[place] = (item[place][0], slice(1, 8, 1))
+    batch[1] = tuple(item)
+    assert planned(batch, Keys("a/", DEFAULT, 2), CHUNKS) is None
+
+
+@pytest.mark.parametrize("start", range(15))
+def test_slice_over_neighbouring_chunks_is_given_as_a_run(start):
+    for stop in range(start + 9, SHAPE[0] + 1):
+        selection = (slice(start, stop), slice(3, 28))
+        found = planned(
+            batch_of(theirs.BasicIndexer(selection, SHAPE, their_grid()))[0], Keys("a/", DEFAULT, 2), CHUNKS
+        )
+        assert all(isinstance(part, Run) for part in found.plan.pieces.parts)
+        assert pieces(found.plan) == pieces(indexing.basic(selection, GRID))
+        covered = {piece.coords for piece in found.plan if piece.whole}
+        assert covered == {(row, 1) for row in range(2) if start <= row * 7 and row * 7 + 7 <= stop} | {
+            (row, 2) for row in range(2) if start <= row * 7 and row * 7 + 7 <= stop
+        }

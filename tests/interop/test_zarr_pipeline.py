@@ -16,9 +16,11 @@ from hypothesis.extra import numpy as hnp
 
 zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
 
+from numcodecs import Delta, GZip  # noqa: E402
 from zarr.core.codec_pipeline import BatchedCodecPipeline  # noqa: E402
 
 import omnizarr  # noqa: E402
+from omnizarr.interop import zarr_pipeline  # noqa: E402
 from omnizarr.interop.zarr_python import Pipeline, accelerate, to_zarr_python  # noqa: E402
 
 # zarr-python warns of every extension that its authors registered themselves.
@@ -558,3 +560,58 @@ def test_batch_of_another_array_is_left_to_zarr_python(left):
     same(one[:], np.full(4, 1, "i4"))
     same(two[:], np.full(4, 2, "i4"))
     assert left == ["read"]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_arrays_that_differ_in_one_thing_alone_are_not_taken_for_each_other(zarr_format, left):
+    said = {"shape": (4,), "chunks": (2,), "dtype": "f8", "fill_value": 0.0, "compressors": None}
+    differences = [
+        {}, {"shape": (5,)}, {"chunks": (4,)}, {"dtype": "f4"}, {"dtype": ">f8"}, {"fill_value": -0.0},
+        {"fill_value": np.nan}, {"fill_value": 1.0}, {"config": {"write_empty_chunks": True}},
+        {"filters": [Delta(dtype="f8")]} if zarr_format == 2 else {"serializer": zarr.codecs.BytesCodec(endian="big")},
+        {"compressors": GZip(5) if zarr_format == 2 else zarr.codecs.GzipCodec(level=5)},
+        {"compressors": GZip(1) if zarr_format == 2 else zarr.codecs.GzipCodec(level=1)},
+    ]  # fmt: skip
+    values = np.array([1.5, -2.0, 0.0, 4.0, 5.0])
+    for difference in differences * 2:
+        options = {**said, **difference, "zarr_format": zarr_format}
+        theirs, ours = {}, {}
+        with accelerate(enabled=False):
+            expected = zarr.create_array(theirs, **options)
+        with accelerate():
+            found = zarr.create_array(ours, **options)
+        written = values[: expected.shape[0]]
+        for array in (expected, found):
+            array[1:3] = written[1:3]
+        np.testing.assert_array_equal(np.signbit(found[:]), np.signbit(expected[:]), err_msg=str(difference))
+        np.testing.assert_array_equal(found[:], expected[:], err_msg=str(difference))
+        if "compressors" not in difference:
+            assert {key: bytes(value.to_bytes()) for key, value in ours.items()} == {
+                key: bytes(value.to_bytes()) for key, value in theirs.items()
+            }, difference
+    assert not left
+
+
+def test_reads_that_run_at_the_same_time_leave_the_event_loop_to_each_other(monkeypatch, tmp_path):
+    threads = set()
+    read = omnizarr.engine.read
+
+    def noting(*args):
+        threads.add(threading.current_thread().name)
+        read(*args)
+
+    monkeypatch.setattr(zarr_pipeline.engine, "read", noting)
+    values = np.arange(2 * 2**15).reshape(2, 2**15)  # 256 KiB a chunk
+    with accelerate():
+        array = zarr.create_array(tmp_path / "a", data=values, chunks=(1, 2**15))
+
+    async def both():
+        return await asyncio.gather(array.async_array.getitem(0), array.async_array.getitem(1))
+
+    np.testing.assert_array_equal(array[1], values[1])
+    assert len(threads) == 1, threads
+    (alone,) = threads
+    threads.clear()
+    np.testing.assert_array_equal(asyncio.run(both()), values)
+    assert alone not in threads
+    assert all(name.startswith("omnizarr") for name in threads)

@@ -454,6 +454,27 @@ fn directories_that_were_removed_are_created_again() {
 }
 
 #[test]
+fn directories_below_one_that_is_known_are_checked_like_any_other() {
+    let (folder, elsewhere) = (Folder::new(), Folder::new());
+    let store = folder.store();
+    store.set("c/0/0", b"abc").unwrap();
+    symlink(&elsewhere.0, folder.path("c/1")).unwrap();
+    fs::write(elsewhere.path("0"), b"secret").unwrap();
+    fs::write(folder.path("c/2"), b"no directory").unwrap();
+    let refused = Some(Kind::Refused);
+    assert_eq!(kinds(&store, "c/1/0"), [refused; 6]);
+    assert_eq!(kind_of(store.set("c/1/2/0", b"abc")), refused);
+    assert_eq!(kind_of(lock(&store, "c/1/2/0", || ())), refused);
+    assert_eq!(kind_of(store.set("c/2/0", b"abc")), Some(Kind::Broken));
+    assert_eq!(elsewhere.names(), ["0"]);
+
+    fs::remove_dir_all(folder.path("c")).unwrap();
+    store.set("c/3/0", b"def").unwrap();
+    store.set("c/3/4/0", b"ghi").unwrap();
+    assert_eq!(folder.names(), ["c", "c/3", "c/3/0", "c/3/4", "c/3/4/0"]);
+}
+
+#[test]
 fn names_of_temporary_files_are_sixteen_digits_and_all_different() {
     let mut names: Vec<_> = (0..1000).map(|_| unique_name()).collect();
     assert!(names.iter().all(|name| name.iter().all(u8::is_ascii_hexdigit)));

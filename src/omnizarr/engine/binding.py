@@ -106,6 +106,13 @@ class Binding:
             self._chains[shape] = chain
         return chain
 
+    def upon(self, store: Store, prefix: str, path: str) -> Binding:
+        """Return the same for an array in another place that says the same of its chunks, without transformers."""
+        return Binding(
+            store, prefix, path, self.grid, self.keys, self.chain, self.chunks_differ, self.metadata, self.policy,
+            self.chunk_cache,
+        )  # fmt: skip
+
     def filling(self) -> Binding:
         """Return the binding that reads what is missing as the fill value, where this one refuses it."""
         if self.policy.missing == "fill":

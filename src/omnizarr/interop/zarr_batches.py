@@ -3,19 +3,20 @@
 zarr-python takes a selection apart and hands its pipeline one item per chunk: where the chunk lies, what of it is
 selected, and where that goes. `planned` finds the selection again: a product of what is selected along each
 dimension, or points. Only the items along the edges of a product are looked into; lists are compared to see that the
-others are what the product says.
+others are what the product says. Neighbouring chunks, the usual case, are compared with what a slice would say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise, product
+from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from omnizarr.indexing.arrays import forward_slice_or_array
-from omnizarr.indexing.plans import Fixed, Piece, Plan, Points, Selector, product_of
+from omnizarr.indexing.plans import Fixed, Piece, Plan, Points, Run, Selector, product_of
 from omnizarr.keys import KeyEncoding
 
 Coords: TypeAlias = tuple[int, ...]
@@ -124,9 +125,9 @@ def _single(item: Item, keys: Keys, chunk_shape: Coords) -> Planned | None:
 class _Edge(NamedTuple):
     """The items of a batch along one edge of their product, which begins at the first item."""
 
-    at: list[int]
+    at: Sequence[int]
     """Their places in the batch."""
-    numbers: list[int]
+    numbers: Sequence[int]
     """Of their chunks, along the dimension of the edge."""
 
 
@@ -139,25 +140,35 @@ def _product(
         return None
     dropped = drop_axes or tuple([axis for axis, item in enumerate(inner) if isinstance(item, int | np.integer)])
     kept = [axis for axis in range(ndim) if axis not in dropped]
-    edges = _edges(paths, keys, ndim) if len(outer) == len(kept) else None
+    if len(outer) != len(kept):
+        return None
+    edges = _box(paths, keys) or _edges(paths, keys, ndim)
     if edges is None:
         return None
     along = [[batch[at][2][axis] for at in edge.at] for axis, edge in enumerate(edges)]
     into = [[batch[at][3][place] for at in edges[axis].at] for place, axis in enumerate(kept)]
-    # Along a single edge all items have been looked into.
-    if sum(len(edge.at) > 1 for edge in edges) > 1 and not (
-        paths == keys.product([edge.numbers for edge in edges])
-        and _is_product([item[2] for item in batch], along)
-        and _is_product([item[3] for item in batch], into)
-    ):
+    if not (_is_product([item[2] for item in batch], along) and _is_product([item[3] for item in batch], into)):
         return None
     places = dict(zip(kept, into, strict=True))
     parts = [_part(edge.numbers, along[axis], places.get(axis), chunk_shape[axis]) for axis, edge in enumerate(edges)]
     sound = [part for part in parts if part is not None]
     if len(sound) < ndim:
         return None
-    lengths = tuple([sum(map(_length, part.outer)) for part in sound])
+    lengths = tuple([part.points if isinstance(part, Run) else sum(map(_length, part.outer)) for part in sound])
     return Planned(Plan(lengths, lengths, _pieces(sound)), dropped)
+
+
+def _box(paths: list[str], keys: Keys) -> list[_Edge] | None:
+    """Return the edges of chunks that are all those from the first to the last along each dimension; else None."""
+    first, last = keys.coords(paths[0]), keys.coords(paths[-1])
+    if not first or last is None:
+        return None
+    numbers = [range(low, high + 1) for low, high in zip(first, last, strict=True)]
+    counts = list(map(len, numbers))
+    if prod(counts) != len(paths) or keys.product(numbers) != paths:
+        return None
+    steps = [prod(counts[axis + 1 :]) for axis in range(len(counts))]
+    return [_Edge(range(0, step * len(along), step), along) for step, along in zip(steps, numbers, strict=True)]
 
 
 def _edges(paths: list[str], keys: Keys, ndim: int) -> list[_Edge] | None:
@@ -168,18 +179,19 @@ def _edges(paths: list[str], keys: Keys, ndim: int) -> list[_Edge] | None:
     edges: list[_Edge] = []
     step = 1
     for axis in reversed(range(ndim)):
-        edge = _Edge([], [])
+        places, numbers = [], []
         for at in range(0, len(paths), step):
             coords = keys.coords(paths[at])
             if coords is None:
                 return None
             if coords[:axis] != first[:axis]:
                 break
-            edge.at.append(at)
-            edge.numbers.append(coords[axis])
-        edges.append(edge)
-        step *= len(edge.at)
-    return edges[::-1] if step == len(paths) else None
+            places.append(at)
+            numbers.append(coords[axis])
+        edges.append(_Edge(places, numbers))
+        step *= len(places)
+    edges.reverse()
+    return edges if step == len(paths) and keys.product([edge.numbers for edge in edges]) == paths else None
 
 
 def _is_product(found: list[Any], parts: Sequence[Sequence[Any]]) -> bool:
@@ -195,14 +207,32 @@ def _token(selector: Any) -> Any:
     return selector.tobytes() if isinstance(selector, np.ndarray) else selector
 
 
-def _part(numbers: list[int], inner: list[Any], outer: list[Any] | None, size: int) -> Fixed | None:
+def _part(numbers: Sequence[int], inner: list[Any], outer: list[Any] | None, size: int) -> Fixed | Run | None:
     """Return the part of a dimension; None if what is selected and where it goes differ in length."""
+    if isinstance(numbers, range) and outer is not None and (run := _run(numbers, inner, outer, size)) is not None:
+        return run
     within = [_selector(item) for item in inner]
     into = [_selector(item) for item in outer] if outer is not None else [_FIRST] * len(within)
     if list(map(_length, within)) != list(map(_length, into)):
         return None
     wholes = [isinstance(item, slice) and item == slice(0, size, 1) for item in within]
     return Fixed(len(numbers), numbers, within, into, wholes, (_has_array(within), _has_array(into)))
+
+
+def _run(numbers: range, inner: list[Any], outer: list[Any], size: int) -> Run | None:
+    """Return the part that neighbouring chunks are which a slice of step 1 selects; None if these are not."""
+    chunks = len(numbers)
+    if chunks == 1 or not {slice}.issuperset(map(type, [*inner, *outer])):
+        return None
+    start, stop, out = inner[0].start, inner[-1].stop, outer[0].start
+    if inner != [slice(start, size, 1), *[slice(0, size, 1)] * (chunks - 2), slice(0, stop, 1)]:
+        return None
+    points = (chunks - 1) * size - start + stop
+    bounds = [out, *range(out + size - start, out + points, size), out + points]
+    if len(bounds) != chunks + 1 or outer != list(map(slice, bounds, bounds[1:])):
+        return None
+    # Chunks that are cut by the edge of the array do not count as covered: others may have made it longer.
+    return Run(chunks, numbers[0], size, chunks * size, int(start), 1, int(points), int(out), 0)
 
 
 def _has_array(selectors: Sequence[Selector]) -> bool:
@@ -225,13 +255,14 @@ def _length(selector: Selector) -> int:
     return selector.size
 
 
-def _pieces(parts: list[Fixed]) -> Any:
+def _pieces(parts: list[Fixed | Run]) -> Any:
     """Return the pieces of parts; one of slices alone as it is, which is the shortest way."""
-    if all(part.chunks == 1 and part.arrays == (False, False) for part in parts):
-        columns = [(part.numbers[0], part.inner[0], part.outer[0]) for part in parts]
-        coords, inner, outer = zip(*columns, strict=True) if columns else ((), (), ())
-        return (Piece(tuple(coords), tuple(inner), tuple(outer), all(part.wholes[0] for part in parts)),)
-    return product_of(parts)
+    single = [part for part in parts if isinstance(part, Fixed) and part.chunks == 1 and part.arrays == (False, False)]
+    if len(single) < len(parts):
+        return product_of(parts)
+    columns = [(part.numbers[0], part.inner[0], part.outer[0]) for part in single]
+    coords, inner, outer = zip(*columns, strict=True) if columns else ((), (), ())
+    return (Piece(tuple(coords), tuple(inner), tuple(outer), all(part.wholes[0] for part in single)),)
 
 
 # -- points -------------------------------------------------------------------------

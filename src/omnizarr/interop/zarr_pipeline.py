@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
+import pickle
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -16,12 +18,12 @@ from typing import Any, Final, Literal, NamedTuple, Self, cast
 
 import numpy as np
 
-from omnizarr import datatypes, engine, keys
+from omnizarr import datatypes, engine
+from omnizarr.codecs import registry
 from omnizarr.codecs.contract import AnyArray, ChunkPolicy
 from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError
 from omnizarr.interop.zarr_batches import Keys, planned
-from omnizarr.memo import Memo
 from omnizarr.metadata import ArrayMetadata, as_model
 from omnizarr.model import UNDEFINED
 from omnizarr.model import ArrayMetadata as Model
@@ -34,7 +36,15 @@ from omnizarr.stores.zarr_python import ZarrPythonStore, native
 import zarr
 from zarr.abc.codec import Codec
 from zarr.abc.store import Store as TheirStore
-from zarr.codecs import ShardingCodec
+from zarr.codecs import (
+    BloscCodec,
+    BytesCodec,
+    Crc32cCodec,
+    GzipCodec,
+    ShardingCodec,
+    TransposeCodec,
+    ZstdCodec,
+)
 from zarr.codecs._v2 import V2Codec
 from zarr.core.buffer import NDBuffer, cpu
 from zarr.core.codec_pipeline import BatchedCodecPipeline, fill_value_or_default
@@ -46,7 +56,15 @@ from zarr.storage import StorePath
 _PATH: Final = "codec_pipeline.path"
 _MODULE: Final = "omnizarr.interop.zarr_python"
 _NAME: Final = f"{_MODULE}.Pipeline"
-_QUICK: Final = 64 * 1024  # bytes of a chunk
+# Reading so many bytes takes less than handing the work to a thread; to open a file takes as long as so many.
+_QUICK: Final = 80 * 1024
+_OPENING: Final = 16 * 1024
+# So many are read without a thread while nothing else is moved that the event loop could see to meanwhile.
+_QUICK_ALONE: Final = 528 * 1024
+_under_way: Final[set[object]] = set()  # what is moved at the moment
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_under_way.clear)
 
 
 class Pipeline(BatchedCodecPipeline):
@@ -114,13 +132,19 @@ class Pipeline(BatchedCodecPipeline):
         bound = self._array.bound(batch[0])
         if bound is None or (run is engine.write and bound.binding.store.read_only):
             return False
-        if run is engine.read and len(batch) == 1 and bound.is_quick:
-            await asyncio.sleep(0)  # others on the event loop have their turn, as with any reading
-            return bound.move(run, batch, buffer.as_numpy_array(), axes)
-        work = contextvars.copy_context().run
-        return await asyncio.get_running_loop().run_in_executor(
-            pool.executor(), work, bound.move, run, batch, buffer.as_numpy_array(), axes
-        )
+        this = object()
+        _under_way.add(this)
+        try:
+            if run is engine.read and bound.is_near and (cost := bound.cost(batch)) <= _QUICK_ALONE:
+                await asyncio.sleep(0)  # others on the event loop have their turn, as with any reading
+                if cost <= _QUICK or len(_under_way) == 1:
+                    return bound.move(run, batch, buffer.as_numpy_array(), axes)
+            work = contextvars.copy_context().run
+            return await asyncio.get_running_loop().run_in_executor(
+                pool.executor(), work, bound.move, run, batch, buffer.as_numpy_array(), axes
+            )
+        finally:
+            _under_way.discard(this)
 
 
 # The name by which configurations, pickles and users know it.
@@ -167,8 +191,12 @@ class _Bound(NamedTuple):
 
     binding: Binding
     keys: Keys
-    is_quick: bool
-    """Reading one chunk takes less than handing the work to a thread."""
+    is_near: bool
+    """Who reads does not wait for another machine."""
+
+    def cost(self, batch: list[Any]) -> int:
+        """Return how many bytes reading a batch is worth."""
+        return len(batch) * ((self.binding.spec.nbytes or 0) + _OPENING)
 
     def move(self, run: Callable[..., None], batch: list[Any], buffer: AnyArray, drop_axes: tuple[int, ...]) -> bool:
         """Run a batch; return False, having done nothing, if it is not for an engine."""
@@ -219,35 +247,83 @@ class _Array:
         return self._known[question]
 
     def _bind(self, key: str, spec: Any) -> _Bound | None:
-        store = _store(self._store) if _are_known(self._metadata) else None
-        if store is None:
-            return None
         try:
-            metadata = _model(self._metadata, spec.dtype.to_native_dtype().byteorder)
-            found = Keys.of(key, keys.bind(metadata.chunk_key_encoding), len(metadata.shape))
-            if found is None or metadata.storage_transformers:
-                return None
-            policy = ChunkPolicy(bool(spec.config.write_empty_chunks))
-            binding = engine.bind(metadata, store, found.prefix, policy, found.prefix.removesuffix("/"))
+            shared = _shared(self._metadata, spec)
+            store = None if shared is None else _store(self._store)
         except OmnizarrError:  # zarr-python may know it, or says itself what is wrong
             return None
-        if not _is_same(binding, spec):
+        found = None if shared is None else Keys.of(key, shared.keys, len(shared.metadata.shape))
+        if shared is None or store is None or found is None:
             return None
-        is_quick = (binding.spec.nbytes or 0) <= _QUICK and isinstance(store, LocalStore | MemoryStore)
-        return _Bound(binding, found, is_quick)
+        binding = shared.upon(store, found.prefix, found.prefix.removesuffix("/"))
+        return _Bound(binding, found, isinstance(store, LocalStore | MemoryStore))
+
+
+_known: Final[dict[Hashable, Binding | None]] = {}
+_MOST_KNOWN: Final = 512
+# Codecs whose objects are equal only if they do the same: what others take for equal, as 0.0 and -0.0, may not be.
+_COMPARABLE: Final = {BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec}
+
+
+def _shared(metadata: Any, spec: Any) -> Binding | None:
+    """Return what all arrays with these metadata are bound to, wherever they lie; None if zarr-python has to serve."""
+    question = _question(metadata, spec)
+    if question not in _known:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        made = _bound_nowhere(metadata, spec)
+        if question is None:
+            return made
+        _known[question] = made
+    return _known[question]
+
+
+def _question(metadata: Any, spec: Any) -> Hashable | None:
+    """Return all that `_bound_nowhere` looks at; None if that cannot be compared.
+
+    Objects of zarr-python are compared, not pickled: who looks into the ``__dict__`` of one makes it slower for good.
+    """
+    fill = metadata.fill_value
+    fill = fill.tobytes() if isinstance(fill, np.generic) else fill
+    shape = (metadata.shape, spec.shape, spec.dtype, type(fill), fill, spec.config.write_empty_chunks)
+    if metadata.zarr_format == 2:
+        try:
+            codecs = pickle.dumps((metadata.filters, metadata.compressor))
+        except Exception:  # noqa: BLE001 - objects of others, which may raise anything
+            return None
+        question: tuple[Any, ...] = (metadata.chunks, metadata.order, metadata.dimension_separator, codecs)
+    elif metadata.extra_fields or not all(map(_is_comparable, metadata.codecs)):
+        return None
+    else:
+        storage = metadata.storage_transformers
+        question = (metadata.chunk_grid, metadata.chunk_key_encoding, metadata.codecs, storage)
+    question = (*question, *shape, registry.generation())
+    try:
+        hash(question)
+    except TypeError:
+        return None
+    return question
+
+
+def _is_comparable(codec: Any) -> bool:
+    inner = (*codec.codecs, *codec.index_codecs) if type(codec) is ShardingCodec else ()
+    return type(codec) in _COMPARABLE and all(map(_is_comparable, inner))
+
+
+def _bound_nowhere(metadata: Any, spec: Any) -> Binding | None:
+    if not _are_known(metadata):
+        return None
+    model = _model(metadata, spec.dtype.to_native_dtype().byteorder)
+    if model.storage_transformers:
+        return None
+    binding = engine.bind(model, MemoryStore(), "", ChunkPolicy(bool(spec.config.write_empty_chunks)))
+    return binding if _is_same(binding, spec) else None
 
 
 def _model(metadata: Any, byte_order: str) -> Model:
     """Return the metadata of an array of zarr-python as omnizarr has it."""
     document = metadata.to_dict()
     document.pop("attributes", None)
-    return _models.get((document, byte_order), lambda: _said(document, byte_order))
-
-
-_models: Final[Memo[Model]] = Memo()
-
-
-def _said(document: Any, byte_order: str) -> Model:
     found = as_model(ArrayMetadata.from_dict(document))
     if byte_order in ("<", ">"):  # v3 leaves it open, and zarr-python keeps what the array was created with
         found = replace(found, byte_order=cast("Literal['<', '>']", byte_order))
