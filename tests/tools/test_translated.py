@@ -5,6 +5,7 @@ import os
 import pickle
 import threading
 
+import numcodecs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import omnizarr
 from omnizarr import errors
+from omnizarr.engine import native
 from omnizarr.storage import CacheStore, LocalStore, MemoryStore, TranslatedStore
 from omnizarr.stores.faults import FaultyStore
 from omnizarr.tools.converting import showing
@@ -578,3 +580,58 @@ def test_any_array_is_read_as_directly(zarr_format, target, dtype, axes, compres
     assert seen.zarr_format == target
     np.testing.assert_array_equal(seen[...], array[...])
     np.testing.assert_array_equal(seen[part], array[part])
+
+
+# -- chunks that engines read where they are --------------------------------------------------
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_chunks_that_are_handed_on_are_said_to_be_elsewhere(zarr_format):
+    store = MemoryStore()
+    root = omnizarr.create_group(store, zarr_format=2)
+    root.create_array("in/temp", data=np.arange(6), chunks=2)
+    root.create_array("point", data=np.array(3))
+    view = TranslatedStore(store, zarr_format)
+    for path in ("in/temp", "point"):
+        there = view.elsewhere(f"{path}/")
+        assert there.store.origin() == store.origin()
+        assert there.names == (f"{path}/", ".", "", f"{path}/0")
+    for other in ("", "in/", "in/temp/c/", "nothing/"):
+        assert view.elsewhere(other) is None
+
+
+def test_chunks_that_are_encoded_anew_are_nowhere_else():
+    store = MemoryStore()
+    omnizarr.create_array(store, data=np.arange(6), chunks=2, zarr_format=2, compressors=numcodecs.LZMA())
+    assert TranslatedStore(store).elsewhere("") is None
+    assert TranslatedStore(store, compressors="keep").elsewhere("") is not None
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("where", ["files", "memory"])
+def test_array_in_a_view_shows_what_becomes_of_chunks_after_it_was_opened(engine, where, tmp_path):
+    source = tmp_path if where == "files" else MemoryStore()
+    array = omnizarr.create_array(source, data=np.arange(6), chunks=2, zarr_format=2)
+    with omnizarr.config.set({"engine": engine}):
+        seen = omnizarr.open_array(TranslatedStore(source))
+        assert seen.zarr_format == 3
+        np.testing.assert_array_equal(seen[...], np.arange(6))
+        array[2:5] = 7
+        np.testing.assert_array_equal(seen[...], [0, 1, 7, 7, 7, 5])
+        array[:2] = 0
+        np.testing.assert_array_equal(seen[1:3], [0, 7])
+        with pytest.raises(errors.ReadOnlyError):
+            seen[0] = 1
+        seen = pickle.loads(pickle.dumps(seen)) if where == "files" else seen
+        np.testing.assert_array_equal(seen[...], array[...])
+
+
+def test_native_engine_reads_the_files_of_a_view_itself(tmp_path, monkeypatch):
+    omnizarr.create_array(tmp_path, data=np.arange(6), chunks=2, zarr_format=2)
+    if native.module() is None:
+        pytest.skip("the native engine has not been built")
+    with omnizarr.config.set({"engine": "native"}):
+        seen = omnizarr.open_array(TranslatedStore(tmp_path))
+        for verb in ("get", "get_many", "get_spans", "read_into"):
+            monkeypatch.setattr(TranslatedStore, verb, None)
+        np.testing.assert_array_equal(seen[...], np.arange(6))

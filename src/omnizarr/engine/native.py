@@ -99,6 +99,9 @@ def engine_of(binding: Binding) -> Any:
     if codecs is None:
         return None
     store, keys, prefix = binding.store, binding.keys, binding.prefix
+    names = (prefix + keys.head, keys.separator, keys.tail, prefix + keys.scalar)
+    if (there := store.elsewhere(prefix)) is not None:
+        store, names = there
     where: dict[str, Any] = {}
     if type(store) is LocalStore and os.name == "posix":
         home = store.home
@@ -111,7 +114,6 @@ def engine_of(binding: Binding) -> Any:
         where = {"concurrency": store.concurrency, "is_conditional": store.exclusion == "condition"}
     if binding.cache is not None and "concurrency" not in where:
         where["cache"] = binding.cache.shared_with(native), binding.number
-    names = (prefix + keys.head, keys.separator, keys.tail, prefix + keys.scalar)
     return native.Engine(codecs, names, store, **where)
 
 

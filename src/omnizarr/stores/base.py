@@ -96,6 +96,14 @@ class Stamped(NamedTuple):
     stamp: Hashable | None
 
 
+class Elsewhere(NamedTuple):
+    """Where chunks are that a store hands on."""
+
+    store: Store
+    names: tuple[str, str, str, str]
+    """What stands before the coordinates of a chunk, between them and behind them; the key of one that has none."""
+
+
 class Store(ABC):
     """Keys and their values.
 
@@ -225,6 +233,14 @@ class Store(ABC):
         What is returned raises `ConflictError` if the value that its first call met is there no more.
         """
         check_key(key)
+        return None
+
+    def elsewhere(self, prefix: str) -> Elsewhere | None:
+        """Return where the chunks below a prefix are, if this store hands all of them on as another one has them.
+
+        Whoever reads them there, from then on, has what this store would hand on.
+        """
+        as_prefix(prefix)
         return None
 
     # -- writing ------------------------------------------------------------------

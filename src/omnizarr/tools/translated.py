@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
 from omnizarr import detection
-from omnizarr.errors import ReadOnlyError
+from omnizarr.errors import OmnizarrError, ReadOnlyError
 from omnizarr.grids import Coords
 from omnizarr.model import ArrayMetadata, GroupMetadata, Loss
 from omnizarr.opening import locate
@@ -17,6 +17,7 @@ from omnizarr.stores import Buffer, Listing, Request, Span, Store, pool
 from omnizarr.stores.base import (
     RESERVED,
     Buffers,
+    Elsewhere,
     Reader,
     Stamped,
     as_prefix,
@@ -164,12 +165,9 @@ class TranslatedStore(Store):
         path, _, name = key.rpartition("/")
         if name in self._names:
             return _Document(path, name)
-        above = list(_above(path))
-        for at in above:  # the array that the key was made for, if its document has been read
-            array = self._known_array(at)
-            if array is not None:
-                return self._chunk(at, array, key)
-        for at in reversed(above):
+        if (known := self._shown.known_array(path)) is not None:  # that the key was made for
+            return self._chunk(*known, key)
+        for at in reversed(list(_above(path))):
             shown = self._shown.look(at)
             if shown is None:
                 return None
@@ -179,10 +177,6 @@ class TranslatedStore(Store):
             if (file := self._file(at, shown, key)) is not None:
                 return file
         return None
-
-    def _known_array(self, path: str) -> ShownArray | None:
-        known = self._shown.known(path)
-        return None if known is None else known.array
 
     def _chunk(self, path: str, array: ShownArray, key: str) -> _Chunk | str | None:
         coords = array.coords_of(key)
@@ -314,6 +308,20 @@ class TranslatedStore(Store):
         """Hand on, if the value is."""
         found = self._find(key)
         return self._store.pinned(found) if isinstance(found, str) else None
+
+    def elsewhere(self, prefix: str) -> Elsewhere | None:
+        """Return where the chunks of an array are in the source, if they are handed on."""
+        path = as_prefix(prefix)[:-1]
+        try:
+            shown = self._shown.look(path)
+            array = None if shown is None else self._shown.array(shown)
+        except OmnizarrError:  # which reading a chunk will raise
+            return None
+        if array is None or not array.is_through or array.target.prefix != prefix:
+            return None
+        source, encoding = array.source, array.source.encoding
+        head = source.prefix + encoding.head
+        return Elsewhere(self._store, (head, encoding.separator, encoding.tail, source.prefix + encoding.scalar))
 
     # -- listing ------------------------------------------------------------------------------
 

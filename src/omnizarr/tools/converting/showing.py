@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -52,6 +53,7 @@ class ShownArray:
         translation = move.translation
         self.is_through = translation.same_bytes and translation.same_fill
         """Stored chunks are handed on as they are, and no others."""
+        self._counts = self.target.grid.grid_shape
 
     @cached_property
     def _sides(self) -> Sides:
@@ -68,7 +70,7 @@ class ShownArray:
 
     def holds(self, coords: Coords) -> bool:
         """Whether the array has such a chunk."""
-        return all(at < count for at, count in zip(coords, self.target.grid.grid_shape, strict=True))
+        return all(map(operator.lt, coords, self._counts))
 
     def value(self, coords: Coords, span: Span | None = None) -> Buffer | None:
         """Return what is stored of a chunk, or a part of it; None if nothing is.
@@ -275,6 +277,16 @@ class ShownHierarchy:
         """Return the node at a path as it was when it was last looked at, if that was not long ago."""
         known = self._known.get(path)
         return known if known is not None and time.monotonic() - known.began < _REMEMBERED else None
+
+    def known_array(self, path: str) -> tuple[str, ShownArray] | None:
+        """Return the nearest array at a path or above that has been looked at not long ago, with its path."""
+        while True:
+            shown = self._known.get(path)
+            if shown is not None and shown.array is not None and time.monotonic() - shown.began < _REMEMBERED:
+                return path, shown.array
+            if not path:
+                return None
+            path = path.rpartition("/")[0]
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_known": {}}
