@@ -208,11 +208,14 @@ OPERATIONS = {
     "name not in group": ("g", lambda group: "b" in group),
     "get what is not there": ("g", lambda group: group.get("b")),
     "members": ("/", lambda group: group.members(max_depth=None)),
+    "list": ("g", list),
+    "overwrite array": ("g", lambda group: group.create_array("a", shape=(4,), dtype="i4", overwrite=True)),
     "create array": ("g", lambda group: group.create_array("new", shape=(4,), dtype="i4")),
     "create group": ("g", lambda group: group.create_group("new")),
     "require group": ("/", lambda group: group.require_group("g")),
     "require new group": ("/", lambda group: group.require_group("new")),
     "require array": ("g", lambda group: group.require_array("a", shape=(4, 6), dtype="i4")),
+    "require new array": ("g", lambda group: group.require_array("b", shape=(4, 6), dtype="i4")),
     "delete array": ("g", lambda group: group.__delitem__("a")),
     "read attributes": ("g/a", lambda array: dict(array.attrs)),
     "change attributes": ("g/a", lambda array: array.attrs.update(x=1)),
@@ -260,11 +263,21 @@ EXPECTED = {
         "require group": "get g/zarr.json",
         "require new group": (
             "get new/zarr.json, get new/.zgroup, get new/.zattrs, get new/.zarray, get new/.zmetadata, "
-            "get new/meta, get new/__zmeta__, get zarr.json, get zarr.json, get new/zarr.json, "
+            "get new/meta, get new/__zmeta__, get zarr.json, get new/zarr.json, "
             "get new/.zarray, get new/.zgroup, get new/.zmetadata, get new/meta, get new/__zmeta__, "
             "set new/zarr.json"
         ),
         "require array": "get g/a/zarr.json",
+        "require new array": (
+            "get g/b/zarr.json, get g/b/.zarray, get g/b/.zattrs, get g/b/.zgroup, get g/b/.zmetadata, "
+            "get g/b/meta, get g/b/__zmeta__, get g/zarr.json, get zarr.json, get g/b/zarr.json, get g/b/.zarray, "
+            "get g/b/.zgroup, get g/b/.zmetadata, get g/b/meta, get g/b/__zmeta__, set g/b/zarr.json"
+        ),
+        "list": "list_dir g/, get g/a/zarr.json",
+        "overwrite array": (
+            "get g/zarr.json, get zarr.json, get g/a/zarr.json, get g/a/zarr.json, list_prefix g/a/, "
+            "delete_prefix g/a/, set g/a/zarr.json"
+        ),
         "delete array": "get g/a/zarr.json, delete_prefix g/a/",
         "read attributes": "",
         "change attributes": "get g/a/zarr.json, set g/a/zarr.json",
@@ -318,11 +331,17 @@ EXPECTED = {
         "require group": "get g/zarr.json, get g/.zgroup, get g/.zattrs, get .zmetadata",
         "require new group": (
             "get new/zarr.json, get new/.zgroup, get new/.zattrs, get new/.zarray, get new/.zmetadata, "
-            "get new/meta, get new/__zmeta__, get zarr.json, get zarr.json, get .zgroup, get .zattrs, "
+            "get new/meta, get new/__zmeta__, get zarr.json, get .zgroup, get .zattrs, "
             "get new/zarr.json, get new/.zarray, get new/.zgroup, get new/.zmetadata, get new/meta, "
             "get new/__zmeta__, set new/.zgroup, get .zmetadata"
         ),
         "require array": "get g/.zmetadata, get g/a/zarr.json, get g/a/.zarray, get g/a/.zattrs",
+        "list": "get g/.zmetadata, list_dir g/, get g/a/.zarray, get g/a/.zattrs",
+        "overwrite array": (
+            "get g/.zmetadata, get g/zarr.json, get g/.zgroup, get g/.zattrs, get zarr.json, get .zgroup, "
+            "get .zattrs, get g/a/zarr.json, get g/a/.zarray, get g/a/zarr.json, get g/a/.zarray, get g/a/.zattrs, "
+            "list_prefix g/a/, delete_prefix g/a/, set g/a/.zarray"
+        ),
         "delete array": "get g/.zmetadata, get g/a/.zarray, get g/a/.zattrs, delete_prefix g/a/",
         "read attributes": "",
         "change attributes": "get g/a/.zarray, get g/a/.zattrs, set g/a/.zattrs",

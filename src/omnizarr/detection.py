@@ -60,6 +60,8 @@ M_co = TypeVar("M_co", bound=Metadata, covariant=True)
 Documents: TypeAlias = Mapping[str, JSON]
 Values: TypeAlias = Mapping[str, Buffer]
 """Documents by name, not yet parsed."""
+Entries: TypeAlias = dict[str, Values]
+"""``zarr.json`` by its name, or nothing where it is not, by paths."""
 Kind: TypeAlias = Literal["array", "group"]
 
 _ENTRY: Final = "zarr.json"
@@ -258,7 +260,9 @@ def _strict_beside_consolidated(problem: Problem) -> None:
 # -- one node -----------------------------------------------------------------------
 
 
-def detect(where: StorePath, zarr_format: int | str | None = None, kind: Kind = "array") -> Found[Metadata] | None:
+def detect(
+    where: StorePath, zarr_format: int | str | None = None, kind: Kind = "array", entries: Entries | None = None
+) -> Found[Metadata] | None:
     """Return the node that has documents at a place, or None.
 
     Parameters
@@ -268,6 +272,8 @@ def detect(where: StorePath, zarr_format: int | str | None = None, kind: Kind = 
         Look for this format only.
     kind : {"array", "group"}
         What is expected: its documents are looked for first.
+    entries : dict, optional
+        Here is noted what is read at places above, for whoever looks there next.
 
     Raises
     ------
@@ -278,7 +284,7 @@ def detect(where: StorePath, zarr_format: int | str | None = None, kind: Kind = 
     found = here(where, wanted, kind)
     if found is not None or where.home is not None or not _may_be_in_draft(wanted):
         return found
-    inside = _in_draft(where, zarr_format)
+    inside = _in_draft(where, zarr_format, entries)
     return None if inside is None else here(inside, wanted, kind)
 
 
@@ -311,16 +317,20 @@ def _may_be_in_draft(wanted: Iterable[Dialect]) -> bool:
     return any(dialect.entry_point is not None for dialect in wanted)
 
 
-def _in_draft(where: StorePath, zarr_format: int | str | None) -> StorePath | None:
+def _in_draft(where: StorePath, zarr_format: int | str | None, entries: Entries | None = None) -> StorePath | None:
     """Return a place within the hierarchy of a draft that begins above it; None if none does."""
-    return _entered_above(where) or without_entry_point(where, zarr_format)
+    return _entered_above(where, entries) or without_entry_point(where, zarr_format)
 
 
-def here(where: StorePath, wanted: Sequence[Dialect], kind: Kind = "array") -> Found[Metadata] | None:
-    """Return the node of a wanted dialect that has documents, or its hierarchy's entry point, at this very place."""
+def here(
+    where: StorePath, wanted: Sequence[Dialect], kind: Kind = "array", entry: Values | None = None
+) -> Found[Metadata] | None:
+    """Return the node of a wanted dialect that has documents, or its hierarchy's entry point, at this very place.
+
+    `entry` is ``zarr.json`` by its name, or nothing, if it has been looked for.
+    """
     if where.home is not None:
         return _here_in_draft(where, wanted, kind)
-    entry: Values | None = None
     rare = _Rare(where, wanted)
     for dialect in wanted:
         if dialect.entry_point is None and dialect.array_document != _ENTRY:
@@ -410,15 +420,18 @@ def _implied_root(where: StorePath, wanted: Sequence[Dialect]) -> Found[Metadata
     return Found(where, GroupMetadata(dialect=where.home.dialect, implicit=True))
 
 
-def _entered_above(where: StorePath) -> StorePath | None:
+def _entered_above(where: StorePath, entries: Entries | None = None) -> StorePath | None:
     """Return a place within the hierarchy whose entry point lies above it; None if there is none."""
     for place in reversed(list(where.ancestors())):
         try:
-            found = _parse_entry(place, _fetch_entry(place))
+            entry = _fetch_entry(place)
+            found = _parse_entry(place, entry)
         except StoreError:
             raise
         except OmnizarrError:
             return None  # something else, and broken
+        if entries is not None:
+            entries[place.path] = entry
         if found:
             inside = _enter(place, found)
             return None if inside is None else inside.at(where.path)

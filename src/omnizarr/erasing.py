@@ -16,6 +16,7 @@ from typing import Final
 from omnizarr.codecs.contract import Buffer
 from omnizarr.dialects import DIALECTS, documents
 from omnizarr.errors import OmnizarrError
+from omnizarr.model import ArrayMetadata, Metadata
 from omnizarr.places import StorePath, dialects_at
 from omnizarr.stores import LocalStore, Store
 
@@ -36,23 +37,51 @@ _DRAFT_COPIES: Final = re.compile(r"(?:^|/)meta/root/consolidated/\.zmetadata\Z"
 _CHUNK: Final = re.compile(r"c|(?:c[./]?)?[0-9]+(?:[./][0-9]+)*(?:\.blosc)?")
 _DRAFT_CHUNK: Final = re.compile(r"c|c?[0-9]+(?:[^0-9]+[0-9]+)*")
 _BATCH: Final = 1000
+_MOST_KEPT: Final = 100_000
+"""So many keys are remembered rather than listed again."""
 
 
-def erase(where: StorePath) -> bool:
-    """Delete documents and chunks of the node at a place, and of all below it; return whether anything else is left."""
+def erase(where: StorePath, metadata: Metadata | None = None) -> bool:
+    """Delete documents and chunks of the node at a place, and of all below it; return whether anything else is left.
+
+    `metadata` are those of the node, if they have been read.
+    """
     keys, prefixes = dialects_at(where)[0].keyspace.belongings(where.path)
     own = [] if where.home is None else [where.home.chunk_prefix(where.path)]
-    is_ours = _test(where.store, keys, prefixes, own)
+    below = [_Below(where.store, prefix) for prefix in prefixes]
+    known = {where.path: isinstance(metadata, ArrayMetadata)} if metadata and metadata.dialect == "v3" else {}
+    is_ours = _test(where.store, keys, below, own, known)
     where.store.delete_many(keys)
-    left = [_erase_below(where.store, prefix, is_ours) for prefix in prefixes]
+    left = [_erase_below(where.store, each, is_ours) for each in below]
     return any(left)
 
 
-def _erase_below(store: Store, prefix: str, is_ours: Callable[[str], bool]) -> bool:
-    if all(map(is_ours, _listed(store, prefix))):
-        store.delete_prefix(prefix)
+class _Below(Iterable[str]):
+    """What there is below a prefix, listed once if it is not too much to be kept."""
+
+    def __init__(self, store: Store, prefix: str) -> None:
+        self.prefix = prefix
+        self._store = store
+        self._kept: list[str] | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        return self._list() if self._kept is None else iter(self._kept)
+
+    def _list(self) -> Iterator[str]:
+        kept: list[str] = []
+        for key in _listed(self._store, self.prefix):
+            if len(kept) <= _MOST_KEPT:
+                kept.append(key)
+            yield key
+        if len(kept) <= _MOST_KEPT:
+            self._kept = kept
+
+
+def _erase_below(store: Store, below: _Below, is_ours: Callable[[str], bool]) -> bool:
+    if all(map(is_ours, below)):
+        store.delete_prefix(below.prefix)
         return False
-    ours = filter(is_ours, _listed(store, prefix))
+    ours = filter(is_ours, below)
     while keys := list(islice(ours, _BATCH)):
         store.delete_many([key for key in keys if not key.endswith("/")])
         for link in keys:
@@ -79,22 +108,29 @@ def _listed(store: Store, prefix: str) -> Iterator[str]:
                 pending.append(below)
 
 
-def _test(store: Store, own: Iterable[str], prefixes: Iterable[str], data: Iterable[str]) -> Callable[[str], bool]:
+def _test(
+    store: Store,
+    own: Iterable[str],
+    below: Iterable[Iterable[str]],
+    data: Iterable[str],
+    known: Mapping[str, bool],
+) -> Callable[[str], bool]:
     """Return what tells documents and chunks from all else below some prefixes.
 
-    `own` are keys of documents beside them, `data` prefixes of chunks of drafts that are known to be such.
+    `own` are keys of documents beside them, `data` prefixes of chunks of drafts that are known to be such, and `known`
+    directories of which it is known whether a ``zarr.json`` makes an array of them.
     """
     markers: dict[str, set[str]] = {}
     chunks_of_drafts = set(data)
     linked: set[str] = set()
-    for key in chain(own, *(_listed(store, prefix) for prefix in prefixes)):
+    for key in chain(own, *below):
         directory, _, name = key.rpartition("/")
         if name in _NAMES or name in _OLDEST:
             markers.setdefault(directory, set()).add(name)
         elif key.endswith("/") and _leads_to_nodes(store, key):
             linked.add(key)
         chunks_of_drafts.update(_chunks_of_draft(key))
-    arrays = _arrays_among(store, markers)
+    arrays = _arrays_among(store, markers, known)
     drafts = tuple(chunks_of_drafts)
 
     def is_ours(key: str) -> bool:
@@ -128,10 +164,11 @@ def _chunks_of_draft(key: str) -> Iterator[str]:
         match = _DRAFT.search(key, match.start(1) + 1)
 
 
-def _arrays_among(store: Store, markers: Mapping[str, set[str]]) -> set[str]:
+def _arrays_among(store: Store, markers: Mapping[str, set[str]], known: Mapping[str, bool]) -> set[str]:
     """Return the directories of arrays, by the names of the documents in each; where these do not tell, by reading."""
     arrays = {at for at, names in markers.items() if names & _OF_ARRAYS or ("meta" in names and _is_v1(store, at))}
-    unsure = [at for at, names in markers.items() if _ENTRY in names and at not in arrays]
+    arrays.update(at for at, is_array in known.items() if is_array)
+    unsure = [at for at, names in markers.items() if _ENTRY in names and at not in arrays and at not in known]
     for position, document in store.get_many([(_join(at, _ENTRY), None) for at in unsure]):
         if document is not None and not _is_group(document):
             arrays.add(unsure[position])

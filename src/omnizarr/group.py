@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
+from weakref import ReferenceType, ref
 
 import numpy as np
 
@@ -75,6 +76,29 @@ class UnreadableNode:
         return f"<Unreadable {visible(self.name)}: {visible(self.error.message)}>"
 
 
+class _Names(Iterator[str]):
+    """The names of members, which are looked up when they are counted, or when the first is taken."""
+
+    __slots__ = ("__weakref__", "_members", "_names")
+
+    def __init__(self, members: Callable[[], Iterable[tuple[str, object]]]) -> None:
+        self._members = members
+        self._names: Iterator[str] | None = None
+
+    def __next__(self) -> str:
+        if self._names is None:
+            self._names = (name for name, _ in self._members())
+        return next(self._names)
+
+    def count(self) -> int | None:
+        """Return how many there are; None if they have been looked up already."""
+        if self._names is not None:
+            return None
+        names = [name for name, _ in self._members()]
+        self._names = iter(names)
+        return len(names)
+
+
 class Group(Node):
     """A group in a store.
 
@@ -94,7 +118,7 @@ class Group(Node):
         └── temp (365, 180) float32
     """
 
-    __slots__ = ("_config", "_copies", "_metadata")
+    __slots__ = ("_asked", "_config", "_copies", "_metadata")
 
     _metadata: GroupMetadata
 
@@ -109,6 +133,7 @@ class Group(Node):
         self._metadata = metadata
         self._config = config
         self._copies = snapshot
+        self._asked: ReferenceType[_Names] | None = None
 
     @property
     def _snapshot(self) -> Snapshot | None:
@@ -317,13 +342,19 @@ class Group(Node):
         return sum(1 for _ in self._walk(max_depth))
 
     def __len__(self) -> int:
-        return self.nmembers()
+        # `list(group)` asks for an iterator, then for the length, then for the names: all by one look at the members.
+        asked, self._asked = self._asked, None
+        names = None if asked is None else asked()
+        count = None if names is None else names.count()
+        return self.nmembers() if count is None else count
 
     def __bool__(self) -> bool:
         return True  # a group without members is a group all the same
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, _ in self._children())
+        names = _Names(self._children)
+        self._asked = ref(names)
+        return names
 
     def keys(self) -> Iterator[str]:
         """Yield the names of the members right below."""

@@ -18,8 +18,10 @@ from omnizarr import erasing
 from omnizarr import keys as chunk_keys
 from omnizarr.detection import (
     Documents,
+    Entries,
     Found,
     Kind,
+    Values,
     children,
     detect,
     here,
@@ -94,7 +96,7 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Abo
         if existing is not None:
             if not overwrite:
                 raise _in_the_way(where, existing)
-            is_rest = erasing.erase(existing.where if isinstance(existing, Found) else where)
+            is_rest = _clear_for(where, existing)
         if overwrite and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
             delete_strays(where, metadata)
         _write_entry_point(where, dialect)
@@ -103,16 +105,17 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Abo
 
 
 class Above:
-    """What lies at places above a new node; each is looked at once."""
+    """What lies at places above a new node; each is looked at once. `entries` is what has been read there before."""
 
-    def __init__(self) -> None:
+    def __init__(self, entries: Entries | None = None) -> None:
+        self._entries = entries or {}
         self._seen: dict[tuple[str, bool], Found[Metadata] | OmnizarrError | None] = {}
 
     def at(self, where: StorePath) -> Found[Metadata] | OmnizarrError | None:
         """Return the node at a place; a broken one as the error that it raises."""
         key = where.path, where.home is None
         if key not in self._seen:
-            self._seen[key] = _here_or_error(where, "group")
+            self._seen[key] = _here_or_error(where, "group", self._entries.get(where.path))
         return self._seen[key]
 
 
@@ -222,12 +225,13 @@ def require(where: StorePath, metadata: GroupMetadata) -> Found[GroupMetadata]:
 
     Raises ContainsArrayError if there is an array.
     """
-    existing = detect(where, kind="group")
+    entries: Entries = {}
+    existing = detect(where, kind="group", entries=entries)
     if existing is None and not dialect_named(metadata.dialect).has_groups:
         existing = implied(where)
     if existing is None:
         try:
-            return create(where, metadata)
+            return create(where, metadata, above=Above(entries))
         except ContainsGroupError:
             existing = detect(where, kind="group")  # another was faster
     if existing is None or not isinstance(existing.metadata, GroupMetadata):
@@ -316,7 +320,7 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
         if existing is not None:
             if not overwrite:
                 raise _in_the_way(target, existing)
-            is_rest = erasing.erase(existing.where if isinstance(existing, Found) else target)
+            is_rest = _clear_for(target, existing)
             if is_rest and isinstance(found.metadata, ArrayMetadata):
                 delete_strays(target, found.metadata)
         _write_entry_point(target, dialect)
@@ -493,13 +497,15 @@ def _create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> None
             )
 
 
-def _here_or_error(where: StorePath, kind: Kind = "array") -> Found[Metadata] | OmnizarrError | None:
+def _here_or_error(
+    where: StorePath, kind: Kind = "array", entry: Values | None = None
+) -> Found[Metadata] | OmnizarrError | None:
     """Return what lies at a place, a broken node as the error that it raises.
 
     Raises StoreError if the store fails: what it does not say must not pass for what is not there.
     """
     try:
-        return here(where, DIALECTS, kind)
+        return here(where, DIALECTS, kind, entry)
     except StoreError:
         raise
     except OmnizarrError as error:
@@ -517,6 +523,13 @@ def _occupant(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
     if existing is None and where.home is not None and not where.home.entry and where.path == where.home.root:
         return _here_or_error(replace(where, home=None))
     return existing
+
+
+def _clear_for(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> bool:
+    """Remove what a new node replaces; return whether anything else is left there."""
+    if isinstance(existing, Found):
+        return erasing.erase(existing.where, existing.metadata)
+    return erasing.erase(where)
 
 
 def _in_the_way(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> OmnizarrError:

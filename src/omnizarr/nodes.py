@@ -98,9 +98,13 @@ def new_array(
     concurrency: int | None = None,
     write_data: bool = True,
     storage_transformers: Iterable[Any] = (),
+    above: Above | None = None,
 ) -> Array:
-    """Create an array at a place, and return it; keywords as those of `omnizarr.create_array`."""
-    above = Above()
+    """Create an array at a place, and return it; keywords as those of `omnizarr.create_array`.
+
+    What lies `above` is not looked at again.
+    """
+    above = above or Above()
     dialect = dialect_for_new(where, zarr_format, above)
     data, shape, dtype = _data_shape_dtype(data, shape, dtype)
     if isinstance(compressor, str) and compressor == "auto":
@@ -330,10 +334,11 @@ def require_array(where: StorePath, *, shape: Any, dtype: Any = None, exact: boo
     config = ArrayConfig.of(
         options.get("config"), **{name: options.get(name) for name in ("write_empty_chunks", "missing", "allow_pickle")}
     )
-    there = detection.detect(where)
+    entries: detection.Entries = {}
+    there = detection.detect(where, entries=entries)
     if there is None:
         try:
-            return new_array(where, shape=shape, dtype=dtype, **options)
+            return new_array(where, shape=shape, dtype=dtype, above=Above(entries), **options)
         except ContainsArrayError:
             pass  # another was faster
     found = detection.open_array(where, found=there)
