@@ -170,7 +170,7 @@ impl Files {
             let above = split(parent).0;
             let is_known = !above.is_empty() && self.is_known(above);
             let checked = if is_known { above.len() + 1 } else { 0 };
-            let found = self.check_below(&path, self.base.len() + checked)?;
+            let found = check_below(&path, self.base.len() + checked)?;
             if found == Ok(true) && !is_known && !above.is_empty() {
                 self.remember(above);
             }
@@ -184,20 +184,6 @@ impl Files {
             Ok(false) | Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// Whether each part of `path` that ends behind the place `from` is a directory.
-    fn check_below(&self, path: &[u8], from: usize) -> Result<Result<bool, Errno>> {
-        let ends = (from..path.len()).filter(|&place| path[place] == b'/').chain([path.len()]);
-        for end in ends {
-            match fs::lstat(&path[..end]).map(|status| type_of(&status)) {
-                Ok(FileType::Directory) => {}
-                Ok(FileType::Symlink) => return Err(Error::refused("a symbolic link")),
-                Ok(_) => return Ok(Ok(false)),
-                Err(error) => return Ok(Err(error)),
-            }
-        }
-        Ok(Ok(true))
     }
 
     /// Create the directory `parent`, unless it is there, and check it.
@@ -542,6 +528,20 @@ fn type_of(status: &Stat) -> FileType {
 
 fn is_directory(path: &[u8]) -> bool {
     fs::stat(path).is_ok_and(|status| type_of(&status) == FileType::Directory)
+}
+
+/// Whether each part of `path` that ends behind the place `from` is a directory.
+fn check_below(path: &[u8], from: usize) -> Result<Result<bool, Errno>> {
+    let ends = (from..path.len()).filter(|&place| path[place] == b'/').chain([path.len()]);
+    for end in ends {
+        match fs::lstat(&path[..end]).map(|status| type_of(&status)) {
+            Ok(FileType::Directory) => {}
+            Ok(FileType::Symlink) => return Err(Error::refused("a symbolic link")),
+            Ok(_) => return Ok(Ok(false)),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    Ok(Ok(true))
 }
 
 /// Whether something that is no directory stands where one should be.
