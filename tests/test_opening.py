@@ -3,6 +3,7 @@
 import gc
 import os
 import weakref
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -268,3 +269,22 @@ class TestRemembered:
 
         with ThreadPoolExecutor(8) as pool:
             assert set(map(repr, pool.map(look, range(40)))) == {repr(([(n,) for n in range(20)], (3, 4)))}
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_nothing_is_written_beside_the_only_folder_of_an_archive(tmp_path, zarr_format):
+    document = {2: ".zgroup", 3: "zarr.json"}[zarr_format]
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr(f"top/{document}", f'{{"zarr_format": {zarr_format}, "node_type": "group"}}')
+    makers = [
+        lambda: omnizarr.open_group(tmp_path / "x.zip", mode="r+").create_array("a", data=[1, 2]),
+        lambda: omnizarr.create_array(tmp_path / "x.zip", name="b/c", data=[3], zarr_format=zarr_format),
+        lambda: omnizarr.Group.open(tmp_path / "x.zip"),
+        lambda: omnizarr.create_group(tmp_path / "x.zip", path="d", zarr_format=zarr_format),
+    ]
+    for make in makers:
+        make().store.close()
+        assert all(name.startswith("top/") for name in zipfile.ZipFile(tmp_path / "x.zip").namelist())
+    assert omnizarr.open(tmp_path / "x.zip")["b/c"][:].tolist() == [3]
+    omnizarr.create_group(tmp_path / "x.zip", overwrite=True, zarr_format=zarr_format).store.close()
+    assert zipfile.ZipFile(tmp_path / "x.zip").namelist() == [f"top/{document}"]

@@ -30,7 +30,7 @@ from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, thawed
 from omnizarr.node import Node
 from omnizarr.places import StorePath
 from omnizarr.reading import Prepared, prepare
-from omnizarr.stores import resolve
+from omnizarr.stores.resolve import resolve_root
 from omnizarr.texts import visible
 from omnizarr.views import AnyArray, AsType, Fields, Indexer, fields_dtype, points
 
@@ -117,7 +117,7 @@ class Array(Node):
     @classmethod
     def open(cls, store: Any, *, config: ArrayConfig | Mapping[str, Any] | None = None) -> Array:
         """Return the array at a store, a `StorePath`, a path or a URL. Raises ArrayNotFoundError."""
-        where = store if isinstance(store, StorePath) else StorePath(*resolve(store))
+        where = store if isinstance(store, StorePath) else StorePath(*resolve_root(store))
         found = detection.open_array(where)
         return cls(found.where, found.metadata, ArrayConfig.of(config))
 

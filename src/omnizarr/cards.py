@@ -14,7 +14,7 @@ from omnizarr.engine import transformers
 from omnizarr.errors import OmnizarrError
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.places import StorePath, chunk_prefix
-from omnizarr.stores import Store
+from omnizarr.stores import PrefixStore, Store
 from omnizarr.texts import visible
 
 
@@ -179,7 +179,9 @@ def type_name(metadata: ArrayMetadata) -> str:
 
 
 def store_name(store: Store) -> str:
-    """Return a store in a word: its class without "Store"."""
+    """Return a store in a word: its class without "Store"; of a part of a store, that of the store."""
+    while isinstance(store, PrefixStore):
+        store = store.store
     return type(store).__name__.removesuffix("Store").lower()
 
 

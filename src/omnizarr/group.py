@@ -31,7 +31,8 @@ from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.node import Node
 from omnizarr.nodes import ArrayOptions
 from omnizarr.places import StorePath, dialect_named
-from omnizarr.stores import pool, resolve
+from omnizarr.stores import pool
+from omnizarr.stores.resolve import resolve_root
 from omnizarr.texts import visible
 from omnizarr.tree import Tree, draw
 
@@ -147,7 +148,7 @@ class Group(Node):
         cls, store: Any, *, zarr_format: int | str | None = None, use_consolidated: bool | str | None = None
     ) -> Group:
         """Return the group at a store, a `StorePath`, a path or a URL. Raises GroupNotFoundError."""
-        where = store if isinstance(store, StorePath) else StorePath(*resolve(store))
+        where = store if isinstance(store, StorePath) else StorePath(*resolve_root(store))
         found = detection.open_group(where, zarr_format)
         return cls(found.where, found.metadata, None, Snapshot.of(found, use_consolidated))
 
@@ -161,7 +162,7 @@ class Group(Node):
         overwrite: bool = False,
     ) -> Group:
         """Create a group at a store, a `StorePath`, a path or a URL, and return it."""
-        where = store if isinstance(store, StorePath) else StorePath(*resolve(store, "a"))
+        where = store if isinstance(store, StorePath) else StorePath(*resolve_root(store, "a"))
         found = nodes.new_group(where, zarr_format, attributes, overwrite=overwrite)
         return cls(found.where, found.metadata)
 

@@ -32,7 +32,8 @@ from omnizarr.group import Group
 from omnizarr.late import Late
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.places import StorePath, normalize
-from omnizarr.stores import resolve
+from omnizarr.stores import PrefixStore
+from omnizarr.stores.resolve import resolve_root
 
 if TYPE_CHECKING:
     import pathlib
@@ -304,7 +305,7 @@ def locate(
         store, base, home = store.store, store.path, store.home
     # What "w" replaces, and "w-" leaves alone, is a node in the store, not the store.
     try:
-        opened, inner = resolve(store, "a" if mode in {"w", "w-", "x"} else mode, storage_options)
+        opened, inner = resolve_root(store, "a" if mode in {"w", "w-", "x"} else mode, storage_options)
     except NodeNotFoundError as error:  # of an archive that is not there
         raise error.add(remedy=suggestions.question(suggestions.near_directories(pathlib.Path(error.store or "."))))
     if mode is None:
@@ -314,11 +315,11 @@ def locate(
     if path is not None and not isinstance(path, str):
         normalize(path)  # which refuses it
     at = normalize("/".join((inner, base, path or ""))) if inner or base or path else ""
-    if inner and path and mode in {"r", "r+"}:
+    if path and isinstance(opened, PrefixStore) and opened is not store and mode in {"r", "r+"}:
         # What was taken for the one folder that an archive is packed in may be the first node itself.
-        without = normalize(f"{base}/{path}")
-        if detection.find(StorePath(opened, at)) is None and detection.find(StorePath(opened, without)) is not None:
-            at = without
+        whole = StorePath(opened.store, at)
+        if detection.find(StorePath(opened, at)) is None and detection.find(whole) is not None:
+            return whole, mode
     if home is not None:
         return StorePath(opened, base, home).at(at), mode
     where = StorePath(opened, at)

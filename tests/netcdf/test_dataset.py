@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.errors import NodeExistsError, NotRepresentableError
+from omnizarr.errors import NodeExistsError, NotRepresentableError, SettingError
 from omnizarr.netcdf import Dataset
 from tests.netcdf.peers import described
 
@@ -118,6 +118,55 @@ def test_an_archive_does_not_keep_every_state_of_its_documents(tmp_path):
     with Dataset(url, "a") as dataset:
         dataset["v"][30] = 30
     assert Dataset(url)["v"][:].tolist() == list(range(31))
+
+
+def made_in(place, mode="w", **options):
+    with Dataset(place, mode, **options) as dataset:
+        dataset.createDimension("x", 2)
+        dataset.createGroup("g").createVariable("v", "i2", ("x",))[:] = [1, 2]
+
+
+def names_in(path):
+    return zipfile.ZipFile(path).namelist()
+
+
+@pytest.mark.parametrize("mode", ["w", "a", "x"])
+def test_archive_for_netcdf_c_has_everything_in_the_folder_of_its_name(tmp_path, mode):
+    url = f"file://{tmp_path}/ref.v1.zip#mode=nczarr,zip"
+    made_in(url, mode)
+    assert all(name.startswith("ref.v1/") for name in names_in(tmp_path / "ref.v1.zip"))
+    for again in (url, tmp_path / "ref.v1.zip"):
+        assert Dataset(again)["g/v"][:].tolist() == [1, 2]
+    with pytest.raises(NodeExistsError):
+        Dataset(url, "x")
+
+
+def test_archive_by_its_path_has_the_dataset_at_its_top(tmp_path):
+    made_in(tmp_path / "x.zip")
+    assert {".zgroup", "g/.zgroup", "g/v/.zarray"} < set(names_in(tmp_path / "x.zip"))
+
+
+def test_replacing_an_archive_for_netcdf_c_leaves_nothing_beside_its_folder(tmp_path):
+    url = f"file://{tmp_path}/x.zip#mode=nczarr,zip"
+    made_in(tmp_path / "x.zip")
+    made_in(url)
+    assert all(name.startswith("x/") for name in names_in(tmp_path / "x.zip"))
+    made_in(tmp_path / "x.zip")  # what is replaced by its path stays where it is
+    assert all(name.startswith("x/") for name in names_in(tmp_path / "x.zip"))
+    before = (tmp_path / "x.zip").read_bytes()
+    with pytest.raises(SettingError, match="no such layout"):
+        Dataset(url, "w", layout="Z")
+    assert (tmp_path / "x.zip").read_bytes() == before
+
+
+def test_what_is_added_to_an_archive_stays_in_its_only_folder(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive, zipfile.ZipFile(LAYOUTS / "D-4.10.2.zip") as packed:
+        for name in packed.namelist():
+            archive.writestr(f"theirs/{name}", packed.read(name))
+    with Dataset(tmp_path / "x.zip", "a") as dataset:
+        dataset.createGroup("new").createVariable("v", "i4")[...] = 3
+    assert all(name.startswith("theirs/") for name in names_in(tmp_path / "x.zip"))
+    assert Dataset(tmp_path / "x.zip")["new/v"][...] == 3
 
 
 @pytest.mark.parametrize("kind", ["path", "text", "mapping", "group", "group below"])

@@ -8,7 +8,7 @@ import omnizarr
 from omnizarr.errors import OmnizarrError, SettingError, StoreError
 from omnizarr.netcdf import urls
 from omnizarr.netcdf.urls import parse
-from omnizarr.stores import LocalStore, ZipStore
+from omnizarr.stores import LocalStore, PrefixStore, ZipStore
 
 # -- files ---------------------------------------------------------------------
 
@@ -295,7 +295,7 @@ def test_store_is_named_without_secrets(url, name):
     [
         ("x.zarr", "", LocalStore),
         ("x.zip", "", ZipStore),
-        ("x.anyext", "#mode=nczarr,zip", ZipStore),
+        ("x.anyext", "#mode=nczarr,zip", PrefixStore),
         ("x.zip", "#mode=nczarr,file", LocalStore),
         ("x", "#mode=nczarr,file", LocalStore),
     ],
@@ -309,6 +309,7 @@ def test_storage_that_is_named_is_created_and_found_again(tmp_path, name, fragme
     assert (tmp_path / name).is_dir() == (kind is LocalStore)
     for again in (url, tmp_path / name):
         store, path = parse(again).open_store("r")
+        assert type(store) is kind
         with store:
             assert (store.read_only, path, bytes(store.get(".zgroup"))) == (True, "", b'{"zarr_format": 2}')
 
@@ -317,3 +318,12 @@ def test_memory_is_a_place(tmp_path):
     omnizarr.create_group("memory://urls/a", zarr_format=2)
     store, path = parse("memory://urls/a#mode=zarr").open_store()
     assert store.get(f"{path}/.zgroup") is not None
+
+
+@pytest.mark.parametrize(
+    "name", ["zarr.json.zip", "__MACOSX.zip", ".zgroup.zip", "meta.zip", "back\\slash.zip", "\udcff.zip"]
+)
+def test_folder_in_an_archive_is_never_called_as_a_document(tmp_path, name):
+    store, _ = parse(f"file://{tmp_path.as_posix()}/{name}#mode=nczarr,zip").open_store("w")
+    assert store.prefix == "dataset/"
+    store.close()

@@ -30,16 +30,18 @@ from omnizarr.netcdf.layouts.contract import Layout, Loaded
 from omnizarr.netcdf.session import Session
 from omnizarr.netcdf.variable import Variable
 from omnizarr.places import StorePath, normalize
-from omnizarr.stores import Store
+from omnizarr.stores import PrefixStore, Store
 
 if TYPE_CHECKING:
     from omnizarr.netcdf import copying, files
     from omnizarr.netcdf.cdl import reading, writing
+    from omnizarr.stores import zip as archives
 else:
     copying = Late("omnizarr.netcdf.copying")
     files = Late("omnizarr.netcdf.files")
     reading = Late("omnizarr.netcdf.cdl.reading")
     writing = Late("omnizarr.netcdf.cdl.writing")
+    archives = Late("omnizarr.stores.zip")
 
 _V3: Final = 3
 _CACHE: Final = 64 * 2**20
@@ -125,17 +127,21 @@ class Dataset(Group):
         if wanted == "w" and not clobber:
             wanted = "w-"
         self._owned: Store | None = None
-        where, location = self._locate(filename, wanted, storage_options)
+        location = urls.parse(filename) if isinstance(filename, str | os.PathLike) else None
+        chosen = _layout(layout, zarr_format, location) if wanted in ("w", "w-") else None
+        where = self._locate(filename, location, wanted, storage_options)
         self._filename = str(filename) if isinstance(filename, str | os.PathLike) else str(where)
         xarray = (location is None or location.xarray) if xarray is None else xarray
         # As netCDF-C has it: who walks through a variable in small steps meets each chunk many times.
         behaviour = ArrayConfig.of(config or {"chunk_cache": ChunkCache(_CACHE)})
-        if wanted in ("w", "w-") or (wanted == "a" and detection.find(where) is None):
-            chosen = _layout(layout, zarr_format, location)
+        if chosen is not None or (wanted == "a" and detection.find(where) is None):
+            chosen = chosen or _layout(layout, zarr_format, location)
             session = Session(where, chosen, behaviour, xarray)
             session.replaces = wanted == "w" and _has_remains(where)
             new = GroupHeader(special=layouts.new_special(chosen))
             place = session.create_group(where, new, overwrite=wanted == "w")
+            if wanted == "w":
+                _leave_alone(place.store)
             loaded = Loaded(new, chosen, groups={"": place})
         else:
             loaded, session = self._open(where, location, behaviour, xarray=xarray)
@@ -146,17 +152,15 @@ class Dataset(Group):
         self._bind_variables(loaded.root, loaded, dims)
 
     def _locate(
-        self, filename: Any, mode: str, storage_options: Mapping[str, Any] | None
-    ) -> tuple[StorePath, urls.Location | None]:
-        if not isinstance(filename, str | os.PathLike):
-            place, _ = opening.locate(filename, None, mode, storage_options)  # type: ignore[arg-type]
-            return place, None
-        location = urls.parse(filename)
+        self, filename: Any, location: urls.Location | None, mode: str, storage_options: Mapping[str, Any] | None
+    ) -> StorePath:
+        if location is None:
+            return opening.locate(filename, None, mode, storage_options)[0]  # type: ignore[arg-type]
         _refuse_files(location)
-        store, path = location.open_store("a" if mode in ("w", "w-") else mode, storage_options)
+        store, path = location.open_store(mode, storage_options)
         self._owned = store
         where = StorePath(store, normalize(path))
-        return detection.entered_above_the_store(where) or where, location
+        return detection.entered_above_the_store(where) or where
 
     def _open(
         self, where: StorePath, location: urls.Location | None, config: ArrayConfig, *, xarray: bool
@@ -351,6 +355,12 @@ def _with_meanings(group: GroupHeader, variables: Mapping[str, Variable], path: 
         found[name] = replace(each, attributes={**added, **each.attributes})
     groups = {name: _with_meanings(each, variables, f"{path}/{name}") for name, each in group.groups.items()}
     return replace(group, variables=found, groups=groups)
+
+
+def _leave_alone(store: Store) -> None:
+    """Delete what lies beside the folder of a dataset that has replaced all of an archive."""
+    if isinstance(store, PrefixStore) and isinstance(store.store, archives.ZipStore):
+        store.store.delete_many([key for key in store.store.list() if not key.startswith(store.prefix)])
 
 
 def _has_remains(where: StorePath) -> bool:

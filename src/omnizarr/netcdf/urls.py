@@ -9,6 +9,8 @@ them, of which ``mode`` holds words with commas between them.
 - Words that contradict each other are an error, where netCDF-C takes the last one; so are words that nobody knows.
 - What is not said is inferred from what is there; what is created becomes NCZarr in a directory, or in an archive if
   the name ends with ``.zip``. netCDF-C creates nothing without a mode.
+- ``zip`` means an archive for netCDF-C, which wants everything in one folder. An archive that is created without it
+  holds the dataset itself at its top, where other readers of Zarr look.
 - ``%20`` is a space, as everywhere in URLs but in netCDF-C's.
 - In a path ``#`` is a character like others, unless ``mode=`` follows.
 
@@ -23,9 +25,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
-from omnizarr.errors import SettingError, StoreError
+from omnizarr.errors import NodeExistsError, SettingError, StoreError
 from omnizarr.late import Late
-from omnizarr.stores import LocalStore, Store, resolve
+from omnizarr.stores import LocalStore, PrefixStore, Store
+from omnizarr.stores.base import is_key
+from omnizarr.stores.resolve import resolve_root
 
 if TYPE_CHECKING:
     from urllib import parse as urllib_parse
@@ -44,6 +48,8 @@ _WORDS: Final = {*get_args(Mode), *get_args(Storage), *_FORMATS, "xarray", "noxa
 # Other things that netCDF-C reads.
 _OTHER: Final = {"bytes", "dap2", "dap4", "netcdf-3", "classic", "netcdf-4", "enhanced"}
 _SPEC: Final = 'NCZarr, "Client Parameters"'
+# Of names without a dot at the beginning, what Zarr v3 and v1 call documents.
+_DOCUMENTS: Final = {"zarr.json", "meta", "attrs"}
 
 _GOOGLE: Final = "storage.googleapis.com"
 _OPTIONS: Final = {"awsprofile": "profile", "aws.profile": "profile", "aws.region": "region"}
@@ -114,8 +120,9 @@ class Location:
     def open_store(self, mode: str = "r", storage_options: Mapping[str, Any] | None = None) -> tuple[Store, str]:
         """Return the store, and the path in it where the dataset begins, as `omnizarr.stores.resolve` does.
 
-        The storage that was named decides what is created; what is there already is opened as what it is. What the URL
-        says of S3 (server, region, profile, user) goes before `storage_options`. Of Amazon's own servers only the
+        The storage that was named decides what is created; what is there already is opened as what it is. Nothing is
+        erased: of an archive that is to be replaced (mode "w") the store is the folder in it for what is new. What the
+        URL says of S3 (server, region, profile, user) goes before `storage_options`. Of Amazon's own servers only the
         region is said, so that ``AWS_ENDPOINT_URL`` may name another.
 
         Raises
@@ -123,19 +130,53 @@ class Location:
         StoreError
             The URL means a kind of store that is not there; and other errors of `omnizarr.stores.resolve`.
         """
-        if self.is_local and mode not in ("r", "r+") and not os.path.lexists(self.place):
-            if self.storage == "zip":
-                return archives.ZipStore(self.place, mode=mode), ""
-            if self.storage == "file":
-                return LocalStore(self.place), ""
+        is_new = mode not in ("r", "r+") and self.is_local and not os.path.lexists(self.place)
+        if is_new and self.storage == "file":
+            return LocalStore(self.place), ""
+        if self.storage == "zip" and mode not in ("r", "r+"):
+            found = (archives.ZipStore(self.place, mode="a"), "") if is_new else self._resolved("a", storage_options)
+            return self._for_netcdf_c(*found, mode)
         if self.storage == "s3":
             options = self.options
             said = {name: options.get(key) for name, key in _OF_S3.items()}
             if _amazon(urllib_parse.urlsplit(options["endpoint"]).netloc):
                 said.pop("endpoint")
             given = {name: value for name, value in said.items() if value is not None}
-            return resolve(f"s3://{options['bucket']}/{options['key']}", mode, {**(storage_options or {}), **given})
-        return resolve(self.place, mode, storage_options)
+            return resolve_root(
+                f"s3://{options['bucket']}/{options['key']}", mode, {**(storage_options or {}), **given}
+            )
+        return self._resolved(mode, storage_options)
+
+    def _resolved(self, mode: str, storage_options: Mapping[str, Any] | None) -> tuple[Store, str]:
+        """Return the store at the place, in a mode in which opening it erases nothing."""
+        return resolve_root(self.place, "a" if mode in ("w", "w-", "x") else mode, storage_options)
+
+    def _for_netcdf_c(self, store: Store, path: str, mode: str) -> tuple[Store, str]:
+        """Return where a dataset lies, or is to lie, in an archive that netCDF-C can open.
+
+        It takes the first folder in the path of the first entry for the root of the dataset, and gives it the name of
+        the archive when it makes one.
+        """
+        if isinstance(store, archives.ZipStore):
+            is_empty = next(store.list(), None) is None
+            if not is_empty and mode in ("w-", "x"):
+                raise NodeExistsError(
+                    "the archive exists already", store=self.place, remedy='overwrite it, in mode "w"'
+                )
+            if is_empty or mode == "w":
+                return PrefixStore(store, _folder(self.name)), path
+        return store, path
+
+
+def _folder(name: str) -> str:
+    """Return a name for the only folder of an archive: not one that Zarr, or programs that pack archives, give files.
+
+    >>> _folder("tides"), _folder("zarr.json"), _folder("__MACOSX")
+    ('tides', 'dataset', 'dataset')
+    """
+    is_text = name.isascii() or not any("\ud800" <= each <= "\udfff" for each in name)
+    is_free = is_key(name) and is_text and not name.startswith((".", "__")) and name not in _DOCUMENTS
+    return name if is_free else "dataset"
 
 
 def parse(text: str | os.PathLike[str]) -> Location:

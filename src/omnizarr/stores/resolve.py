@@ -31,6 +31,7 @@ from omnizarr.late import Late
 from omnizarr.stores.base import Buffer, Store, as_prefix
 from omnizarr.stores.local import LocalStore
 from omnizarr.stores.memory import MemoryStore
+from omnizarr.stores.wrappers import PrefixStore
 
 if TYPE_CHECKING:
     import zipfile
@@ -166,6 +167,19 @@ def resolve(
         f"{type(storelike).__name__} is no store; give a path, a URL, a dictionary, None, an omnizarr.stores.Store, "
         "a store of obstore or of zarr-python 3, or a filesystem, FSMap or UPath of fsspec"
     )
+
+
+def resolve_root(
+    storelike: Any, mode: str | None = "r", storage_options: Mapping[str, Any] | None = None
+) -> tuple[Store, str]:
+    """Do as `resolve`, but return the only folder of an archive as a store of its own, a `PrefixStore`.
+
+    The folder is the root of its hierarchy: documents of groups above it, written beside it, would make two of it.
+    """
+    store, path = resolve(storelike, mode, storage_options)
+    if path and isinstance(storelike, str | os.PathLike) and isinstance(store, archives.ZipStore):
+        return PrefixStore(store, path), ""
+    return store, path
 
 
 def _from_mapping(values: Mapping[str, Buffer], mode: str) -> Store:
