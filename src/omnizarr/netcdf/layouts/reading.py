@@ -6,17 +6,19 @@ Spec: NCZarr, "NCZarr versus Pure Zarr", "Translation", "XArray", "Appendix E".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from functools import partial
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from omnizarr import datatypes, grids
+from omnizarr import datatypes, detection, grids
 from omnizarr.array import Array
 from omnizarr.dialects import documents
+from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.reading import is_object, join
-from omnizarr.errors import OmnizarrError, UnknownDataTypeError
+from omnizarr.errors import OmnizarrError, StoreClosedError, StoreError, StoreTimeoutError, UnknownDataTypeError
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.metadata import as_model
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, GroupMetadata, Metadata, Named, Note
@@ -31,13 +33,18 @@ from omnizarr.netcdf.layouts.scopes import Claim, Scopes
 from omnizarr.netcdf.layouts.writing import LAYOUTS, QUANTIZED, format_special
 from omnizarr.netcdf.layouts.xarray import ENCODING, FILL_VALUE, UTF_8
 from omnizarr.netcdf.types import AnyType, UserType
-from omnizarr.places import StorePath
+from omnizarr.places import StorePath, dialect_named
+from omnizarr.stores import pool
+from omnizarr.stores.base import is_key
 
 _VERSION: Final = re.compile(r"netcdf=([0-9]+(?:\.[0-9]+){1,3})")
 _XARRAY: Final = "_ARRAY_DIMENSIONS"
 _SCALAR: Final = "_scalar_"
 _OF_THE_DATA: Final = frozenset({"missing_value", "valid_min", "valid_max", "valid_range", "actual_range"})
 """Attributes that have the type of their variable. Spec: CF conventions, "Missing data, valid and actual range"."""
+
+_FAILED: Final = (StoreClosedError, StoreTimeoutError)
+"""What does not mean that a store cannot list."""
 
 _SERIALIZERS: Final = frozenset({"bytes", "vlen-utf8", "vlen-bytes"})
 
@@ -89,7 +96,7 @@ def load(root: Group, *, mode: Literal["nczarr", "zarr"] | None = None, xarray: 
     -----
     Broken marks, and nodes that cannot be read, become notes; nothing in them raises. Errors of the store do.
     """
-    nodes = _nodes(root)
+    nodes = _nodes(root, by_name=mode != "zarr")
     if mode != "zarr":
         _find_marks(root, nodes)
     _find_spellings(nodes.values())
@@ -115,20 +122,85 @@ def load(root: Group, *, mode: Literal["nczarr", "zarr"] | None = None, xarray: 
 # -- nodes and marks -----------------------------------------------------------------------
 
 
-def _nodes(root: Group) -> dict[str, _Node]:
-    """Return all nodes by full name, parents first; what cannot be read as a note of its parent."""
+def _nodes(root: Group, *, by_name: bool) -> dict[str, _Node]:
+    """Return all nodes by full name, parents first; what cannot be read as a note of its parent.
+
+    Where the store cannot list, those that NCZarr names, if `by_name`.
+    """
     found = {"": _Node("", root.store_path, root._metadata)}  # noqa: SLF001 - the model, as it is shared
-    for relative, node in root.members(max_depth=None):
-        path = f"/{relative}"
+    for path, where, node in _below(root, found[""], by_name=by_name):
         parent = _parent(found, root.store_path, path)
-        if isinstance(node, UnreadableNode):
-            parent.unreadable.add(node.basename)
-            message = f"{node.basename!r} cannot be read: {node.error.message}"
-            parent.notes.append(Note(join(MEMBERS, node.basename), message))
-        elif isinstance(node, Array | Group):
-            found.setdefault(path, _Node(path, node.store_path, node._metadata))  # noqa: SLF001 - as above
+        if isinstance(node, OmnizarrError):
+            parent.unreadable.add(where.name)
+            message = f"{where.name!r} cannot be read: {node.message}"
+            parent.notes.append(Note(join(MEMBERS, where.name), message))
+        else:
+            found.setdefault(path, _Node(path, where, node))
             parent.members.append(path)
     return found
+
+
+_Below: TypeAlias = tuple[str, StorePath, Metadata | OmnizarrError]
+"""Full name, place, and what the documents say, or why they cannot be read."""
+
+
+def _below(root: Group, top: _Node, *, by_name: bool) -> Iterator[_Below]:
+    """Yield all nodes below the root."""
+    try:
+        members = root.members(max_depth=None)
+    except StoreError as error:
+        named = _named(top) if by_name and not isinstance(error, _FAILED) else None
+        if named is None:
+            raise
+        top.notes.append(Note("", f"only what NCZarr names can be found: {error.message}", SPEC))
+        yield from _walk(top, named)
+        return
+    for relative, node in members:
+        if isinstance(node, UnreadableNode):
+            yield f"/{relative}", node.store_path, node.error
+        elif isinstance(node, Array | Group):
+            yield f"/{relative}", node.store_path, node._metadata  # noqa: SLF001 - as above
+
+
+def _walk(top: _Node, named: list[str]) -> Iterator[_Below]:
+    """Yield the nodes that groups name, level by level."""
+    dialects = [dialect_named(top.metadata.dialect)]
+    level = [(f"/{name}", top.where.at(f"{top.where.prefix}{name}")) for name in named]
+    while level:
+        answers = dict(
+            pool.gather(partial(_look, dialects), [where for _, where in level], top.where.store.concurrency)
+        )
+        below = []
+        for position, (path, where) in enumerate(level):
+            answer = answers[position]
+            if answer is not None:
+                yield path, where, answer
+            if isinstance(answer, GroupMetadata):
+                names = _named(_Node(path, where, answer)) or ()
+                below += [(f"{path}/{name}", where.at(f"{where.prefix}{name}")) for name in names]
+        level = below
+
+
+def _look(dialects: Sequence[Dialect], where: StorePath) -> Metadata | OmnizarrError | None:
+    """Return what the documents at a place say, or why they cannot be read; None if there are none."""
+    try:
+        found = detection.here(where, dialects)
+    except StoreError:
+        raise
+    except OmnizarrError as error:
+        return error
+    return None if found is None else found.metadata
+
+
+def _named(node: _Node) -> list[str] | None:
+    """Return the names that NCZarr says nodes right below a group have; None if it says nothing."""
+    found = marks.find(node.metadata)
+    if found.arrays is None and found.groups is None and node.metadata.dialect == "v2":
+        found = marks.find(node.metadata, objects_at(node.where, node.metadata))
+    if found.arrays is None and found.groups is None:
+        return None
+    names = dict.fromkeys((*(found.arrays or ()), *(found.groups or ())))
+    return [name for name in names if is_key(name) and "/" not in name]
 
 
 def _parent(nodes: dict[str, _Node], root: StorePath, path: str) -> _Node:
