@@ -4,8 +4,9 @@ import netCDF4
 import numpy as np
 import pytest
 
-from omnizarr.errors import MetadataError, NodeNameError, UnknownDataTypeError
-from omnizarr.netcdf import Dataset
+from omnizarr.errors import MetadataError, NodeNameError, NotRepresentableError, UnknownDataTypeError
+from omnizarr.netcdf import Dataset, files
+from omnizarr.netcdf.layouts import LAYOUTS
 
 COMPOSED, DECOMPOSED = "\N{LATIN SMALL LETTER E WITH ACUTE}", "e\N{COMBINING ACUTE ACCENT}"
 
@@ -96,3 +97,111 @@ def test_what_is_there_is_found_by_its_path():
     assert ["g/v" in dataset, "/g" in dataset, "v" in dataset, 0 in dataset] == [True, True, False, False]
     with pytest.raises(TypeError):
         dataset[0]
+
+
+VALUES = {
+    "ascii": "m s-1",
+    "beyond ascii": "Größe",
+    "numpy text": np.str_("Größe"),
+    "bytes": b"hello",
+    "bytes beyond ascii": "Größe".encode(),
+    "numpy bytes": np.bytes_(b"x"),
+    "one text": ["abc"],
+    "one text beyond ascii": ["Größe"],
+    "texts": ["a", "Größe"],
+    "texts in an array": np.array(["ab", "c"]),
+    "list of bytes": [b"ab", b"c"],
+    "chars": np.array([b"a", b"b"], "S1"),
+    "number and text": [1, "a"],
+    "short": np.int16(2),
+    "shorts": np.array([1, 2], ">i2"),
+    "double": 0.5,
+    "large": 2**63,
+}
+HOWS = ["setncattr", "setncattr_string", "setncatts", "assignment"]
+
+
+def set_attribute(node, how, value):
+    if how == "assignment":
+        node.a = value
+    elif how == "setncatts":
+        node.setncatts({"a": value})
+    else:
+        getattr(node, how)("a", value)
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+def test_types_of_attributes_are_those_that_netcdf4_python_stores(tmp_path, how, value):
+    store = {}
+    with netCDF4.Dataset(tmp_path / "x.nc", "w") as theirs, Dataset(store, "w") as ours:
+        for dataset in (theirs, ours):
+            set_attribute(dataset, how, value)
+            set_attribute(dataset.createVariable("v", "i4", ()), how, value)
+            if how != "setncattr_string":
+                dataset["v"].set_ncstring_attrs(True)
+                dataset["v"].b = value
+    with files.open_file(tmp_path / "x.nc") as theirs, Dataset(store) as ours:
+        root = ours.as_source().root
+        assert root.attributes == theirs.root.attributes
+        assert root.variables["v"].attributes == theirs.root.variables["v"].attributes
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("value", [np.zeros((2, 2)), [["a", "b"], ["c", "d"]], np.zeros((1, 0), "S3")], ids=str)
+def test_values_of_two_dimensions_are_refused_as_by_netcdf4_python(tmp_path, how, value):
+    with netCDF4.Dataset(tmp_path / "x.nc", "w") as theirs, Dataset({}, "w") as ours:
+        for dataset in (theirs, ours):
+            variable = dataset.createVariable("v", "i4", ())
+            for node in (dataset, variable):
+                with pytest.raises(ValueError, match="dimension"):
+                    set_attribute(node, how, value)
+                assert node.ncattrs() == []
+
+
+@pytest.mark.parametrize("layout", ["A", "B"])
+def test_text_beyond_ascii_is_char_in_layouts_without_strings(layout):
+    store = {}
+    with Dataset(store, "w", layout=layout) as dataset:
+        dataset.a = "Größe"
+        with pytest.raises(NotRepresentableError):
+            dataset.setncattr_string("b", "Größe")
+    with Dataset(store) as dataset:
+        assert (dataset.a, dataset.getncattr_type("a")) == ("Größe", "char")
+
+
+ROUNDED = {
+    "BitGroom": "_QuantizeBitGroomNumberOfSignificantDigits",
+    "GranularBitRound": "_QuantizeGranularBitRoundNumberOfSignificantDigits",
+    "BitRound": "_QuantizeBitRoundNumberOfSignificantBits",
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("mode", ROUNDED)
+def test_how_numbers_are_rounded_is_an_attribute_as_in_netcdf4_python(tmp_path, layout, mode):
+    def define(dataset):
+        variable = dataset.createVariable("v", "f4", (), significant_digits=3, quantize_mode=mode)
+        variable.units = "m"
+        variable[...] = 1.11111
+
+    def told(dataset):
+        variable = dataset["v"]
+        name = ROUNDED[mode]
+        return variable.ncattrs(), variable.getncattr(name), variable.__dict__, variable.quantization(), variable[...]
+
+    store = {}
+    with netCDF4.Dataset(tmp_path / "x.nc", "w") as theirs, Dataset(store, "w", layout=layout) as ours:
+        define(theirs)
+        define(ours)
+    with netCDF4.Dataset(tmp_path / "x.nc", "a") as theirs, Dataset(store, "a") as ours:
+        assert told(ours) == told(theirs)
+        assert ours["v"].getncattr(ROUNDED[mode]).dtype == theirs["v"].getncattr(ROUNDED[mode]).dtype
+        for dataset in (theirs, ours):
+            dataset["v"].setncattr(ROUNDED[mode], np.int32(5))
+    with netCDF4.Dataset(tmp_path / "x.nc", "a") as theirs, Dataset(store, "a") as ours:
+        assert told(ours)[:4] == told(theirs)[:4]
+        for dataset in (theirs, ours):
+            dataset["v"].delncattr(ROUNDED[mode])
+    with netCDF4.Dataset(tmp_path / "x.nc") as theirs, Dataset(store) as ours:
+        assert (ours["v"].ncattrs(), ours["v"].quantization()) == (theirs["v"].ncattrs(), theirs["v"].quantization())

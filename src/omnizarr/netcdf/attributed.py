@@ -96,13 +96,14 @@ class Attributed(ABC):
         return self._attributes[name].type.name
 
     def setncattr(self, name: str, value: Any) -> None:
-        """Set an attribute: text becomes char, lists of text string, numbers their NumPy type.
+        """Set an attribute: text becomes char, several texts or text beyond ASCII string, numbers their NumPy type.
 
         Parameters
         ----------
         name : str
         value : str, bytes, number, array_like or Attribute
-            A NumPy scalar or array gives its type; an int becomes int64, a float double.
+            A NumPy scalar or array gives its type; an int becomes int64, a float double. Bytes become char, whatever
+            they are; and so does text beyond ASCII in layouts A and B, where attributes cannot be string.
 
         Raises
         ------
@@ -110,16 +111,15 @@ class Attributed(ABC):
             If the name is none, or one that netCDF keeps to itself.
         UnknownDataTypeError
             If netCDF has no type for the value.
+        MetadataError
+            If the value has more than one dimension (a ValueError).
         ReadOnlyError
         """
         self.setncatts({name: value})
 
     def setncattr_string(self, name: str, value: Any) -> None:
-        """Set an attribute of type string, also if it is a single text."""
-        items = [value] if isinstance(value, str) else list(value)
-        strings = np.empty(len(items), object)
-        strings[:] = items
-        self.setncattr(name, Attribute(types.STRING, strings))
+        """Set an attribute of type string, also if it is a single text, or bytes; numbers keep their type."""
+        self.setncattr(name, self._attribute(name, value, as_string=True))
 
     def setncatts(self, attributes: Mapping[str, Any]) -> None:
         """Set several attributes in one change; raises as `setncattr`."""
@@ -147,8 +147,11 @@ class Attributed(ABC):
     def _checked(self, name: str, value: Any) -> tuple[str, Attribute]:
         name = checked_name(name)
         self._refuse_reserved(name)
+        return name, self._attribute(name, value)
+
+    def _attribute(self, name: str, value: Any, *, as_string: bool = False) -> Attribute:
         try:
-            return name, Attribute.of(value)
+            return attribute_of(value, as_string=as_string, has_strings=self._session.layout.has_string_attributes)
         except OmnizarrError as error:
             raise error.add(path=f"{self.full_name[1:]}@{name}")
 
@@ -183,6 +186,50 @@ class Attributed(ABC):
 
     def __delattr__(self, name: str) -> None:
         self.delncattr(name)
+
+
+def attribute_of(value: Any, *, as_string: bool = False, has_strings: bool = True) -> Attribute:
+    """Return what netCDF4-python stores for a value: of texts, one in ASCII or bytes is char, all else string.
+
+    Parameters
+    ----------
+    value : object
+    as_string : bool
+        Whether all text is string.
+    has_strings : bool
+        Whether one text beyond ASCII is string.
+
+    Raises
+    ------
+    UnknownDataTypeError, MetadataError
+        As `Attribute.of`.
+
+    Examples
+    --------
+    >>> [attribute_of(each).type for each in ("m", "°C", "°C".encode(), ["m"], ["m", "s"], np.int16(2))]
+    [char, string, char, char, string, short]
+    """
+    if isinstance(value, Attribute):
+        return value
+    given = [value] if isinstance(value, str | bytes) else _texts(value)
+    if given is None or not (given or as_string):
+        return Attribute.of(value)
+    texts = [each.decode("utf-8", "surrogateescape") if isinstance(each, bytes) else str(each) for each in given]
+    if len(texts) == 1 and not as_string:
+        is_char = isinstance(given[0], bytes) or texts[0].isascii() or not has_strings
+        if is_char:
+            return Attribute(types.CHAR, texts[0])
+    strings = np.empty(len(texts), object)
+    strings[:] = texts
+    return Attribute(types.STRING, strings)
+
+
+def _texts(value: Any) -> list[str | bytes] | None:
+    """Return the texts that a vector holds; None if it is none, or holds something else."""
+    array = np.asarray(value)
+    items = array.ravel().tolist()
+    is_text = array.dtype.kind in "SUT" or all(isinstance(each, str | bytes) for each in items)
+    return items if array.ndim < 2 and is_text else None
 
 
 def checked_name(name: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.errors import UnknownDataTypeError
+from omnizarr.errors import MetadataError, UnknownDataTypeError
 from omnizarr.model import Note
 from omnizarr.netcdf import types
 from omnizarr.netcdf.types import AnyType, NcType
@@ -45,14 +45,21 @@ class Attribute:
     def of(cls, value: Any) -> Attribute:
         """Return what a Python or NumPy value becomes: text is char, lists of str are string.
 
-        As in netCDF4-python: a str or bytes becomes char, a Python int int64, a float double, lists and arrays
-        vectors of their NumPy type. Raises UnknownDataTypeError for what netCDF has no type for.
+        A str or bytes becomes char, a Python int int64, a float double, lists and arrays
+        vectors of their NumPy type. Raises UnknownDataTypeError for what netCDF has no type for, MetadataError for what
+        has more than one dimension.
         """
         if isinstance(value, cls):
             return value
         if isinstance(value, str | bytes):
             return cls(types.CHAR, value if isinstance(value, str) else value.decode("utf-8", "surrogateescape"))
         array = np.asarray(value)
+        if array.ndim > 1:
+            raise MetadataError(
+                "an attribute has one dimension at most",
+                found=f"a value of shape {array.shape}",
+                remedy="flatten it, or store it as a variable",
+            )
         if array.dtype.kind == "b":
             array = array.astype("i1")
         if array.dtype.kind in "SUT" or array.dtype == object:

@@ -21,7 +21,7 @@ from omnizarr.model import ArrayMetadata
 from omnizarr.netcdf import chars, elements, filters, masking, quantize, selections, types
 from omnizarr.netcdf.attributed import Attributed, Attributes
 from omnizarr.netcdf.dimension import Dimension
-from omnizarr.netcdf.header import Attribute, Selection, VariableHeader
+from omnizarr.netcdf.header import Selection, VariableHeader
 from omnizarr.netcdf.layouts.contract import Stored
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.places import StorePath
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from omnizarr.netcdf.group import Group
 
 MAXSTRLEN: Final = "_nczarr_maxstrlen"
+_QUANTIZED: Final = frozenset(quantize.ATTRIBUTES.values())
 _SETTINGS: Final = ("mask", "scale", "always_mask", "chartostring", "_truncate", "_ncstring")
 
 
@@ -82,16 +83,14 @@ class Variable(Attributed):
         self._name = header.name
         self._type = header.type
         self._dims = dims
-        self._attributes = dict(header.attributes)
-        self._special = dict(header.special)
+        self._special = {name: each for name, each in header.special.items() if name not in _QUANTIZED}
         self._notes = header.notes
         self._truncate = False
         self._ncstring = False
         self.mask = self.scale = self.always_mask = self.chartostring = True
         self._stored = stored
-        self._quantize = filters.quantization(self._special)
         self._adopt_array(Array(stored.where, stored.metadata, _behaviour(stored, self._session.config)))
-        self._adopt_attributes(self._attributes)
+        self._adopt_attributes(_shown(header))
 
     # -- what it is ---------------------------------------------------------------
 
@@ -147,14 +146,14 @@ class Variable(Attributed):
     @property
     def header(self) -> VariableHeader:
         """What it is, as a value."""
-        return VariableHeader(
+        header = VariableHeader(
             name=self._name,
             type=self._type,
             dimensions=tuple([each.path for each in self._dims]),
-            attributes=dict(self._attributes),
-            special=dict(self._special),
+            special=self._special,
             notes=self._notes,
         )
+        return _with_shown(header, self._attributes)
 
     @property
     def array(self) -> Array:
@@ -405,7 +404,7 @@ class Variable(Attributed):
                 remedy="pass maxstrlen= to createVariable",
             )
         if self._ncstring:
-            attributes = {name: _as_ncstring(value) for name, value in attributes.items()}
+            attributes = {name: self._attribute(name, each, as_string=True) for name, each in attributes.items()}
         super().setncatts(attributes)
         if is_widened:
             self._group.relength(self)
@@ -426,13 +425,14 @@ class Variable(Attributed):
                 self._stored.where,
                 self._group.full_name,
                 self._group.sizes(),
-                lambda header: replace(header, attributes=change(dict(header.attributes))),
+                lambda header: _with_shown(header, change(_shown(header))),
             )
-            self._adopt_attributes(dict(header.attributes))
+            self._adopt_attributes(_shown(header))
 
     def _adopt_attributes(self, attributes: Attributes) -> None:
         self._attributes = attributes
         self._fill = self.get_fill_value()
+        self._quantize = filters.quantization(attributes)
         self._packing = masking.Packing.of(attributes, self._type, no_fill="_NoFill" in self._special)
 
     def _adopt_array(self, array: Array) -> None:
@@ -483,6 +483,21 @@ class Variable(Attributed):
         return self._type.name
 
 
+def _shown(header: VariableHeader) -> Attributes:
+    """Return the attributes that users see: those that say how numbers are rounded are among them."""
+    return {**{name: each for name, each in header.special.items() if name in _QUANTIZED}, **header.attributes}
+
+
+def _with_shown(header: VariableHeader, attributes: Attributes) -> VariableHeader:
+    """Return a header with other attributes, as users see them."""
+    kept = {name: each for name, each in header.special.items() if name not in _QUANTIZED}
+    return replace(
+        header,
+        attributes={name: each for name, each in attributes.items() if name not in _QUANTIZED},
+        special={**kept, **{name: each for name, each in attributes.items() if name in _QUANTIZED}},
+    )
+
+
 def _behaviour(stored: Stored, config: ArrayConfig) -> ArrayConfig:
     """Return how an array behaves: chunks that lie at hand as they are need not be kept, and all are stored if need be.
 
@@ -506,7 +521,3 @@ def _covers(selection: Any, before: tuple[int, ...], after: tuple[int, ...]) -> 
         isinstance(part, slice) and part.step == 1 and part.start <= (old if old != new else 0) and part.stop == new
         for part, old, new in zip(selection, before, after, strict=True)
     )
-
-
-def _as_ncstring(value: Any) -> Any:
-    return Attribute(types.STRING, np.array([value], object)) if isinstance(value, str) else value

@@ -53,6 +53,8 @@ class Layout:
         be stored, so that no missing chunk needs a fill value.
     has_unlimited : bool
         Whether unlimited dimensions survive (layouts before D lose them).
+    has_string_attributes : bool
+        Whether attributes can be string.
     has_long_strings : bool
         Whether strings may have any length, and are UTF-8.
     lists_arrays : bool
@@ -65,6 +67,7 @@ class Layout:
     variable: Callable[[VariableHeader, str, Mapping[str, DimensionHeader], bool], Marks]
     array: Callable[[VariableHeader, str, Mapping[str, DimensionHeader], bool, bool], ArrayMetadata]
     has_unlimited: bool = True
+    has_string_attributes: bool = True
     has_long_strings: bool = False
     lists_arrays: bool = False
 

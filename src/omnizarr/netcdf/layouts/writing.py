@@ -25,7 +25,7 @@ from omnizarr.creation import Coding
 from omnizarr.dialects import v2
 from omnizarr.errors import NodeNameError, NotRepresentableError
 from omnizarr.model import JSON, ArrayMetadata, Named
-from omnizarr.netcdf import filters, types
+from omnizarr.netcdf import filters, quantize, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts import attributes
 from omnizarr.netcdf.layouts import xarray as for_xarray
@@ -40,11 +40,7 @@ from omnizarr.places import dialect_named
 Name = Literal["A", "B", "C", "D", "xarray", "pure", "v3", "E", "pure-v3"]
 
 MAXSTRLEN: Final = "_nczarr_maxstrlen"
-QUANTIZED: Final[tuple[str, ...]] = (
-    "_QuantizeBitGroomNumberOfSignificantDigits",
-    "_QuantizeGranularBitRoundNumberOfSignificantDigits",
-    "_QuantizeBitRoundNumberOfSignificantBits",
-)
+QUANTIZED: Final = tuple(quantize.ATTRIBUTES.values())
 """Special attributes that are stored as attributes."""
 
 _SPEC: Final = "NCZarr"
@@ -396,6 +392,7 @@ def _made(name: Name) -> Layout:
         variable=partial(_variable, name),
         array=partial(_array, name),
         has_unlimited=name in {"D", "xarray", "v3", "E"},
+        has_string_attributes=name not in {"A", "B"},
         has_long_strings=name in _LONG_STRINGS,
         lists_arrays=name == "v3",
     )
