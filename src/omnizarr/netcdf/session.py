@@ -12,22 +12,27 @@ import threading
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from omnizarr import detection, hierarchy, resizing
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.dialects import documents, lenient
-from omnizarr.dialects.reading import is_object
+from omnizarr.dialects.reading import is_list, is_object
 from omnizarr.errors import NotRepresentableError, OmnizarrError, ReadOnlyError, StoreClosedError
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata
 from omnizarr.netcdf import layouts
 from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts.contract import Layout, Marks, Stored
+from omnizarr.netcdf.layouts.marks import types_in
 from omnizarr.places import StorePath
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 H = TypeVar("H", GroupHeader, VariableHeader)
+
+
+_TYPES: Final = {"_nczarr_attr": "types", "_NCZARR_ATTR": "types", "_nczarr_attrs": "attribute_types"}
+"""The marks that record the types of attributes, and where they do."""
 
 
 @dataclass(slots=True)
@@ -279,12 +284,39 @@ def _merged(stored: Mapping[str, JSON], before: Mapping[str, JSON], after: Mappi
     merged: dict[str, JSON] = {}
     typed = _typed(stored)
     for name, value in after.items():
-        if not _is_same(name, before, after):
+        if name in _TYPES and name in stored:
+            merged[name] = _with_types_of(stored, before, after, name)
+        elif not _is_same(name, before, after):
             merged[name] = value
         elif name in stored:
             is_spelled = name in typed and _lost_its_spelling(stored[name], value)
             merged[name] = value if is_spelled else stored[name]
     return {**merged, **{name: value for name, value in stored.items() if name not in before and name not in after}}
+
+
+def _with_types_of(
+    stored: Mapping[str, JSON], before: Mapping[str, JSON], after: Mapping[str, JSON], mark: str
+) -> JSON:
+    """Return the mark with the types of attributes; those that do not change keep what their writer recorded.
+
+    A type can be recorded in several ways: JSON, as NCZarr has it, is ``|J0``, and ``>S1`` to netCDF-C.
+    """
+    new, old = after[mark], stored[mark]
+    if not (is_object(new) and is_object(old)):
+        return new
+    told, kept = types_in(new), types_in(old)
+    same = {name for name in kept.keys() & after.keys() if _is_same(name, before, after)}
+    if _is_same(mark, before, after) and all(kept[name] == told.get(name) for name in kept.keys() - same):
+        return old
+    kind = _TYPES[mark]
+    if is_list(new.get(kind)):
+        return {**new, kind: [_typed_as(each, kept, same) for each in new[kind]]}
+    return {**new, kind: {name: kept[name] if name in same else each for name, each in told.items()}}
+
+
+def _typed_as(item: JSON, kept: Mapping[str, JSON], same: Container[str]) -> JSON:
+    name = item.get("name") if is_object(item) else None
+    return {"name": name, "configuration": {"type": kept[name]}} if isinstance(name, str) and name in same else item
 
 
 def _typed(stored: Mapping[str, JSON]) -> Container[str]:

@@ -266,15 +266,18 @@ def _members(value: JSON) -> Mapping[str, JSON]:
 
 def _read_types(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> Mapping[str, JSON]:
     name, value = _first(mark, "types", "attribute_types")
-    if value is None:
-        return {}
+    if value is not None and not is_object(value) and not is_list(value):
+        search.note(join(pointer, name), "no types of attributes: left out of account")
+    return types_in(mark)
+
+
+def types_in(mark: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """Return the types of attributes by name, as they are recorded in a mark, whatever its layout."""
+    _, value = _first(mark, "types", "attribute_types")
     if is_object(value):
         return value
     found: dict[str, JSON] = {}
-    if is_list(value):
-        for item in value:
-            if is_object(item) and isinstance(item.get("name"), str) and is_object(item.get("configuration")):
-                found[str(item["name"])] = item["configuration"].get("type")
-    else:
-        search.note(join(pointer, name), "no types of attributes: left out of account")
+    for item in value if is_list(value) else ():
+        if is_object(item) and isinstance(item.get("name"), str) and is_object(item.get("configuration")):
+            found[str(item["name"])] = item["configuration"].get("type")
     return found
