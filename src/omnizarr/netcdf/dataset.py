@@ -195,10 +195,6 @@ class Dataset(Group):
         """Return the path or URL that it was opened by."""
         return self._filename
 
-    def isopen(self) -> bool:
-        """Tell whether it is open."""
-        return self._session.is_open
-
     def sync(self) -> None:
         """Look how long unlimited dimensions are now; all that was written is stored already."""
         self._session.check_open()

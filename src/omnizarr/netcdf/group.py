@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 
 import numpy as np
 
@@ -185,6 +185,38 @@ class Group(Attributed):
         yield self
         for group in list(self._groups.values()):
             yield from group.walk()
+
+    # -- of the dataset that it is in -----------------------------------------------------
+
+    def filepath(self, encoding: str | None = None) -> str:
+        """Return the path or URL that its dataset was opened by."""
+        return self._root().filepath(encoding)
+
+    def isopen(self) -> bool:
+        """Tell whether its dataset is open."""
+        return self._session.is_open
+
+    def sync(self) -> None:
+        """Do as `Dataset.sync`."""
+        self._root().sync()
+
+    def close(self) -> None:
+        """Close its dataset."""
+        self._root().close()
+
+    def acquire_context(self, needs_lock: bool = True) -> AbstractContextManager[Self]:  # noqa: FBT001, FBT002
+        """Return a context that gives the group itself: what xarray's ``NetCDF4DataStore`` asks for.
+
+        Examples
+        --------
+        >>> import xarray
+        >>> from omnizarr import netcdf
+        >>> ds = netcdf.Dataset({}, "w")
+        >>> ds.createVariable("depth", "f4").units = "m"
+        >>> xarray.open_dataset(xarray.backends.NetCDF4DataStore(ds))["depth"].units
+        'm'
+        """
+        return nullcontext(self)
 
     def _root(self) -> Group:
         group = self
