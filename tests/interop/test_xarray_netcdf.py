@@ -137,6 +137,10 @@ def test_closing_what_xarray_opened_closes_the_dataset(both):
     assert not dataset.isopen()
 
 
+PACKED = {"dtype": "i2", "scale_factor": 0.5, "_FillValue": -9}
+ROUNDED = {"zlib": True, "significant_digits": 3, "_FillValue": None}
+
+
 def sample():
     times = np.array(["2000-01-01", "2000-01-02T12"], "M8[ns]")
     return xr.Dataset(
