@@ -88,6 +88,7 @@ class Process:
     port: int = 0
     env: Mapping[str, str] = field(default_factory=dict)
     log: Path = Path(os.devnull)
+    speaks_tls: bool = False
     _guard: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -125,6 +126,8 @@ class Process:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and self._guard.poll() is None:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as connection:
+                if self.speaks_tls:
+                    return self._guard.poll() is None
                 connection.settimeout(5)
                 connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
                 if connection.recv(8).startswith(b"HTTP/"):

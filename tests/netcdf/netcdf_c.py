@@ -20,6 +20,8 @@ from pathlib import Path
 
 GLOBAL = -1
 CREATE = 0x1000  # NC_NETCDF4; what is there is replaced
+NO_CLOBBER = 0x4  # which 4.10.2 needs in S3: to replace something there ends it, as it reads memory that is not set
+WRITE = 0x1
 CHAR, STRING = 2, 12
 SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8, 12: ctypes.sizeof(c_char_p)}
 ENDIANNESS = {"little": 1, "big": 2}
@@ -62,7 +64,7 @@ class NetCDF:
 
     def write(self, url: str, root: dict) -> None:
         ncid = c_int()
-        self.call("nc_create", url.encode(), CREATE, byref(ncid))
+        self.call("nc_create", url.encode(), CREATE | (NO_CLOBBER if url.startswith("http") else 0), byref(ncid))
         try:
             variables: list[tuple[int, int, dict]] = []
             self.define(ncid.value, root, "", {}, variables)
@@ -127,6 +129,24 @@ class NetCDF:
             return
         data = buffer(what["type"], what["data"])
         self.call("nc_put_vara", ncid, variable, (c_size_t * len(shape))(), (c_size_t * len(shape))(*shape), data)
+
+    def change(self, url: str, name: str, start: list[int], what: dict, attribute: tuple) -> None:
+        """Write values of a variable of the root, from `start` on, and set an attribute of the root.
+
+        All attributes are read first: netCDF-C forgets those that it has not read when it changes a dataset.
+        """
+        ncid, variable = c_int(), c_int()
+        self.call("nc_open", url.encode(), WRITE, byref(ncid))
+        try:
+            self.group(ncid.value, "", {})
+            self.put_attribute(ncid, GLOBAL, *attribute)
+            self.call("nc_inq_varid", ncid, name.encode(), byref(variable))
+            origin, extent = (c_size_t * len(start))(*start), (c_size_t * len(start))(*what["shape"])
+            self.call("nc_put_vara", ncid, variable, origin, extent, buffer(what["type"], what["data"]))
+        except BaseException:
+            self.nc.nc_close(ncid)
+            raise
+        self.call("nc_close", ncid)
 
     # Reading
 

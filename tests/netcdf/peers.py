@@ -52,10 +52,20 @@ def library_of(version: str) -> Path:
 
 
 class Peer:
-    """A release of netCDF-C: that of this environment's netCDF4, or an older one."""
+    """A release of netCDF-C: that of this environment's netCDF4, an older one, or a library that is here.
 
-    def __init__(self, release: str | None = None) -> None:
+    `library` is a path of libnetcdf, `environment` what its process has besides in its environment.
+    """
+
+    def __init__(
+        self,
+        release: str | None = None,
+        library: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._release = release
+        self._library = library
+        self._environment = environment or {}
         self._process: subprocess.Popen[bytes] | None = None
         self.version = ""
 
@@ -65,9 +75,11 @@ class Peer:
         plugins = str(Path(netCDF4.__file__).parent / "plugins")
         environment = {**os.environ, "HDF5_PLUGIN_PATH": plugins}
         libraries = []
-        if self._release:
-            libraries = [str(library_of(self._release))]
-            environment["LD_LIBRARY_PATH"] = str(Path(libraries[0]).parent)
+        library = library_of(self._release) if self._release else self._library
+        if library is not None:
+            libraries = [str(library)]
+            environment["LD_LIBRARY_PATH"] = str(library.parent)
+        environment |= self._environment
         return subprocess.Popen(
             [sys.executable, "-W", "ignore", str(SERVER), *libraries],
             stdin=subprocess.PIPE,
@@ -118,6 +130,12 @@ class Peer:
     def write(self, url: str, made: Made) -> None:
         """Make a dataset."""
         self._ask("write", url, _group_out(made.root, made.written))
+
+    def change(self, url: str, name: str, start: list[int], values: np.ndarray, title: str) -> None:
+        """Write values of a variable of the root, from `start` on, and set the title of the dataset."""
+        nc_type = types.of_dtype(values.dtype)
+        what = {"type": nc_type.code, "shape": list(values.shape), "data": _values_out(nc_type, values)}
+        self._ask("change", url, name, start, what, ("title", types.CHAR.code, title.encode()))
 
     def read(self, url: str) -> Made:
         """Return a dataset as netCDF-C sees it; `special` is what ``ncdump -s`` prints."""

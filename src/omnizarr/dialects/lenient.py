@@ -2,7 +2,8 @@ r"""Documents as netCDF-C wrote them where they are not JSON, or not Zarr.
 
 Up to 4.8.1 it wrote quotes within strings as ``\'`` (and apostrophes as they are). All versions leave control
 characters within strings as they are, and write text that looks like a number or a truth value to C as users typed it:
-``1.``, ``.5``, ``+1``, ``00``, ``0x10``, ``TRUE``, ``inf``. What else is broken stays broken.
+``1.``, ``.5``, ``+1``, ``00``, ``0x10``, ``TRUE``, ``inf``. In a directory they write a new document over the old one, whose
+end stays behind it if that was longer. What else is broken stays broken.
 
 Spec: RFC 8259, sections 3, 6 and 7.
 """
@@ -28,6 +29,9 @@ _HEXADECIMAL: Final = re.compile(r"([-+]?)0[xX]([0-9a-fA-F]{1,16})")
 _NONFINITE: Final = re.compile(r"([-+]?)(nan|inf|infinity)f?", re.IGNORECASE)
 
 
+_raw_decode: Final = json.JSONDecoder(strict=False).raw_decode
+
+
 class Token(str):
     """A number or truth value as its document spells it."""
 
@@ -42,8 +46,11 @@ def mend(text: str) -> tuple[str, tuple[Note, ...]]:
     {"a": "say \"hi\"", "b": [1.0, 0.5, 1, 16, true]}
     >>> len(notes)
     3
+    >>> mend('{"zarr_format": 2}: 2}')[0]
+    '{"zarr_format": 2}'
     """
     found: set[str] = set()
+    text = _without_rest(text, found)
 
     def mended(match: re.Match[str]) -> str:
         token = match[0]
@@ -51,8 +58,30 @@ def mend(text: str) -> tuple[str, tuple[Note, ...]]:
             return _TO_ESCAPE.sub(lambda escape: _escaped(escape, found), token)
         return _atom(token, found)
 
-    result = _TOKENS.sub(mended, text)
+    result = _without_rest(_TOKENS.sub(mended, text), found)
     return result, tuple(Note("", f"not valid JSON: {what}", "RFC 8259") for what in sorted(found))
+
+
+_is_own: Final = re.compile(r"zarr_format|_nczarr_.*|_ncproperties|_array_dimensions", re.IGNORECASE).fullmatch
+"""Whether a member is one that netCDF-C writes itself."""
+
+
+def _without_rest(text: str, found: set[str]) -> str:
+    """Return the object that a text begins with, if the end of another document follows.
+
+    netCDF-C writes its objects in one line. What follows is the end of one of its own, or of one that had many lines.
+    """
+    try:
+        value, end = _raw_decode(text)
+    except (ValueError, RecursionError):
+        return text
+    rest = text[end:].strip()
+    if not (isinstance(value, dict) and rest) or "\n" in text[:end] or not rest.endswith("}"):
+        return text
+    if "\n" not in rest and not any(map(_is_own, value)):
+        return text
+    found.add("the end of a longer document, over which netCDF-C wrote this one, is left out")
+    return text[:end]
 
 
 def _escaped(match: re.Match[str], found: set[str]) -> str:
@@ -121,7 +150,7 @@ def tokens(text: str) -> JSON:
     def restored(number: str) -> JSON:
         return Token(kept[int(number)])
 
-    found: JSON = json.loads(_TOKENS.sub(numbered, text), parse_int=restored)
+    found: JSON = json.loads(_TOKENS.sub(numbered, _without_rest(text, set())), parse_int=restored)
     return found
 
 
