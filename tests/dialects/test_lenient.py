@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import omnizarr
-from omnizarr.dialects.documents import notes_of, parse
+from omnizarr.dialects.documents import notes_of, parse, render
+from omnizarr.dialects.documents import tokens as tokens_of
 from omnizarr.dialects.lenient import Token, adapted, mend, tokens
 from omnizarr.errors import MetadataError
 
@@ -211,3 +212,29 @@ def test_no_document_whatever_fails_to_be_adapted(outer, inner, innermost):
         {"zarr_consolidated_format": 1, "metadata": {"a": inner, "b": 1}},
     ):
         assert isinstance(adapted(document), dict)
+
+
+# What netCDF-C 4.9.0 and 4.10.1 left in a directory after they had changed what omnizarr wrote.
+WRITTEN_OVER = [
+    (b'{"title": "changed", "number": 0.5}0.5\n}', {"title": "changed", "number": 0.5}),
+    (b'{"zarr_format": 2}: 2\n}', {"zarr_format": 2}),
+    (b'{"a": 1., "_nczarr_attr": {"types": {}}}, "x"]}', {"a": 1.0, "_nczarr_attr": {"types": {}}}),
+    ('{"a": "Größe", "_NCProperties": "x"} "netcdf\n"}'.encode(), {"a": "Größe", "_NCProperties": "x"}),
+]
+
+
+@pytest.mark.parametrize(("data", "expected"), WRITTEN_OVER)
+def test_the_end_of_a_longer_document_is_left_out_with_a_note(data, expected):
+    document = parse(data)
+    assert document == expected
+    assert any("the end of a longer document" in note.message for note in notes_of(document))
+    assert parse(render(document)) == expected
+    assert set(tokens_of(data)) == set(expected)
+
+
+@pytest.mark.parametrize(
+    "data", [b'{"a": 1}}', b'{"a": 1}{"b": 2}', b'{\n"zarr_format": 2}}', b"[1]\n}", b'{"zarr_format": 2}x']
+)
+def test_other_things_behind_a_document_stay_an_error(data):
+    with pytest.raises(MetadataError, match="Extra data"):
+        parse(data)

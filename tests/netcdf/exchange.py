@@ -76,7 +76,8 @@ def _asked(origin: str, **how: Any) -> Program:
 
 def _of_the_system() -> Iterator[Program]:
     name = ctypes.util.find_library("netcdf")
-    for folder in (f"/usr/lib/{getattr(sys.implementation, "_multiarch", "")}", "/usr/lib64", "/usr/lib"):
+    multiarch = getattr(sys.implementation, "_multiarch", "")
+    for folder in (f"/usr/lib/{multiarch}", "/usr/lib64", "/usr/lib"):
         if name and Path(folder, name).exists():
             yield _asked("the system", library=Path(folder, name))
             return

@@ -2,8 +2,8 @@ r"""Documents as netCDF-C wrote them where they are not JSON, or not Zarr.
 
 Up to 4.8.1 it wrote quotes within strings as ``\'`` (and apostrophes as they are). All versions leave control
 characters within strings as they are, and write text that looks like a number or a truth value to C as users typed it:
-``1.``, ``.5``, ``+1``, ``00``, ``0x10``, ``TRUE``, ``inf``. In a directory they write a new document over the old one, whose
-end stays behind it if that was longer. What else is broken stays broken.
+``1.``, ``.5``, ``+1``, ``00``, ``0x10``, ``TRUE``, ``inf``. In a directory they write a new document over the old one,
+whose end stays behind it if that was longer. What else is broken stays broken.
 
 Spec: RFC 8259, sections 3, 6 and 7.
 """
@@ -76,7 +76,7 @@ def _without_rest(text: str, found: set[str]) -> str:
     except (ValueError, RecursionError):
         return text
     rest = text[end:].strip()
-    if not (isinstance(value, dict) and rest) or "\n" in text[:end] or not rest.endswith("}"):
+    if not (isinstance(value, dict) and rest) or "\n" in text[:end] or rest[0] == "{" or rest[-1] != "}":
         return text
     if "\n" not in rest and not any(map(_is_own, value)):
         return text
@@ -150,7 +150,8 @@ def tokens(text: str) -> JSON:
     def restored(number: str) -> JSON:
         return Token(kept[int(number)])
 
-    found: JSON = json.loads(_TOKENS.sub(numbered, _without_rest(text, set())), parse_int=restored)
+    plain = _without_rest(_TOKENS.sub(numbered, _without_rest(text, set())), set())
+    found: JSON = json.loads(plain, parse_int=restored)
     return found
 
 
