@@ -29,7 +29,7 @@ variables:
 		level:_FillValue = -99s ;
 		level:units = "cm" ;
 	float depth ;
-		depth:note = "é" ;
+		string depth:note = "é" ;
 
 // global attributes:
 		:title = "tides" ;
