@@ -186,3 +186,14 @@ def test_keywords_that_have_lost_their_effect_warn(name):
     for create in (omnizarr.create, omnizarr.zeros):
         with pytest.warns(UserWarning, match=f"{name} is without effect"):
             assert create((3,), **{name: {}}).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"chunks": (2,), "chunk_shape": (3,)}, {"compressor": None, "compressors": None}],
+)
+def test_two_names_of_one_keyword_are_refused(options):
+    store = {}
+    with pytest.raises(ValueError, match="Only one of"):
+        omnizarr.create((6,), store=store, **options)
+    assert not store

@@ -49,6 +49,12 @@ class TestChunks:
     def test_chunk_shapes(self, chunks, expected):
         assert chunk_shape(v3(chunks=chunks)) == expected
 
+    @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 2, 3)])
+    def test_chunks_of_the_shape_of_no_data(self, shape):
+        assert chunk_shape(v3(shape=shape, chunks=shape)) == tuple(max(length, 1) for length in shape)
+        with pytest.raises(errors.MetadataError, match="not a chunk length"):
+            v3(shape=(1,) * len(shape), chunks=shape)
+
     @pytest.mark.parametrize("chunks", ["auto", True, None])
     def test_automatic(self, chunks):
         assert chunk_shape(v3(chunks=chunks)) == guess_chunks((10, 10), 4)

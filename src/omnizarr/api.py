@@ -185,13 +185,15 @@ def create(
     zarr_format, storage_options, synchronizer
         As for `create_array`.
     chunk_shape, chunks
-        Shape of a chunk.
+        Shape of a chunk; only one of them can be given.
     dtype : data type
         Default float64.
     **options
         Keywords of `create_array`, and `compressor`, `dimension_separator`.
     """
     warn_ignored({name: options.pop(name) for name in IGNORED & options.keys()})
+    if chunk_shape is not None and not (isinstance(chunks, str) and chunks == "auto"):
+        raise ValueError("Only one of chunk_shape or chunks can be provided.")
     where, _ = locate(store, path, "a", storage_options, synchronizer)
     if mode == "w":
         options["overwrite"] = True

@@ -344,7 +344,9 @@ def refuse_large(lengths: tuple[int, ...], item_size: int, keyword: str) -> None
 
 
 def _parse_axis(item: Any, length: int) -> int | tuple[int, ...]:
-    if item is None or (isinstance(item, Integral) and item == -1):
+    # ``chunks=data.shape`` where there is no data.
+    is_empty = isinstance(item, Integral) and int(item) == length == 0
+    if item is None or is_empty or (isinstance(item, Integral) and item == -1):
         return max(length, 1)
     sizes: list[Any] = list(item) if isinstance(item, Iterable) else [item]
     if not sizes or not all(isinstance(n, Integral) and not isinstance(n, bool) and int(n) > 0 for n in sizes):

@@ -280,16 +280,15 @@ class Group(Node):
     def _children(self) -> Iterator[tuple[str, Any]]:
         """Yield name and node of each member right below."""
         snapshot = self._snapshot
-        if snapshot is None:
-            names = detection.children(self._where)
-            members = detection.load_children(self._where, names, self._metadata.dialect)
-        else:
-            members = _from_snapshot(snapshot, self._where)
-        for name, found in members:
+        for name, found in self._listed() if snapshot is None else _from_snapshot(snapshot, self._where):
             if isinstance(found, OmnizarrError):
                 yield name, UnreadableNode(self._where.at(f"{self._where.prefix}{name}"), found)
             else:
                 yield name, self._node(found)
+
+    def _listed(self) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
+        """Yield name and node of what is listed right below."""
+        return detection.load_children(self._where, detection.children(self._where), self._metadata.dialect)
 
     def members(
         self, max_depth: int | None = 0, *, use_consolidated_for_children: bool = True
@@ -304,10 +303,17 @@ class Group(Node):
             0: only right below; None: at all depths.
         use_consolidated_for_children : bool
             Take them from consolidated metadata, if the group was opened from it.
+
+        Raises
+        ------
+        ValueError
+            If `max_depth` is negative.
         """
         return tuple(self._walk(max_depth, use_consolidated_for_children=use_consolidated_for_children))
 
     def _walk(self, max_depth: int | None, *, use_consolidated_for_children: bool = True) -> Iterator[tuple[str, Any]]:
+        if max_depth is not None and max_depth < 0:
+            raise ValueError(f"max_depth={max_depth}: expected None, or an integer from 0")
         top = self
         if not use_consolidated_for_children and self._snapshot is not None:
             top = Group(self._where, self._metadata, self._config)

@@ -109,6 +109,8 @@ def new_array(
     data, shape, dtype = _data_shape_dtype(data, shape, dtype)
     if isinstance(compressor, str) and compressor == "auto":
         compressor = compressors
+    elif not (isinstance(compressors, str) and compressors == "auto"):
+        raise ValueError("Only one of compressor or compressors can be provided.")
     settings_of_array = ArrayConfig.of(
         config,
         order=order,

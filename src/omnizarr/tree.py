@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -22,27 +22,30 @@ else:
 
 @dataclass(frozen=True, repr=False)
 class Tree:
-    """A drawing; its text is what `repr` returns."""
+    """A drawing: a line for each node, and a note if some are left out."""
 
     text: str
+    note: str = ""
 
     def __repr__(self) -> str:
-        return self.text
+        return f"{self.text}\n{self.note}" if self.note else self.text
 
     def _repr_html_(self) -> str:
-        escaped = html.escape(self.text)
+        escaped = html.escape(repr(self))
         return f'<pre style="white-space: pre; line-height: normal">{escaped}</pre>'
 
 
-def draw(root: str, members: Iterable[tuple[str, Any]], max_nodes: int = 500) -> Tree:
-    """Return the drawing of nodes given by path and node, each after the group that holds it."""
+def draw(
+    root: str, members: Iterable[tuple[str, Any]], max_nodes: int = 500, styled: Callable[[str], str] = str
+) -> Tree:
+    """Return the drawing of nodes given by path and node, each after the group that holds it, with `styled` names."""
     taken = list(islice(members, max_nodes + 1))
     is_cut = len(taken) > max_nodes
     taken = taken[:max_nodes]
     below: dict[str, list[tuple[str, Any]]] = {}
     for path, node in taken:
         below.setdefault(path.rpartition("/")[0], []).append((path, node))
-    lines = [visible(root)]
+    lines = [styled(visible(root))]
     stack = [("", iter(below.get("", ())), len(below.get("", ())))]
     # Not recursive: a hierarchy may be deeper than Python's stack.
     while stack:
@@ -53,16 +56,15 @@ def draw(root: str, members: Iterable[tuple[str, Any]], max_nodes: int = 500) ->
         path, node = item
         stack.append((indent, iterator, left - 1))
         is_last = left == 1
-        lines.append(f"{indent}{'└── ' if is_last else '├── '}{_label(path, node)}")
+        lines.append(f"{indent}{'└── ' if is_last else '├── '}{_label(path, node, styled)}")
         children = below.get(path, ())
         stack.append((f"{indent}{'    ' if is_last else '│   '}", iter(children), len(children)))
-    if is_cut:
-        lines.append(f"... only the first {max_nodes} nodes; ask for more with max_nodes=")
-    return Tree("\n".join(lines))
+    note = f"... only the first {max_nodes} nodes; ask for more with max_nodes=" if is_cut else ""
+    return Tree("\n".join(lines), note)
 
 
-def _label(path: str, node: Any) -> str:
-    name = visible(path.rpartition("/")[2])
+def _label(path: str, node: Any, styled: Callable[[str], str]) -> str:
+    name = styled(visible(path.rpartition("/")[2]))
     if isinstance(node, Array):
         return f"{name} {node.shape} {visible(cards.type_name(node.metadata))}"
     if hasattr(node, "error"):

@@ -146,6 +146,8 @@ def test_strings_are_numpy_strings_in_memory_and_bytes_are_objects():
     ("named", "value", "scalar"),
     [
         (RAW, b"abc", b"abc"),
+        (RAW, b"ab", b"ab\0"),
+        (RAW, b"", b"\0\0\0"),
         (RAW, np.void(b"abc"), b"abc"),
         (RAW, np.array([1, 2, 3], "u1"), b"\1\2\3"),
         (FIXED, "ab", b"ab"),
@@ -165,8 +167,8 @@ def test_users_may_pass_what_fits(named, value, scalar):
 @pytest.mark.parametrize(
     ("named", "value"),
     [
-        (RAW, b"ab"),
         (RAW, b"abcd"),
+        (RAW, np.void(b"ab")),
         (RAW, object()),
         (FIXED, b"abcde"),
         (FIXED, "é"),

@@ -21,9 +21,8 @@ class Suite:
     plugin : str
         A module in the folder ``plugins`` that pytest loads before the tests (``-p``); it makes the package use
         omnizarr. Empty: none, for comparison.
-    is_first : bool
-        Whether the plugin has to be there before pytest reads its settings, which may import the package: it is run as
-        a program then, which calls pytest.
+    is_named : bool
+        Whether ``import zarr`` finds omnizarr in every process that the tests start.
     installed : bool
         Whether the package is installed with its tests.
     options : tuple of str
@@ -41,7 +40,7 @@ class Suite:
     project: str
     tests: tuple[str, ...]
     plugin: str = ""
-    is_first: bool = False
+    is_named: bool = False
     installed: bool = False
     options: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -86,13 +86,14 @@ def test_full_like_has_the_fill_value_of_its_model():
     assert as_zarr.full_like(model, fill_value=8)[:].tolist() == [8] * 4
 
 
-def test_consolidating_zarr_3_warns_and_zarr_2_does_not(recwarn):
+def test_consolidating_members_in_zarr_3_warns_and_in_zarr_2_does_not(recwarn):
     store = MemoryStore()
-    as_zarr.create_group(store, zarr_format=2)
+    as_zarr.create_group(store, path="a", zarr_format=2)
     as_zarr.consolidate_metadata(store)
+    as_zarr.consolidate_metadata(as_zarr.create_group(MemoryStore(), zarr_format=3).store)
     assert not recwarn.list
     store = MemoryStore()
-    as_zarr.create_group(store, zarr_format=3)
+    as_zarr.create_group(store, path="a", zarr_format=3)
     with pytest.warns(ZarrUserWarning, match="not part in the Zarr format 3 specification"):
         as_zarr.consolidate_metadata(store)
 

@@ -197,9 +197,15 @@ class AsyncGroup:
         """Return the number of nodes below; `max_depth` as for `members`."""
         return await self._read(lambda group: group.nmembers(max_depth), max_depth)
 
-    async def members(self, max_depth: int | None = 0) -> AsyncIterator[tuple[str, Any]]:
-        """Yield path and node of what lies below; `max_depth` 0: right below; None: at all depths."""
-        for member in await self._nodes(lambda group: list(group.members(max_depth)), max_depth):
+    async def members(
+        self, max_depth: int | None = 0, *, use_consolidated_for_children: bool = True
+    ) -> AsyncIterator[tuple[str, Any]]:
+        """Yield path and node of what lies below; keywords as those of `omnizarr.Group.members`."""
+
+        def members(group: Group) -> list[tuple[str, Any]]:
+            return list(group.members(max_depth, use_consolidated_for_children=use_consolidated_for_children))
+
+        for member in await self._nodes(members, max_depth):
             yield member
 
     async def keys(self) -> AsyncIterator[str]:

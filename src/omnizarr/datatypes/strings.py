@@ -56,7 +56,8 @@ class Raw:
         if isinstance(value, np.void):
             return self._checked(value.tobytes(), value, at)
         if isinstance(value, bytes | bytearray | memoryview):
-            return self._checked(bytes(value), value, at)
+            # NumPy pads them too.
+            return self._checked(bytes(value).ljust(self.dtype.itemsize, b"\0"), value, at)
         if isinstance(value, np.ndarray):
             value = value.tolist()
         return self.from_json(value, at)

@@ -1,7 +1,7 @@
 """A plugin of pytest for zarr-python's own tests: ``import zarr`` finds omnizarr.
 
-These tests import private names of zarr-python, and the helpers for tests in `zarr.testing`. The plugin takes the helpers
-from zarr-python. A name that omnizarr lacks can be imported, and fails the test that uses it.
+These tests import private names of zarr-python, and the helpers for tests in `zarr.testing`. The plugin takes
+the helpers from zarr-python. A name that omnizarr lacks can be imported, and fails the test that uses it.
 """
 
 from __future__ import annotations

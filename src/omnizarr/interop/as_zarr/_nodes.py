@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
+import inspect
 from abc import ABCMeta
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from numpy.typing import DTypeLike
 
-from omnizarr import aio, hierarchy, indexing, nodes
+from omnizarr import aio, detection, hierarchy, indexing, nodes
+from omnizarr.api import create_array
 from omnizarr.array import Array as CoreArray
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.consolidated import Snapshot
 from omnizarr.detection import Found
 from omnizarr.dialects import filters as v2_filters
+from omnizarr.errors import ContainsArrayError, ContainsGroupError, OmnizarrError
 from omnizarr.group import Group as CoreGroup
+from omnizarr.interop.as_zarr._keywords import checked
+from omnizarr.interop.as_zarr._wording import worded
 from omnizarr.interop.as_zarr.abc.store import Store
+from omnizarr.interop.as_zarr.codecs.numcodecs import NOT_IN_SPECIFICATION
+from omnizarr.interop.as_zarr.core._tree import TreeRepr
 from omnizarr.interop.as_zarr.core.dtype._classes import ZDType
-from omnizarr.interop.as_zarr.core.indexing import AsyncOIndex, AsyncVIndex
+from omnizarr.interop.as_zarr.core.indexing import AsyncOIndex, AsyncVIndex, is_orthogonal
 from omnizarr.interop.as_zarr.core.metadata import (
     ArrayV2Metadata,
     ArrayV3Metadata,
@@ -29,7 +36,7 @@ from omnizarr.interop.as_zarr.core.metadata import (
     GroupMetadata,
     array_metadata,
 )
-from omnizarr.interop.as_zarr.errors import ZarrDeprecationWarning, ZarrUserWarning
+from omnizarr.interop.as_zarr.errors import IncompatibleNodeError, ZarrDeprecationWarning, ZarrUserWarning, warn
 from omnizarr.interop.as_zarr.storage._below import below
 from omnizarr.interop.as_zarr.storage._classes import StorePath, outer_of, place_of
 from omnizarr.metadata import ArrayMetadata
@@ -90,11 +97,11 @@ class _KindOfGroup(ABCMeta):
 def named(node: Any) -> Any:
     """Return an array or group of omnizarr, or several, as those here; anything else as it is."""
     if isinstance(node, CoreArray):
-        return node if type(node) is Array else _with_state(Array, node)
+        return node if type(node) is Array else _warned(_with_state(Array, node))
     if isinstance(node, CoreGroup):
         return node if type(node) is Group else _with_state(Group, node)
     if isinstance(node, aio.AsyncArray):
-        return AsyncArray(plain(node.array))
+        return node if type(node) is AsyncArray else AsyncArray(_warned(node.array))
     if isinstance(node, aio.AsyncGroup):
         return AsyncGroup(plain(node.group))
     return type(node)(map(named, node)) if type(node) in {tuple, list} else node
@@ -134,38 +141,85 @@ def _with_state(kind: Any, node: Any) -> Any:
     return made
 
 
-def handing_out(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that takes nodes and stores of here, and returns nodes of here."""
+def _warned(array: Any) -> Any:
+    """Return an array, after a warning if it has codecs of numcodecs in Zarr v3."""
+    if array.zarr_format == 3 and any(each.name.startswith("numcodecs.") for each in array._metadata.codecs):  # noqa: SLF001 - a part of it
+        warn(NOT_IN_SPECIFICATION, ZarrUserWarning)
+    return array
+
+
+def plain_all(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keywords as omnizarr takes them."""
+    return {name: plain(value) for name, value in options.items()}
+
+
+def handing_out(
+    function: Callable[..., Any], check: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
+) -> Callable[..., Any]:
+    """Return a function that takes nodes and stores of here, and returns nodes of here; `check` sees its keywords."""
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        return named(function(*map(plain, args), **{name: plain(value) for name, value in options.items()}))
+        options = check(options)
+        with worded():
+            return named(function(*map(plain, args), **plain_all(options)))
 
     return call
 
 
-def _method(name: str) -> Any:
-    """Return a method of omnizarr's groups that takes and returns nodes of here."""
+def _method(name: str, check: Callable[[Mapping[str, Any]], dict[str, Any]] = dict) -> Any:
+    """Return a method of omnizarr's groups that takes and returns nodes of here; `check` sees its keywords."""
     method = getattr(CoreGroup, name)
 
     @wraps(method)
     def call(self: Group, *args: Any, **options: Any) -> Any:
-        made = method(self, *map(plain, args), **{key: plain(value) for key, value in options.items()})
+        options = check({"zarr_format": self.zarr_format, **options})
+        options.pop("zarr_format")
+        with worded(), _requiring(name):
+            made = method(self, *map(plain, args), **plain_all(options))
         return map(named, made) if isinstance(made, Iterator) else named(made)
 
-    return call
+    return _signed(call) if name == "create_array" else call
 
 
-def _awaited_method(name: str) -> Any:
+def _awaited_method(name: str, check: Callable[[Mapping[str, Any]], dict[str, Any]] = dict) -> Any:
     """Return a coroutine method of omnizarr's asynchronous groups that takes and returns nodes of here."""
     method = getattr(aio.AsyncGroup, name)
 
     @wraps(method)
     async def call(self: AsyncGroup, *args: Any, **options: Any) -> Any:
         await asyncio.sleep(0)  # lets others begin, too, where the store answers at once
-        return named(await method(self, *map(plain, args), **{key: plain(value) for key, value in options.items()}))
+        options = check({"zarr_format": self.zarr_format, **options})
+        options.pop("zarr_format")
+        with worded(), _requiring(name):
+            return named(await method(self, *map(plain, args), **plain_all(options)))
 
-    return call
+    return _signed(call) if name == "create_array" else call
+
+
+def _signed(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method with the keywords of `create_array` in its signature."""
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    name = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str")
+    others = [
+        parameter
+        for parameter in inspect.signature(create_array).parameters.values()
+        if parameter.name not in {"store", "name", "zarr_format"}
+    ]
+    method.__signature__ = inspect.Signature([itself, name, *others])  # type: ignore[attr-defined]
+    return method
+
+
+@contextmanager
+def _requiring(method: str) -> Iterator[None]:
+    """Have a method that requires a node of one kind raise TypeError if there is one of the other, as in h5py."""
+    try:
+        yield
+    except (ContainsArrayError, ContainsGroupError) as error:
+        if not method.startswith("require"):
+            raise
+        message = f"Incompatible object already exists: {error.message}"
+        raise IncompatibleNodeError(message, store=error.store, path=error.path, remedy=error.remedy) from None
 
 
 def _iterated_method(name: str) -> Any:
@@ -178,6 +232,19 @@ def _iterated_method(name: str) -> Any:
             yield named(item)
 
     return call
+
+
+def without_copies(store: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keywords that leave consolidated metadata alone where a store does not support it.
+
+    Raises ValueError if they ask for it.
+    """
+    at = store.store if isinstance(store, StorePath) else store
+    if isinstance(at, Store) and not at.supports_consolidated_metadata:
+        if options.get("use_consolidated"):
+            raise ValueError(f"The Zarr store in use ({type(at).__name__}) doesn't support consolidated metadata.")
+        return {**options, "use_consolidated": False}
+    return dict(options)
 
 
 # -- arrays ------------------------------------------------------------------------------
@@ -208,7 +275,7 @@ class Array(CoreArray, metaclass=_KindOfArray):
     @classmethod
     def from_dict(cls, store_path: Any, data: Mapping[str, Any]) -> Array:
         """Return the array that a document describes, whether or not it is stored."""
-        return cast("Array", named(CoreArray.from_dict(plain(store_path), data)))
+        return cast("Array", named(CoreArray.from_dict(plain(store_path), _completed(data))))
 
     @property
     def async_array(self) -> AsyncArray:
@@ -259,6 +326,20 @@ class Array(CoreArray, metaclass=_KindOfArray):
         """Return the card with what must be counted."""
         return Info(plain(self).info_complete(), self)
 
+    def __getitem__(self, selection: Any) -> Any:
+        """Return the selected elements; lists beside integers and slices select as `oindex` does."""
+        if is_orthogonal(selection, self.ndim):
+            return self.oindex[selection]
+        return super().__getitem__(selection)
+
+    def __setitem__(self, selection: Any, value: Any) -> None:
+        """Store elements; lists beside integers and slices select as `oindex` does."""
+        with worded():
+            if is_orthogonal(selection, self.ndim):
+                self.oindex[selection] = value
+            else:
+                super().__setitem__(selection, value)
+
     def astype(self, dtype: DTypeLike) -> AsType:
         """Return the array, to be read as another data type."""
         return cast("AsType", plain(self).astype(dtype))
@@ -266,6 +347,14 @@ class Array(CoreArray, metaclass=_KindOfArray):
     def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> Array:
         """Return the same array, behaving otherwise."""
         return cast("Array", named(super().with_config(config)))
+
+    def __repr__(self) -> str:
+        return f"<Array {self.store_path} shape={self.shape} dtype={self.dtype}>"
+
+
+def _completed(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a document of an array with what zarr-python fills in where it is missing."""
+    return {"compressor": None, "filters": None, **document} if document.get("zarr_format") == 2 else document
 
 
 def _synchronous() -> Any:
@@ -292,7 +381,7 @@ class AsyncArray(aio.AsyncArray):
             return
         place = plain(store_path)
         if isinstance(metadata, Mapping):
-            super().__init__(CoreArray.from_dict(place, metadata))
+            super().__init__(CoreArray.from_dict(place, _completed(metadata)))
         else:
             super().__init__(CoreArray(place, plain(metadata), ArrayConfig.of(config)))
 
@@ -309,7 +398,7 @@ class AsyncArray(aio.AsyncArray):
     @classmethod
     def from_dict(cls, store_path: Any, data: Mapping[str, Any]) -> AsyncArray:
         """Return the array that a document describes, whether or not it is stored."""
-        return cls(CoreArray.from_dict(plain(store_path), data))
+        return cls(CoreArray.from_dict(plain(store_path), _completed(data)))
 
     async def getitem(self, selection: Any, *, prototype: Any = None) -> Any:
         """Return the selected elements as ``array[selection]`` does."""
@@ -360,6 +449,9 @@ class AsyncArray(aio.AsyncArray):
         """Return the same array, behaving otherwise."""
         return AsyncArray(self.array.with_config(config))
 
+    def __repr__(self) -> str:
+        return f"<AsyncArray {self.store_path} shape={self.shape} dtype={self.dtype}>"
+
 
 # -- groups ------------------------------------------------------------------------------
 
@@ -379,8 +471,9 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
     @classmethod
     def open(cls, store: Any, *, zarr_format: Any = None, use_consolidated: bool | str | None = None) -> Group:
         """Return the group at a place. Raises GroupNotFoundError."""
-        found = CoreGroup.open(plain(store), zarr_format=zarr_format, use_consolidated=use_consolidated)
-        return cast("Group", named(found))
+        options = without_copies(store, {"use_consolidated": use_consolidated})
+        with worded():
+            return cast("Group", named(CoreGroup.open(plain(store), zarr_format=zarr_format, **options)))
 
     @classmethod
     def from_store(
@@ -397,6 +490,15 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
 
     def _node(self, found: Found[Metadata]) -> Any:
         return named(super()._node(found))
+
+    def _listed(self) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
+        names = detection.children(self._where)
+        nodes = set()
+        for name, found in detection.load_children(self._where, names, self._metadata.dialect):
+            nodes.add(name)
+            yield name, found
+        for name in sorted({*names} - nodes):
+            warn(f"Object at {name} is not recognized as a component of a Zarr hierarchy.", ZarrUserWarning)
 
     def __delitem__(self, path: str) -> None:
         """Remove the node at a path, and all below it; ``""`` is the group itself, as in zarr-python."""
@@ -425,6 +527,19 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
         """What its documents say, with the copies of metadata that its members are taken from."""
         return metadata_of(self)
 
+    def tree(  # type: ignore[override]
+        self,
+        expand: bool | None = None,  # noqa: FBT001 - zarr-python's signature
+        level: int | None = None,
+        *,
+        max_nodes: int = 500,
+        plain: bool = False,
+    ) -> TreeRepr:
+        """Return a drawing of what lies below; see `omnizarr.Group.tree`."""
+        if expand is not None:
+            raise NotImplementedError("'expand' is not yet implemented.")
+        return TreeRepr(self, level, max_nodes, plain=plain)
+
     @property
     def info(self) -> Any:
         """What it is, as a card to be printed."""
@@ -443,29 +558,27 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
     create_group = _method("create_group")
     require_group = _method("require_group")
     require_groups = _method("require_groups")
-    create_array = _method("create_array")
+    create_array = _method("create_array", checked)
     create = create_array
 
     def create_dataset(self, name: str, **options: Any) -> Array:
         """Create an array below this group; another name of `create_array`."""
-        warnings.warn("Use Group.create_array instead.", ZarrDeprecationWarning, stacklevel=2)
+        warn("Use Group.create_array instead.", ZarrDeprecationWarning)
         return cast("Array", self.create_array(name, **options))
 
     def array(self, name: str, *, shape: Any, dtype: Any, data: Any = None, **options: Any) -> Array:
         """Create an array below this group, with values; another name of `create_array`."""
-        warnings.warn("Use Group.create_array instead.", ZarrDeprecationWarning, stacklevel=2)
+        warn("Use Group.create_array instead.", ZarrDeprecationWarning)
         # zarr-python says this of every call.
-        warnings.warn(
-            "The `compressor` argument is deprecated. Use `compressors` instead.", ZarrUserWarning, stacklevel=2
-        )
+        warn("The `compressor` argument is deprecated. Use `compressors` instead.", ZarrUserWarning)
         given = {"data": data} if data is not None else {"shape": shape, "dtype": dtype}
         return cast("Array", self.create_array(name, **given, **options))
 
-    require_array = _method("require_array")
+    require_array = _method("require_array", checked)
 
     def require_dataset(self, name: str, *, shape: Any, **options: Any) -> Array:
         """Return an array below this group; another name of `require_array`."""
-        warnings.warn("Use Group.require_array instead.", ZarrDeprecationWarning, stacklevel=2)
+        warn("Use Group.require_array instead.", ZarrDeprecationWarning)
         return cast("Array", self.require_array(name, shape=shape, **options))
 
     create_hierarchy = _method("create_hierarchy")
@@ -475,12 +588,26 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
     full_like = _method("full_like")
     __setitem__ = _method("__setitem__")
 
+    def __repr__(self) -> str:
+        return f"<Group {self.store_path}>"
+
 
 def metadata_of(group: CoreGroup) -> GroupMetadata:
     """Return the metadata of a group, with that of all below it if it was opened from consolidated metadata."""
-    snapshot = group._snapshot  # noqa: SLF001 - a part of it
-    attributes = group.attrs.asdict()
-    return GroupMetadata(attributes, group.zarr_format, None if snapshot is None else _copies(group, snapshot))
+    snapshot, own = group._snapshot, group._metadata  # noqa: SLF001 - parts of it
+    if snapshot is not None:
+        return GroupMetadata(group.attrs.asdict(), group.zarr_format, _copies(group, snapshot))
+    kept = _remembered.get(id(own))
+    if kept is None or kept[0] is not own:
+        if len(_remembered) >= _MOST_REMEMBERED:
+            _remembered.clear()
+        kept = _remembered[id(own)] = own, GroupMetadata(group.attrs.asdict(), group.zarr_format)
+    return kept[1]
+
+
+_MOST_REMEMBERED: Final = 64
+_remembered: Final[dict[int, tuple[ModelOfGroup, GroupMetadata]]] = {}
+"""Metadata of groups, by the identity of that of omnizarr: the same one as long as a group does not change."""
 
 
 def _copies(group: CoreGroup, snapshot: Snapshot) -> ConsolidatedMetadata:
@@ -516,8 +643,9 @@ class AsyncGroup(aio.AsyncGroup):
     @classmethod
     async def open(cls, store: Any, zarr_format: Any = None, use_consolidated: bool | str | None = None) -> AsyncGroup:  # noqa: FBT001
         """Return the group at a place. Raises GroupNotFoundError."""
-        found = await aio.open_group(plain(store), zarr_format=zarr_format, use_consolidated=use_consolidated)
-        return cast("AsyncGroup", named(found))
+        options = without_copies(store, {"use_consolidated": use_consolidated})
+        with worded():
+            return cast("AsyncGroup", named(await aio.open_group(plain(store), zarr_format=zarr_format, **options)))
 
     @classmethod
     async def from_store(
@@ -559,15 +687,40 @@ class AsyncGroup(aio.AsyncGroup):
     create_group = _awaited_method("create_group")
     require_group = _awaited_method("require_group")
     require_groups = _awaited_method("require_groups")
-    create_array = _awaited_method("create_array")
-    create_dataset = create_array
-    require_array = _awaited_method("require_array")
-    require_dataset = require_array
+    create_array = _awaited_method("create_array", checked)
+    require_array = _awaited_method("require_array", checked)
+
+    async def create_dataset(self, name: str, **options: Any) -> AsyncArray:
+        """Create an array below this group; another name of `create_array`."""
+        warn("Use Group.create_array instead.", ZarrDeprecationWarning)
+        return cast("AsyncArray", await self.create_array(name, **options))
+
+    async def require_dataset(self, name: str, **options: Any) -> AsyncArray:
+        """Return an array below this group; another name of `require_array`."""
+        warn("Use Group.require_array instead.", ZarrDeprecationWarning)
+        return cast("AsyncArray", await self.require_array(name, **options))
+
     empty = _awaited_method("empty")
     zeros = _awaited_method("zeros")
     ones = _awaited_method("ones")
     full = _awaited_method("full")
     setitem = _awaited_method("setitem")
+
+    async def tree(  # type: ignore[override]
+        self,
+        expand: bool | None = None,  # noqa: FBT001 - zarr-python's signature
+        level: int | None = None,
+        *,
+        max_nodes: int = 500,
+        plain: bool = False,
+    ) -> Any:
+        """Return a drawing of what lies below; see `omnizarr.Group.tree`."""
+        group = named(self.group)
+        return await waited(lambda: group.tree(expand, level, max_nodes=max_nodes, plain=plain))
+
+    def __repr__(self) -> str:
+        return f"<AsyncGroup {self.store_path}>"
+
     members = _iterated_method("members")
     groups = _iterated_method("groups")
     group_values = _iterated_method("group_values")

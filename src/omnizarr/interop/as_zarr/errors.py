@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
+
 from omnizarr.errors import (
     ArrayIndexError,
     ArrayNotFoundError,
@@ -22,6 +25,10 @@ from omnizarr.errors import (
 NegativeStepError = ArrayIndexError  # nothing raises it here: steps can be negative
 
 
+class IncompatibleNodeError(ContainsArrayError, ContainsGroupError, TypeError):
+    """There is an array where a group is required, or a group where an array is."""
+
+
 class ZarrFutureWarning(FutureWarning):
     """What will change."""
 
@@ -40,6 +47,14 @@ class ZarrUserWarning(UserWarning):
 
 class ZarrRuntimeWarning(RuntimeWarning):
     """What is without effect."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn of what the first line outside of omnizarr does."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("omnizarr."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 __all__ = [

@@ -11,7 +11,7 @@ from omnizarr.interop.as_zarr._nodes import named, plain
 from omnizarr.interop.as_zarr.api import synchronous
 from omnizarr.stores.tasks import waited
 
-__all__ = [name for name in synchronous.__all__ if name != "create_hierarchy"] + ["create_hierarchy"]
+__all__ = list(synchronous.__all__)
 
 
 def _awaiting(function: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from omnizarr import api, opening, saving, stores
 from omnizarr.interop.as_zarr import errors
-from omnizarr.interop.as_zarr._nodes import Array, Group, handing_out, named, plain
+from omnizarr.interop.as_zarr._keywords import checked, with_format
+from omnizarr.interop.as_zarr._nodes import Array, Group, handing_out, named, plain, plain_all, without_copies
+from omnizarr.interop.as_zarr._wording import worded
 from omnizarr.interop.as_zarr.abc.store import Store
+from omnizarr.interop.as_zarr.core.buffer import NDArrayLike
 from omnizarr.interop.as_zarr.storage._classes import StorePath
 from omnizarr.tools import copy as copying
 
@@ -46,18 +48,6 @@ __all__ = [
 ]
 
 
-def _format(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with what zarr-python once called `zarr_version` under its name."""
-    found = dict(options)
-    version = found.pop("zarr_version", None)
-    if version is not None:
-        warnings.warn("zarr_version is deprecated, use zarr_format", errors.ZarrDeprecationWarning, stacklevel=4)
-        if found.get("zarr_format") is not None:
-            raise ValueError("zarr_format and zarr_version cannot both be given")
-        found["zarr_format"] = version
-    return found
-
-
 def _with_dtype(options: dict[str, Any]) -> dict[str, Any]:
     """Return options for an array with the data type that zarr-python gives who names none."""
     if options.get("shape") is not None and options.get("data") is None and options.get("dtype") is None:
@@ -69,34 +59,29 @@ def _read_only(store: Any) -> bool:
     return isinstance(store, (Store, StorePath, stores.Store)) and store.read_only
 
 
-def _without_copies(store: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return options that leave consolidated metadata alone where a store does not support it."""
-    at = store.store if isinstance(store, StorePath) else store
-    if isinstance(at, Store) and not at.supports_consolidated_metadata and options.get("use_consolidated") is None:
-        options["use_consolidated"] = False
-    return options
-
-
 def open(store: Any = None, *, mode: Any = None, **options: Any) -> Array | Group:  # noqa: A001 - zarr-python's name
     """Open an array or group; create it if it is not there. See `omnizarr.open`."""
     mode = mode or ("r" if _read_only(store) else "a")
-    options = _format(options)
+    options = checked(options)
     if "shape" not in options:
-        options = _without_copies(store, options)
-    return named(opening.open(plain(store), mode=mode, **_plain(_with_dtype(options))))  # type: ignore[no-any-return]
+        options = without_copies(store, options)
+    with worded():
+        return named(opening.open(plain(store), mode=mode, **plain_all(_with_dtype(options))))  # type: ignore[no-any-return]
 
 
 def open_array(store: Any = None, *, mode: Any = None, **options: Any) -> Array:
     """Open an array. See `omnizarr.open_array`."""
-    options = _with_dtype(_format(options))
-    return named(opening.open_array(plain(store), mode=mode, **_plain(options)))  # type: ignore[no-any-return]
+    options = _with_dtype(checked(options))
+    with worded():
+        return named(opening.open_array(plain(store), mode=mode, **plain_all(options)))  # type: ignore[no-any-return]
 
 
 def open_group(store: Any = None, *, mode: Any = "a", **options: Any) -> Group:
     """Open a group; create it if it is not there. See `omnizarr.open_group`."""
-    options = _without_copies(store, _format(options))
+    options = without_copies(store, with_format(options))
     try:
-        return named(opening.open_group(plain(store), mode=mode, **_plain(options)))  # type: ignore[no-any-return]
+        with worded():
+            return named(opening.open_group(plain(store), mode=mode, **plain_all(options)))  # type: ignore[no-any-return]
     except errors.GroupNotFoundError as error:
         # Words that xarray, for one, shows to its users.
         error.message = f"No group found in store {store!r} at path {options.get('path') or ''!r}: {error.message}"
@@ -118,13 +103,13 @@ def consolidate_metadata(store: Any, path: str | None = None, zarr_format: Any =
     at = store.store if isinstance(store, StorePath) else store
     if isinstance(at, Store) and not at.supports_consolidated_metadata:
         raise TypeError(f"The Zarr store in use ({type(at).__name__}) doesn't support consolidated metadata.")
-    found: Group = named(api.consolidate_metadata(plain(store), path, zarr_format))
-    if found.zarr_format == 3:
-        warnings.warn(
+    with worded():
+        found: Group = named(api.consolidate_metadata(plain(store), path, zarr_format))
+    if found.zarr_format == 3 and len(found):
+        errors.warn(
             "Consolidated metadata is currently not part in the Zarr format 3 specification. It may not be supported "
             "by other zarr implementations and may change in the future.",
             errors.ZarrUserWarning,
-            stacklevel=2,
         )
     return found
 
@@ -137,40 +122,73 @@ def create_hierarchy(*, store: Any, nodes: Mapping[str, Any], overwrite: bool = 
     return map(named, made)
 
 
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: plain(value) for name, value in options.items()}
-
-
-array = handing_out(api.array)
+array = handing_out(api.array, checked)
 copy = handing_out(copying.copy)
 copy_all = handing_out(copying.copy_all)
 copy_store = handing_out(copying.copy_store)
-create = handing_out(api.create)
-create_array = handing_out(api.create_array)
-create_group = handing_out(api.create_group)
-empty = handing_out(api.empty)
-empty_like = handing_out(api.empty_like)
-from_array = handing_out(api.from_array)
-full = handing_out(api.full)
+create = handing_out(api.create, checked)
+create_array = handing_out(api.create_array, checked)
+create_group = handing_out(api.create_group, with_format)
+empty = handing_out(api.empty, checked)
+empty_like = handing_out(api.empty_like, checked)
+full = handing_out(api.full, checked)
+
+
+def from_array(store: Any, *, data: Any, **options: Any) -> Array:
+    """Create an array from another one. See `omnizarr.from_array`."""
+    options = checked(options)
+    is_fortran = isinstance(data, Array) and data.zarr_format == 2 and data.order == "F"
+    if is_fortran and options.get("zarr_format") == 3:
+        errors.warn(
+            "The 'order' attribute of a Zarr format 2 array does not have a direct analogue in Zarr format 3. "
+            "The existing order='F' of the source Zarr format 2 array will be ignored.",
+            errors.ZarrUserWarning,
+        )
+    with worded():
+        return named(api.from_array(plain(store), data=plain(data), **plain_all(options)))  # type: ignore[no-any-return]
 
 
 def full_like(a: Any, **options: Any) -> Array:
     """Create an array of one value, by default that of `a`, like another. See `omnizarr.full_like`."""
-    return named(_like(plain(a), **_plain(options)))  # type: ignore[no-any-return]
+    return named(_like(plain(a), **plain_all(checked(options))))  # type: ignore[no-any-return]
 
 
 def _like(a: Any, **options: Any) -> Any:
     return api.full_like(a, **options) if "fill_value" in options else api.empty_like(a, **options)
 
 
-group = handing_out(api.group)
-load = handing_out(saving.load)
-ones = handing_out(api.ones)
-ones_like = handing_out(api.ones_like)
-open_like = handing_out(opening.open_like)
-save = handing_out(saving.save)
-save_array = handing_out(saving.save_array)
-save_group = handing_out(saving.save_group)
-tree = handing_out(api.tree)
-zeros = handing_out(api.zeros)
-zeros_like = handing_out(api.zeros_like)
+group = handing_out(api.group, with_format)
+load = handing_out(saving.load, with_format)
+ones = handing_out(api.ones, checked)
+ones_like = handing_out(api.ones_like, checked)
+open_like = handing_out(opening.open_like, checked)
+save_array = handing_out(saving.save_array, checked)
+
+
+def save(store: Any, *args: Any, zarr_format: Any = None, path: str | None = None, **kwargs: Any) -> None:
+    """Save arrays. See `omnizarr.save`."""
+    _refuse_others({**dict(enumerate(args)), **kwargs})
+    saving.save(plain(store), *map(plain, args), zarr_format=zarr_format, path=path, **plain_all(kwargs))
+
+
+def save_group(store: Any, *args: Any, zarr_format: Any = None, path: str | None = None, **kwargs: Any) -> None:
+    """Save several arrays in a group. See `omnizarr.save_group`."""
+    _refuse_others({**dict(enumerate(args)), **kwargs})
+    saving.save_group(plain(store), *map(plain, args), zarr_format=zarr_format, path=path, **plain_all(kwargs))
+
+
+def _refuse_others(arrays: Mapping[Any, Any]) -> None:
+    """Raise TypeError for a keyword that is taken for an array and is none, such as ``mode="w"``."""
+    for name, value in arrays.items():
+        if not isinstance(value, NDArrayLike):
+            raise TypeError(f"argument {name!r} must be a numpy or other NDArrayLike array, and is {value!r:.80}")
+
+
+def tree(grp: Group, expand: bool | None = None, level: int | None = None) -> Any:  # noqa: FBT001 - zarr-python's
+    """Return a drawing of what lies below a group. See `Group.tree`."""
+    errors.warn("Use Group.tree instead.", errors.ZarrDeprecationWarning)
+    return named(grp).tree(expand=expand, level=level)
+
+
+zeros = handing_out(api.zeros, checked)
+zeros_like = handing_out(api.zeros_like, checked)

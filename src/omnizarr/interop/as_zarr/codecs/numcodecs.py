@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from omnizarr.codecs.values import Codec
 from omnizarr.interop.as_zarr.abc.codec import ArrayArrayCodec, ArrayBytesCodec, BytesBytesCodec
-from omnizarr.interop.as_zarr.errors import ZarrUserWarning
+from omnizarr.interop.as_zarr.errors import ZarrUserWarning, warn
+
+NOT_IN_SPECIFICATION: Final = (
+    "Numcodecs codecs are not in the Zarr version 3 specification and may not be supported by other zarr "
+    "implementations."
+)
 
 
 class _NumcodecsCodec(Codec):
@@ -16,12 +20,7 @@ class _NumcodecsCodec(Codec):
     codec_name: ClassVar[str]
 
     def __init__(self, **codec_config: Any) -> None:
-        warnings.warn(
-            "Numcodecs codecs are not in the Zarr version 3 specification and may not be supported by other zarr "
-            "implementations.",
-            ZarrUserWarning,
-            stacklevel=2,
-        )
+        warn(NOT_IN_SPECIFICATION, ZarrUserWarning)
         codec_config.pop("id", None)
         super().__init__(self.codec_name, codec_config)
 
@@ -34,6 +33,9 @@ class _NumcodecsCodec(Codec):
     def from_dict(cls, data: dict[str, Any]) -> _NumcodecsCodec:
         """Return the codec that a document names."""
         return cls(**data.get("configuration", {}))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(codec_name={self.codec_name!r}, codec_config={dict(self.configuration)!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_dict, (self.to_dict(),)
@@ -57,127 +59,127 @@ ArrayBytesCodec.register(_NumcodecsArrayBytesCodec)
 
 
 class Adler32(_NumcodecsBytesBytesCodec):
-    """A checksum."""
+    """A checksum. See [numcodecs.checksum32.Adler32][] for its keywords."""
 
     codec_name = "numcodecs.adler32"
 
 
 class Blosc(_NumcodecsBytesBytesCodec):
-    """Blosc."""
+    """Blosc. See [numcodecs.blosc.Blosc][] for its keywords."""
 
     codec_name = "numcodecs.blosc"
 
 
 class BZ2(_NumcodecsBytesBytesCodec):
-    """bzip2."""
+    """bzip2. See [numcodecs.bz2.BZ2][] for its keywords."""
 
     codec_name = "numcodecs.bz2"
 
 
 class CRC32(_NumcodecsBytesBytesCodec):
-    """A checksum."""
+    """A checksum. See [numcodecs.checksum32.CRC32][] for its keywords."""
 
     codec_name = "numcodecs.crc32"
 
 
 class CRC32C(_NumcodecsBytesBytesCodec):
-    """A checksum."""
+    """A checksum. See [numcodecs.checksum32.CRC32C][] for its keywords."""
 
     codec_name = "numcodecs.crc32c"
 
 
 class Fletcher32(_NumcodecsBytesBytesCodec):
-    """A checksum."""
+    """A checksum. See [numcodecs.fletcher32.Fletcher32][] for its keywords."""
 
     codec_name = "numcodecs.fletcher32"
 
 
 class GZip(_NumcodecsBytesBytesCodec):
-    """gzip."""
+    """gzip. See [numcodecs.gzip.GZip][] for its keywords."""
 
     codec_name = "numcodecs.gzip"
 
 
 class JenkinsLookup3(_NumcodecsBytesBytesCodec):
-    """A checksum."""
+    """A checksum. See [numcodecs.checksum32.JenkinsLookup3][] for its keywords."""
 
     codec_name = "numcodecs.jenkins_lookup3"
 
 
 class LZ4(_NumcodecsBytesBytesCodec):
-    """LZ4."""
+    """LZ4. See [numcodecs.lz4.LZ4][] for its keywords."""
 
     codec_name = "numcodecs.lz4"
 
 
 class LZMA(_NumcodecsBytesBytesCodec):
-    """LZMA."""
+    """LZMA. See [numcodecs.lzma.LZMA][] for its keywords."""
 
     codec_name = "numcodecs.lzma"
 
 
 class Shuffle(_NumcodecsBytesBytesCodec):
-    """The bytes of elements, all first ones first."""
+    """The bytes of elements, all first ones first. See [numcodecs.shuffle.Shuffle][] for its keywords."""
 
     codec_name = "numcodecs.shuffle"
 
 
 class Zlib(_NumcodecsBytesBytesCodec):
-    """zlib."""
+    """zlib. See [numcodecs.zlib.Zlib][] for its keywords."""
 
     codec_name = "numcodecs.zlib"
 
 
 class Zstd(_NumcodecsBytesBytesCodec):
-    """Zstandard."""
+    """Zstandard. See [numcodecs.zstd.Zstd][] for its keywords."""
 
     codec_name = "numcodecs.zstd"
 
 
 class AsType(_NumcodecsArrayArrayCodec):
-    """Elements in another data type."""
+    """Elements in another data type. See [numcodecs.astype.AsType][] for its keywords."""
 
     codec_name = "numcodecs.astype"
 
 
 class BitRound(_NumcodecsArrayArrayCodec):
-    """Floating-point numbers with fewer bits."""
+    """Floating-point numbers with fewer bits. See [numcodecs.bitround.BitRound][] for its keywords."""
 
     codec_name = "numcodecs.bitround"
 
 
 class Delta(_NumcodecsArrayArrayCodec):
-    """Differences."""
+    """Differences. See [numcodecs.delta.Delta][] for its keywords."""
 
     codec_name = "numcodecs.delta"
 
 
 class FixedScaleOffset(_NumcodecsArrayArrayCodec):
-    """Elements scaled and shifted."""
+    """Elements scaled and shifted. See [numcodecs.fixedscaleoffset.FixedScaleOffset][] for its keywords."""
 
     codec_name = "numcodecs.fixedscaleoffset"
 
 
 class PackBits(_NumcodecsArrayArrayCodec):
-    """Eight booleans in a byte."""
+    """Eight booleans in a byte. See [numcodecs.packbits.PackBits][] for its keywords."""
 
     codec_name = "numcodecs.packbits"
 
 
 class Quantize(_NumcodecsArrayArrayCodec):
-    """Elements with fewer digits."""
+    """Elements with fewer digits. See [numcodecs.quantize.Quantize][] for its keywords."""
 
     codec_name = "numcodecs.quantize"
 
 
 class PCodec(_NumcodecsArrayBytesCodec):
-    """pcodec."""
+    """pcodec. See [numcodecs.pcodec.PCodec][] for its keywords."""
 
     codec_name = "numcodecs.pcodec"
 
 
 class ZFPY(_NumcodecsArrayBytesCodec):
-    """zfp."""
+    """zfp. See [numcodecs.zfpy.ZFPY][] for its keywords."""
 
     codec_name = "numcodecs.zfpy"
 

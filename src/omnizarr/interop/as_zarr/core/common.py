@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from typing import Any, Final, Literal, TypeAlias
 
 JSON: TypeAlias = Any
@@ -37,9 +38,15 @@ def ceildiv(a: float, b: float) -> int:
 
 def parse_shapelike(data: ShapeLike) -> tuple[int, ...]:
     """Return lengths as a tuple. Raises ValueError for negative ones, TypeError for what are no integers."""
-    lengths = (data,) if isinstance(data, int) else tuple(data)
-    if not all(isinstance(length, int) for length in lengths):
+    if isinstance(data, Integral):
+        if data < 0:
+            raise ValueError(f"Expected a non-negative integer. Got {data} instead.")
+        return (int(data),)
+    if not isinstance(data, Iterable):
+        raise TypeError(f"Expected an integer or an iterable of integers. Got {data} instead.")
+    lengths = tuple(data)
+    if not all(isinstance(length, Integral) for length in lengths):
         raise TypeError(f"Expected an iterable of integers. Got {data} instead.")
     if any(length < 0 for length in lengths):
         raise ValueError(f"Expected all values to be non-negative. Got {data} instead.")
-    return lengths
+    return tuple(map(int, lengths))

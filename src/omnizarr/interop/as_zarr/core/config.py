@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from omnizarr.interop.as_zarr.codecs import numcodecs
 from omnizarr.settings import DEFAULTS, Setting
 from omnizarr.settings import config as settings
 
+_CODECS: Final[Mapping[str, str]] = {
+    "blosc": "zarr.codecs.blosc.BloscCodec",
+    "bytes": "zarr.codecs.bytes.BytesCodec",
+    "crc32c": "zarr.codecs.crc32c_.Crc32cCodec",
+    "endian": "zarr.codecs.bytes.BytesCodec",
+    "gzip": "zarr.codecs.gzip.GzipCodec",
+    "sharding_indexed": "zarr.codecs.sharding.ShardingCodec",
+    "transpose": "zarr.codecs.transpose.TransposeCodec",
+    "vlen-bytes": "zarr.codecs.vlen_utf8.VLenBytesCodec",
+    "vlen-utf8": "zarr.codecs.vlen_utf8.VLenUTF8Codec",
+    "zstd": "zarr.codecs.zstd.ZstdCodec",
+    **{getattr(numcodecs, name).codec_name: f"zarr.codecs.numcodecs.{name}" for name in numcodecs.__all__},
+}
+
 _UNUSED: Final[Mapping[str, Any]] = {
-    "array.rectilinear_chunks": False,
-    "array.sharding_coalesce": True,
     "async.concurrency": 10,
     "async.timeout": None,
+    **{f"codecs.{name}": path for name, path in _CODECS.items()},
     "buffer": "zarr.buffer.cpu.Buffer",
     "codec_pipeline.batch_size": 1,
     "codec_pipeline.path": "zarr.core.codec_pipeline.BatchedCodecPipeline",
@@ -21,6 +35,9 @@ _UNUSED: Final[Mapping[str, Any]] = {
     "threading.max_workers": None,
 }
 """What zarr-python has by default, and omnizarr has no use for."""
+
+
+_MISSING: Final = object()
 
 
 class BadConfigError(ValueError):
@@ -37,14 +54,16 @@ class Config:
     (2, 'C')
     """
 
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return a setting, or all that begin with a name."""
-        value = settings.get(key, _UNUSED.get(key))
-        if value is None:
-            value = self.config
-            for name in key.split("."):
-                value = value.get(name) if isinstance(value, Mapping) else None
-        return default if value is None else value
+    def get(self, key: str, default: Any = _MISSING) -> Any:
+        """Return a setting, or all that begin with a name. Raises KeyError if there is none, and no `default`."""
+        value = settings.get(key, _MISSING)
+        if value is None or value is _MISSING:
+            value = _UNUSED.get(key, value)
+        if value is _MISSING:
+            value = self.config.get(key, default)
+        if value is _MISSING:
+            raise KeyError(key)
+        return value
 
     def set(self, arg: Mapping[str, Any] | None = None, **more: Any) -> Setting:
         """Change settings, for good or for a ``with`` block."""
@@ -68,13 +87,14 @@ class Config:
 
 
 def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings by the first part of their names, and in it by the rest."""
     found: dict[str, Any] = {}
     for key, value in flat.items():
-        *groups, name = key.split(".")
-        at = found
-        for group in groups:
-            at = at.setdefault(group, {})
-        at[name] = value
+        group, _, name = key.partition(".")
+        if name:
+            found.setdefault(group, {})[name] = value
+        else:
+            found[group] = value
     return found
 
 

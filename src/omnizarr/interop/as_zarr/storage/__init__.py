@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+from typing import Any
+
+from omnizarr.interop.as_zarr.errors import ZarrDeprecationWarning, warn
 from omnizarr.interop.as_zarr.storage._classes import (
     FsspecStore,
     LocalStore,
@@ -32,3 +37,20 @@ __all__ = [
     "make_store",
     "make_store_path",
 ]
+
+
+class _Verbose(ModuleType):
+    """A module that warns of a setting that it had in zarr-python 2."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "default_compressor":
+            warn(
+                "setting zarr.storage.default_compressor is deprecated, and has no effect; give `compressors` to the "
+                "functions that create arrays",
+                ZarrDeprecationWarning,
+            )
+        else:
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Verbose

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
@@ -23,6 +24,7 @@ from omnizarr.interop.as_zarr.abc.store import (
 from omnizarr.interop.as_zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from omnizarr.places import StorePath as Place
 from omnizarr.places import normalize
+from omnizarr.stores import threads
 from omnizarr.stores.tasks import waited
 
 T = TypeVar("T")
@@ -54,16 +56,28 @@ class OwnStore(Store):
     inner : omnizarr.stores.Store
     """
 
-    _inner: stores.Store
+    _opened: stores.Store | None
 
     def __init__(self, inner: stores.Store) -> None:
         super().__init__(read_only=inner.read_only)
-        self._inner = inner
+        self._opened = inner
+
+    @property
+    def _inner(self) -> stores.Store:
+        """The store of omnizarr."""
+        if self._opened is None:
+            with threads.lock((id(self), "opening")):
+                self._opened = self._opened or self._made()
+        return self._opened
+
+    def _made(self) -> stores.Store:
+        """Return the store of omnizarr, when it is first used."""
+        raise NotImplementedError(f"{type(self).__name__} is open from the beginning")
 
     @property
     def read_only(self) -> bool:
         """Whether it refuses to be written."""
-        return self._read_only or self._inner.read_only
+        return self._read_only or (self._opened is not None and self._opened.read_only)
 
     @classmethod
     def _upon(cls, inner: stores.Store) -> Self:
@@ -76,7 +90,7 @@ class OwnStore(Store):
         """Return a store upon the same data that may not be written, or (False) one that may."""
         clone = type(self).__new__(type(self))
         clone.__dict__.update(self.__dict__)
-        clone._inner = self._inner.with_read_only(read_only)
+        clone._opened = self._inner.with_read_only(read_only)
         clone._read_only = read_only
         return clone
 
@@ -113,9 +127,15 @@ class OwnStore(Store):
         await self._ask(self._inner.set_if_absent, key, value.as_buffer_like())
 
     async def delete(self, key: str) -> None:
-        """Remove a key."""
+        """Remove a key; in a `LocalStore`, also every key below a directory."""
         self._check_writable()
-        await self._ask(self._inner.delete, key)
+        if self._is_directory(key):
+            await self.delete_dir(key)
+        elif key:
+            await self._ask(self._inner.delete, key)
+
+    def _is_directory(self, key: str) -> bool:
+        return False
 
     async def delete_dir(self, prefix: str) -> None:
         """Remove every key below a prefix."""
@@ -132,9 +152,10 @@ class OwnStore(Store):
             yield key
 
     async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
-        """Yield every key that begins with a prefix."""
-        for key in await self._ask(lambda: list(self._inner.list_prefix(prefix))):
-            yield key
+        """Yield every key that begins with a prefix; none begins with a slash."""
+        if not prefix.startswith("/"):
+            for key in await self._ask(lambda: list(self._inner.list_prefix(prefix))):
+                yield key
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
         """Yield the names right below a prefix."""
@@ -154,7 +175,8 @@ class OwnStore(Store):
     def close(self) -> None:
         """Let go of what it holds."""
         super().close()
-        self._inner.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def __eq__(self, value: object) -> bool:
         return isinstance(value, OwnStore) and type(value) is type(self) and self._inner == value._inner
@@ -208,12 +230,27 @@ class LocalStore(OwnStore):
         """The directory."""
         return Path(cast("stores.LocalStore", self._inner).root)
 
+    def _is_directory(self, key: str) -> bool:
+        return (self.root / key).is_dir()
+
+    async def move(self, dest_root: Path | str) -> None:
+        """Move the directory. Raises FileExistsError if there is something at `dest_root`."""
+        await self._ask(_move, self.root, Path(dest_root))
+        self._opened = stores.LocalStore(dest_root, read_only=self.read_only)
+
     def __str__(self) -> str:
         return f"file://{self.root.as_posix()}"
 
 
+def _move(source: Path, target: Path) -> None:
+    if target.exists():
+        raise FileExistsError(f"{target} exists already: {source} is not moved there")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(source, target)
+
+
 class ZipStore(OwnStore):
-    """A zip archive.
+    """A zip archive, which is opened when it is first used.
 
     Parameters
     ----------
@@ -221,8 +258,10 @@ class ZipStore(OwnStore):
     mode : {"r", "w", "a", "x"}
     read_only : bool, optional
         By default, if `mode` is "r".
-    compression, allowZip64
-        Without effect.
+    compression : int
+        How new entries are compressed, as `zipfile` has it.
+    allowZip64 : bool
+        Let the archive grow beyond 4 GiB.
     """
 
     def __init__(
@@ -234,9 +273,49 @@ class ZipStore(OwnStore):
         compression: int = 0,
         allowZip64: bool = True,  # noqa: N803 - zarr-python's name
     ) -> None:
-        inner: stores.Store = stores.ZipStore(path, mode=mode)
-        super().__init__(inner.with_read_only() if read_only and not inner.read_only else inner)
+        Store.__init__(self, read_only=mode == "r" if read_only is None else read_only)
+        self._opened = None
         self.path = Path(path)
+        self._zmode = mode
+        self.compression = compression
+        self.allowZip64 = allowZip64
+
+    @classmethod
+    def _upon(cls, inner: stores.Store) -> Self:
+        self = super()._upon(inner)
+        self.path = Path(str(getattr(inner, "path", "")))
+        self._zmode = "r" if inner.read_only else "a"
+        self.compression, self.allowZip64 = 0, True
+        return self
+
+    def _made(self) -> stores.Store:
+        inner = stores.ZipStore(self.path, mode=self._zmode, compression=self.compression, allowZip64=self.allowZip64)
+        self._is_open = True
+        return inner.with_read_only() if self._read_only else inner
+
+    def _sync_open(self) -> None:
+        if self._is_open:
+            raise ValueError("store is already open")
+        self._opened = self._made()
+
+    async def _open(self) -> None:
+        self._sync_open()
+
+    async def move(self, path: Path | str) -> None:
+        """Close the archive, move it, and open it there. Raises FileExistsError if there is something at `path`."""
+        _ = self._inner  # which makes an archive that is new
+        self.close()
+        self._zmode = "r" if self._zmode == "r" else "a"
+        try:
+            await self._ask(_move, self.path, Path(path))
+            self.path = Path(path)
+        finally:
+            await self._open()
+
+    def __eq__(self, value: object) -> bool:
+        return type(value) is type(self) and self.path == value.path
+
+    __hash__ = Store.__hash__
 
     def __str__(self) -> str:
         return f"zip://{self.path}"
