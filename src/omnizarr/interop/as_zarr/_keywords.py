@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from omnizarr.codecs.values import ShardingCodec
-from omnizarr.interop.as_zarr.errors import ZarrDeprecationWarning, ZarrRuntimeWarning, ZarrUserWarning, warn
+from omnizarr.interop.as_zarr.errors import (
+    MetadataValidationError,
+    ZarrDeprecationWarning,
+    ZarrRuntimeWarning,
+    ZarrUserWarning,
+    warn,
+)
+from omnizarr.places import dialects_for
 from omnizarr.settings import config as settings
 
 IGNORED: Final = ("cache_attrs", "cache_metadata", "chunk_store", "meta_array", "read_only")
@@ -16,6 +23,10 @@ IGNORED: Final = ("cache_attrs", "cache_metadata", "chunk_store", "meta_array", 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return keywords of a new array as omnizarr takes them, after the warnings that zarr-python gives."""
     found = with_format(options)
+    for name in ("shape", "chunks", "chunk_shape", "shards"):
+        given = found.get(name)
+        if any(isinstance(length, float) for length in (given if isinstance(given, (list, tuple)) else [given])):
+            raise TypeError(f"{name}={given!r}: expected integers")
     for name in IGNORED:
         if found.pop(name, None) is not None:
             warn(f"{name} is not yet implemented", ZarrRuntimeWarning)
@@ -42,8 +53,8 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
         )
     if isinstance(found.get("serializer"), ShardingCodec) and _has_some(found.get("compressors", "auto")):
         warn(
-            "Combining a `sharding_indexed` codec with compressors disables partial reads and writes, which may lead "
-            "to inefficient performance: give the compressors to the shard's inner chunks.",
+            "Combining a `sharding_indexed` codec disables partial reads and writes, which may lead to inefficient "
+            "performance; give its own compressors to it instead.",
             ZarrUserWarning,
         )
     return found
@@ -60,6 +71,12 @@ def with_format(options: Mapping[str, Any]) -> dict[str, Any]:
                 f"zarr_format {found['zarr_format']} does not match zarr_version {version}, please only set one"
             )
         found["zarr_format"] = version
+    if found.get("zarr_format") is not None:
+        try:
+            dialects_for(found["zarr_format"])
+        except ValueError as error:
+            message = f"Invalid value for 'zarr_format'. Expected 2, 3, or None. Got {found['zarr_format']!r}."
+            raise MetadataValidationError(message) from error
     return found
 
 

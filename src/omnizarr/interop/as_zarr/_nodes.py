@@ -354,6 +354,8 @@ class Array(CoreArray, metaclass=_KindOfArray):
 
 def _completed(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a document of an array with what zarr-python fills in where it is missing."""
+    if document.get("zarr_format") not in {2, 3}:
+        raise ValueError(f"Invalid zarr_format: {document.get('zarr_format')}. Expected 2 or 3")
     return {"compressor": None, "filters": None, **document} if document.get("zarr_format") == 2 else document
 
 

@@ -85,8 +85,9 @@ class ZDType:
         return {"name": datatypes.typestr.dump(self.data_type.named, order), "object_codec_id": None}
 
     def default_scalar(self) -> Any:
-        """Return zero."""
-        return self.data_type.default_fill_value
+        """Return zero; of times, what is no time."""
+        is_time = self.data_type.dtype.kind in "mM"
+        return self.data_type.cast("NaT") if is_time else self.data_type.default_fill_value
 
     def cast_scalar(self, data: Any) -> Any:
         """Return a value as a scalar of this type."""

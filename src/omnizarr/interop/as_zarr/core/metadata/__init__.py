@@ -104,7 +104,8 @@ class ArrayV3Metadata(_ArrayMetadata):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, with members that documents may leave out."""
-        return {"storage_transformers": (), **super().to_dict()}
+        document = super().to_dict()
+        return {"storage_transformers": (), **document, "codecs": tuple(document["codecs"])}
 
 
 def array_metadata(own: ArrayMetadata) -> ArrayV2Metadata | ArrayV3Metadata:
