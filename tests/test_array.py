@@ -1,5 +1,6 @@
 """`omnizarr.array`."""
 
+import asyncio
 import multiprocessing
 import operator
 import pickle
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import omnizarr
-from omnizarr import errors
+from omnizarr import aio, errors
 from omnizarr.array import AppendedShape
 from omnizarr.places import StorePath
 from omnizarr.stores import LocalStore, MemoryStore
@@ -164,6 +165,18 @@ class TestReading:
         array = make(shape=(7, 10), dtype="i4", chunks=(7, 10), filters=transpose)
         assert array.order == "F"
         assert array[...].flags.f_contiguous
+
+    @pytest.mark.parametrize("chunks", [(7, 10), (3, 4)])
+    @pytest.mark.parametrize("stored", [(0, 1), (1, 0)])
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_order_that_is_asked_for_is_that_of_the_results_of_v3(self, order, stored, chunks):
+        array = make(data=VALUES, chunks=chunks, filters=omnizarr.codecs.TransposeCodec(order=stored))
+        array = array.with_config({"order": order})
+        assert array.order == order
+        for found in (array[...], array[1:6, 2:], asyncio.run(aio.AsyncArray(array).getitem(...))):
+            assert found.flags.c_contiguous == (order == "C")
+            assert found.flags.f_contiguous == (order == "F")
+        np.testing.assert_array_equal(array[...], VALUES)
 
     @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
     def test_other_transposes_are_no_order(self, order):

@@ -39,6 +39,13 @@ class TestShape:
         with pytest.raises(errors.MetadataError):
             parse_shape(given)
 
+    @pytest.mark.parametrize("lengths", [(2.0, 3), 2.5, ("2", 3)])
+    def test_lengths_that_are_no_integers_are_type_errors(self, lengths):
+        with pytest.raises(TypeError, match="not a shape"):
+            v3(shape=lengths)
+        with pytest.raises(TypeError, match="not a chunk length"):
+            v3(shape=(4, 4), chunks=lengths if isinstance(lengths, tuple) else (lengths, lengths))
+
 
 class TestChunks:
     @pytest.mark.parametrize(

@@ -195,8 +195,11 @@ class Array(Node):
 
     @property
     def order(self) -> Literal["C", "F"]:
-        """Memory layout of results: "F" if chunks are stored so, else what is asked for."""
-        return "F" if layout.is_fortran(self._metadata.codecs, self.ndim) else self._config.order
+        """Memory layout of results: what is asked for, else that of the stored chunks; see `ArrayConfig`."""
+        is_free = self._config.order is None or self._metadata.dialect != "v3"
+        if is_free and layout.is_fortran(self._metadata.codecs, self.ndim):
+            return "F"
+        return self._config.order or "C"
 
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
@@ -720,7 +723,7 @@ class Array(Node):
         return Array, (self._where, self._metadata, self._config, self._snapshot)
 
     def __dask_tokenize__(self) -> object:
-        return self._token(self._config.missing, self._config.order)
+        return self._token(self._config.missing, self.order)
 
 
 def _values_of(codecs: tuple[Named, ...]) -> tuple[values.CodecValue, ...]:

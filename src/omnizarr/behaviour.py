@@ -19,8 +19,9 @@ class ArrayConfig:
 
     Parameters
     ----------
-    order : {"C", "F"}
-        Memory layout of results.
+    order : {"C", "F"}, optional
+        Memory layout of results; None: "F" if chunks are stored so, else "C". Of Zarr v2, "F" is part of the format: if
+        chunks are stored so, results are, too.
     write_empty_chunks : bool
         Store chunks that hold nothing but the fill value.
     missing : {"fill", "error"}
@@ -39,7 +40,7 @@ class ArrayConfig:
         Who moves chunks; None: what ``OMNIZARR_ENGINE`` says, else what suits the array.
     """
 
-    order: Literal["C", "F"] = field(default_factory=lambda: settings.get("array.order"))
+    order: Literal["C", "F"] | None = field(default_factory=lambda: settings.get("array.order"))
     write_empty_chunks: bool = field(default_factory=lambda: settings.get("array.write_empty_chunks"))
     missing: Literal["fill", "error"] = field(
         default_factory=lambda: "fill" if settings.get("array.read_missing_chunks") else "error"
@@ -73,7 +74,7 @@ class ArrayConfig:
     def __post_init__(self) -> None:
         if self.missing not in {"fill", "error"}:
             raise ValueError(f"missing={self.missing!r}: expected 'fill' or 'error'")
-        if self.order not in {"C", "F"}:
+        if self.order not in {"C", "F", None}:
             raise ValueError(f"order={self.order!r}: expected 'C' or 'F'")
         for name in ("variable_chunk_bytes", "variable_element_bytes"):
             value = getattr(self, name)

@@ -23,7 +23,7 @@ from omnizarr.dialects import filters as v2_filters
 from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.extensions import write_extension
 from omnizarr.dialects.reading import Reader, is_list
-from omnizarr.errors import MetadataError, NotRepresentableError, UnknownDataTypeError
+from omnizarr.errors import LengthTypeError, MetadataError, NotRepresentableError, UnknownDataTypeError
 from omnizarr.late import Late
 from omnizarr.memo import Memo
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, strict
@@ -156,10 +156,14 @@ def parse_shape(shape: int | Iterable[int]) -> tuple[int, ...]:
     lengths: Any = (shape,) if isinstance(shape, Integral) else shape
     result: tuple[Any, ...] = tuple(lengths) if isinstance(lengths, Iterable) else (lengths,)
     if not all(isinstance(n, Integral) and not isinstance(n, bool) and 0 <= int(n) < 2**63 for n in result):
-        raise MetadataError(
+        raise _kind_of_error(result)(
             "not a shape", pointer="/shape", found=repr(shape), expected="lengths from 0 to 2**63 - 1, or one of them"
         )
     return tuple(int(length) for length in result)
+
+
+def _kind_of_error(lengths: Iterable[Any]) -> type[MetadataError]:
+    return MetadataError if all(isinstance(length, Integral) for length in lengths) else LengthTypeError
 
 
 # -- data type and fill value ---------------------------------------------------
@@ -350,7 +354,7 @@ def _parse_axis(item: Any, length: int) -> int | tuple[int, ...]:
         return max(length, 1)
     sizes: list[Any] = list(item) if isinstance(item, Iterable) else [item]
     if not sizes or not all(isinstance(n, Integral) and not isinstance(n, bool) and int(n) > 0 for n in sizes):
-        raise MetadataError(
+        raise _kind_of_error(sizes)(
             "not a chunk length", pointer="/chunk_grid", found=repr(item), expected="an integer above 0, or several"
         )
     if isinstance(item, Integral):

@@ -12,6 +12,7 @@ The tree, with the built-in exceptions that they are as well::
     ├── NodeNameError (ValueError)
     ├── MetadataError (ValueError)                a document breaks its format
     │   ├── NotJSONError (TypeError)              a value that JSON has no form for
+    │   ├── LengthTypeError (TypeError)           a length that is no integer
     │   ├── ConsolidatedMetadataError             it contradicts the documents it stands for
     │   └── UnknownExtensionError                 a name nobody here can run
     │       ├── UnknownCodecError
@@ -202,6 +203,10 @@ class MetadataError(OmnizarrError, ValueError):
 
 class NotJSONError(MetadataError, TypeError):
     """An attribute, or a part of it, has no form in JSON."""
+
+
+class LengthTypeError(MetadataError, TypeError):
+    """A length of an array, or of its chunks, is no integer."""
 
 
 class ConsolidatedMetadataError(MetadataError):

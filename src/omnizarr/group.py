@@ -313,7 +313,7 @@ class Group(Node):
 
     def _walk(self, max_depth: int | None, *, use_consolidated_for_children: bool = True) -> Iterator[tuple[str, Any]]:
         if max_depth is not None and max_depth < 0:
-            raise ValueError(f"max_depth={max_depth}: expected None, or an integer from 0")
+            raise ValueError(f"max_depth must be None or an integer from 0, and is {max_depth}")
         top = self
         if not use_consolidated_for_children and self._snapshot is not None:
             top = Group(self._where, self._metadata, self._config)

@@ -128,7 +128,7 @@ def new_array(
             dtype=dtype,
             chunks=chunks,
             shards=shards,
-            coding=Coding(filters, serializer, compressor, codecs, object_codec, settings_of_array.order),
+            coding=Coding(filters, serializer, compressor, codecs, object_codec, settings_of_array.order or "C"),
             fill_value=fill_value,
             attributes=attributes,
             chunk_key_encoding=chunk_key_encoding,

@@ -13,7 +13,7 @@ from typing import Any, Final
 DEFAULTS: Final[Mapping[str, Any]] = {
     "default_zarr_format": 3,
     "array.chunk_cache": 0,
-    "array.order": "C",
+    "array.order": None,
     "array.write_empty_chunks": False,
     "array.read_missing_chunks": True,
     "array.target_shard_size_bytes": None,

@@ -23,10 +23,6 @@ IGNORED: Final = ("cache_attrs", "cache_metadata", "chunk_store", "meta_array", 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return keywords of a new array as omnizarr takes them, after the warnings that zarr-python gives."""
     found = with_format(options)
-    for name in ("shape", "chunks", "chunk_shape", "shards"):
-        given = found.get(name)
-        if any(isinstance(length, float) for length in (given if isinstance(given, (list, tuple)) else [given])):
-            raise TypeError(f"{name}={given!r}: expected integers")
     for name in IGNORED:
         if found.pop(name, None) is not None:
             warn(f"{name} is not yet implemented", ZarrRuntimeWarning)
@@ -65,11 +61,11 @@ def with_format(options: Mapping[str, Any]) -> dict[str, Any]:
     found = dict(options)
     version = found.pop("zarr_version", None)
     if version is not None:
-        warn("zarr_version is deprecated, use zarr_format", ZarrDeprecationWarning)
         if found.get("zarr_format") not in {None, version}:
             raise ValueError(
                 f"zarr_format {found['zarr_format']} does not match zarr_version {version}, please only set one"
             )
+        warn("zarr_version is deprecated, use zarr_format", ZarrDeprecationWarning)
         found["zarr_format"] = version
     if found.get("zarr_format") is not None:
         try:

@@ -7,6 +7,7 @@ import inspect
 from abc import ABCMeta
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from importlib import import_module
 from typing import Any, Final, cast
@@ -97,7 +98,7 @@ class _KindOfGroup(ABCMeta):
 def named(node: Any) -> Any:
     """Return an array or group of omnizarr, or several, as those here; anything else as it is."""
     if isinstance(node, CoreArray):
-        return node if type(node) is Array else _warned(_with_state(Array, node))
+        return node if type(node) is Array else _warned(_with_state(Array, _in_c_order(node)))
     if isinstance(node, CoreGroup):
         return node if type(node) is Group else _with_state(Group, node)
     if isinstance(node, aio.AsyncArray):
@@ -131,6 +132,14 @@ _STATE = {
     CoreArray: ("_where", "_state", "_config", "_snapshot"),
     CoreGroup: ("_where", "_metadata", "_config", "_copies"),
 }
+
+
+def _in_c_order(array: CoreArray) -> CoreArray:
+    """Return an array whose results have the layout "C" if nothing else is asked for, however chunks are stored."""
+    if array._config.order is None:  # noqa: SLF001 - parts of it
+        array._config = replace(array._config, order="C")  # noqa: SLF001
+        array._state.bound = None  # noqa: SLF001 - it has been bound to another layout, or will be when it is used
+    return array
 
 
 def _with_state(kind: Any, node: Any) -> Any:
@@ -261,6 +270,7 @@ class Array(CoreArray, metaclass=_KindOfArray):
             super().__init__(source.store_path, source._metadata, source.config, source._snapshot)  # noqa: SLF001
             return
         super().__init__(plain(store_path), plain(metadata), config, snapshot)
+        _in_c_order(self)
 
     @classmethod
     def open(cls, store: Any, *, config: Any = None) -> Array:
@@ -379,13 +389,13 @@ class AsyncArray(aio.AsyncArray):
 
     def __init__(self, metadata: Any, store_path: Any = None, config: Any = None) -> None:
         if isinstance(metadata, CoreArray):
-            super().__init__(plain(metadata))
+            super().__init__(_in_c_order(plain(metadata)))
             return
         place = plain(store_path)
         if isinstance(metadata, Mapping):
-            super().__init__(CoreArray.from_dict(place, _completed(metadata)))
+            super().__init__(_in_c_order(CoreArray.from_dict(place, _completed(metadata))))
         else:
-            super().__init__(CoreArray(place, plain(metadata), ArrayConfig.of(config)))
+            super().__init__(_in_c_order(CoreArray(place, plain(metadata), ArrayConfig.of(config))))
 
     @classmethod
     async def open(cls, store: Any, *, config: Any = None, zarr_format: Any = None) -> AsyncArray:

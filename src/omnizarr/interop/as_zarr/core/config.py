@@ -23,7 +23,8 @@ _CODECS: Final[Mapping[str, str]] = {
     **{getattr(numcodecs, name).codec_name: f"zarr.codecs.numcodecs.{name}" for name in numcodecs.__all__},
 }
 
-_UNUSED: Final[Mapping[str, Any]] = {
+_THEIRS: Final[Mapping[str, Any]] = {
+    "array.order": "C",
     "async.concurrency": 10,
     "async.timeout": None,
     **{f"codecs.{name}": path for name, path in _CODECS.items()},
@@ -34,7 +35,7 @@ _UNUSED: Final[Mapping[str, Any]] = {
     "ndbuffer": "zarr.buffer.cpu.NDBuffer",
     "threading.max_workers": None,
 }
-"""What zarr-python has by default, and omnizarr has no use for."""
+"""What zarr-python has by default, where omnizarr has no default, or no use for it."""
 
 
 _MISSING: Final = object()
@@ -58,7 +59,7 @@ class Config:
         """Return a setting, or all that begin with a name. Raises KeyError if there is none, and no `default`."""
         value = settings.get(key, _MISSING)
         if value is None or value is _MISSING:
-            value = _UNUSED.get(key, value)
+            value = _THEIRS.get(key, value)
         if value is _MISSING:
             value = self.config.get(key, default)
         if value is _MISSING:
@@ -78,12 +79,16 @@ class Config:
     @property
     def defaults(self) -> list[dict[str, Any]]:
         """The defaults, as nested dictionaries."""
-        return [_nested({**_UNUSED, **DEFAULTS})]
+        return [_nested(_with_theirs(DEFAULTS))]
 
     @property
     def config(self) -> dict[str, Any]:
         """All settings, as nested dictionaries."""
-        return _nested({**_UNUSED, **settings.asdict()})
+        return _nested(_with_theirs(settings.asdict()))
+
+
+def _with_theirs(flat: Mapping[str, Any]) -> dict[str, Any]:
+    return {**flat, **{key: value for key, value in _THEIRS.items() if flat.get(key) is None}}
 
 
 def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
