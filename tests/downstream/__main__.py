@@ -116,6 +116,9 @@ def main() -> int:
         print(f"{suite.name}:", ", ".join(f"{counts[suite.name][each]} {each}" for each in COLUMNS), flush=True)
         failed = {test: each["message"] for test, each in outcomes.items() if each["outcome"] == "failed"}
         unknown = {test: message for test, message in failed.items() if not matching(test, suite.known)}
+        idle = [pattern for pattern in suite.known if not any(matching(test, [pattern]) for test in failed)]
+        if idle and not options.pytest:
+            print("  listed, and nothing fails:", *idle, sep="\n      ", flush=True)
         surprises += len(unknown) if suite.plugin else 0  # without one, nothing here has a part in it
         for message, times in Counter((failed if options.failures else unknown).values()).most_common():
             example = next(test for test, each in failed.items() if each == message)

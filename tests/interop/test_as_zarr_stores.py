@@ -111,6 +111,36 @@ def test_deleting_a_place_in_a_directory_deletes_what_is_below(module, tmp_path)
         module.open_group(tmp_path / "x.zarr", mode="r")
 
 
+def latent(module):
+    """Return a store that takes its time, and what says how many requests it was asked at once at most."""
+
+    class Latent(module.storage.MemoryStore):
+        waiting = most = 0
+
+        async def get(self, key, prototype=None, byte_range=None):
+            self.waiting += 1
+            self.most = max(self.most, self.waiting)
+            await asyncio.sleep(0.02)
+            self.waiting -= 1
+            return await super().get(key, prototype, byte_range)
+
+    return Latent()
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(1, {1}), (4, {2, 3, 4})])
+def test_stores_of_others_are_asked_for_several_values_at_once(limit, expected):
+    store = latent(as_zarr)
+    group = as_zarr.create_group(store)
+    for number in range(6):
+        group.create_group(f"g{number}")
+    array = as_zarr.create_array(store, name="a", data=np.arange(8), chunks=(1,))
+    for action in (group.members, lambda: array[...]):
+        store.most = 0
+        with as_zarr.config.set({"async.concurrency": limit}):
+            action()
+        assert store.most in expected
+
+
 @MODULES
 def test_no_key_begins_with_a_slash(module):
     store = module.storage.MemoryStore()

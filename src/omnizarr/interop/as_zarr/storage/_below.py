@@ -16,11 +16,21 @@ from omnizarr.interop.as_zarr.abc.store import (
     SuffixByteRequest,
 )
 from omnizarr.interop.as_zarr.core.buffer import default_buffer_prototype
+from omnizarr.interop.as_zarr.core.config import config
 from omnizarr.interop.as_zarr.core.sync import collect_aiterator, sync
-from omnizarr.interop.as_zarr.storage._classes import VERBS, OwnStore, StorePath, WrapperStore
+from omnizarr.interop.as_zarr.storage._classes import (
+    VERBS,
+    LoggingStore,
+    OwnStore,
+    StorePath,
+    WrapperStore,
+)
 from omnizarr.places import StorePath as Place
 from omnizarr.stores import threads
 from omnizarr.stores.base import Buffer, Listing, Span, as_prefix, check_key, is_key, listing
+
+_NEAR: Final = (WrapperStore, LoggingStore)
+"""Stores that answer when the store below does."""
 
 _OWN: Final = {verb: getattr(OwnStore, verb) for verb in VERBS}
 
@@ -43,6 +53,13 @@ class CalledStore(stores.Store):
         while isinstance(store, WrapperStore):
             store = store._store  # noqa: SLF001 - whose part this is
         return store
+
+    @property
+    def concurrency(self) -> int:
+        """As many requests as zarr-python makes at a time, of which nobody knows how long they take."""
+        if type(self.outer) in _NEAR and isinstance(self._innermost, OwnStore):
+            return self._innermost._inner.concurrency  # noqa: SLF001 - the store below
+        return int(config.get("async.concurrency"))
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Ask for the value, or a part of it."""
