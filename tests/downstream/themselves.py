@@ -20,7 +20,6 @@ FAIL_TOO = {
     "ome-zarr": {
         "::test_s3_info*": _NETWORK,
         "::test_class_reader*": _NETWORK,
-        "*download*": _NETWORK,
     },
     "zarr": {"test_examples.py::test_scripts_can_run*": "fails with zarr-python too: it runs uv"},
 }
