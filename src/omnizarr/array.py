@@ -720,7 +720,7 @@ class Array(Node):
         return hash((Array, self._where.path))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Array, (self._where, self._metadata, self._config, self._snapshot)
+        return type(self), (self._where, self._metadata, self._config, self._snapshot)
 
     def __dask_tokenize__(self) -> object:
         return self._token(self._config.missing, self.order)

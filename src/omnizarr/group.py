@@ -673,7 +673,7 @@ class Group(Node):
         if metadata.consolidated is not None:
             # Perhaps copies of thousands of documents, as they were spelled too; the snapshot reads them again.
             metadata = replace(metadata, consolidated=None, spellings={})
-        return Group, (self._where, metadata, self._config, self._snapshot)
+        return type(self), (self._where, metadata, self._config, self._snapshot)
 
     def __dask_tokenize__(self) -> object:
         return self._token()

@@ -1,5 +1,6 @@
 """Names below `omnizarr.interop.as_zarr` that few packages use, held against those of zarr-python."""
 
+import pickle
 from importlib import import_module
 
 import numpy as np
@@ -149,3 +150,25 @@ def test_empty_path_deletes_the_group_itself():
         del root[""]
         assert dict(root.require_group("").attrs) == {}
         assert list(root.keys()) == []
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("path", ["", "/"])
+def test_empty_path_is_the_group_as_it_is_stored(path, zarr_format):
+    for module in (zarr, as_zarr):
+        values = {}
+        root = module.open_group(values, mode="w", zarr_format=zarr_format, attributes={"a": 1})
+        module.open_group(values, mode="w", zarr_format=zarr_format)
+        assert dict(root[path].attrs) == {}
+        root[path].attrs.setdefault("a", 2)
+        assert dict(module.open_group(values, mode="r").attrs) == {"a": 2}
+
+
+def test_nodes_stay_what_they_are_when_they_are_pickled(tmp_path):
+    root = as_zarr.open_group(tmp_path / "x.zarr", mode="w")
+    for node in (root, root.create_array("a", data=np.arange(3))):
+        for each in (node, getattr(node, "async_array", None) or node._async_group):
+            copy = pickle.loads(pickle.dumps(each))
+            assert type(copy) is type(each)
+            assert copy.store_path == each.store_path
+    assert copy.array[...].tolist() == [0, 1, 2]

@@ -512,6 +512,12 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
         for name in sorted({*names} - nodes):
             warn(f"Object at {name} is not recognized as a component of a Zarr hierarchy.", ZarrUserWarning)
 
+    def __getitem__(self, path: str) -> Any:
+        """Return the node at a path; ``""`` is the group itself, as it is stored now."""
+        if path.strip("/") or self._snapshot is not None:
+            return super().__getitem__(path)
+        return self._node(detection.open_node(self._where, prefer=self._metadata.dialect))
+
     def __delitem__(self, path: str) -> None:
         """Remove the node at a path, and all below it; ``""`` is the group itself, as in zarr-python."""
         if path.strip("/"):
