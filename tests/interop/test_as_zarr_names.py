@@ -1,5 +1,6 @@
 """Names below `omnizarr.interop.as_zarr` that few packages use, held against those of zarr-python."""
 
+import asyncio
 import pickle
 from importlib import import_module
 
@@ -160,6 +161,7 @@ def test_empty_path_is_the_group_as_it_is_stored(path, zarr_format):
         root = module.open_group(values, mode="w", zarr_format=zarr_format, attributes={"a": 1})
         module.open_group(values, mode="w", zarr_format=zarr_format)
         assert dict(root[path].attrs) == {}
+        assert dict(asyncio.run(root._async_group.getitem(path)).attrs) == {}
         root[path].attrs.setdefault("a", 2)
         assert dict(module.open_group(values, mode="r").attrs) == {"a": 2}
 

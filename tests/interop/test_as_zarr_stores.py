@@ -9,6 +9,7 @@ import pytest
 from omnizarr.interop import as_zarr
 from omnizarr.interop.as_zarr import storage
 from omnizarr.interop.as_zarr.errors import ZarrDeprecationWarning
+from omnizarr.interop.as_zarr.storage._below import inner_of
 
 zarr = pytest.importorskip("zarr", minversion="3.1")
 MODULES = pytest.mark.parametrize("module", [zarr, as_zarr], ids=["zarr-python", "omnizarr"])
@@ -109,6 +110,21 @@ def test_deleting_a_place_in_a_directory_deletes_what_is_below(module, tmp_path)
     asyncio.run(group.store_path.delete())
     with pytest.raises(FileNotFoundError):
         module.open_group(tmp_path / "x.zarr", mode="r")
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_key_that_is_deleted_is_no_directory(wrapped, tmp_path):
+    class Own(as_zarr.storage.LocalStore):
+        async def get(self, key, prototype=None, byte_range=None):
+            return await super().get(key, prototype, byte_range)
+
+    store = as_zarr.storage.WrapperStore(Own(tmp_path)) if wrapped else Own(tmp_path)
+    group = as_zarr.create_group(store)
+    group.create_array("a", data=np.arange(3))
+    inner_of(store).delete("a")
+    assert group["a"][...].tolist() == [0, 1, 2]
+    inner_of(store).delete("a/c/0")
+    assert group["a"][...].tolist() == [0, 0, 0]
 
 
 def latent(module):

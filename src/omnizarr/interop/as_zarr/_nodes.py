@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from numpy.typing import DTypeLike
 
 from omnizarr import aio, detection, hierarchy, indexing, nodes
+from omnizarr.aio.group import awaited
 from omnizarr.api import create_array
 from omnizarr.array import Array as CoreArray
 from omnizarr.behaviour import ArrayConfig
@@ -698,7 +699,15 @@ class AsyncGroup(aio.AsyncGroup):
         """What its documents say, with the copies of metadata that its members are taken from."""
         return metadata_of(self.group)
 
-    getitem = _awaited_method("getitem")
+    _member = _awaited_method("getitem")
+
+    async def getitem(self, key: str) -> Any:
+        """Return the node at a path; ``""`` is the group itself, as it is stored now."""
+        if key.strip("/"):
+            return await self._member(key)
+        group = named(self.group)
+        return named(awaited(plain(await waited(lambda: group[""]))))
+
     get = _awaited_method("get")
     get_array = _awaited_method("get_array")
     get_group = _awaited_method("get_group")

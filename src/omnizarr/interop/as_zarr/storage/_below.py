@@ -90,10 +90,12 @@ class CalledStore(stores.Store):
         sync(self.outer.set(key, default_buffer_prototype().buffer.from_bytes(memoryview(value).tobytes())))
 
     def delete(self, key: str) -> None:
-        """Remove the key."""
+        """Remove the key; a directory of that name, which a `LocalStore` would remove, is none."""
         self.check_writable()
         check_key(key)
-        sync(self.outer.delete(key))
+        store = self._innermost
+        if not (isinstance(store, OwnStore) and store._is_directory(key)):  # noqa: SLF001 - the store below
+            sync(self.outer.delete(key))
 
     def lock(self, key: str) -> AbstractContextManager[object]:
         """Take the lock of the store below, if it is one of omnizarr, else one among the threads of this process."""
