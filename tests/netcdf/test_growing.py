@@ -50,12 +50,13 @@ def arrays(store):
 @pytest.mark.parametrize(
     "selection", [np.s_[3], np.s_[3:5], np.s_[4, 1:3], np.s_[9, 0], np.s_[3:8:2], np.s_[[8, 3]], np.s_[2:6]], ids=str
 )
-def test_growing_shows_what_was_written_and_else_the_fill_value(engine, layout, kind, selection):
+@pytest.mark.parametrize("buffered", [True, False])
+def test_growing_shows_what_was_written_and_else_the_fill_value(engine, layout, kind, selection, buffered):
     store = made(kind(), layout)
     expected = np.full((30, 4), -1)
     expected[:3] = 1
     expected[selection] = 7
-    with Dataset(store, "a") as dataset:
+    with Dataset(store, "a", buffered=buffered) as dataset:
         dataset["a"][selection] = 7
         length = len(dataset.dimensions["time"])
         assert (dataset["a"][:].filled(-1) == expected[:length]).all()
@@ -69,9 +70,10 @@ def test_growing_shows_what_was_written_and_else_the_fill_value(engine, layout, 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("fails", [False, True], ids=["killed", "failed"])
 @pytest.mark.parametrize("selection", [np.s_[3:6], np.s_[5, 1]], ids=str)
-def test_what_stops_at_any_step_leaves_the_old_state_or_the_new(layout, fails, selection):
+@pytest.mark.parametrize("buffered", [True, False])
+def test_what_stops_at_any_step_leaves_the_old_state_or_the_new(layout, fails, selection, buffered):
     def write(store):
-        with Dataset(store, "a") as dataset:
+        with Dataset(store, "a", buffered=buffered) as dataset:
             dataset["a"][selection] = 7
 
     old = np.full((3, 4), 1)
@@ -109,15 +111,16 @@ def test_records_that_another_program_has_stored_beyond_the_shape_of_an_array_st
         assert dataset["a"][:].filled(-1).tolist() == [1] * 6 + [-1, -1, 2]
 
 
-def test_a_failed_growth_leaves_neither_longer_arrays_nor_chunks():
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_failed_growth_leaves_neither_longer_arrays_nor_chunks(buffered):
     store = FaultyStore(made(MemoryStore()))
     for name in "ab":
         array = omnizarr.open_array(store, path=name, mode="r+")
         array.resize(30, 4)
         array.resize(3, 4)
     before = {key: bytes(store.get(key)) for key in store.list()}
-    with Dataset(store, "a") as dataset:
-        store.fail("set", 4)  # chunk, chunk, document of a; then that of b
-        with pytest.raises(errors.StoreError):
-            dataset["a"][4] = 7
+    dataset = Dataset(store, "a", buffered=buffered)
+    store.fail("set", 4)  # chunk, chunk, document of a; then that of b
+    with pytest.raises(errors.StoreError), dataset:
+        dataset["a"][4] = 7
     assert {key: bytes(store.get(key)) for key in store.list()} == before

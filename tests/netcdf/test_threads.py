@@ -42,21 +42,23 @@ def check_complete(path):
             np.testing.assert_array_equal(dataset[f"v{number}"][:], expected + 1000 * number)
 
 
+@pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize("run", range(RUNS))
-def test_threads_lose_nothing_through_one_dataset(tmp_path, run):
+def test_threads_lose_nothing_through_one_dataset(tmp_path, run, buffered):
     path = made(str(tmp_path / f"{run}.zarr"))
-    with Dataset(path, "a") as dataset, ThreadPoolExecutor(WRITERS) as threads:
+    with Dataset(path, "a", buffered=buffered) as dataset, ThreadPoolExecutor(WRITERS) as threads:
         list(threads.map(lambda number: fill(dataset, number), range(WRITERS)))
     check_complete(path)
 
 
+@pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize("run", range(RUNS))
-def test_threads_lose_nothing_through_datasets_of_their_own(tmp_path, run):
+def test_threads_lose_nothing_through_datasets_of_their_own(tmp_path, run, buffered):
     path = made(str(tmp_path / f"{run}.zarr"))
     start = threading.Barrier(WRITERS)
 
     def write(number):
-        with Dataset(path, "a") as dataset:
+        with Dataset(path, "a", buffered=buffered) as dataset:
             start.wait()
             fill(dataset, number)
 
@@ -68,8 +70,8 @@ def test_threads_lose_nothing_through_datasets_of_their_own(tmp_path, run):
 PROCESS = """
 import sys
 from omnizarr.netcdf import Dataset
-path, first, last, steps = sys.argv[1], *map(int, sys.argv[2:])
-with Dataset(path, "a") as dataset:
+path, first, last, steps, buffered = sys.argv[1], *map(int, sys.argv[2:])
+with Dataset(path, "a", buffered=buffered) as dataset:
     print(flush=True)
     sys.stdin.readline()
     for step in range(steps):
@@ -78,13 +80,14 @@ with Dataset(path, "a") as dataset:
 """
 
 
+@pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize("run", range(max(1, RUNS // 5)))
-def test_processes_lose_nothing(tmp_path, run):
+def test_processes_lose_nothing(tmp_path, run, buffered):
     path = made(str(tmp_path / f"{run}.zarr"))
     halves = [(0, WRITERS // 2), (WRITERS // 2, WRITERS)]
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", PROCESS, path, str(first), str(last), str(STEPS)],
+            [sys.executable, "-c", PROCESS, path, str(first), str(last), str(STEPS), str(int(buffered))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -101,8 +104,9 @@ def test_processes_lose_nothing(tmp_path, run):
     check_complete(path)
 
 
+@pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize("run", range(RUNS))
-def test_a_reader_never_sees_a_length_without_its_data(tmp_path, run):
+def test_a_reader_never_sees_a_length_without_its_data(tmp_path, run, buffered):
     path = str(tmp_path / f"{run}.zarr")
     with Dataset(path, "w") as dataset:
         dataset.createDimension("time", None)
@@ -118,7 +122,7 @@ def test_a_reader_never_sees_a_length_without_its_data(tmp_path, run):
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        with Dataset(path, "a") as dataset:
+        with Dataset(path, "a", buffered=buffered) as dataset:
             for step in range(0, 20, 2):
                 dataset["v"][step : step + 2] = [step, step + 1]
     finally:

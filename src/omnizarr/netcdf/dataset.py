@@ -22,7 +22,7 @@ from omnizarr.engine.cache import ChunkCache
 from omnizarr.errors import NodeExistsError, NotRepresentableError, OmnizarrError, SettingError, StoreError
 from omnizarr.late import Late
 from omnizarr.model import Note
-from omnizarr.netcdf import layouts, urls
+from omnizarr.netcdf import layouts, records, urls
 from omnizarr.netcdf.group import Group
 from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source
 from omnizarr.netcdf.layouts import elements, meant
@@ -74,6 +74,9 @@ class Dataset(Group):
         How its arrays behave; default: with a cache of 64 MiB of decoded chunks, which all of them share.
     storage_options : mapping, optional
         For stores that take them.
+    buffered : bool
+        Whether what is written beyond the end of unlimited dimensions waits for `sync` or `close`, a few seconds or
+        many bytes more. False: each write is stored when it returns; so do the modes "ws", "r+s" and "as".
     **ignored
         Keywords of netCDF4-python that mean nothing here: ``diskless``, ``persist``, ``keepweakref``, ``memory``,
         ``encoding``, ``parallel``, ``comm``, ``info``, ``auto_complex``; refused if they ask for something.
@@ -118,9 +121,11 @@ class Dataset(Group):
         xarray: bool | None = None,
         config: ArrayConfig | Mapping[str, Any] | None = None,
         storage_options: Mapping[str, Any] | None = None,
+        buffered: bool = True,
         **ignored: Any,
     ) -> None:
         _check_keywords(format, ignored)
+        records.store_all()
         wanted = _MODES.get(mode.removesuffix("s") or mode)
         if wanted is None:
             raise ValueError(f"mode={mode!r}: expected 'r', 'r+', 'a', 'w' or 'x'")
@@ -145,6 +150,7 @@ class Dataset(Group):
             loaded = Loaded(new, chosen, groups={"": place})
         else:
             loaded, session = self._open(where, location, behaviour, xarray=xarray)
+        session.buffered = buffered and not mode.endswith("s")
         self._layout_notes = loaded.notes
         self._consolidates = location is not None and location.consolidated and wanted != "r"
         super().__init__(session, None, loaded.root, loaded)
@@ -196,23 +202,37 @@ class Dataset(Group):
         return self._filename
 
     def sync(self) -> None:
-        """Look how long unlimited dimensions are now; all that was written is stored already."""
+        """Store what waits to be stored, and look how long unlimited dimensions are now."""
         self._session.check_open()
         with self._session.lock:
+            self._session.records.store()
             for group in self.walk():
                 unlimited = [each for each in group._dimensions.values() if each.isunlimited()]
                 if unlimited:
                     stored = self._session.read_group(group._where).dimensions
                     for each in unlimited:
-                        each._size = max(each._size, stored[each.name].size if each.name in stored else 0)
+                        each.adopt(max(each.size, stored[each.name].size if each.name in stored else 0))
 
     def close(self) -> None:
-        """Let go of files; twice does no harm. All that was written is stored already, but for archives."""
-        if self._session.is_open and self._consolidates:
-            consolidated.consolidate(self._session.root)
-        self._session.is_open = False
-        if self._owned is not None:
-            self._owned.close()
+        """Store what waits to be stored, and let go of files; twice does no harm.
+
+        If it cannot be stored, it is lost, and the error says so; `sync` before can be tried again.
+        """
+        session = self._session
+        try:
+            if session.is_open:
+                session.records.store()
+                if self._consolidates:
+                    consolidated.consolidate(session.root)
+        except BaseException as error:
+            lost = session.records.drop()
+            if lost:
+                error.add_note(f"what was written beyond the end of {lost} since the last sync is lost")
+            raise
+        finally:
+            session.is_open = False
+            if self._owned is not None:
+                self._owned.close()
 
     def __enter__(self) -> Self:
         return self
@@ -337,7 +357,8 @@ class Dataset(Group):
 
     def __reduce__(self) -> tuple[Any, ...]:
         session = self._session
-        reopen = partial(Dataset, config=session.config, xarray=session.xarray)
+        session.records.store()
+        reopen = partial(Dataset, config=session.config, xarray=session.xarray, buffered=session.buffered)
         return reopen, (session.root, "r" if session.root.store.read_only else "r+")
 
 

@@ -25,13 +25,18 @@ class Dimension:
     (True, 0)
     """
 
-    __slots__ = ("__weakref__", "_group", "_name", "_size", "_unlimited")
+    __slots__ = ("__weakref__", "_group", "_name", "_size", "stored", "unlimited")
+
+    stored: int
+    """The length that is stored; less than `size` while records wait to be stored."""
+    unlimited: bool
+    """The same as `isunlimited`."""
 
     def __init__(self, group: Group, header: DimensionHeader) -> None:
         self._group = group
         self._name = header.name
-        self._size = header.size
-        self._unlimited = header.unlimited
+        self._size = self.stored = header.size
+        self.unlimited = header.unlimited
 
     @property
     def name(self) -> str:
@@ -55,19 +60,24 @@ class Dimension:
     @property
     def header(self) -> DimensionHeader:
         """What it is, as a value."""
-        return DimensionHeader(self._name, self._size, self._unlimited)
+        return DimensionHeader(self._name, self._size, self.unlimited)
 
     def group(self) -> Group:
         """Return the group that it is defined in."""
         return self._group
 
+    def adopt(self, size: int) -> None:
+        """Take over the length that is stored."""
+        self.stored = size
+        self._size = max(self._size, size)
+
     def isunlimited(self) -> bool:
         """Tell whether variables grow along it."""
-        return self._unlimited
+        return self.unlimited
 
     def __len__(self) -> int:
         return self._size
 
     def __repr__(self) -> str:
-        kind = " (unlimited)" if self._unlimited else ""
+        kind = " (unlimited)" if self.unlimited else ""
         return f"<class 'omnizarr.netcdf.Dimension'>{kind}: name = {self._name!r}, size = {self._size}"

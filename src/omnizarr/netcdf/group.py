@@ -602,6 +602,7 @@ class Group(Attributed):
     ) -> Iterator[None]:
         self._session.check_writable()
         with self._session.lock:
+            self._session.records.store()
             found = members()
             if oldname not in found:
                 raise NodeNotFoundError(
@@ -639,42 +640,6 @@ class Group(Attributed):
             for each in list(group._variables.values())
             if any(dim in dims for dim in each._dims)
         ]
-
-    # -- growing ----------------------------------------------------------------------
-
-    def grow(self, wanted: Mapping[Dimension, int], grown: Variable, take_back: Callable[[], None]) -> None:
-        """Make unlimited dimensions at least so long: first the arrays that have them, then the record of the group.
-
-        Whoever reads the record finds all arrays long enough, and the data that made them grow: that of the variable
-        `grown`, which is long enough already. If this fails, `take_back` makes that as long as it was.
-        """
-        session = self._session
-        undo = [take_back]
-        with session.lock:
-            try:
-                for variable in self._users(*wanted):
-                    if variable is not grown:
-                        lengths = {axis: wanted[dim] for axis, dim in enumerate(variable._dims) if dim in wanted}
-                        undo.append(session.lengthen(variable._stored, variable.shape, lengths))
-                for dim, length in wanted.items():
-                    dim._group._record(dim, length)
-            except BaseException:
-                for each in undo:
-                    with suppress(OmnizarrError):
-                        each()
-                raise
-
-    def _record(self, dim: Dimension, length: int) -> None:
-        sizes: list[int] = []
-
-        def longer(header: GroupHeader) -> GroupHeader:
-            known = header.dimensions.get(dim.name, dim.header)
-            sizes.append(max(known.size, dim.size, length))
-            grown = replace(known, size=sizes[-1], unlimited=True)
-            return replace(header, dimensions={**header.dimensions, dim.name: grown})
-
-        self._change(longer)
-        dim._size = sizes[-1]
 
     # -- attributes -------------------------------------------------------------------
 

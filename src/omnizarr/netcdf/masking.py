@@ -30,6 +30,7 @@ from omnizarr.stores import pool
 _SPEAK_OF_VALUES: Final = ("missing_value", "_FillValue", "valid_range", "valid_min", "valid_max")
 _UNUSED: Final = "WARNING: {} not used since it\ncannot be safely cast to variable data type"  # netCDF4-python's words
 _NO_SCALE: Final = "invalid scale_factor or add_offset attribute, no unpacking done..."
+_PLAIN: Final = frozenset({np.ndarray, int, float, str, list, tuple})
 _LARGE: Final = 2**20
 """Elements from which on several threads, and no large arrays for what is only looked at once, are worth the effort."""
 _BLOCK: Final = 2**16
@@ -95,6 +96,11 @@ def _each_block(task: Callable[[slice], object], size: int) -> None:
 
 def _equal(data: NDArray[Any], value: Any) -> Any:
     return np.isnan(data) if value != value else data == value  # noqa: PLR0124  (NaN)
+
+
+def _is_plain(data: Any) -> bool:
+    """Whether data is surely not masked; told without `numpy.ma`, which takes milliseconds to import."""
+    return type(data) in _PLAIN or isinstance(data, np.generic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,13 +266,13 @@ class Packing:
         ValueTypeError
             If values do not fit the type.
         """
-        if data is np.ma.masked:
+        if not _is_plain(data) and data is np.ma.masked:
             return np.array(self._filler, self.dtype)
         try:
             array = self._array(data, scale=scale)
             if scale:
                 array = self._divided(array)
-            if isinstance(array, np.ma.MaskedArray):
+            if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray):
                 return self._filled(array)
             return self._fitted(array)
         except ValueTypeError:
@@ -280,7 +286,7 @@ class Packing:
 
     def _array(self, data: Any, *, scale: bool) -> NDArray[Any]:
         """Return what a user assigns as an array, with nothing lost."""
-        if isinstance(data, np.ma.MaskedArray):
+        if not _is_plain(data) and isinstance(data, np.ma.MaskedArray):
             return data
         if isinstance(data, np.ndarray | np.generic) or self.dtype.kind not in "iuf":
             return np.asarray(data, object if self.dtype.kind == "O" else None)

@@ -147,7 +147,24 @@ def for_writing(
     >>> for_writing((7, ...), (2, 3), (True, False), (3,)).grown
     (8, 3)
     """
+    rows = _rows(elem) if unlimited and unlimited[0] and True not in unlimited[1:] else None
+    if rows is not None:
+        rest = shape[1:]
+        if 0 not in rest:
+            selection = rows, *[slice(0, length, 1) for length in rest]
+            count = rows.stop - rows.start
+            kept = rest if type(elem) is int else (count, *rest)
+            return Picked(selection, (count, *rest), kept, (max(rows.stop, shape[0]), *rest))
     return _picked(elem, shape, unlimited, data_shape)
+
+
+def _rows(elem: Any) -> slice | None:
+    """Return what a selection picks along the first dimension, if it is that of most programs: one record, or some."""
+    if type(elem) is int:
+        return slice(elem, elem + 1, 1) if elem >= 0 else None
+    if type(elem) is slice and elem.step is None and type(elem.start) is int and type(elem.stop) is int:
+        return slice(elem.start, elem.stop, 1) if 0 <= elem.start < elem.stop else None
+    return None
 
 
 def takes_last_whole(elem: Any, shape: tuple[int, ...]) -> bool:

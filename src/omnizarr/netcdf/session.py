@@ -25,6 +25,7 @@ from omnizarr.netcdf import layouts
 from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts.contract import Layout, Marks, Stored
 from omnizarr.netcdf.layouts.marks import types_in
+from omnizarr.netcdf.records import Records
 from omnizarr.places import StorePath
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
@@ -57,7 +58,11 @@ class Session:
     replaces : bool
         Whether what is created takes the place of what is left of an older dataset.
     lock : threading.RLock
-        Held while what the nodes know of themselves changes; not while data moves.
+        Held while what the nodes know of themselves changes, and while records are stored.
+    buffered : bool
+        Whether records may wait to be stored.
+    records : Records
+        What waits to be stored.
     """
 
     root: StorePath
@@ -70,6 +75,11 @@ class Session:
     is_complete: bool = False
     replaces: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
+    buffered: bool = True
+    records: Records = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.records = Records(self)
 
     def check_open(self) -> None:
         """Raise StoreClosedError if the dataset is closed."""
@@ -86,6 +96,7 @@ class Session:
 
     def create_group(self, where: StorePath, header: GroupHeader, *, overwrite: bool = False) -> StorePath:
         """Store a new group, and return where it is."""
+        self.records.store()
         marks = self.layout.group(header, where.path == self.root.path)
         dialect = "v2" if self.layout.zarr_format == 2 else "v3"
         metadata = GroupMetadata(dialect=dialect, attributes=marks.attributes, unknown=marks.members)
@@ -99,6 +110,7 @@ class Session:
         self, where: StorePath, header: VariableHeader, group: str, sizes: Mapping[str, DimensionHeader]
     ) -> Mapping[str, JSON]:
         """Store a new array, and return what its group is to say of it: `Marks.listed`."""
+        self.records.store()
         metadata = self.layout.array(header, group, sizes, self.xarray, self.is_complete)
         hierarchy.create(where, metadata, overwrite=self.replaces)
         marks = self.layout.variable(header, group, sizes, self.xarray)
@@ -111,6 +123,7 @@ class Session:
         self, where: StorePath, header: VariableHeader, group: str, sizes: Mapping[str, DimensionHeader]
     ) -> None:
         """Give the elements of an array, of which none are stored, another type."""
+        self.records.store()
         new = self.layout.array(header, group, sizes, self.xarray, self.is_complete)
         changed = {name: getattr(new, name) for name in ("data_type", "codecs", "fill_value", "spellings")}
         hierarchy.update(where, ArrayMetadata, lambda metadata: replace(metadata, **changed))
@@ -127,6 +140,7 @@ class Session:
         `listed` is what the group says of its arrays from now on, by name; None for those that are gone.
         """
         self.check_writable()
+        self.records.store()
         is_root = where.path == self.root.path
 
         def rewritten(metadata: GroupMetadata) -> GroupMetadata:
@@ -147,6 +161,7 @@ class Session:
     ) -> VariableHeader:
         """Apply `change` to what is stored of a variable beside its data, and return the result."""
         self.check_writable()
+        self.records.store()
         changed: list[VariableHeader] = []
         listed = self.listed(where)
         relisted: list[JSON] = []

@@ -17,12 +17,12 @@ from omnizarr import layout, resizing
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.errors import NotRepresentableError
-from omnizarr.model import ArrayMetadata
 from omnizarr.netcdf import chars, elements, filters, masking, quantize, selections, types
 from omnizarr.netcdf.attributed import Attributed, Attributes
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.header import Selection, VariableHeader
 from omnizarr.netcdf.layouts.contract import Stored
+from omnizarr.netcdf.records import Place, place_of
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.places import StorePath
 from omnizarr.stores.local import LocalStore
@@ -158,6 +158,7 @@ class Variable(Attributed):
     @property
     def array(self) -> Array:
         """The Zarr array that it is stored in, as long as its dimensions are now."""
+        self._session.records.store()
         return self._current()
 
     def group(self) -> Group:
@@ -286,7 +287,7 @@ class Variable(Attributed):
         self._session.check_writable()
         values = self._packed(data)
         shape = self.shape
-        unlimited = tuple([each.isunlimited() for each in self._dims])
+        unlimited = tuple([each.unlimited for each in self._dims])
         picked = selections.for_writing(elem, shape, unlimited, values.shape)
         values = picked.fit(values)
         if not values.size:
@@ -317,6 +318,7 @@ class Variable(Attributed):
 
     def read_raw(self, selection: Selection) -> NDArray[Any]:
         """Return what is stored, neither masked nor scaled; see `omnizarr.netcdf.header.Source`."""
+        self._session.records.store()
         array = self._current()
         data = array.get_basic_selection(0) if self._stored.is_scalar and array.ndim else array[selection]
         values = np.asarray(data)
@@ -327,6 +329,8 @@ class Variable(Attributed):
         self._store(selection, values if self._encode is None else self._encode(values), self.shape)
 
     def _read(self, elem: Any) -> Any:
+        if self._session.records.waits:
+            self._session.records.settle(self, selections.for_reading(elem, self.shape).selection)
         array = self._current()
         if self._dims and selections.is_basic(elem):
             data = array[elem]
@@ -348,27 +352,17 @@ class Variable(Attributed):
 
     def _store(self, selection: Any, values: NDArray[Any], grown: tuple[int, ...]) -> None:
         """Write elements, and then, if dimensions have grown, tell everyone."""
-        array = self._current()
         if self._stored.is_scalar:
-            array[...] = values
+            self._current()[...] = values
             return
-        wanted = {dim: length for dim, length in zip(self._dims, grown, strict=True) if length > dim.size}
-        if not wanted:
-            array.set_orthogonal_selection(selection, values)
+        records = self._session.records
+        place = place_of(self, selection)
+        if place is not Place.INSIDE:
+            records.write(self, selection, values, grown, place)
             return
-
-        def write(longer: ArrayMetadata) -> None:
-            Array(array.store_path, longer, array.config).set_orthogonal_selection(selection, values)
-
-        # Data first: nobody sees the new lengths before it is there.
-        take_back = self._session.lengthen(
-            self._stored,
-            array.shape,
-            dict(enumerate(grown)),
-            write,
-            covers=_covers(selection, array.shape, grown),
-        )
-        self._group.grow(wanted, self, take_back)
+        if records.waits:
+            records.settle(self, selection)
+        self._current().set_orthogonal_selection(selection, values)
 
     def _packed(self, data: ArrayLike) -> NDArray[Any]:
         """Return values of the type's dtype: filled where masked, and scaled back."""
@@ -511,13 +505,3 @@ def _behaviour(stored: Stored, config: ArrayConfig) -> ArrayConfig:
     if is_plain and isinstance(stored.where.store, LocalStore | MemoryStore):
         return replace(config, chunk_cache=0)
     return config
-
-
-def _covers(selection: Any, before: tuple[int, ...], after: tuple[int, ...]) -> bool:
-    """Whether all that is added along one dimension, and along no other, is selected."""
-    if sum(old != new for old, new in zip(before, after, strict=True)) != 1:
-        return False
-    return all(
-        isinstance(part, slice) and part.step == 1 and part.start <= (old if old != new else 0) and part.stop == new
-        for part, old, new in zip(selection, before, after, strict=True)
-    )

@@ -1,0 +1,340 @@
+"""Records that are not stored yet: what was written beyond the end of unlimited dimensions.
+
+To grow takes a change of many documents: that of each variable, and that of the group. So a session keeps what is
+written beyond the end that is stored, and stores all of it in one growth, in the order that `omnizarr.resizing` keeps:
+data first, then the arrays, last the record of the group. Nothing lies beyond a stored end but while that goes on. So
+other writers, and those who read, meet what they would meet if each write had been stored alone.
+
+It is stored by `Dataset.sync` and `Dataset.close`, before anything else is changed or read that depends on it, when a
+dataset is opened in the same process, before it forks, and when it ends; and by the next write, when some seconds have
+passed or many bytes wait. What fails to be stored is kept, and the call raises.
+"""
+
+# ruff: noqa: SLF001 - the nodes of one dataset change together
+
+from __future__ import annotations
+
+import atexit
+import operator
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import replace
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from weakref import WeakSet
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.array import Array
+from omnizarr.errors import OmnizarrError
+from omnizarr.model import ArrayMetadata
+
+if TYPE_CHECKING:
+    from omnizarr.netcdf.dimension import Dimension
+    from omnizarr.netcdf.header import GroupHeader
+    from omnizarr.netcdf.session import Session
+    from omnizarr.netcdf.variable import Variable
+
+Shape: TypeAlias = tuple[int, ...]
+Selection: TypeAlias = "tuple[slice | NDArray[np.intp], ...]"
+
+MOST: Final = 32 * 2**20
+"""Bytes that one session keeps."""
+LONGEST: Final = 5.0
+"""Seconds after which the next write stores what waits."""
+_FIRST_ROOM: Final = 16
+
+
+class Place(Enum):
+    """Where a selection lies, as to the ends of unlimited dimensions that are stored."""
+
+    INSIDE = auto()
+    ACROSS = auto()
+    BEYOND = auto()
+
+
+class Piece:
+    """What was written at once, or one record after the other.
+
+    Attributes
+    ----------
+    selection : tuple
+        As of `omnizarr.netcdf.selections.Picked`.
+    start, stop : int
+        Where it lies along the first dimension; equal if records cannot be added.
+    """
+
+    __slots__ = ("_values", "rest", "selection", "start", "stop")
+
+    def __init__(self, selection: Selection, values: NDArray[Any], shape: Shape) -> None:
+        self._values = values
+        self.selection = selection
+        self.start = self.stop = 0
+        self.rest = shape[1:]
+        first = selection[0]
+        if values.shape[1:] == self.rest and isinstance(first, slice) and first.step == 1:
+            whole = all(isinstance(each, slice) and each.step == 1 for each in selection)
+            self.start, self.stop = (first.start, first.stop) if whole else (0, 0)
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """What is to be stored."""
+        return self._values[: self.stop - self.start] if self.stop > self.start else self._values
+
+    def extend(self, start: int, values: NDArray[Any]) -> bool:
+        """Add whole records, and return whether they follow."""
+        if start != self.stop or self.stop == self.start or values.shape[1:] != self.rest:
+            return False
+        held = self.stop - self.start
+        needed = held + len(values)
+        if needed > len(self._values):
+            roomy = np.empty((max(needed, 2 * held, _FIRST_ROOM), *self.rest), self._values.dtype)
+            roomy[:held] = self._values[:held]
+            self._values = roomy
+        self._values[held:needed] = values
+        # Last, so that an interrupt leaves it as it was, or has it all.
+        self.stop = start + len(values)
+        return True
+
+    @property
+    def whole(self) -> Selection:
+        """The selection of all of it."""
+        if self.stop == self.start:
+            return self.selection
+        return (slice(self.start, self.stop, 1), *self.selection[1:])
+
+
+class Records:
+    """What one session has not stored yet.
+
+    Attributes
+    ----------
+    waits : bool
+        Whether there is anything.
+    """
+
+    __slots__ = ("__weakref__", "_is_storing", "_pieces", "_session", "_since", "_size", "waits")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._is_storing = False
+        self._forget()
+        _all.add(self)
+
+    @property
+    def lock(self) -> AbstractContextManager[object]:
+        """The lock of the session."""
+        return self._session.lock
+
+    def _forget(self) -> None:
+        self._pieces: dict[Variable, list[Piece]] = {}
+        self._size = 0
+        self._since = 0.0
+        self.waits = False
+
+    # -- writing ------------------------------------------------------------------------
+
+    def write(self, variable: Variable, selection: Selection, values: NDArray[Any], grown: Shape, place: Place) -> None:
+        """Keep, or store, what is written beyond the end that is stored; `grown` is the shape that it needs."""
+        with self._session.lock:
+            if self.waits and (self._size + values.nbytes > MOST or time.monotonic() - self._since > LONGEST):
+                self.store()
+            if not self._session.buffered or values.nbytes > MOST or place is Place.ACROSS:
+                self.store()
+                wanted = {dim: end for dim, end in zip(variable._dims, grown, strict=True) if end > dim.stored}
+                self._grow({variable: [Piece(selection, values, grown)]}, wanted)
+                return
+            self._keep(variable, selection, values, grown)
+
+    def _keep(self, variable: Variable, selection: Selection, values: NDArray[Any], grown: Shape) -> None:
+        if not self.waits:
+            self._since = time.monotonic()
+            _waiting.add(self)
+            self.waits = True
+        pieces = self._pieces.setdefault(variable, [])
+        first = selection[0]
+        if not (pieces and isinstance(first, slice) and first.step == 1 and pieces[-1].extend(first.start, values)):
+            pieces.append(Piece(selection, values.copy(), grown))
+        self._size += values.nbytes
+        for dim, length in zip(variable._dims, grown, strict=True):
+            dim._size = max(dim._size, length)
+
+    # -- storing ------------------------------------------------------------------------
+
+    def store(self) -> None:
+        """Store all that waits; if that fails, it waits on."""
+        if not self.waits:
+            return
+        with self._session.lock:
+            if self._is_storing or not self.waits:
+                return
+            wanted = {dim: dim.size for each in self._pieces for dim in each._dims if dim.size > dim.stored}
+            for variable, pieces in self._pieces.items():
+                for piece in pieces:  # or an interrupt came before the dimensions knew of it
+                    for dim, (_, end) in zip(variable._dims, map(_bounds, piece.whole), strict=True):
+                        if end > wanted.get(dim, dim.stored):
+                            wanted[dim] = end
+            self._is_storing = True
+            try:
+                self._grow(self._pieces, wanted)
+            finally:
+                self._is_storing = False
+            self._forget()
+            _waiting.discard(self)
+
+    def settle(self, variable: Variable, selection: Selection) -> None:
+        """Store what waits if a selection that is to be read, or written at once, may meet it."""
+        if place_of(variable, selection) is not Place.INSIDE or not _is_ahead(variable):
+            self.store()
+
+    def drop(self) -> str:
+        """Forget what waits, and return the names of the dimensions that are shorter now."""
+        with self._session.lock:
+            ahead = {dim.path: dim for each in self._pieces for dim in each._dims if dim.size > dim.stored}
+            for dim in ahead.values():
+                dim._size = dim.stored
+            self._forget()
+            _waiting.discard(self)
+        return ", ".join(ahead)
+
+    def _grow(self, pieces: Mapping[Variable, list[Piece]], wanted: Mapping[Dimension, int]) -> None:
+        """Store pieces, and make unlimited dimensions at least so long.
+
+        First the arrays that have them, then the record of the group: whoever reads that finds all arrays long enough,
+        and the data that made them grow. What fails is taken back.
+        """
+        undo: list[Callable[[], None]] = []
+        try:
+            for variable in dict.fromkeys([*pieces, *_users(wanted)]):
+                lengths = {axis: wanted[dim] for axis, dim in enumerate(variable._dims) if dim in wanted}
+                undo.append(_lengthen(self._session, variable, lengths, pieces.get(variable, [])))
+            for dim, length in wanted.items():
+                self._record(dim, length)
+        except BaseException:
+            for each in undo:
+                with suppress(OmnizarrError):
+                    each()
+            raise
+
+    def _record(self, dim: Dimension, length: int) -> None:
+        """Enter in the record of its group how long a dimension is at least."""
+        sizes: list[int] = []
+
+        def longer(header: GroupHeader) -> GroupHeader:
+            known = header.dimensions.get(dim.name, dim.header)
+            sizes.append(max(known.size, dim.stored, length))
+            grown = replace(known, size=sizes[-1], unlimited=True)
+            return replace(header, dimensions={**header.dimensions, dim.name: grown})
+
+        self._session.change_group(dim.group()._where, longer)
+        dim.adopt(sizes[-1])
+
+
+def _lengthen(
+    session: Session, variable: Variable, lengths: Mapping[int, int], pieces: list[Piece]
+) -> Callable[[], None]:
+    """Make an array at least so long, with its data, and return what takes that back."""
+    before = _stored(variable)
+    after = tuple(max(length, lengths.get(axis, 0)) for axis, length in enumerate(before))
+    config = variable._array.config
+
+    def write(longer: ArrayMetadata) -> None:
+        array = Array(variable._stored.where, longer, config)
+        for piece in pieces:
+            array.set_orthogonal_selection(piece.whole, piece.values)
+
+    covers = len(pieces) == 1 and _covers(pieces[0].whole, before, after)
+    return session.lengthen(variable._stored, before, lengths, write if pieces else None, covers=covers)
+
+
+def place_of(variable: Variable, selection: Selection) -> Place:
+    """Return where a selection lies: before the end that is stored, across it, or wholly beyond it."""
+    place = Place.INSIDE
+    for dim, selector in zip(variable._dims, selection, strict=True):
+        if dim.unlimited:
+            start, stop = _bounds(selector)
+            if start >= dim.stored:
+                return Place.BEYOND
+            if stop > dim.stored:
+                place = Place.ACROSS
+    return place
+
+
+def _is_ahead(variable: Variable) -> bool:
+    return any([dim.size > dim.stored for dim in variable._dims])  # noqa: C419 - twice as fast
+
+
+def _bounds(selector: slice | NDArray[np.intp]) -> tuple[int, int]:
+    """Return the first element selected, and behind which the last one lies."""
+    if not isinstance(selector, slice):
+        return int(selector.min()), int(selector.max()) + 1
+    if selector.step == 1:
+        return selector.start, selector.stop
+    picked = range(selector.start, -1 if selector.stop is None else selector.stop, selector.step)
+    return min(picked[0], picked[-1]), max(picked[0], picked[-1]) + 1
+
+
+def _stored(variable: Variable) -> Shape:
+    return tuple([dim.stored for dim in variable._dims])
+
+
+def _covers(selection: Selection, before: Shape, after: Shape) -> bool:
+    """Whether all that is added along one dimension, and along no other, is selected."""
+    if sum(map(operator.ne, before, after)) != 1:
+        return False
+    return all(
+        isinstance(part, slice) and part.step == 1 and part.start <= (old if old != new else 0) and part.stop == new
+        for part, old, new in zip(selection, before, after, strict=True)
+    )
+
+
+def _users(dims: Mapping[Dimension, int]) -> list[Variable]:
+    """Return the variables of the dataset that have one of the dimensions."""
+    for dim in dims:
+        return dim.group()._root()._users(*dims)
+    return []
+
+
+# -- the end of a process, and its fork -----------------------------------------------------
+
+_all: WeakSet[Records] = WeakSet()
+_waiting: set[Records] = set()
+_held = ExitStack()
+
+
+def store_all() -> None:
+    """Store what waits in all sessions of this process. What fails is left to those who sync or close it."""
+    for each in list(_waiting):
+        with suppress(OmnizarrError, OSError):
+            each.store()
+
+
+def _store_at_exit() -> None:
+    failed: list[Exception] = []
+    for each in list(_waiting):
+        try:
+            each.store()
+        except Exception as error:  # noqa: BLE001 - all are tried, and the interpreter prints what is raised here
+            failed.append(error)
+    if failed:
+        raise ExceptionGroup("records of netCDF datasets that were not closed are lost", failed)
+
+
+def _before_fork() -> None:
+    store_all()
+    for each in list(_all):
+        _held.enter_context(each.lock)
+
+
+def _after_fork_in_child() -> None:
+    _held.close()
+    for each in list(_waiting):
+        each.drop()
+
+
+atexit.register(_store_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_held.close, after_in_child=_after_fork_in_child)
