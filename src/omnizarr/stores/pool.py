@@ -49,6 +49,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_state.clear)
 
 
+def helpers(work: Callable[[], None]) -> list[Future[None]]:
+    """Let a thread of the pool do something too; none when the program ends, which starts no more threads."""
+    try:
+        return [executor().submit(work)]
+    except RuntimeError:
+        return []
+
+
 def run(task: Callable[[T], object], items: Iterable[T], workers: int, batch: int) -> None:
     """Call `task` on every item, with `workers` threads of which the caller is one.
 
@@ -86,7 +94,7 @@ def _run(task: Callable[[T], object], iterator: Iterator[T], workers: int, batch
     futures: list[Future[None]] = []
     try:
         for _ in range(workers - 1):
-            futures.append(executor().submit(work))  # noqa: PERF401 - those that were made are waited for in any case
+            futures += helpers(work)
         work()
     except BaseException:
         is_stopped = True
@@ -170,7 +178,7 @@ class _Crew(Generic[T, R]):
         with self._guard:
             room = 2 * self._workers - self._pending if self._more else 0
         for _ in range(min(self._workers - len(self._futures), room)):
-            self._futures.append(executor().submit(self._work))
+            self._futures += helpers(self._work)
 
     def _work(self) -> None:
         while (taken := self._take()) is not None:

@@ -1,0 +1,295 @@
+"""``omnizarr info | tree | ls | get``: what they print."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+import click
+
+from omnizarr.array import Array
+from omnizarr.cli import listing, values
+from omnizarr.cli.locate import open_node
+from omnizarr.cli.progress import counting, moving
+from omnizarr.cli.selections import Part, parse, select
+from omnizarr.cli.text import branches, fit, to_json
+from omnizarr.cli.trace import traced
+from omnizarr.errors import ContainsGroupError, OmnizarrError
+from omnizarr.group import Group, UnreadableNode
+from omnizarr.late import Late
+from omnizarr.model import Note
+from omnizarr.texts import visible
+from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, describe, describe_all, walk
+
+if TYPE_CHECKING:
+    from omnizarr.netcdf import repairs as netcdf
+else:  # nobody who lists a directory waits for netCDF
+    netcdf = Late("omnizarr.netcdf.repairs")
+
+PROBLEM = 1
+Notes: TypeAlias = Mapping[str, tuple[Note, ...]]
+
+_PATH = click.argument("path")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.command()
+@_PATH
+@_JSON
+@traced
+def info(path: str, as_json: bool) -> int:  # noqa: FBT001 - click passes by name
+    """Show what a node is, and how much of it is stored.
+
+    Chunks are counted and consolidated metadata is checked, so every key below PATH is listed. An array that cannot be
+    read is shown with the reason.
+
+    \b
+    Examples:
+      omnizarr info era5.zarr
+      omnizarr info era5.zarr/temp
+      omnizarr info --json era5.zarr | jq '.nodes[].path'
+      omnizarr info --trace https://example.org/era5.zarr
+    """  # noqa: D301 - click's mark of lines to be kept
+    node = open_node(path)
+    notes = _notes_of_netcdf(node)
+    with counting("keys") as tick:
+        facts = describe(node, tick, notes)
+    if isinstance(facts, ArrayFacts):
+        _print([to_json(facts.to_json(), indent=2)] if as_json else listing.array_card(_title(path), facts))
+        return _code([facts])
+    if isinstance(facts, UnreadableFacts):
+        _print([to_json(facts.to_json(), indent=2)] if as_json else [listing.unreadable_line(facts)])
+        return PROBLEM
+    show = _info_json if as_json else _info_text
+    return show(_title(path), node, facts, notes)  # type: ignore[arg-type]
+
+
+def _notes_of_netcdf(node: Array | Group) -> Notes:
+    """Return what netCDF has to say of nodes; a store that cannot be read says so itself, where it is looked at."""
+    try:
+        return netcdf.repairs(node.store_path)
+    except OmnizarrError:
+        return {}
+
+
+def _info_text(title: str, group: Group, facts: GroupFacts, notes: Notes) -> int:
+    _print(listing.group_lines(title, facts))
+    sums = _Sums()
+    with _facts_below(group, notes) as below:
+        for found in below:
+            sums.add(found)
+            _print(listing.block(found))
+    _print([listing.total(sums.arrays, sums.groups, sums.stored, sums.logical)])
+    return max(sums.code, _code([facts]))
+
+
+def _info_json(title: str, group: Group, facts: GroupFacts, notes: Notes) -> int:
+    head = to_json(facts.to_json(), indent=2)
+    click.echo(head[: head.rindex("\n}")] + ',\n  "nodes": [', nl=False)
+    sums = _Sums()
+    with _facts_below(group, notes) as below:
+        for number, found in enumerate(below):
+            sums.add(found)
+            click.echo(f"{',' if number else ''}\n    {to_json(found.to_json())}", nl=False)
+    totals = {"groups": sums.groups, "arrays": sums.arrays, "bytes_stored": sums.stored, "bytes_logical": sums.logical}
+    click.echo(f'\n  ],\n  "totals": {to_json(totals)}\n}}')
+    return max(sums.code, _code([facts]))
+
+
+class _Sums:
+    """What is added up on the way through a hierarchy."""
+
+    def __init__(self) -> None:
+        self.arrays = self.stored = self.logical = self.code = 0
+        self.groups = 1
+
+    def add(self, facts: Facts) -> None:
+        """Count a node."""
+        self.code = max(self.code, _code([facts]))
+        if isinstance(facts, ArrayFacts):
+            self.arrays += 1
+            self.stored += facts.bytes_stored
+            self.logical += facts.bytes_logical or 0
+        self.groups += isinstance(facts, GroupFacts)
+
+
+@contextmanager
+def _facts_below(group: Group, notes: Notes) -> Iterator[Iterator[Facts]]:
+    # Lines and a growing number on one terminal would run into each other.
+    shown: AbstractContextManager[Callable[[int], None]] = (
+        nullcontext(lambda _: None) if sys.stdout.isatty() else counting("keys")
+    )
+    with shown as tick:
+        yield describe_all((node for _, node in walk(group)), tick, notes, group.store.concurrency)
+
+
+def _code(facts: Iterable[Facts]) -> int:
+    return PROBLEM if any(isinstance(found, UnreadableFacts) or found.problem is not None for found in facts) else 0
+
+
+@click.command()
+@_PATH
+@click.option("-L", "--level", type=click.IntRange(min=1), help="Go no deeper than so many levels.")
+@_JSON
+@traced
+def tree(path: str, level: int | None, as_json: bool) -> int:  # noqa: FBT001
+    """Draw a hierarchy.
+
+    \b
+    Examples:
+      omnizarr tree era5.zarr
+      omnizarr tree -L 1 era5.zarr
+    """  # noqa: D301 - click's mark of lines to be kept
+    node = open_node(path)
+    if as_json:
+        return _list_json(node, None if level is None else level - 1)
+    if isinstance(node, Array):
+        click.echo(listing.short_line(_title(path), node))
+        return 0
+    click.echo(_title(path))
+    code = 0
+    for line, found in listing.tree_lines(node, branches(), level):
+        click.echo(line)
+        code = max(code, PROBLEM * isinstance(found, UnreadableNode))
+    return code
+
+
+@click.command()
+@_PATH
+@click.option("-r", "--recursive", is_flag=True, help="List what lies below as well, with full paths.")
+@_JSON
+@traced
+def ls(path: str, recursive: bool, as_json: bool) -> int:  # noqa: FBT001
+    """List the members of a group, one per line.
+
+    \b
+    Examples:
+      omnizarr ls era5.zarr
+      omnizarr ls -r era5.zarr | grep float32
+    """  # noqa: D301 - click's mark of lines to be kept
+    node = open_node(path)
+    if as_json:
+        return _list_json(node, None if recursive else 0)
+    if isinstance(node, Array):
+        click.echo(listing.short_line(node.basename or _title(path), node))
+        return 0
+    if recursive:
+        click.echo(listing.short_line("/", node))
+    code = 0
+    for _, found in walk(node, None if recursive else 0):
+        name = f"/{found.path[len(node.store_path.prefix) :]}" if recursive else found.basename
+        click.echo(listing.short_line(name, found))
+        code = max(code, PROBLEM * isinstance(found, UnreadableNode))
+    return code
+
+
+def _list_json(node: Array | Group, max_depth: int | None) -> int:
+    """Print nodes as one JSON list, an entry per line."""
+    found: Iterable[Any] = [node] if isinstance(node, Array) else (below for _, below in walk(node, max_depth))
+    code = 0
+    click.echo("[", nl=False)
+    for number, below in enumerate(found):
+        click.echo(f"{',' if number else ''}\n  {listing.short_json(below)}", nl=False)
+        code = max(code, PROBLEM * isinstance(below, UnreadableNode))
+    click.echo("\n]")
+    return code
+
+
+# A selection may begin with a minus sign.
+@click.command(context_settings={"ignore_unknown_options": True})
+@_PATH
+@click.argument("selection", nargs=-1)
+@click.option("--csv", "form", flag_value="csv", help="Lines and columns; one or two dimensions.")
+@click.option("--json", "form", flag_value="json", help="Nested lists; NaN and infinities as strings.")
+@click.option("--npy", "form", flag_value="npy", help="A file for numpy.load.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file instead of stdout.")
+@traced
+def get(path: str, selection: tuple[str, ...], form: str | None, output: str | None) -> int:
+    """Print elements of an array.
+
+    SELECTION is typed as in Python: integers, slices, "...", one list, names of fields in quotes. Without it, all is
+    meant; like NumPy, only the edges of a large array are printed (and read), while --csv, --json and --npy give all.
+
+    \b
+    Examples:
+      omnizarr get era5.zarr/temp "0:10, ::2, -1"
+      omnizarr get era5.zarr/temp --csv 0 > first.csv
+      omnizarr get era5.zarr/temp --npy -o temp.npy
+    """  # noqa: D301 - click's mark of lines to be kept
+    for text in (path, *selection):
+        if text.startswith("--"):
+            raise click.NoSuchOption(text)
+    chosen = parse(" ".join(selection))
+    if form == "npy" and output is None and sys.stdout.isatty():
+        raise click.UsageError("a file of NumPy is nothing for a terminal: use -o FILE, or a pipe")
+    array = open_node(path)
+    if not isinstance(array, Array):
+        raise ContainsGroupError(
+            "there is a group, not an array", remedy=f"choose one of its arrays: omnizarr ls -r {visible(path)}"
+        )
+    _write(select(array, chosen), form, output)
+    return 0
+
+
+def _write(part: Part, form: str | None, output: str | None) -> None:
+    if form is None:
+        with _text_to(output) as out:
+            values.write_text(part, out)
+        return
+    with moving("reading", part.size) as tick:
+        if form == "npy":
+            with _bytes_to(output) as binary:
+                values.write_npy(part, binary, tick)
+            return
+        with _text_to(output) as out:
+            if form == "csv":
+                values.write_csv(part, out, tick)
+            else:
+                values.write_json(part, out, tick)
+
+
+@contextmanager
+def _text_to(output: str | None) -> Iterator[IO[str]]:
+    if output is None:
+        yield sys.stdout
+        return
+    with _replacing(output) as name, Path(name).open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+@contextmanager
+def _bytes_to(output: str | None) -> Iterator[BinaryIO]:
+    if output is None:
+        yield sys.stdout.buffer
+        return
+    with _replacing(output) as name, Path(name).open("wb") as file:
+        yield file
+
+
+@contextmanager
+def _replacing(output: str) -> Iterator[str]:
+    """Give a name to write to that becomes `output` when all went well: half a file would look like a whole one."""
+    target = Path(output)
+    if target.exists() and not target.is_file():  # a pipe, or /dev/null
+        yield output
+        return
+    part = f"{output}.{os.getpid()}.part"
+    try:
+        yield part
+        Path(part).replace(output)
+    finally:
+        Path(part).unlink(missing_ok=True)
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+def _title(path: str) -> str:
+    """Return how the node that was asked for is called."""
+    return fit(visible(path.rstrip("/") or "/"))
