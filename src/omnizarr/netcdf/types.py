@@ -122,6 +122,9 @@ default_fillvals: Final[Mapping[str, Any]] = {
 """Default fill values by the codes of netCDF4-python: ``default_fillvals["f8"]``."""
 
 
+_BY_DTYPE: Final[Mapping[np.dtype[Any], NcType]] = {each.dtype: each for each in TYPES.values() if not each.is_text}
+
+
 def of_dtype(dtype: np.dtype[Any]) -> NcType:
     """Return the atomic type of a NumPy type, in whichever byte order; ``S1`` is char, longer text string.
 
@@ -134,9 +137,9 @@ def of_dtype(dtype: np.dtype[Any]) -> NcType:
         return CHAR
     if dtype.kind in "SUOT":
         return STRING
-    for each in TYPES.values():
-        if not each.is_text and each.dtype == dtype.newbyteorder("="):
-            return each
+    found = _BY_DTYPE.get(dtype.newbyteorder("="))
+    if found is not None:
+        return found
     raise UnknownDataTypeError(
         "netCDF has no such type",
         found=str(dtype),

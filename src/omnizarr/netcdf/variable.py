@@ -62,7 +62,7 @@ class Variable(Attributed):
 
     __slots__ = (
         *("_group", "_name", "_type", "_dims", "_special", "_notes", "_stored", "_array"),
-        *("_decode", "_encode", "_packing", "_fill", "mask", "scale", "always_mask", "chartostring", "_truncate"),
+        *("_decode", "_encode", "_known_packing", "mask", "scale", "always_mask", "chartostring", "_truncate"),
         *("_ncstring", "_quantize"),
     )
 
@@ -76,6 +76,7 @@ class Variable(Attributed):
     """Whether chars with an attribute ``_Encoding`` become strings; see `set_auto_chartostring`."""
 
     _array: Array
+    _known_packing: masking.Packing | None
 
     def __init__(self, group: Group, header: VariableHeader, dims: tuple[Dimension, ...], stored: Stored) -> None:
         self._session = group._session
@@ -294,7 +295,7 @@ class Variable(Attributed):
             return
         if self._quantize is not None:
             digits, mode = self._quantize
-            values = quantize.apply(values, mode, digits, self._fill)
+            values = quantize.apply(values, mode, digits, self.get_fill_value())
         if self._encode is not None:
             values = self._encode(values)
         self._store(picked.selection, values, picked.grown)
@@ -425,9 +426,17 @@ class Variable(Attributed):
 
     def _adopt_attributes(self, attributes: Attributes) -> None:
         self._attributes = attributes
-        self._fill = self.get_fill_value()
         self._quantize = filters.quantization(attributes)
-        self._packing = masking.Packing.of(attributes, self._type, no_fill="_NoFill" in self._special)
+        self._known_packing = None  # made when data is read or written
+
+    @property
+    def _packing(self) -> masking.Packing:
+        """What the attributes say about values."""
+        found = self._known_packing
+        if found is None:
+            no_fill = "_NoFill" in self._special
+            found = self._known_packing = masking.Packing.of(self._attributes, self._type, no_fill=no_fill)
+        return found
 
     def _adopt_array(self, array: Array) -> None:
         self._array = array

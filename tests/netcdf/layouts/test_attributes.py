@@ -65,7 +65,7 @@ def test_types_are_recorded_in_four_ways(recorded, nc_type):
 )
 def test_values_are_read_by_their_recorded_type(value, recorded, expected):
     assert read(value, recorded) == expected
-    assert fits(value, recorded)
+    assert fits(value, recorded, expected)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_values_without_a_type_are_read_by_their_looks(value, expected):
 )
 def test_values_that_do_not_fit_their_recorded_type_are_not_changed(value, recorded, expected):
     assert read(value, recorded) == expected
-    assert not fits(value, recorded)
+    assert not fits(value, recorded, expected)
 
 
 def test_a_fill_value_without_a_type_is_of_the_variables():

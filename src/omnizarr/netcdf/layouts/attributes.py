@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -31,6 +32,8 @@ Style: TypeAlias = Literal["codes", "U1", "S1", "v3", "none"]
 
 DEFAULT_MAXSTRLEN: Final = 128
 _SPEC: Final = 'NCZarr, "Appendix C"'
+_LEAST_LARGE: Final = 2.0**127
+"""Below are numbers that a float has in any case."""
 _EXACT: Final = 2**53
 """Up to here every reader of JSON gets integers right."""
 
@@ -63,8 +66,11 @@ def type_of(recorded: object) -> NcType | None:
     """
     if is_integer(recorded):
         return types.BY_CODE.get(recorded)
-    if not isinstance(recorded, str):
-        return None
+    return _type_named(recorded) if isinstance(recorded, str) else None
+
+
+@lru_cache(maxsize=1000)
+def _type_named(recorded: str) -> NcType | None:
     if recorded.isdecimal() and recorded.isascii():
         return types.BY_CODE.get(int(recorded)) if len(recorded) < 3 else None
     if recorded in _NAMES:
@@ -136,10 +142,10 @@ def read(value: JSON, recorded: object = None, expected: NcType | None = None) -
     return _of_type(value, _inferred(value)) or _text(value)
 
 
-def fits(value: JSON, recorded: object) -> bool:
-    """Tell whether an attribute's value can be of its recorded type, JSON for its text aside."""
+def fits(value: JSON, recorded: object, found: Attribute) -> bool:
+    """Tell whether an attribute's value, which was read as `found`, is of its recorded type, JSON as text aside."""
     nc_type = type_of(recorded)
-    return nc_type is not None and (_of_type(value, nc_type) is not None or _is_complex(value))
+    return nc_type is not None and (found.type is nc_type or _is_complex(value))
 
 
 def is_nonfinite(value: JSON) -> bool:
@@ -152,10 +158,11 @@ def is_nonfinite(value: JSON) -> bool:
     return bool(items) and all(isinstance(each, str) and each in _WORDS for each in items)
 
 
-def depends_on_spelling(value: JSON, recorded: object) -> bool:
+def depends_on_spelling(value: JSON, recorded: object, text: str | None = None) -> bool:
     """Tell whether an attribute is not known from its value alone, but from how a document spells the numbers in it.
 
-    netCDF-C stores text that looks like a number as the number, and -0.0 as the integer -0.
+    netCDF-C stores text that looks like a number as the number, and -0.0 as the integer -0. `text` is the document, if
+    it is known: without that there, no number is it.
 
     >>> depends_on_spelling(1.5, ">S1"), depends_on_spelling(1.5, "<f8"), depends_on_spelling([0, 1], "<f8")
     (True, False, True)
@@ -163,7 +170,7 @@ def depends_on_spelling(value: JSON, recorded: object) -> bool:
     nc_type = type_of(recorded)
     if nc_type is CHAR:
         return lenient.spelled(value)
-    if nc_type is None or nc_type.dtype.kind != "f":
+    if nc_type is None or nc_type.dtype.kind != "f" or (text is not None and "-0" not in text):
         return False
     return any(is_integer(each) and not each for each in (value if is_list(value) else [value]))
 
@@ -226,6 +233,11 @@ def _float(item: JSON, dtype: np.dtype[Any]) -> Any:
             return None
     if not isinstance(item, int | float):
         return None
+    if dtype.itemsize == 8 or -_LEAST_LARGE < item < _LEAST_LARGE:  # NumPy needs no word not to warn
+        try:
+            return dtype.type(item)
+        except OverflowError:
+            return None
     try:
         with np.errstate(over="ignore"):
             number = dtype.type(item)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal, TypeAlias
@@ -15,9 +16,10 @@ import numpy as np
 
 from omnizarr import datatypes, detection, grids
 from omnizarr.array import Array
-from omnizarr.dialects import documents
+from omnizarr.dialects import documents, lenient
 from omnizarr.dialects.contract import Dialect
 from omnizarr.dialects.reading import is_object, join
+from omnizarr.dialects.spelling import Document
 from omnizarr.errors import OmnizarrError, StoreClosedError, StoreError, StoreTimeoutError, UnknownDataTypeError
 from omnizarr.group import Group, UnreadableNode
 from omnizarr.metadata import as_model
@@ -72,13 +74,22 @@ class _Node:
     def depends_on_spelling(self) -> bool:
         """Whether there is an attribute of which the value alone does not say what it is."""
         recorded = self.marks.types
+        text = self.text
         return any(
             type(value) is not str
             and name not in marks.HIDDEN
             and name in recorded
-            and attributes.depends_on_spelling(value, recorded[name])
+            and attributes.depends_on_spelling(value, recorded[name], text)
             for name, value in self.metadata.attributes.items()
         )
+
+    @property
+    def text(self) -> str | None:
+        """The document with the attributes, as it was read; None if only consolidated metadata was."""
+        memos, is_v2 = self.metadata.spellings, self.metadata.dialect == "v2"
+        memo = memos.get("v2:documents" if is_v2 else "v3:zarr.json")
+        found = None if memo is None else memo.document.get(".zattrs") if is_v2 else memo.document
+        return found.text if isinstance(found, Document) and found.said is None else None
 
 
 def load(root: Group, *, mode: Literal["nczarr", "zarr"] | None = None, xarray: bool = True) -> Loaded:
@@ -229,21 +240,31 @@ def _find_marks(root: Group, nodes: Mapping[str, _Node]) -> None:
 
 
 def _find_spellings(nodes: Iterable[_Node]) -> None:
-    """Read again the attributes of nodes in which the spelling of a number counts."""
-    wanted = [node for node in nodes if node.depends_on_spelling]
-    if not wanted:
+    """Find how numbers are spelled in the attributes of nodes in which that counts."""
+    unread: list[_Node] = []
+    for node in nodes:
+        if node.depends_on_spelling:
+            text = node.text
+            if text is None:
+                unread.append(node)
+            else:
+                _spell(node, text)
+    if unread:
+        store = unread[0].where.store
+        for position, data in store.get_many((node.attributes_key, None) for node in unread):
+            if data is not None:  # else there is only consolidated metadata
+                with suppress(UnicodeDecodeError):  # changed meanwhile
+                    _spell(unread[position], bytes(data).decode("utf-8-sig"))
+
+
+def _spell(node: _Node, text: str) -> None:
+    try:
+        document = lenient.tokens(text)
+    except (ValueError, RecursionError):  # changed meanwhile
         return
-    store = wanted[0].where.store
-    for position, data in store.get_many((node.attributes_key, None) for node in wanted):
-        if data is None:  # there is only consolidated metadata
-            continue
-        try:
-            document = documents.tokens(data)
-        except (ValueError, RecursionError):  # changed meanwhile
-            continue
-        if is_object(document) and wanted[position].metadata.dialect != "v2":
-            document = document.get("attributes")
-        wanted[position].spelled = document if is_object(document) else {}
+    if is_object(document) and node.metadata.dialect != "v2":
+        document = document.get("attributes")
+    node.spelled = document if is_object(document) else {}
 
 
 def objects_at(where: StorePath, metadata: Metadata) -> dict[str, JSON]:
@@ -406,8 +427,9 @@ def _attributes(
         value = attributes.respelled(given, node.spelled[name], of_type) if name in node.spelled else given
         is_of_data = name == "_FillValue" or (name in _OF_THE_DATA and attributes.is_nonfinite(value))
         expected = nc_type if is_of_data and isinstance(nc_type, types.NcType) else None
-        found[name] = for_xarray.with_nuls(attributes.read(value, of_type, expected), node.marks.nuls.get(name))
-        if of_type is not None and not attributes.fits(value, of_type):
+        read = attributes.read(value, of_type, expected)
+        found[name] = for_xarray.with_nuls(read, node.marks.nuls.get(name))
+        if of_type is not None and not attributes.fits(value, of_type, read):
             message = f"the value of {name!r} is no {of_type!r}: read by its looks"
             notes.append(Note(join("", name), message, SPEC))
     return found, notes
