@@ -46,6 +46,8 @@ MOST: Final = 32 * 2**20
 LONGEST: Final = 5.0
 """Seconds after which the next write stores what waits."""
 _FIRST_ROOM: Final = 16
+_COST: Final = 4096
+"""Bytes that a piece counts besides its values, as it is stored by itself."""
 
 
 class Place(Enum):
@@ -158,6 +160,7 @@ class Records:
         first = selection[0]
         if not (pieces and isinstance(first, slice) and first.step == 1 and pieces[-1].extend(first.start, values)):
             pieces.append(Piece(selection, values.copy(), grown))
+            self._size += _COST
         self._size += values.nbytes
         for dim, length in zip(variable._dims, grown, strict=True):
             dim._size = max(dim._size, length)

@@ -1,0 +1,438 @@
+"""Records that wait to be stored: seen at once by their own dataset, by all others when they are stored, whole."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import omnizarr
+from omnizarr import errors
+from omnizarr.netcdf import Dataset, records
+from omnizarr.stores import MemoryStore
+from omnizarr.stores.faults import FaultyStore
+from tests.concurrency.interruptions import Interrupter
+
+RUNS = int(os.environ.get("RUNS", "30"))
+HAVE_UNLIMITED = ["D", "xarray", "v3", "E"]
+
+
+def made(store, layout="D", **options):
+    dataset = Dataset(store, "w", layout=layout, **options)
+    dataset.createDimension("time", None)
+    dataset.createDimension("x", 3)
+    dataset.createVariable("v", "i4", ("time", "x"), chunksizes=(2, 2), fill_value=-1)
+    dataset.createVariable("t", "f8", ("time",))
+    return dataset
+
+
+def contents(store):
+    return {key: bytes(store.get(key)) for key in store.list()}
+
+
+def append(dataset, records):
+    for number in records:
+        dataset["v"][number] = number
+        dataset["t"][number] = number
+
+
+def seen(store):
+    """What others find: values of `t`, and whether those of `v` are the same."""
+    with Dataset(store) as dataset:
+        times = dataset["t"][:].filled(-1).tolist()
+        assert dataset.dimensions["time"].size == len(times) == len(dataset["v"])
+        np.testing.assert_array_equal(dataset["v"][:].filled(-1), np.repeat(np.array(times)[:, None], 3, 1))
+        return times
+
+
+# -- when it is stored -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", HAVE_UNLIMITED)
+def test_nothing_is_stored_before_sync_and_all_is_seen_at_once_by_the_dataset(layout):
+    store = MemoryStore()
+    dataset = made(store, layout)
+    before = contents(store)
+    append(dataset, range(5))
+    variable = dataset["v"]
+    assert (len(dataset.dimensions["time"]), variable.shape, len(variable), dataset["t"].size) == (5, (5, 3), 5, 5)
+    assert contents(store) == before
+    dataset.sync()
+    assert seen(store) == [0, 1, 2, 3, 4]
+    append(dataset, range(5, 7))
+    dataset.close()
+    assert seen(store) == list(range(7))
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda dataset: dataset["v"][:].tolist(),
+        lambda dataset: dataset["v"][2].tolist(),
+        lambda dataset: dataset["v"][-1, ::2].tolist(),
+        lambda dataset: dataset["v"][[0, 2]].tolist(),
+        lambda dataset: dataset["v"].array[:].tolist(),
+        lambda dataset: np.asarray(dataset["v"]).tolist(),
+        lambda dataset: dataset["w"][:].tolist(),
+        lambda dataset: dataset.tocdl(data=True),
+        lambda dataset: dataset.as_source().read("/v", (slice(0, 3), slice(0, 3))).tolist(),
+        lambda dataset: pickle.loads(pickle.dumps(dataset))["v"][:].tolist(),
+        lambda dataset: dataset.dimensions["time"].size,
+    ],
+)
+def test_whatever_reads_the_dataset_finds_what_waits(look, tmp_path):
+    found = []
+    for buffered in (True, False):
+        with made(str(tmp_path / f"{buffered}.zarr"), buffered=buffered) as dataset:
+            dataset.createVariable("w", "i4", ("time",), fill_value=-1)
+            append(dataset, range(3))
+            found.append(str(look(dataset)).replace("True", "False"))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda dataset: dataset.createVariable("w", "i4", ("time",)),
+        lambda dataset: dataset.createDimension("y", 2),
+        lambda dataset: dataset.createGroup("g"),
+        lambda dataset: dataset.renameVariable("v", "w"),
+        lambda dataset: dataset.renameDimension("time", "step"),
+        lambda dataset: dataset["v"].setncattr("units", "K"),
+        lambda dataset: dataset.setncattr("title", "records"),
+    ],
+)
+def test_definitions_find_what_waits_stored(change):
+    store = MemoryStore()
+    with made(store) as dataset:
+        append(dataset, range(3))
+        change(dataset)
+        append_to = "w" if "v" not in dataset.variables else "v"
+        dataset[append_to][3] = 3
+        dataset["t"][3] = 3
+    with Dataset(store) as dataset:
+        name = "w" if "v" not in dataset.variables else "v"
+        assert dataset["t"][:].tolist() == [0, 1, 2, 3]
+        assert dataset[name][:].tolist() == [[number] * 3 for number in range(4)]
+
+
+def test_a_dataset_that_is_opened_in_the_same_process_sees_all():
+    store = MemoryStore()
+    dataset = made(store)
+    append(dataset, range(4))
+    assert seen(store) == [0, 1, 2, 3]
+    del dataset
+    assert not records._waiting
+
+
+@pytest.mark.parametrize(("name", "value"), [("LONGEST", -1.0), ("MOST", 0), ("_COST", 2**40)])
+def test_the_next_write_stores_what_waits_long_or_is_much(name, value, monkeypatch):
+    store = MemoryStore()
+    dataset = made(store)
+    monkeypatch.setattr(records, name, value)
+    append(dataset, range(3))
+    dataset["v"][3] = 3
+    waiting = 0 if name == "MOST" else 1
+    array = omnizarr.open_array(store, path="t", mode="r")
+    assert array.shape == (4 - waiting,)
+    assert array[:3].tolist() == [0, 1, 2]
+    dataset.close()
+
+
+@pytest.mark.parametrize("options", [{"buffered": False}, {"mode": "as"}, {"mode": "r+s"}])
+def test_unbuffered_each_write_is_stored_when_it_returns(options):
+    store = MemoryStore()
+    made(store).close()
+    dataset = Dataset(store, options.pop("mode", "a"), **options)
+    for number in range(3):
+        dataset["t"][number] = number
+        assert omnizarr.open_array(store, path="t", mode="r")[:].tolist() == list(range(number + 1))
+        assert omnizarr.open_array(store, path="v", mode="r").shape == (number + 1, 3)
+
+
+PROGRAM = """
+import os, signal, sys
+from omnizarr.netcdf import Dataset
+
+dataset = Dataset(sys.argv[1], "a")
+def append(first, last):
+    for number in range(first, last):
+        dataset["v"][number] = number
+        dataset["t"][number] = number
+append(0, 3)
+dataset.sync()
+append(3, 50)
+"""
+
+
+def run(path, how, engine="native"):
+    command = [sys.executable, "-c", PROGRAM + how, str(path)]
+    environment = {**os.environ, "OMNIZARR_ENGINE": engine}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [("", 0), ("sys.exit(3)", 3), ("raise KeyboardInterrupt", -signal.SIGINT), ("del dataset", 0), ("1 / 0", 1)],
+)
+def test_a_program_that_ends_stores_what_waits(tmp_path, how, code, engine):
+    made(tmp_path / "x.zarr").close()
+    assert run(tmp_path / "x.zarr", how, engine).returncode == code
+    assert seen(tmp_path / "x.zarr") == list(range(50))
+
+
+def test_a_program_that_is_killed_leaves_what_was_stored_last_and_no_chunk_beyond(tmp_path):
+    made(tmp_path / "x.zarr").close()
+    assert run(tmp_path / "x.zarr", "os.kill(os.getpid(), signal.SIGKILL)").returncode == -signal.SIGKILL
+    assert seen(tmp_path / "x.zarr") == [0, 1, 2]
+    assert not omnizarr.check(tmp_path / "x.zarr").findings
+
+
+FORK = """
+child = os.fork()
+if not child:
+    assert dataset["t"][:].tolist() == list(range(50)), "the child"
+    dataset["v"][50] = dataset["t"][50] = 50
+    dataset.close()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+dataset["v"][51] = dataset["t"][51] = 51
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_and_its_parent_lose_nothing_and_store_nothing_twice(tmp_path):
+    made(tmp_path / "x.zarr").close()
+    done = run(tmp_path / "x.zarr", FORK)
+    assert done.returncode == 0, done.stderr
+    assert seen(tmp_path / "x.zarr") == list(range(52))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_leaves_to_its_parent_what_could_not_be_stored():
+    store = FaultyStore(MemoryStore())
+    dataset = made(store)
+    append(dataset, range(3))
+    store.fail("set", 1)
+    child = os.fork()
+    if not child:  # no pytest in the child
+        os._exit(int(records._waiting != set() or len(dataset.dimensions["time"]) != 0))
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(dataset.dimensions["time"]) == 3
+    dataset.close()
+    assert seen(store) == [0, 1, 2]
+
+
+# -- what fails --------------------------------------------------------------------------
+
+
+def test_what_sync_cannot_store_waits_on():
+    store = FaultyStore(MemoryStore())
+    dataset = made(store)
+    append(dataset, range(3))
+    before = contents(store)
+    for _ in range(2):
+        store.fail("set", 2)
+        with pytest.raises(errors.StoreError, match="injected"):
+            dataset.sync()
+        assert contents(store) == before
+    assert dataset["t"][:].tolist() == [0, 1, 2]
+    dataset.close()
+    assert seen(store) == [0, 1, 2]
+
+
+def test_what_close_cannot_store_is_lost_and_it_says_so():
+    store = FaultyStore(MemoryStore())
+    dataset = made(store)
+    append(dataset, range(3))
+    before = contents(store)
+    store.fail("set", 2)
+    with pytest.raises(errors.StoreError, match="injected") as raised:
+        dataset.close()
+    assert "beyond the end of /time since the last sync is lost" in raised.value.__notes__[0]
+    assert not dataset.isopen()
+    dataset.close()
+    assert contents(store) == before
+    assert seen(store) == []
+
+
+def test_a_write_that_fails_as_others_cannot_be_stored_is_not_done(monkeypatch):
+    store = FaultyStore(MemoryStore())
+    dataset = made(store)
+    append(dataset, range(3))
+    monkeypatch.setattr(records, "LONGEST", -1.0)
+    store.fail("set", 1)
+    with pytest.raises(errors.StoreError, match="injected"):
+        dataset["t"][3] = 3
+    assert dataset["t"].shape == (3,)
+    dataset.close()
+    assert seen(store) == [0, 1, 2]
+
+
+def test_values_that_do_not_fit_are_refused_by_the_write_itself():
+    dataset = made(MemoryStore())
+    with pytest.raises(errors.ValueTypeError):
+        dataset["v"][0] = "text"
+    with pytest.raises(errors.ShapeError):
+        dataset["v"][0] = [1, 2, 3, 4]
+    assert dataset["v"].shape == (0, 3)
+    assert not records._waiting
+
+
+def test_values_are_those_of_the_write_whatever_becomes_of_them_later():
+    dataset = made(MemoryStore())
+    row = np.array([1, 2, 3], "i4")
+    dataset["v"][0] = row
+    row[:] = 9
+    assert dataset["v"][0].tolist() == [1, 2, 3]
+
+
+def test_interrupted_writes_leave_each_record_old_or_new():
+    interrupter = Interrupter()
+    try:
+        for number in range(RUNS):
+            store = MemoryStore()
+            dataset = made(store)
+            append(dataset, range(2))
+
+            def write(dataset=dataset):
+                append(dataset, range(2, 5))
+                dataset.sync()
+                append(dataset, range(5, 7))
+
+            if not number:
+                interrupter(write, 0)
+                total = interrupter.seen
+                continue
+            interrupter(write, 1 + number * total // RUNS)
+            dataset.close()
+            with Dataset(store) as found:
+                times = found["t"][:].filled(-1).tolist()
+                values = found["v"][:].filled(-1)[:, 0].tolist()
+            assert times[:2] == values[:2] == [0, 1]
+            for each in (times, values):
+                assert all(value in (-1, place) for place, value in enumerate(each))
+                assert -1 not in each[: len([value for value in each if value != -1])]
+    finally:
+        interrupter.close()
+
+
+# -- others ----------------------------------------------------------------------------
+
+
+def test_records_of_another_dataset_that_grew_meanwhile_stay():
+    store = MemoryStore()
+    made(store).close()
+    ours, theirs = Dataset(store, "a"), Dataset(store, "a", buffered=False)
+    append(ours, [0, 1, 4])
+    append(theirs, [2, 3, 6])
+    assert len(ours.dimensions["time"]) == 5
+    ours.sync()
+    assert len(ours.dimensions["time"]) == 7
+    assert seen(store) == [0, 1, 2, 3, 4, -1, 6]
+    append(ours, [7])
+    append(theirs, [5])
+    theirs.close()
+    ours.close()
+    assert seen(store) == list(range(8))
+
+
+WRITER = """
+import sys
+from omnizarr.netcdf import Dataset
+path, first, step, count, buffered = sys.argv[1], *map(int, sys.argv[2:])
+with Dataset(path, "a", buffered=buffered) as dataset:
+    print(flush=True)
+    sys.stdin.readline()
+    for number in range(first, count, step):
+        dataset["v"][number] = number
+        dataset["t"][number] = number
+        if number % 7 == 0:
+            dataset.sync()
+"""
+
+
+@pytest.mark.parametrize("layout", ["D", "v3"])
+@pytest.mark.parametrize("modes", [(1, 1), (1, 0)], ids=["buffered", "mixed"])
+def test_processes_that_write_every_other_record_lose_none(tmp_path, layout, modes):
+    path = tmp_path / "x.zarr"
+    made(path, layout).close()
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), str(first), "2", "40", str(mode)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for first, mode in enumerate(modes)
+    ]
+    for each in processes:
+        each.stdout.readline()
+    for each in processes:
+        each.stdin.write(b"\n")
+        each.stdin.flush()
+    for each in processes:
+        each.communicate()
+        assert not each.returncode
+    assert seen(path) == list(range(40))
+
+
+# -- the same as without waiting --------------------------------------------------------
+
+INDEX = st.integers(0, 9)
+ROWS = st.one_of(
+    INDEX,
+    st.tuples(INDEX, INDEX).map(lambda ends: slice(min(ends), max(ends) + 1)),
+    st.tuples(INDEX, INDEX).map(lambda ends: slice(min(ends), max(ends) + 1, 2)),
+    st.lists(INDEX, min_size=1, max_size=3, unique=True),
+)
+COLUMNS = st.sampled_from([slice(None), 0, 2, slice(1, 3), [0, 2]])
+STEPS = st.one_of(
+    st.tuples(st.just("write"), ROWS, COLUMNS),
+    st.tuples(st.just("time"), ROWS, st.none()),
+    st.tuples(st.just("read"), ROWS, COLUMNS),
+    st.tuples(st.sampled_from(["sync", "all", "attribute"]), st.none(), st.none()),
+)
+
+
+def outcome(dataset, step, number):
+    kind, rows, columns = step
+    try:
+        if kind == "write":
+            dataset["v"][rows, columns] = number
+        elif kind == "time":
+            dataset["t"][rows] = number
+        elif kind == "read":
+            return dataset["v"][rows, columns].tolist()
+        elif kind == "sync":
+            dataset.sync()
+        elif kind == "attribute":
+            dataset["v"].number = number
+        else:
+            return dataset["v"][:].tolist(), dataset["t"][:].tolist()
+    except (IndexError, ValueError) as error:
+        return type(error)
+    return dataset["v"].shape, dataset["t"].shape
+
+
+@settings(max_examples=200, deadline=None)
+@given(steps=st.lists(STEPS, max_size=12), layout=st.sampled_from(HAVE_UNLIMITED))
+def test_all_is_as_if_each_write_had_been_stored_alone(steps, layout):
+    stores = MemoryStore(), MemoryStore()
+    datasets = [made(stores[0], layout, buffered=True), made(stores[1], layout, buffered=False)]
+    for number, step in enumerate(steps):
+        first, second = [outcome(each, step, number) for each in datasets]
+        assert first == second
+    for each in datasets:
+        each.close()
+    with Dataset(stores[0]) as ours, Dataset(stores[1]) as theirs:
+        assert ours["v"][:].tolist() == theirs["v"][:].tolist()
+        assert ours["t"][:].tolist() == theirs["t"][:].tolist()
+    for name in "vt":
+        ours, theirs = [omnizarr.open_array(store, path=name, mode="r")[...] for store in stores]
+        np.testing.assert_array_equal(ours, theirs)
