@@ -19,6 +19,7 @@ def variable_in(place, cache=None, **options):
     dataset.createDimension("x", 100)
     variable = dataset.createVariable("v", "i4", ("t", "x"), chunksizes=(1, 100), **options)
     variable[0:4] = np.arange(400).reshape(4, 100)
+    dataset.sync()
     if cache is not None:
         time.sleep(SETTLED)
     return variable

@@ -327,7 +327,8 @@ class Variable(Attributed):
 
     def write_raw(self, selection: Selection, values: NDArray[Any]) -> None:
         """Store values of the type's dtype as they are, neither packed nor quantized; nothing grows."""
-        self._store(selection, values if self._encode is None else self._encode(values), self.shape)
+        self._session.records.store()
+        self._write(selection, values if self._encode is None else self._encode(values))
 
     def _read(self, elem: Any) -> Any:
         if self._session.records.waits:
@@ -352,18 +353,23 @@ class Variable(Attributed):
         return array
 
     def _store(self, selection: Any, values: NDArray[Any], grown: tuple[int, ...]) -> None:
-        """Write elements, and then, if dimensions have grown, tell everyone."""
-        if self._stored.is_scalar:
-            self._current()[...] = values
-            return
-        records = self._session.records
+        """Write elements, or let them wait if they lie beyond the end that is stored."""
         place = place_of(self, selection)
+        records = self._session.records
         if place is not Place.INSIDE:
             records.write(self, selection, values, grown, place)
             return
         if records.waits:
             records.settle(self, selection)
-        self._current().set_orthogonal_selection(selection, values)
+        self._write(selection, values)
+
+    def _write(self, selection: Any, values: NDArray[Any]) -> None:
+        """Write elements that lie before the end that is stored."""
+        array = self._current()
+        if self._stored.is_scalar:
+            array[...] = values
+        else:
+            array.set_orthogonal_selection(selection, values)
 
     def _packed(self, data: ArrayLike) -> NDArray[Any]:
         """Return values of the type's dtype: filled where masked, and scaled back."""
