@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -41,12 +42,13 @@ class Size:
     planes: int
     slices: int
     appends: int
+    records: int
     rounds: int
     budget: float  # seconds of each library in a workload; then it may miss rounds
 
 
-FULL: Final = Size(planes=500, slices=10_000, appends=500, rounds=5, budget=60)
-QUICK: Final = Size(planes=100, slices=1_000, appends=100, rounds=3, budget=10)
+FULL: Final = Size(planes=500, slices=10_000, appends=500, records=1_000, rounds=5, budget=60)
+QUICK: Final = Size(planes=100, slices=1_000, appends=100, records=200, rounds=3, budget=10)
 
 
 @dataclass(frozen=True)
@@ -166,9 +168,42 @@ def append(task: Task, name: str) -> Outcome:
     took = time.perf_counter() - began
     with import_module("netCDF4").Dataset(place) as dataset:
         result = digest(dataset["v"][...])
+    remove(place)
+    return took, result
+
+
+def records(task: Task, name: str) -> Outcome:
+    """Write records of planes, and of a coordinate, one by one or in blocks, and close the dataset.
+
+    `name` ends with how many variables there are, and how many records are written at once.
+    """
+    variables, block = map(int, name.split("-")[1:])
+    place = task.place(f"{name}-{task.library}")
+    planes = np.arange(task.size.records * 16 * 32, dtype=np.float32).reshape(-1, 16, 32)
+    times = np.arange(task.size.records, dtype=np.float64)
+    dataset = task.dataset(place, "w")
+    for label, length in (("time", None), ("y", 16), ("x", 32)):
+        dataset.createDimension(label, length)
+    made = [dataset.createVariable(f"v{number}", "f4", ("time", "y", "x")) for number in range(variables)]
+    coordinate = dataset.createVariable("time", "f8", ("time",))
+    began = time.perf_counter()
+    for start in range(0, task.size.records, block):
+        which = start if block == 1 else slice(start, start + block)
+        for variable in made:
+            variable[which] = planes[which]
+        coordinate[which] = times[which]
+    dataset.close()
+    took = time.perf_counter() - began
+    with import_module("netCDF4").Dataset(place) as dataset:
+        result = [digest(dataset[each][...]) for each in ("time", "v0", f"v{variables - 1}")]
+    remove(place)
+    return took, result
+
+
+def remove(place: str) -> None:
+    """Remove a dataset."""
     written = Path(place.removeprefix("file://").partition("#")[0])
     shutil.rmtree(written) if written.is_dir() else written.unlink()
-    return took, result
 
 
 def open_many(task: Task, name: str) -> Outcome:
@@ -204,7 +239,7 @@ def digest(result: Any) -> list[Any]:
 
 ACTIONS: Final[dict[str, Callable[[Task, str], Outcome]]] = {
     each.__name__: each
-    for each in (make_large, make_many, whole, unmasked, scattered, marching, append, open_many, dump)
+    for each in (make_large, make_many, whole, unmasked, scattered, marching, append, records, open_many, dump)
 }
 
 
@@ -233,7 +268,17 @@ WORKLOADS: Final = (
     Workload("{slices:,} small slices, zlib, anywhere", "scattered", "zlib", share=0.1),
     Workload("{slices:,} small slices, zlib, marching", "marching", "zlib", 10),
     Workload("{appends:,} rows appended", "append", "rows"),
-    Workload(f"a dataset of {VARIABLES} variables opened", "open_many", "many"),
+    *(
+        Workload(
+            f"{{records:,}} records of {variables} variable{'s' * (variables > 1)}, {how}",
+            "records",
+            f"records-{variables}-{block}",
+            1,
+        )
+        for variables in (1, 20)
+        for block, how in ((1, "one by one"), (10, "by ten"), (100, "by a hundred"))
+    ),
+    Workload(f"a dataset of {VARIABLES} variables opened", "open_many", "many", 1),
     Workload(f"the header of {VARIABLES} variables printed", "dump", "many"),
 )
 MAKERS: Final = {"raw": "make_large", "zlib": "make_large", "many": "make_many"}
@@ -335,6 +380,7 @@ def main() -> None:
     if options.work:
         work(options.work)
         return
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is compiled, too
     size = QUICK if options.quick else FULL
     size = replace(size, rounds=options.rounds or size.rounds)
     netcdf4 = import_module("netCDF4")
@@ -349,7 +395,7 @@ def main() -> None:
         present = ""
         for workload in WORKLOADS:
             slices = int(size.slices * workload.share)
-            title = workload.title.format(slices=slices, appends=size.appends)
+            title = workload.title.format(slices=slices, appends=size.appends, records=size.records)
             if options.only and options.only not in title:
                 continue
             tasks = [Task(library, folder, size, slices, options.ncdump or "ncdump") for library in LIBRARIES]
