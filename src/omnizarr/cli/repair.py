@@ -26,6 +26,7 @@ _MOST: Final = 20
 @click.option("--yes", is_flag=True, help="Do it; without, only say what would be done.")
 @click.option("--only", "codes", metavar="CODE", multiple=True, help="Mend findings of this kind; can be repeated.")
 @click.option("--data", is_flag=True, help="Decode every chunk, to find torn shards.")
+@click.option("--adopt", is_flag=True, help="Adopt netCDF records that a killed writer has left.")
 @click.option("--backup", metavar="DIR", type=click.Path(), help="Keep the old values here, not beside PATH.")
 @click.option(
     "--older-than",
@@ -42,6 +43,7 @@ def repair(
     yes: bool,  # noqa: FBT001 - click passes by name
     codes: tuple[str, ...],
     data: bool,  # noqa: FBT001
+    adopt: bool,  # noqa: FBT001
     backup: str | None,
     older_than: float,
     undo: str | None,
@@ -71,7 +73,13 @@ def repair(
         if undo is not None:
             return undo_repair(undo, path, dry_run=dry_run)
         store, inside = _split(path or "")
-        options: dict[str, Any] = {"codes": codes or None, "data": data, "backup": backup, "older_than": older_than}
+        options: dict[str, Any] = {
+            "codes": codes or None,
+            "data": data,
+            "adopt": adopt,
+            "backup": backup,
+            "older_than": older_than,
+        }
         with counting("chunks") as tick:
             return repair_hierarchy(store, path=inside or None, dry_run=dry_run, progress=tick, **options)
 

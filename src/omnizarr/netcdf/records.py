@@ -18,7 +18,7 @@ import atexit
 import operator
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from enum import Enum, auto
@@ -211,18 +211,18 @@ class Records:
         """
         undo: list[Callable[[], None]] = []
         try:
-            for variable in dict.fromkeys([*pieces, *_users(wanted)]):
+            for variable in dict.fromkeys([*pieces, *users([*wanted])]):
                 lengths = {axis: wanted[dim] for axis, dim in enumerate(variable._dims) if dim in wanted}
                 undo.append(_lengthen(self._session, variable, lengths, pieces.get(variable, [])))
             for dim, length in wanted.items():
-                self._record(dim, length)
+                self.enter(dim, length)
         except BaseException:
             for each in undo:
                 with suppress(OmnizarrError):
                     each()
             raise
 
-    def _record(self, dim: Dimension, length: int) -> None:
+    def enter(self, dim: Dimension, length: int) -> None:
         """Enter in the record of its group how long a dimension is at least."""
         sizes: list[int] = []
 
@@ -294,11 +294,9 @@ def _covers(selection: Selection, before: Shape, after: Shape) -> bool:
     )
 
 
-def _users(dims: Mapping[Dimension, int]) -> list[Variable]:
+def users(dims: Sequence[Dimension]) -> list[Variable]:
     """Return the variables of the dataset that have one of the dimensions."""
-    for dim in dims:
-        return dim.group()._root()._users(*dims)
-    return []
+    return dims[0].group()._root()._users(*dims) if dims else []
 
 
 # -- the end of a process, and its fork -----------------------------------------------------

@@ -19,6 +19,7 @@ def repair(
     dry_run: bool = True,
     codes: Iterable[str] | None = None,
     data: bool = False,
+    adopt: bool = False,
     backup: str | os.PathLike[str] | bool | None = None,
     older_than: float = 3600,
     concurrency: int | None = None,
@@ -45,6 +46,9 @@ def repair(
         Mend these findings and no others. Some are mended only if they are named here, as something is given up.
     data : bool, default False
         Decode every chunk, to find torn shards. If one of `codes` cannot be found without, it is done anyway.
+    adopt : bool, default False
+        Of a netCDF dataset, make unlimited dimensions longer where a killed writer has left complete records beyond
+        their end. They may be of any age.
     backup : path or bool, optional
         Directory for the old values, and the account. By default a new one beside the store, called
         ``<store>.omnizarr-repair-<time>``. False: keep none.
@@ -96,6 +100,7 @@ def repair(
         dry_run=dry_run,
         codes=codes,
         data=data,
+        adopt=adopt,
         backup=backup,
         older_than=older_than,
         concurrency=concurrency,

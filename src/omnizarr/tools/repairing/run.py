@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, MutableMapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from omnizarr import opening
 from omnizarr.array import Array
 from omnizarr.errors import StoreError
 from omnizarr.group import Group
+from omnizarr.late import Late
 from omnizarr.places import StorePath
 from omnizarr.stores import PrefixStore, Store, resolve
 from omnizarr.tools.check import check
@@ -24,6 +25,11 @@ from omnizarr.tools.repairing.account import Account, Action
 from omnizarr.tools.repairing.bench import Bench, identity
 from omnizarr.tools.repairing.overlay import Overlay
 from omnizarr.tools.repairing.policy import ASKED, DOCUMENT_CODES, NEEDS_DATA, wanted
+
+if TYPE_CHECKING:
+    from omnizarr.tools.repairing import records
+else:  # which brings netCDF
+    records = Late("omnizarr.tools.repairing.records")
 
 _OPEN: Final = (Store, StorePath, Array, Group, MutableMapping)
 _BY_LISTING: Final = {"temporary-file", "lock-file"}
@@ -37,6 +43,7 @@ def run(
     dry_run: bool,
     codes: Iterable[str] | None,
     data: bool,
+    adopt: bool,
     backup: str | os.PathLike[str] | bool | None,
     older_than: float,
     concurrency: int | None,
@@ -66,7 +73,7 @@ def run(
         ):
             # What no listing shows, a check of an overlay does not find.
             found = [*look(), *(one for one in found if dry_run and one.code in _BY_LISTING)]
-        _mend(bench, found, zarr_format)
+        _mend(bench, found, zarr_format, adopt=adopt)
         account = Account(
             store=str(where.store),
             path=where.path,
@@ -89,12 +96,14 @@ def _backup(store: Store, *, wish: str | os.PathLike[str] | bool | None, dry_run
     return backups.Backup(store, None if wish is None or wish is True else Path(wish))
 
 
-def _mend(bench: Bench, found: list[Finding], zarr_format: int | str | None) -> None:
+def _mend(bench: Bench, found: list[Finding], zarr_format: int | str | None, *, adopt: bool) -> None:
     """Mend one kind of thing after the other: first the documents, on which all else depends."""
     if _has(found, DOCUMENT_CODES & bench.codes):
         mistakes.mend_documents(bench, _take(bench, zarr_format), found)
     if _has(found, missing.CODES & bench.codes):
         missing.write_missing(bench, _take(bench, zarr_format), found)
+    if adopt:
+        records.adopt_records(bench, found)
     if bench.touched or _has(found, copies.CODES):
         copies.renew(bench, _take(bench, zarr_format), found)
     stored.mend_scalars(bench, found)

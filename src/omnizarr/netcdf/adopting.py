@@ -1,0 +1,98 @@
+"""Records beyond the end of unlimited dimensions, which a killed writer has left: how many are complete, adopting them.
+
+Writers store chunks first, and lengths last; netCDF-C stores lengths when a dataset is synchronized or closed.
+"""
+
+# ruff: noqa: SLF001 - the nodes of one dataset change together
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from omnizarr import detection, hierarchy, resizing
+from omnizarr.array import Array
+from omnizarr.codecs.chain import holds_only
+from omnizarr.codecs.contract import ChunkPolicy
+from omnizarr.engine import Binding
+from omnizarr.model import ArrayMetadata
+from omnizarr.netcdf.dimension import Dimension
+from omnizarr.netcdf.records import users
+from omnizarr.netcdf.variable import Variable
+
+
+def complete(dim: Dimension) -> int:
+    """Return how long an unlimited dimension would be with all records beyond its end that are complete.
+
+    A record is complete if each of the variables that have anything beyond the end has all of its chunks; those that
+    have nothing there do not count. In the chunks that the end cuts, and in the last ones, a record is there up to the
+    last one that holds something else than the fill value.
+    """
+    reaches = [_reach(variable, axis) for variable in users([dim]) for axis in _axes(variable, dim)]
+    return min((each for each in reaches if each > dim.stored), default=dim.stored)
+
+
+def adopt(wanted: Mapping[Dimension, int]) -> None:
+    """Make dimensions longer, with what is stored there: first the arrays, then the record of the group."""
+    for variable in users(list(wanted)):
+        lengths = {axis: length for dim, length in wanted.items() for axis in _axes(variable, dim)}
+
+        def longer(metadata: ArrayMetadata, lengths: Mapping[int, int] = lengths) -> ArrayMetadata:
+            shape = tuple([max(length, lengths.get(axis, 0)) for axis, length in enumerate(metadata.shape)])
+            return resizing.with_shape(metadata, shape)
+
+        hierarchy.update(variable._stored.where, ArrayMetadata, longer)
+        variable._session.note_change(variable._stored.where)
+    for dim, length in wanted.items():
+        dim._group._session.records.enter(dim, length)
+
+
+def _axes(variable: Variable, dim: Dimension) -> list[int]:
+    return [axis for axis, each in enumerate(variable._dims) if each is dim]
+
+
+def _reach(variable: Variable, axis: int) -> int:
+    """Return behind which record along one dimension nothing complete lies."""
+    stored = variable._stored
+    start = variable._dims[axis].stored
+    said = detection.open_array(stored.where).metadata.shape[axis]
+    binding = detection.bind(stored.where, stored.metadata, ChunkPolicy())
+    size = binding.grid.axes[axis].size
+    inside = [count for at, count in enumerate(binding.grid.grid_shape) if at != axis]
+    if not size or not math.prod(inside):
+        return max(start, said)
+    rows: Counter[int] = Counter()
+    for key in binding.store.list_prefix(binding.prefix):
+        coords = binding.keys.decode(key.removeprefix(binding.prefix), len(stored.metadata.shape))
+        if coords is not None and all(map(operator.lt, coords[:axis] + coords[axis + 1 :], inside)):
+            rows[coords[axis]] += 1
+    first = last = start // size
+    while rows[last] == math.prod(inside):
+        last += 1
+    shape = (*stored.metadata.shape[:axis], last * size, *stored.metadata.shape[axis + 1 :])
+    longer = resizing.with_shape(stored.metadata, shape)
+    array = Array(stored.where, longer, variable._array.config)
+    binding = detection.bind(stored.where, longer, ChunkPolicy())
+    for row in range(first, last):
+        begin, end = max(start, row * size), (row + 1) * size
+        # All chunks between are there as a whole.
+        if begin > row * size or row == last - 1:
+            reach = min(_filled(array, binding, row, axis, begin, across) for across in np.ndindex(*inside))
+            if reach < end:
+                return max(reach, said)
+    return max(last * size, start, said)
+
+
+def _filled(array: Array, binding: Binding, row: int, axis: int, begin: int, across: tuple[int, ...]) -> int:
+    """Return behind which record a chunk holds nothing but the fill value."""
+    place = list(binding.grid.slices_of((*across[:axis], row, *across[axis:])))
+    place[axis] = slice(begin, place[axis].stop)
+    block = np.moveaxis(np.asarray(array[tuple(place)]), axis, 0)
+    for number in range(len(block), 0, -1):
+        if not holds_only(np.ascontiguousarray(block[number - 1 : number]), binding.spec):
+            return begin + number
+    return begin
