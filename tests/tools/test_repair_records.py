@@ -18,7 +18,9 @@ def made(store, layout="D", records=3):
     with Dataset(store, "w", layout=layout) as dataset:
         dataset.createDimension("time", None)
         dataset.createDimension("x", 4)
-        dataset.createVariable("v", "i4", ("time", "x"), chunksizes=(2, 2), fill_value=-1)[:records] = 1
+        dataset.createVariable("v", "i4", ("time", "x"), chunksizes=(2, 2), fill_value=-1)[:records] = np.ones(
+            (records, 4)
+        )
         dataset.createVariable("t", "f8", ("time",), chunksizes=(4,))[:records] = np.arange(records)
         dataset.createVariable("unused", "i2", ("time",))
     return store
@@ -71,6 +73,15 @@ def json_of(value):
         return isinstance(json.loads(value), dict)
     except ValueError:
         return False
+
+
+@pytest.mark.parametrize("records", [0, 2, 3])
+@pytest.mark.parametrize("stop", [4, 5, 7])
+def test_records_are_adopted_wherever_the_edges_lie(records, stop):
+    store = made(MemoryStore(), records=records)
+    leave(store, "v", slice(records, stop), 7)
+    omnizarr.repair(store, adopt=True, dry_run=False, backup=False)
+    assert found(store)["v"] == [[1] * 4] * records + [[7] * 4] * (stop - records)
 
 
 @pytest.mark.parametrize("codes", [None, ["chunk-beyond-grid"]])

@@ -60,7 +60,8 @@ def _reach(variable: Variable, axis: int) -> int:
     stored = variable._stored
     start = variable._dims[axis].stored
     said = detection.open_array(stored.where).metadata.shape[axis]
-    binding = detection.bind(stored.where, stored.metadata, ChunkPolicy())
+    # One record more, as nothing has no chunks.
+    binding = detection.bind(stored.where, _with_length(stored.metadata, axis, start + 1), ChunkPolicy())
     size = binding.grid.axes[axis].size
     inside = [count for at, count in enumerate(binding.grid.grid_shape) if at != axis]
     if not size or not math.prod(inside):
@@ -73,8 +74,7 @@ def _reach(variable: Variable, axis: int) -> int:
     first = last = start // size
     while rows[last] == math.prod(inside):
         last += 1
-    shape = (*stored.metadata.shape[:axis], last * size, *stored.metadata.shape[axis + 1 :])
-    longer = resizing.with_shape(stored.metadata, shape)
+    longer = _with_length(stored.metadata, axis, last * size)
     array = Array(stored.where, longer, variable._array.config)
     binding = detection.bind(stored.where, longer, ChunkPolicy())
     for row in range(first, last):
@@ -85,6 +85,10 @@ def _reach(variable: Variable, axis: int) -> int:
             if reach < end:
                 return max(reach, said)
     return max(last * size, start, said)
+
+
+def _with_length(metadata: ArrayMetadata, axis: int, length: int) -> ArrayMetadata:
+    return resizing.with_shape(metadata, (*metadata.shape[:axis], length, *metadata.shape[axis + 1 :]))
 
 
 def _filled(array: Array, binding: Binding, row: int, axis: int, begin: int, across: tuple[int, ...]) -> int:
