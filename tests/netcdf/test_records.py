@@ -31,6 +31,13 @@ def made(store, layout="D", **options):
     return dataset
 
 
+def with_two(dataset):
+    """Add a variable that has two unlimited dimensions."""
+    dataset.createDimension("n", None)
+    dataset.createVariable("w", "i2", ("time", "n"), chunksizes=(3, 2), fill_value=-1)
+    return dataset
+
+
 def contents(store):
     return {key: bytes(store.get(key)) for key in store.list()}
 
@@ -382,6 +389,18 @@ def test_processes_that_write_every_other_record_lose_none(tmp_path, layout, mod
     assert seen(path) == list(range(40))
 
 
+def test_records_of_two_unlimited_dimensions_keep_their_places():
+    store = MemoryStore()
+    with with_two(made(store)) as dataset:
+        dataset["w"][0, 0:3] = 1
+        dataset["w"][1, 3:6] = 2
+        dataset["w"][2, 0:6] = 3
+        dataset["w"][3, 0:6] = 4
+    with Dataset(store) as dataset:
+        expected = [[1, 1, 1, -1, -1, -1], [-1, -1, -1, 2, 2, 2], [3] * 6, [4] * 6]
+        assert dataset["w"][:].filled(-1).tolist() == expected
+
+
 # -- the same as without waiting --------------------------------------------------------
 
 INDEX = st.integers(0, 9)
@@ -393,6 +412,7 @@ ROWS = st.one_of(
 )
 COLUMNS = st.sampled_from([slice(None), 0, 2, slice(1, 3), [0, 2]])
 STEPS = st.one_of(
+    st.tuples(st.just("two"), ROWS, ROWS),
     st.tuples(st.just("write"), ROWS, COLUMNS),
     st.tuples(st.just("time"), ROWS, st.none()),
     st.tuples(st.just("read"), ROWS, COLUMNS),
@@ -405,6 +425,8 @@ def outcome(dataset, step, number):
     try:
         if kind == "write":
             dataset["v"][rows, columns] = number
+        elif kind == "two":
+            dataset["w"][rows, columns] = number
         elif kind == "time":
             dataset["t"][rows] = number
         elif kind == "read":
@@ -414,25 +436,25 @@ def outcome(dataset, step, number):
         elif kind == "attribute":
             dataset["v"].number = number
         else:
-            return dataset["v"][:].tolist(), dataset["t"][:].tolist()
+            return [each[:].tolist() for each in dataset.variables.values()]
     except (IndexError, ValueError) as error:
         return type(error)
-    return dataset["v"].shape, dataset["t"].shape
+    return [each.shape for each in dataset.variables.values()]
 
 
 @settings(max_examples=200, deadline=None)
 @given(steps=st.lists(STEPS, max_size=12), layout=st.sampled_from(HAVE_UNLIMITED))
 def test_all_is_as_if_each_write_had_been_stored_alone(steps, layout):
     stores = MemoryStore(), MemoryStore()
-    datasets = [made(stores[0], layout, buffered=True), made(stores[1], layout, buffered=False)]
+    datasets = [with_two(made(store, layout, buffered=store is stores[0])) for store in stores]
     for number, step in enumerate(steps):
         first, second = [outcome(each, step, number) for each in datasets]
         assert first == second
     for each in datasets:
         each.close()
     with Dataset(stores[0]) as ours, Dataset(stores[1]) as theirs:
-        assert ours["v"][:].tolist() == theirs["v"][:].tolist()
-        assert ours["t"][:].tolist() == theirs["t"][:].tolist()
-    for name in "vt":
+        for name in "vtw":
+            assert ours[name][:].tolist() == theirs[name][:].tolist()
+    for name in "vtw":
         ours, theirs = [omnizarr.open_array(store, path=name, mode="r")[...] for store in stores]
         np.testing.assert_array_equal(ours, theirs)

@@ -69,36 +69,38 @@ class Piece:
         Where it lies along the first dimension; equal if records cannot be added.
     """
 
-    __slots__ = ("_values", "rest", "selection", "start", "stop")
+    __slots__ = ("_values", "selection", "start", "stop")
 
-    def __init__(self, selection: Selection, values: NDArray[Any], shape: Shape) -> None:
+    def __init__(self, selection: Selection, values: NDArray[Any]) -> None:
         self._values = values
         self.selection = selection
         self.start = self.stop = 0
-        self.rest = shape[1:]
         first = selection[0]
-        if values.shape[1:] == self.rest and isinstance(first, slice) and first.step == 1:
-            whole = all(isinstance(each, slice) and each.step == 1 for each in selection)
-            self.start, self.stop = (first.start, first.stop) if whole else (0, 0)
+        if isinstance(first, slice) and all(isinstance(each, slice) and each.step == 1 for each in selection):
+            self.start, self.stop = first.start, first.stop
 
     @property
     def values(self) -> NDArray[Any]:
         """What is to be stored."""
         return self._values[: self.stop - self.start] if self.stop > self.start else self._values
 
-    def extend(self, start: int, values: NDArray[Any]) -> bool:
-        """Add whole records, and return whether they follow."""
-        if start != self.stop or self.stop == self.start or values.shape[1:] != self.rest:
+    def extend(self, selection: Selection, values: NDArray[Any]) -> bool:
+        """Add what follows along the first dimension, and is the same along others; return whether it is so."""
+        first = selection[0]
+        if self.stop == self.start or not isinstance(first, slice) or first.step != 1 or first.start != self.stop:
             return False
+        for new, old in zip(selection[1:], self.selection[1:], strict=True):
+            if not isinstance(new, slice) or new != old:
+                return False
         held = self.stop - self.start
         needed = held + len(values)
         if needed > len(self._values):
-            roomy = np.empty((max(needed, 2 * held, _FIRST_ROOM), *self.rest), self._values.dtype)
+            roomy = np.empty((max(needed, 2 * held, _FIRST_ROOM), *values.shape[1:]), self._values.dtype)
             roomy[:held] = self._values[:held]
             self._values = roomy
         self._values[held:needed] = values
         # Last, so that an interrupt leaves it as it was, or has it all.
-        self.stop = start + len(values)
+        self.stop += len(values)
         return True
 
     @property
@@ -147,7 +149,7 @@ class Records:
             if not self._session.buffered or values.nbytes > MOST or place is Place.ACROSS:
                 self.store()
                 wanted = {dim: end for dim, end in zip(variable._dims, grown, strict=True) if end > dim.stored}
-                self._grow({variable: [Piece(selection, values, grown)]}, wanted)
+                self._grow({variable: [Piece(selection, values)]}, wanted)
                 return
             self._keep(variable, selection, values, grown)
 
@@ -157,9 +159,8 @@ class Records:
             _waiting.add(self)
             self.waits = True
         pieces = self._pieces.setdefault(variable, [])
-        first = selection[0]
-        if not (pieces and isinstance(first, slice) and first.step == 1 and pieces[-1].extend(first.start, values)):
-            pieces.append(Piece(selection, values.copy(), grown))
+        if not (pieces and pieces[-1].extend(selection, values)):
+            pieces.append(Piece(selection, values.copy()))
             self._size += _COST
         self._size += values.nbytes
         for dim, length in zip(variable._dims, grown, strict=True):
