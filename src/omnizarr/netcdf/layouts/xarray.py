@@ -187,6 +187,8 @@ def _is_fill(value: JSON, array: ArrayMetadata, nc_type: AnyType) -> bool:
 
 def _are_filters(said: Mapping[str, JSON], array: ArrayMetadata, nc_type: AnyType) -> bool:
     """Tell whether filters are those that the codecs of an array stand for."""
+    if not said:
+        return True
     special = special_of(said)
     try:
         wanted = filters.widely_read(filters.chain(special, nc_type), nc_type, 2 if array.dialect == "v2" else 3)
