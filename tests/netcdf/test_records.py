@@ -236,6 +236,13 @@ def test_a_forked_child_leaves_to_its_parent_what_could_not_be_stored():
     assert seen(store) == [0, 1, 2]
 
 
+def test_to_write_records_does_not_take_the_time_to_import_masked_arrays(tmp_path):
+    program = PROGRAM + "dataset.close()\nassert 'numpy.ma' not in sys.modules"
+    made(tmp_path / "x.zarr").close()
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "x.zarr")], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 # -- what fails --------------------------------------------------------------------------
 
 

@@ -1,6 +1,8 @@
 """The pool runs every item once, stops at the first failure, and survives a fork."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -195,3 +197,23 @@ def test_crews_within_crews_come_to_an_end_though_the_pool_has_few_threads(monke
 
     found = dict(pool.gather(outer, range(10), 10))
     assert found == {number: 10 + 5 * number for number in range(10)}
+
+
+AT_EXIT = """
+import atexit
+from omnizarr.stores import pool
+
+def last():
+    seen = []
+    pool.run(seen.append, range(20), 4, 1)
+    gathered = [each for _, each in pool.gather(abs, range(20), 4)]
+    print(sorted(seen) == list(range(20)), sorted(gathered) == list(range(20)))
+
+atexit.register(last)
+"""
+
+
+@pytest.mark.parametrize("before", ["", "list(pool.gather(abs, range(20), 4))"], ids=["new pool", "pool"])
+def test_at_the_end_of_a_program_the_caller_does_all(before):
+    done = subprocess.run([sys.executable, "-c", AT_EXIT + before], capture_output=True, text=True, check=True)
+    assert done.stdout == "True True\n", done.stderr
