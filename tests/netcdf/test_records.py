@@ -128,6 +128,17 @@ def test_definitions_find_what_waits_stored(change):
         assert dataset[name][:].tolist() == [[number] * 3 for number in range(4)]
 
 
+def test_strings_that_wait_keep_their_width():
+    store = MemoryStore()
+    with made(store) as dataset:
+        names = dataset.createVariable("name", str, ("time",))
+        names[0] = "first"
+        with pytest.raises(errors.NotRepresentableError, match="stored already"):
+            names._nczarr_maxstrlen = np.int32(3)
+    with Dataset(store) as dataset:
+        assert dataset["name"][:].tolist() == ["first"]
+
+
 def test_a_dataset_that_is_opened_in_the_same_process_sees_all():
     store = MemoryStore()
     dataset = made(store)
