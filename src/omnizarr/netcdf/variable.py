@@ -397,9 +397,7 @@ class Variable(Attributed):
         ``_nczarr_maxstrlen`` once strings are stored.
         """
         is_widened = MAXSTRLEN in attributes and self._type is types.STRING
-        if is_widened:
-            self._session.records.store()
-        if is_widened and self._array.nchunks_initialized:
+        if is_widened and self.array.nchunks_initialized:
             raise NotRepresentableError(
                 "strings are stored already, with the width that they had",
                 path=self.full_name[1:],
