@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import omnizarr
 from omnizarr import errors
 from omnizarr.netcdf import Dataset, records
-from omnizarr.stores import MemoryStore
+from omnizarr.stores import MemoryStore, SQLiteStore
 from omnizarr.stores.faults import FaultyStore
 from tests.concurrency.interruptions import Interrupter
 
@@ -230,6 +230,40 @@ def test_a_forked_child_and_its_parent_lose_nothing_and_store_nothing_twice(tmp_
     done = run(tmp_path / "x.zarr", FORK)
     assert done.returncode == 0, done.stderr
     assert seen(tmp_path / "x.zarr") == list(range(52))
+
+
+IN_A_DATABASE = """
+import os, sys, threading
+from omnizarr.netcdf import Dataset
+from omnizarr.stores import SQLiteStore
+
+dataset = Dataset(SQLiteStore(sys.argv[1]), "a")
+def append(name, numbers):
+    for number in numbers:
+        dataset[name][number] = number
+other = threading.Thread(target=append, args=("t", range(400)))
+other.start()
+for round in range(8):
+    append("v", range(50 * round, 50 * round + 50))
+    child = os.fork()
+    if not child:
+        assert dataset["v"][50 * round, 0] == 50 * round
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+other.join()
+dataset.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_process_forks_while_threads_write_to_a_database(tmp_path):
+    store = SQLiteStore(tmp_path / "x.db")
+    made(store).close()
+    store.close()
+    command = [sys.executable, "-c", IN_A_DATABASE, str(tmp_path / "x.db")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert seen(SQLiteStore(tmp_path / "x.db")) == list(range(400))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

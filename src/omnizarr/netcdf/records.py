@@ -17,9 +17,10 @@ from __future__ import annotations
 import atexit
 import operator
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 from omnizarr.array import Array
 from omnizarr.errors import OmnizarrError
 from omnizarr.model import ArrayMetadata
+from omnizarr.stores import gates  # noqa: F401 - its hooks for forks must be registered before those of this module
 
 if TYPE_CHECKING:
     from omnizarr.netcdf.dimension import Dimension
@@ -46,6 +48,7 @@ MOST: Final = 32 * 2**20
 LONGEST: Final = 5.0
 """Seconds after which the next write stores what waits."""
 _FIRST_ROOM: Final = 16
+_FORK_PATIENCE: Final = 5.0
 _COST: Final = 4096
 """Bytes that a piece counts besides its values, as it is stored by itself."""
 
@@ -129,9 +132,15 @@ class Records:
         _all.add(self)
 
     @property
-    def lock(self) -> AbstractContextManager[object]:
+    def lock(self) -> Any:
         """The lock of the session."""
         return self._session.lock
+
+    def begin_anew(self) -> None:
+        """Be the records of a forked child: what waits still belongs to its parent, and so do threads."""
+        self._session.lock = threading.RLock()
+        self._is_storing = False
+        self.drop()
 
     def _forget(self) -> None:
         self._pieces: dict[Variable, list[Piece]] = {}
@@ -304,7 +313,7 @@ def users(dims: Sequence[Dimension]) -> list[Variable]:
 
 _all: WeakSet[Records] = WeakSet()
 _waiting: set[Records] = set()
-_held = ExitStack()
+_held: list[Any] = []  # locks of sessions, while the process forks
 
 
 def store_all() -> None:
@@ -326,17 +335,28 @@ def _store_at_exit() -> None:
 
 
 def _before_fork() -> None:
-    store_all()
+    """Store what waits, and let no other thread be within a session; not if one is there for long."""
     for each in list(_all):
-        _held.enter_context(each.lock)
+        _held.append(each.lock)
+        if each.lock.acquire(timeout=_FORK_PATIENCE):
+            with suppress(OmnizarrError, OSError):
+                each.store()
+
+
+def _after_fork() -> None:
+    while _held:
+        lock = _held.pop()
+        if lock._is_owned():
+            lock.release()
 
 
 def _after_fork_in_child() -> None:
-    _held.close()
-    for each in list(_waiting):
-        each.drop()
+    _after_fork()
+    for each in list(_all):
+        each.begin_anew()
 
 
 atexit.register(_store_at_exit)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_held.close, after_in_child=_after_fork_in_child)
+    # Before those of the stores, which close databases: what is registered last is called first.
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
