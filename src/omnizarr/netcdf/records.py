@@ -1,9 +1,9 @@
 """Records that are not stored yet: what was written beyond the end of unlimited dimensions.
 
-To grow takes a change of many documents: that of each variable, and that of the group. So a session keeps what is
-written beyond the end that is stored, and stores all of it in one growth, in the order that `omnizarr.resizing` keeps:
-data first, then the arrays, last the record of the group. Nothing lies beyond a stored end but while that goes on. So
-other writers, and those who read, meet what they would meet if each write had been stored alone.
+Growing a dimension changes many documents: that of each variable, and that of the group. So a session keeps in memory
+what is written beyond the stored end, and stores all of it in one growth, in the order of `omnizarr.resizing`: data
+first, then the arrays, last the record of the group. Chunks lie beyond a stored end only while this goes on. So other
+writers and readers find what they would find if each write had been stored alone.
 
 It is stored by `Dataset.sync` and `Dataset.close`, before anything else is changed or read that depends on it, when a
 dataset is opened in the same process, before it forks, and when it ends; and by the next write, when some seconds have
