@@ -293,7 +293,7 @@ class ValueTypeError(OmnizarrError, TypeError, ValueError):
     """A value cannot be converted to the data type of the array it is assigned to."""
 
 
-class ReadOnlyError(OmnizarrError, PermissionError, ValueError):
+class ReadOnlyError(OmnizarrError, PermissionError, RuntimeError, ValueError):
     """The store, or this way of opening it, does not allow writing."""
 
 

@@ -16,7 +16,7 @@ import sys
 import tarfile
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def sources(project: str) -> Path:
     folder = FETCHED / f"{project}-{release}"
     if not folder.is_dir():
         with tempfile.TemporaryDirectory() as temporary:
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:"]
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", f"--no-binary={project}"]
             subprocess.run([*command, f"--dest={temporary}", f"{project}=={release}"], check=True)
             (archive,) = Path(temporary).iterdir()
             with tarfile.open(archive) as files:
@@ -72,6 +72,14 @@ def run(suite: Suite, arguments: Iterable[str], workers: int) -> dict[str, dict[
         if not found:
             raise RuntimeError(f"{suite.name}: no test ran\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
         return found
+
+
+def files(outcomes: Mapping[str, Mapping[str, str]]) -> str:
+    """Return how many files of tests have no failure."""
+    failed = {test.partition("::")[0]: False for test in outcomes}
+    for test, each in outcomes.items():
+        failed[test.partition("::")[0]] |= each["outcome"] == "failed"
+    return f"{list(failed.values()).count(False)} of {len(failed)} files without a failure"
 
 
 def table(counts: dict[str, Counter[str]], before: str) -> str:
@@ -113,7 +121,8 @@ def main() -> int:
     for suite in chosen:
         outcomes = run(suite, options.pytest, options.workers)
         counts[suite.name] = Counter(each["outcome"] for each in outcomes.values())
-        print(f"{suite.name}:", ", ".join(f"{counts[suite.name][each]} {each}" for each in COLUMNS), flush=True)
+        numbers = ", ".join(f"{counts[suite.name][each]} {each}" for each in COLUMNS)
+        print(f"{suite.name}: {numbers}; {files(outcomes)}", flush=True)
         failed = {test: each["message"] for test, each in outcomes.items() if each["outcome"] == "failed"}
         unknown = {test: message for test, message in failed.items() if not matching(test, suite.known)}
         idle = [pattern for pattern in suite.known if not any(matching(test, [pattern]) for test in failed)]

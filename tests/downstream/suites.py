@@ -6,7 +6,7 @@ from importlib import import_module
 
 from tests.downstream.suite import Suite
 
-MODULES = ("themselves", "under_the_name", "zarr_named", "xarray_engine", "pipeline")
+MODULES = ("themselves", "under_the_name", "zarr_named", "xarray_engine", "pipeline", "netcdf4_named")
 """Each has a tuple `SUITES`."""
 
 SUITES: tuple[Suite, ...] = tuple(

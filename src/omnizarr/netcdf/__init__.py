@@ -18,14 +18,17 @@ Spec: NCZarr.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from omnizarr.netcdf.chars import chartostring, stringtoarr, stringtochar
+from omnizarr.netcdf.chunk_cache import get_chunk_cache, set_chunk_cache
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.group import Group
 from omnizarr.netcdf.header import Attribute
+from omnizarr.netcdf.multifile import MFDataset, MFTime
 from omnizarr.netcdf.types import NcType, UserType, default_fillvals
 from omnizarr.netcdf.variable import Variable
 
@@ -34,6 +37,8 @@ __all__ = [
     "Dataset",
     "Dimension",
     "Group",
+    "MFDataset",
+    "MFTime",
     "NcType",
     "UserType",
     "Variable",
@@ -41,10 +46,17 @@ __all__ = [
     "date2index",
     "date2num",
     "default_fillvals",
+    "get_chunk_cache",
+    "is_native_big",
+    "is_native_little",
     "num2date",
+    "set_chunk_cache",
     "stringtoarr",
     "stringtochar",
 ]
+
+is_native_little: Final = sys.byteorder == "little"
+is_native_big: Final = not is_native_little
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -22,7 +23,7 @@ from omnizarr.engine.cache import ChunkCache
 from omnizarr.errors import NodeExistsError, NotRepresentableError, OmnizarrError, SettingError, StoreError
 from omnizarr.late import Late
 from omnizarr.model import Note
-from omnizarr.netcdf import layouts, records, urls
+from omnizarr.netcdf import chunk_cache, layouts, records, urls
 from omnizarr.netcdf.group import Group
 from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source
 from omnizarr.netcdf.layouts import elements, meant
@@ -44,7 +45,6 @@ else:
     archives = Late("omnizarr.stores.zip")
 
 _V3: Final = 3
-_CACHE: Final = 64 * 2**20
 _FORMATS: Final = ("NETCDF4", "NCZARR", "DEFAULT")
 _MODES: Final = {"r": "r", "r+": "a", "a": "a", "w": "w", "x": "w-", "w-": "w-"}
 
@@ -71,15 +71,17 @@ class Dataset(Group):
     xarray : bool, optional
         Whether to read and write the attribute ``_ARRAY_DIMENSIONS``; default True.
     config : ArrayConfig or mapping, optional
-        How its arrays behave; default: with a cache of 64 MiB of decoded chunks, which all of them share.
+        How its arrays behave; default: with a cache of decoded chunks, which all of them share, of 64 MiB or as
+        `omnizarr.netcdf.set_chunk_cache` says.
     storage_options : mapping, optional
         For stores that take them.
     buffered : bool
         Whether what is written beyond the end of unlimited dimensions waits for `sync` or `close`, a few seconds or
         many bytes more. False: each write is stored when it returns; so do the modes "ws", "r+s" and "as".
     **ignored
-        Keywords of netCDF4-python that mean nothing here: ``diskless``, ``persist``, ``keepweakref``, ``memory``,
-        ``encoding``, ``parallel``, ``comm``, ``info``, ``auto_complex``; refused if they ask for something.
+        Keywords of netCDF4-python that mean nothing here: ``diskless``, ``persist``, ``memory``, ``parallel``,
+        ``comm``, ``info``, ``auto_complex``, which are refused if they ask for something; ``encoding``; and
+        ``keepweakref``: what a dataset that nothing refers to any more keeps open is closed in either case.
 
     Raises
     ------
@@ -138,7 +140,7 @@ class Dataset(Group):
         self._filename = str(filename) if isinstance(filename, str | os.PathLike) else str(where)
         xarray = (location is None or location.xarray) if xarray is None else xarray
         # As netCDF-C has it: who walks through a variable in small steps meets each chunk many times.
-        behaviour = ArrayConfig.of(config or {"chunk_cache": ChunkCache(_CACHE)})
+        behaviour = ArrayConfig.of(config or {"chunk_cache": ChunkCache(chunk_cache.latest().size)})
         if chosen is not None or (wanted == "a" and detection.find(where) is None):
             chosen = chosen or _layout(layout, zarr_format, location)
             session = Session(where, chosen, behaviour, xarray)
@@ -153,7 +155,7 @@ class Dataset(Group):
         session.buffered = buffered and not mode.endswith("s")
         self._layout_notes = loaded.notes
         self._consolidates = location is not None and location.consolidated and wanted != "r"
-        super().__init__(session, None, loaded.root, loaded)
+        self._begin(session, None, loaded.root, loaded)
         dims = {each.path: each for group in self.walk() for each in group._dimensions.values()}
         self._bind_variables(loaded.root, loaded, dims)
 
@@ -251,10 +253,39 @@ class Dataset(Group):
         return {name: notes for name, notes in found.items() if notes}
 
     def set_fill_on(self) -> None:
-        """Do nothing: elements that nobody wrote hold the fill value."""
+        """Give variables that are created from now on a fill value: the default, if none is given."""
+        self._session.check_open()
+        self._no_fill = False
 
     def set_fill_off(self) -> None:
-        """Do nothing: filling costs nothing here, as chunks that nobody wrote are not stored."""
+        """Give variables that are created from now on no fill value, unless one is given: as ``fill_value=False``."""
+        self._session.check_open()
+        self._no_fill = True
+
+    def has_blosc_filter(self) -> bool:
+        """Tell whether Blosc is there, as a `compression` of `Group.createVariable`: always."""
+        self._session.check_open()
+        return True
+
+    def has_bzip2_filter(self) -> bool:
+        """Tell whether bzip2 is there: always."""
+        self._session.check_open()
+        return True
+
+    def has_szip_filter(self) -> bool:
+        """Tell whether szip is there: with the extra ``omnizarr[szip]``."""
+        self._session.check_open()
+        return find_spec("imagecodecs") is not None
+
+    def has_zstd_filter(self) -> bool:
+        """Tell whether Zstandard is there: always.
+
+        >>> from omnizarr import netcdf
+        >>> netcdf.Dataset({}, "w").has_zstd_filter()
+        True
+        """
+        self._session.check_open()
+        return True
 
     def as_source(self, *, for_xarray: bool = False) -> Source:
         """Return what it is, and a way to read it: for copies, conversions and CDL.
@@ -392,7 +423,7 @@ def _check_keywords(format: str, ignored: Mapping[str, Any]) -> None:  # noqa: A
     for name, value in ignored.items():
         if name not in known:
             raise TypeError(f"unexpected keyword {name!r}")
-        if value not in (None, False) and name != "encoding":
+        if value not in (None, False) and name not in ("encoding", "keepweakref"):
             raise ValueError(f"{name}={value!r} has no meaning for a dataset in Zarr")
 
 

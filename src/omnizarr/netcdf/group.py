@@ -6,6 +6,7 @@ Spec: NCZarr, "The NCZarr Data Model".
 from __future__ import annotations
 
 import operator
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -62,10 +63,23 @@ class Group(Attributed):
 
     __slots__ = (
         *("_dimensions", "_groups", "_name", "_notes", "_parent", "_special", "_types", "_variables", "_where"),
+        "_no_fill",
     )
 
-    def __init__(self, session: Session, parent: Group | None, header: GroupHeader, loaded: Loaded) -> None:
+    def __init__(self, parent: Group, name: str) -> None:
+        """Define a group right below another one: the same as `Group.createGroup`, but refused if it is there."""
+        session = parent._session
+        session.check_writable()
+        name = checked_name(name)
+        with session.lock:
+            parent._refuse(name, parent._groups, "group")
+            parent._refuse(name, parent._variables, "variable")
+            parent._add_group(GroupHeader(name=name), self)
+
+    def _begin(self, session: Session, parent: Group | None, header: GroupHeader, loaded: Loaded) -> None:
+        """Be what a header says."""
         self._session = session
+        self._no_fill = False
         self._parent = parent
         self._name = header.name
         self._where: StorePath = loaded.groups[self.full_name]
@@ -76,7 +90,14 @@ class Group(Attributed):
         self._dimensions = {name: Dimension(self, each) for name, each in header.dimensions.items()}
         self._variables: dict[str, Variable] = {}
         # Those below may refer to dimensions here, and one here to those below.
-        self._groups = {name: Group(session, self, each, loaded) for name, each in header.groups.items()}
+        self._groups = {name: Group._of(session, self, each, loaded) for name, each in header.groups.items()}
+
+    @staticmethod
+    def _of(session: Session, parent: Group, header: GroupHeader, loaded: Loaded) -> Group:
+        """Return a group that is stored already."""
+        group = Group.__new__(Group)
+        group._begin(session, parent, header, loaded)
+        return group
 
     def _bind_variables(self, header: GroupHeader, loaded: Loaded, dims: Mapping[str, Dimension]) -> None:
         """Make the variables, once all dimensions of the dataset are there."""
@@ -236,7 +257,7 @@ class Group(Attributed):
         if not isinstance(path, str):
             raise TypeError(f"{path!r}: variables and groups have names")
         group: Group = self._root() if path.startswith("/") else self
-        parts = [part for part in path.split("/") if part]
+        parts = _parts(path)
         for at, part in enumerate(parts):
             if at == len(parts) - 1 and part in group._variables:
                 return group._variables[part]
@@ -322,7 +343,7 @@ class Group(Attributed):
         session = self._session
         session.check_writable()
         group = self
-        for part in [checked_name(part) for part in groupname.split("/") if part]:
+        for part in [checked_name(part) for part in _parts(groupname)]:
             with session.lock:
                 if part not in group._groups:
                     group._refuse(part, group._variables, "variable")
@@ -330,12 +351,14 @@ class Group(Attributed):
                 group = group._groups[part]
         return group
 
-    def _add_group(self, header: GroupHeader) -> Group:
+    def _add_group(self, header: GroupHeader, new: Group | None = None) -> Group:
         where = self._session.create_group(self._where / header.name, header)
         with or_nothing(where):
             self._change(lambda old: replace(old, groups={**old.groups, header.name: GroupHeader(name=header.name)}))
         alone = Loaded(header, self._session.layout, groups={f"{self.full_name}/{header.name}": where})
-        self._groups[header.name] = group = Group(self._session, self, replace(header, groups={}), alone)
+        group = Group.__new__(Group) if new is None else new
+        group._begin(self._session, self, replace(header, groups={}), alone)
+        self._groups[header.name] = group
         return group
 
     def createVariable(  # noqa: N802 - netCDF4-python's name
@@ -393,7 +416,8 @@ class Group(Attributed):
         quantize_mode : {"BitGroom", "GranularBitRound", "BitRound"}
             How `significant_digits` are kept; they are bits for BitRound.
         fill_value : scalar or False, optional
-            What elements that nobody wrote hold; default: that of netCDF; False: nothing in particular.
+            What elements that nobody wrote hold; default: that of netCDF; "default": the same, and an attribute says
+            so; False: nothing in particular. A char can be given as a number of one digit.
         chunk_cache : int, optional
             Bytes of decoded chunks to keep.
         maxstrlen : int, optional
@@ -417,6 +441,7 @@ class Group(Attributed):
             return self.createGroup(group).createVariable(name, datatype, dimensions, **options)
         name = checked_name(name)
         nc_type = _parsed_type(datatype)
+        fill_value = self._fill_value(fill_value, nc_type)
         dims = self._found_dimensions(dimensions)
         special = filters.of_options(
             nc_type,
@@ -457,6 +482,14 @@ class Group(Attributed):
         if chunk_cache is not None:
             variable.set_var_chunk_cache(chunk_cache)
         return variable
+
+    def _fill_value(self, given: Any, nc_type: types.NcType) -> Any:
+        """Return the fill value that is meant, where it is "default", or not given after `Dataset.set_fill_off`."""
+        if given is None:
+            return False if self._root()._no_fill and not nc_type.is_text else None
+        if not isinstance(given, str) or given != "default" or nc_type is types.STRING:
+            return given
+        return nc_type.default_fill
 
     def _add_variables(self, given: Sequence[tuple[VariableHeader, tuple[Dimension, ...]]]) -> list[Variable]:
         """Make variables, all or none, and list them in one change."""
@@ -800,6 +833,11 @@ def _test(variable: Variable) -> Callable[[tuple[str, Any]], bool]:
     return passes
 
 
+def _parts(path: str) -> list[str]:
+    """Return the names in a path, with ``.`` and ``..`` resolved as far as they can be."""
+    return [part for part in posixpath.normpath(path).split("/") if part not in ("", ".")]
+
+
 def _parsed_type(given: Any) -> types.NcType:
     if isinstance(given, UserType):
         raise _no_user_type(given.name, given.kind)
@@ -834,7 +872,8 @@ def _fill_attribute(value: Any, nc_type: types.NcType, name: str) -> Attribute:
     """Return a fill value as an attribute of the variable's type. Raises MetadataError if it is none."""
     try:
         if nc_type is types.CHAR:
-            text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
+            is_digit = isinstance(value, int | float | np.number) and value in range(10)
+            text = value.decode("latin-1") if isinstance(value, bytes) else str(int(value) if is_digit else value)
             if len(text) > 1 or not text.isascii():  # documents of JSON hold text, not bytes
                 raise ValueError("it is one byte of ASCII")  # noqa: TRY301 - as NumPy does
             return Attribute(types.CHAR, text or "\0")

@@ -17,7 +17,8 @@ from omnizarr import layout, resizing
 from omnizarr.array import Array
 from omnizarr.behaviour import ArrayConfig
 from omnizarr.errors import NotRepresentableError
-from omnizarr.netcdf import chars, elements, filters, masking, quantize, selections, types
+from omnizarr.model import ArrayMetadata
+from omnizarr.netcdf import chars, chunk_cache, elements, filters, masking, quantize, selections, types
 from omnizarr.netcdf.attributed import Attributed, Attributes
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.header import Selection, VariableHeader
@@ -63,7 +64,7 @@ class Variable(Attributed):
     __slots__ = (
         *("_group", "_name", "_type", "_dims", "_special", "_notes", "_stored", "_array"),
         *("_decode", "_encode", "_known_packing", "mask", "scale", "always_mask", "chartostring", "_truncate"),
-        *("_ncstring", "_quantize"),
+        *("_ncstring", "_quantize", "_cache_settings"),
     )
 
     mask: bool
@@ -88,6 +89,7 @@ class Variable(Attributed):
         self._notes = header.notes
         self._truncate = False
         self._ncstring = False
+        self._cache_settings = chunk_cache.latest()
         self.mask = self.scale = self.always_mask = self.chartostring = True
         self._stored = stored
         self._adopt_array(Array(stored.where, stored.metadata, _behaviour(stored, self._session.config)))
@@ -238,15 +240,17 @@ class Variable(Attributed):
     def set_var_chunk_cache(
         self, size: int | None = None, nelems: int | None = None, preemption: float | None = None
     ) -> None:
-        """Keep so many bytes of decoded chunks; `nelems` and `preemption` are without effect."""
+        """Keep so many bytes of decoded chunks; `nelems` and `preemption` are remembered, without effect."""
+        self._session.check_open()
+        self._cache_settings = self._cache_settings.changed(size, nelems, preemption)
         if size is not None:
-            self._session.check_open()
             self._adopt_array(self._array.with_config({"chunk_cache": size}))
 
     def get_var_chunk_cache(self) -> tuple[int, int, float]:
-        """Return the size of the cache of decoded chunks in bytes, and two numbers that mean nothing here."""
+        """Return the size of the cache of decoded chunks in bytes, and two numbers that are without effect here."""
         cache = self._array.config.chunk_cache
-        return cache if isinstance(cache, int) else cache.limit, 0, 0.0
+        _, nelems, preemption = self._cache_settings
+        return cache if isinstance(cache, int) else cache.limit, nelems, preemption
 
     def set_collective(self, value: bool) -> None:  # noqa: FBT001
         """Do nothing: reading and writing never wait for others."""
@@ -285,7 +289,7 @@ class Variable(Attributed):
         ValueTypeError
             If it cannot become the variable's type, or a string is longer than the variable stores.
         """
-        self._session.check_writable()
+        self._session.check_open()
         values = self._packed(data)
         shape = self.shape
         unlimited = tuple([each.unlimited for each in self._dims])
@@ -293,6 +297,7 @@ class Variable(Attributed):
         values = picked.fit(values)
         if not values.size:
             return
+        self._session.check_writable()
         if self._quantize is not None:
             digits, mode = self._quantize
             values = quantize.apply(values, mode, digits, self.get_fill_value())
@@ -342,6 +347,8 @@ class Variable(Attributed):
                 data = array.get_orthogonal_selection(picked.selection).reshape(picked.shape)
             else:
                 data = array[0] if array.ndim else array[()]
+                data = np.asarray(data) if self._decode is None else self._decode(np.asarray(data))
+                return data[()] if self._type is types.STRING else data  # an array, but a str for a string
         return data if self._decode is None else self._decode(np.asarray(data))
 
     def _current(self) -> Array:
