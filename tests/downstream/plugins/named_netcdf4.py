@@ -31,6 +31,7 @@ ABOUT_C = (
     "rc_get",
     "rc_set",
 )
+HDF5 = ("get_alignment", "set_alignment", "rc_get", "rc_set")
 TYPES = ("CompoundType", "EnumType", "VLType")
 CLASSIC = {"NETCDF4_CLASSIC", "NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT"}
 
@@ -54,7 +55,7 @@ def as_netcdf4() -> ModuleType:
     """Return what stands for the module netCDF4."""
     module = ModuleType("netCDF4")
     module.__dict__.update({name: getattr(netcdf, name) for name in netcdf.__all__})
-    module.__dict__.update({name: getattr(original, name) for name in (*ABOUT_C, *TYPES)})
+    module.__dict__.update({name: getattr(original, name) for name in (*ABOUT_C, *HDF5, *TYPES)})
     module.__dict__.update({f"__has_{each}__": True for each in (*HAS, "szip_support")})
     module.__dict__.update({f"__has_{each}__": False for each in (*LACKS, "pnetcdf_support")})
     return module
