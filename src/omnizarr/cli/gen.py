@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -30,6 +30,28 @@ else:  # nobody who lists a directory waits for netCDF
 _FILES: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
 
 
+_LAYOUTS: Final = {each.lower(): each for each in ("A", "B", "C", "D", "pure")}
+_KINDS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("3", "nc3", "classic"), "NETCDF3_CLASSIC"),
+    **dict.fromkeys(("6", "nc6", "64-bit offset", "64-bit-offset"), "NETCDF3_64BIT_OFFSET"),
+    **dict.fromkeys(("5", "nc5", "64-bit data", "64-bit-data"), "NETCDF3_64BIT_DATA"),
+    **dict.fromkeys(("4", "nc4", "netcdf-4", "netcdf4", "enhanced", "hdf5"), "NETCDF4"),
+    **dict.fromkeys(("7", "nc7", "netcdf-4 classic model", "enhanced-nc3", "hdf5-nc3"), "NETCDF4_CLASSIC"),
+}
+"""Formats of files, by the words and the numbers that ncgen has for them."""
+
+
+def _kind(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return a layout, or the format of a file."""
+    if value is None:
+        return None
+    found = _LAYOUTS.get(value.lower()) or _KINDS.get(value.lower())
+    if found is None:
+        names = ", ".join([*_LAYOUTS.values(), *_KINDS])
+        raise click.BadParameter(f"{value!r}: expected one of {names}")
+    return str(found)
+
+
 def _language(_: click.Context, __: click.Parameter, value: str | None) -> None:
     if value not in (None, "b", "binary"):
         raise click.BadParameter(f"{value!r}: a dataset is made, no program that makes one")
@@ -41,16 +63,24 @@ def _language(_: click.Context, __: click.Parameter, value: str | None) -> None:
 @click.option(
     "-k",
     "--layout",
-    type=click.Choice(["A", "B", "C", "D", "pure"], case_sensitive=False),
-    help="How netCDF's own metadata is stored: as netCDF-C 4.8.0 (A) to 4.9.3 and later (D) did, or not at all.",
+    metavar="[A|B|C|D|pure|KIND]",
+    callback=_kind,
+    help="How netCDF's own metadata is stored: as netCDF-C 4.8.0 (A) to 4.9.3 and later (D) did, or not at all. "
+    "Or the kind of a file (x.nc), as ncgen has it: nc3, nc4, nc5, nc6, nc7.",
 )
 @click.option("--zarr-format", type=click.IntRange(2, 3), help="Zarr v2, which is what is made otherwise, or v3.")
 @click.option("--overwrite", is_flag=True, help="Replace what is there.")
 # As people type it for ncgen.
-@click.option("-4", "kind", is_flag=True, hidden=True, expose_value=False)
+@click.option("-3", "kind", flag_value="nc3", hidden=True, callback=_kind)
+@click.option("-4", "kind", flag_value="nc4", hidden=True, callback=_kind)
+@click.option("-5", "kind", flag_value="nc5", hidden=True, callback=_kind)
+@click.option("-6", "kind", flag_value="nc6", hidden=True, callback=_kind)
+@click.option("-7", "kind", flag_value="nc7", hidden=True, callback=_kind)
 @click.option("-b", "binary", is_flag=True, hidden=True, expose_value=False)
 @click.option("-l", "language", callback=_language, hidden=True, expose_value=False)
-def gen(cdl: str, output: str, layout: str | None, zarr_format: int | None, *, overwrite: bool) -> None:
+def gen(
+    cdl: str, output: str, layout: str | None, zarr_format: int | None, kind: str | None, *, overwrite: bool
+) -> None:
     """Make a dataset from CDL, as ncgen does.
 
     FILE.cdl may be "-", for what comes through a pipe. The dataset is NCZarr on Zarr v2, unless a mode in the URL, or
@@ -64,11 +94,13 @@ def gen(cdl: str, output: str, layout: str | None, zarr_format: int | None, *, o
     """  # noqa: D301 - click's mark of lines to be kept
     location = urls.parse(output)
     is_file = location.is_local and location.place.lower().endswith(_FILES) and not _has_mode(location)
-    _check(location, layout, zarr_format, is_file=is_file)
+    if layout in _KINDS.values():
+        layout, kind = None, layout
+    _check(location, layout, zarr_format, kind or "NETCDF4", is_file=is_file)
     source = reading.load(sys.stdin.buffer if cdl == "-" else cdl).source
     with _whole_or_not_at_all(location):
         if is_file:
-            for loss in files.write_file(location.place, source, overwrite=overwrite):
+            for loss in files.write_file(location.place, source, format=_format(kind), overwrite=overwrite):
                 click.echo(one_line(f"omnizarr: lost: /{loss.path}{loss.pointer}: {loss.what}: {loss.why}"), err=True)
             return
         with datasets.Dataset(output, "w" if overwrite else "x", layout=layout, zarr_format=zarr_format) as dataset:
@@ -79,7 +111,13 @@ def _has_mode(location: urls.Location) -> bool:
     return bool(location.mode or location.storage or location.zarr_format)
 
 
-def _check(location: urls.Location, layout: str | None, zarr_format: int | None, *, is_file: bool) -> None:
+def _format(kind: str | None) -> Any:
+    return kind or "NETCDF4"
+
+
+def _check(location: urls.Location, layout: str | None, zarr_format: int | None, kind: str, *, is_file: bool) -> None:
+    if not is_file and kind != "NETCDF4":
+        raise click.UsageError(f"{kind} is a format of files: name a file (x.nc)")
     if is_file and (layout or zarr_format):
         raise click.UsageError("--layout and --zarr-format mean nothing to a netCDF file")
     if layout in ("A", "B", "C") and (zarr_format or location.zarr_format) == 3:

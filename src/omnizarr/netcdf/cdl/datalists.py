@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from omnizarr.netcdf import types
 from omnizarr.netcdf.cdl import literals
 from omnizarr.netcdf.cdl.literals import Literal, Text
+from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import DimensionHeader, Selection
 from omnizarr.netcdf.types import NcType
 
@@ -56,6 +57,8 @@ class DataList:
         Unlimited ones of length 0.
     fill : scalar
         What elements without data hold.
+    times : Times, optional
+        What numbers mean as times, where the attributes of the variable say so: dates stand for numbers then.
     sizes : dict of int to int
         How long the unlimited dimensions are at least, by their position.
     """
@@ -63,6 +66,7 @@ class DataList:
     type: NcType
     dimensions: Sequence[DimensionHeader]
     fill: Any
+    times: Times | None = None
     sizes: dict[int, int] = field(default_factory=dict)
     _runs: list[_Run] = field(default_factory=list)
 
@@ -115,7 +119,25 @@ class DataList:
         plain = None if self.type is types.STRING else _plain(text.text[block.start : block.end], self.type, self.fill)
         if plain is not None:
             return plain
-        return literals.values(text, literals.literals(text, block.start, block.end), self.type, self.fill)
+        found = literals.literals(text, block.start, block.end)
+        if self.times is not None and not self.type.is_text:
+            found = [self._number(text, each, self.times) for each in found]
+        return literals.values(text, found, self.type, self.fill)
+
+    def _number(self, text: Text, literal: Literal, times: Times) -> Literal:
+        """Return the number that a date stands for, and what is no text as it is."""
+        if literal.type is not types.STRING or literal.value is None:
+            return literal
+        number = times.number(literal.value.decode("utf-8", "replace"))
+        if number is None or (self.type.dtype.kind in "iu" and not number.is_integer()):
+            raise text.error(
+                "not the date of a number of this variable",
+                literal.start,
+                literal.end,
+                expected=f"a date as ncdump -t prints it, of a value of type {self.type}",
+                remedy="write the number",
+            )
+        return literal._replace(type=types.DOUBLE, value=number)
 
     def laid_out(self, shape: Sequence[int]) -> Values:
         """Return the values of the variable, whose dimensions now have these lengths."""

@@ -266,12 +266,21 @@ def _of_type(text: Text, value: int, nc_type: NcType | None, start: int, end: in
     """Return the type and the value of an integer, given the type of its suffix if there is one."""
     if nc_type is None:
         nc_type = next((each for each in _UNMARKED if _holds(each, value)), types.UINT64 if value > 0 else types.INT64)
+    nc_type = _longer(nc_type, value)
     low, high = limits(nc_type)
     if low < 0 and high < value <= 2 * high + 1:
         value += 2 * low  # `65535s` is -1, as it always was
     if not low <= value <= high:
         raise text.error("a number out of range", start, end, expected=f"{nc_type} from {low} to {high}")
     return nc_type, value
+
+
+def _longer(nc_type: NcType, value: int) -> NcType:
+    """Return the 64-bit type of a number with the suffix ``L`` that needs it; `4294967295L` still is -1."""
+    low, high = limits(nc_type)
+    if nc_type is types.INT and not low <= value <= 2 * high + 1:
+        return types.INT64
+    return types.UINT64 if nc_type is types.UINT and value > high else nc_type
 
 
 def _holds(nc_type: NcType, value: int) -> bool:

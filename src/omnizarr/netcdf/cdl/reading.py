@@ -27,6 +27,7 @@ from omnizarr.netcdf import types
 from omnizarr.netcdf.cdl import literals
 from omnizarr.netcdf.cdl.datalists import DataList, Values, unbalanced
 from omnizarr.netcdf.cdl.literals import Literal, Text
+from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Selection, Source, VariableHeader
 from omnizarr.netcdf.types import AnyType, NcType, UserType
 
@@ -566,9 +567,22 @@ def _assign(scope: _Scope, assignment: _Assignment) -> None:
     if variable.data is not None:
         raise scope.error("a variable that has data already", assignment.variable, remedy="leave one of the lists out")
     *_, root = scope.upwards()
-    variable.data = DataList(variable.type, [root.dimension_at(each) for each in variable.dimensions], variable.fill)
+    dimensions = [root.dimension_at(each) for each in variable.dimensions]
+    variable.data = DataList(variable.type, dimensions, variable.fill, _times(scope, assignment.variable, variable))
     start = assignment.values.start_pos or 0
     variable.data.parse(scope.document, start + 1, start + len(assignment.values))
+
+
+def _times(scope: _Scope, token: lark.Token, variable: _Variable) -> Times | None:
+    """Return what numbers of a variable mean as times: by its own attributes, or by those whose bounds it holds."""
+    own = Times.of(variable.attributes)
+    if own is not None:
+        return own
+    place, name = scope.at(token)
+    for each in (place or scope).variables.values():
+        if "bounds" in each.attributes and each.attributes["bounds"].python == name:
+            return Times.of(each.attributes)
+    return None
 
 
 def _attribute(scope: _Scope, attribute: _Attribute) -> None:

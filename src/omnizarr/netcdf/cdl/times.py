@@ -176,6 +176,35 @@ class Times:
             return f"{text}{self.separator}{hours:02d}:{minutes:02d}"
         return f"{text}{self.separator}{hours:02d}" if hours else text
 
+    def number(self, text: str) -> float | None:
+        """Return the number that is printed as a date, the roundest of several; None if none is.
+
+        >>> times = Times.of({"units": Attribute.of("days since 1990-2-1")})
+        >>> times.number("1990-04-01 12"), times.number("1990-04-31")
+        (59.5, None)
+        """
+        moment = _moment(text.replace("T", " ", 1))
+        kind = _unit(self.unit)
+        if moment is None or kind is None:
+            return None
+        if isinstance(kind, int):
+            number = ((moment.year - self.origin.year) * 12 + moment.month - self.origin.month) / kind
+        else:
+            number = self._hours_to(moment) / kind(1.0)
+        wanted = text.replace("T", self.separator, 1)
+        return next((each for each in (round(number, 9), number) if self.text(each) == wanted), None)
+
+    def _hours_to(self, moment: Moment) -> float:
+        """Return the hours from the origin to a moment."""
+        if self.calendar is not None:
+            return self.calendar.hours(moment) - self.calendar.hours(self.origin)
+        origin_is_old, is_old = self.origin < _FIRST_GREGORIAN, moment < _FIRST_GREGORIAN
+        if origin_is_old == is_old:
+            return _between(_JULIAN if is_old else _GREGORIAN, moment, self.origin)
+        if is_old:
+            return -(_between(_GREGORIAN, self.origin, _FIRST_GREGORIAN) + _between(_JULIAN, _LAST_JULIAN, moment))
+        return _between(_JULIAN, _LAST_JULIAN, self.origin) + _between(_GREGORIAN, moment, _FIRST_GREGORIAN)
+
     def texts(self, values: NDArray[Any]) -> list[str]:
         """Return the texts of a vector of numbers: quoted dates, but NaN and Infinity as they are."""
         numbers = data(values.astype("f8"), DOUBLE, "%.15g")
