@@ -89,6 +89,38 @@ def test_layout_is_the_one_asked_for(run, file, tmp_path, options, layout, zarr_
     assert omnizarr.open(tmp_path / "x.zarr").zarr_format == zarr_format
 
 
+KINDS = {
+    "NETCDF3_CLASSIC": ["-k nc3", "-3", "-k classic", "-k 3"],
+    "NETCDF3_64BIT_OFFSET": ["-k nc6", "-6", "-k 64-bit-offset"],
+    "NETCDF3_64BIT_DATA": ["-k nc5", "-5"],
+    "NETCDF4": ["-k nc4", "-4", "-k netCDF-4", ""],
+    "NETCDF4_CLASSIC": ["-k NC7", "-7"],
+}
+
+
+@pytest.mark.parametrize(("kind", "option"), [(kind, each) for kind, all_ in KINDS.items() for each in all_])
+def test_kind_of_a_file_is_the_one_asked_for(run, file, tmp_path, kind, option):
+    import netCDF4
+
+    assert run(file, "-o", tmp_path / "x.nc", *option.split()) == (0, "", "")
+    with netCDF4.Dataset(tmp_path / "x.nc") as ds:
+        assert (ds.data_model, ds["level"][:].tolist()) == (kind, LEVEL)
+
+
+@pytest.mark.parametrize("option", ["-k nc4", "-4", "-k netCDF-4"])
+def test_zarr_has_the_model_of_netcdf_4(run, file, tmp_path, option):
+    assert run(file, "-o", tmp_path / "x.zarr", *option.split()) == (0, "", "")
+    assert check(tmp_path / "x.zarr") == "D"
+
+
+@pytest.mark.parametrize("option", ["-k nc3", "-3", "-7", "-k other"])
+def test_other_kinds_are_refused(run, file, tmp_path, option):
+    code, _, err = run(file, "-o", tmp_path / "x.zarr", *option.split())
+    assert code == 2
+    assert "x.nc" in err or "nc3" in err
+    assert not (tmp_path / "x.zarr").exists()
+
+
 @pytest.mark.parametrize(
     ("fragment", "layout"),
     [

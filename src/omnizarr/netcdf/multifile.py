@@ -301,9 +301,10 @@ class MFTime(MFVariable):
     def _decoded(self, part: Variable, selection: tuple[Any, ...]) -> Any:
         factor, shift = self._shifts[id(part)]
         values = super()._decoded(part, selection)
-        if factor == 1:
-            return values + (int(shift) if float(shift).is_integer() and values.dtype.kind in "iu" else shift)
-        return values * factor + shift
+        if factor != 1 or values.dtype.kind not in "iu" or not float(shift).is_integer():
+            return values * np.float64(factor) + shift
+        moved = values.astype("i8") + int(shift)
+        return moved.astype(values.dtype) if (moved == moved.astype(values.dtype)).all() else moved
 
 
 def _found(files: Any) -> list[Any]:

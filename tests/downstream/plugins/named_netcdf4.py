@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import files_as_zarr
-import netCDF4 as original
+import netCDF4 as original  # noqa: N813 - it stands for what is replaced
 
 from omnizarr import netcdf
 from omnizarr.netcdf import dataset
@@ -47,7 +47,7 @@ def close(self: Any) -> None:
     files_as_zarr.show_size(self.filepath())
 
 
-def check_keywords(format: str, ignored: Any) -> None:
+def check_keywords(format: str, ignored: Any) -> None:  # noqa: A002 - the name of the argument
     _check_keywords("NETCDF4" if format in CLASSIC else format, ignored)
 
 

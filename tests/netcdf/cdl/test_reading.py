@@ -11,6 +11,7 @@ import pytest
 
 from omnizarr.errors import MetadataError, NotRepresentableError
 from omnizarr.netcdf import types
+from omnizarr.netcdf.cdl import writing
 from omnizarr.netcdf.cdl.reading import PRIMITIVES, load, parse
 from omnizarr.netcdf.header import Attribute, GroupHeader, Source
 
@@ -232,12 +233,59 @@ def test_numbers_that_only_a_string_of_text_can_be_are_text():
         ("double", "010, 0x10, 1b, 1e-05", [8.0, 16.0, 1.0, 1e-05]),
         ("double", "1, 010, 0.5, 00", [1.0, 8.0, 0.5, 0.0]),
         ("byte", "200, '\\377', 255b, -1", [-56, -1, -1, -1]),
+        ("ubyte", "128b, 255b, 0xaf, 200s", [128, 255, 175, 200]),
+        ("short", "128b, 65535s, 0xabcdS, -5b", [128, -1, -21555, -5]),
+        ("ushort", "65535s, 0xabcdS, 128b, 1", [65535, 43981, 128, 1]),
+        ("int", "65535s, 4294967295L, 0xabcdabcL, 1", [65535, -1, 180148924, 1]),
+        ("uint", "4294967295L, 65535s, 0xffffffff, 1", [4294967295, 65535, 4294967295, 1]),
+        ("int64", "-200000000000L, 51200000000L, 4294967295L, 1", [-200000000000, 51200000000, 4294967295, 1]),
+        ("uint64", "51200000000L, 0xabcdabcdabcdabcdL, 1b, 2", [51200000000, 0xABCDABCDABCDABCD, 1, 2]),
         ("float", "NaN, -Infinityf, 1.1, _", [math.nan, -math.inf, float(np.float32(1.1)), 9.969209968386869e36]),
         ("uint64", "18446744073709551615, 0, _, 1", [2**64 - 1, 0, 2**64 - 2, 1]),
     ],
 )
 def test_values_become_the_type_of_the_variable(of_type, written, expected):
     assert repr(values(written, of_type=of_type)) == repr(expected)
+
+
+TIMES = [
+    ("days since 2000-1-1", "standard", [0, 1, 59, 366, -1, 0.5, 0.25, 1.0000001]),
+    ("days since 1582-10-4", "standard", [0, 1, 2, -300, 5000]),
+    ("days since 2000-1-1", "noleap", [59, 365]),
+    ("days since 2000-1-1", "360_day", [29, 59, 360, -1]),
+    ("days since 2000-1-1", "366_day", [365, 366]),
+    ("hours since 1970-1-1 12:00", "gregorian", [0, 1, -13, 1e6]),
+    ("minutes since 2000-1-1", "standard", [1, 61, 1500]),
+    ("seconds since 1970-1-1", "proleptic_gregorian", [1, 3600, 1e9, 0.25]),
+    ("weeks since 2000-1-1", "julian", [1, 52]),
+    ("months since 2000-1-1", "standard", [0, 1, 13]),
+    ("years since 2000-1-1", "standard", [0, 7]),
+]
+
+
+@pytest.mark.parametrize("separator", [True, "T"])
+@pytest.mark.parametrize(("units", "calendar", "numbers"), TIMES, ids=lambda each: each if type(each) is str else "")
+def test_dates_that_are_printed_are_the_numbers_again(units, calendar, numbers, separator):
+    listed = ", ".join(map(str, numbers))
+    head = f'netcdf t {{ dimensions: n = {len(numbers)} ; variables: double x(n) ; x:units = "{units}" ;'
+    first = parse(f'{head} x:calendar = "{calendar}" ; data: x = {listed} ; }}')
+    printed = "".join(writing.dump(first.source, name="t", times=separator))
+    assert printed.count('"') == 4 + 2 * len(numbers)
+    np.testing.assert_allclose(everything(parse(printed).source, "/x"), numbers, rtol=0, atol=1e-9)
+
+
+def test_dates_stand_in_bounds_and_integers_too():
+    source = parse("""netcdf t { dimensions: n = 2 ; variables: int x(n) ; int x_bnds(n) ;
+        x:units = "days since 2000-1-1" ; x:bounds = "x_bnds" ;
+        data: x = "2000-01-02", _ ; x_bnds = 5, "2000-03-01" ; }""").source
+    assert everything(source, "/x").tolist() == [1, -2147483647]
+    assert everything(source, "/x_bnds").tolist() == [5, 60]
+
+
+@pytest.mark.parametrize("date", ["2000-01-01 12", "2000-02-30", "2000-1-2", "tomorrow", "2000-01-01x", ""])
+def test_what_is_no_date_of_the_variable_is_an_error(date):
+    with pytest.raises(MetadataError, match="line 1, column 88: not the date of a number"):
+        parse(f'netcdf t {{ variables: int x ; x:units = "days since 2000-1-1" ; data:              x = "{date}" ; }}')
 
 
 @pytest.mark.parametrize("listed", ["1, 2, _, 4", "1,2 ,_\n,\t4", "1, 2, _, 4s", "1, // one, two\n2, _, /* _ */ 4"])
@@ -313,6 +361,10 @@ def test_what_is_no_list_of_numbers_is_none_on_the_short_way(of_type, listed):
         ("netcdf t { variables: int x ; data: x = 1 ; x = 2 ; }", "line 1, column 45", "data already"),
         ("netcdf t { variables: int x ; data: x = 1, 2 ; }", "line 1, column 40", "found 2 values, expected at most 1"),
         ("netcdf t { variables: byte x ; data: x = 256 ; }", "line 1, column 42", "out of range"),
+        ("netcdf t { variables: ubyte x ; data: x = -5b ; }", "line 1, column 43", "out of range"),
+        ("netcdf t { variables: uint64 x ; data: x = -1 ; }", "line 1, column 44", "out of range"),
+        ("netcdf t { variables: int x ; data: x = 5000000000L ; }", "line 1, column 41", "out of range"),
+        ("netcdf t { variables: int x ; data: x = 0b101 ; }", "line 1, column 42", "suffix"),
         ("netcdf t { variables: int x ; data: x = 1_000 ; }", "line 1, column 42", "suffix"),
         ("netcdf t { variables: int x ; data: x = {1} ; }", "line 1, column 41", "braces where none belong"),
         ("netcdf t { variables: int x ; data: x = {1 ; }", "line 1, column 41", "without its partner"),

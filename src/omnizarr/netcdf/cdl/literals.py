@@ -268,15 +268,13 @@ def _of_type(text: Text, value: int, nc_type: NcType | None, start: int, end: in
         nc_type = next((each for each in _UNMARKED if _holds(each, value)), types.UINT64 if value > 0 else types.INT64)
     nc_type = _longer(nc_type, value)
     low, high = limits(nc_type)
-    if low < 0 and high < value <= 2 * high + 1:
-        value += 2 * low  # `65535s` is -1, as it always was
-    if not low <= value <= high:
+    if not low <= value <= (2 * high + 1 if low < 0 else high):  # `65535s` may be -1
         raise text.error("a number out of range", start, end, expected=f"{nc_type} from {low} to {high}")
     return nc_type, value
 
 
 def _longer(nc_type: NcType, value: int) -> NcType:
-    """Return the 64-bit type of a number with the suffix ``L`` that needs it; `4294967295L` still is -1."""
+    """Return the 64-bit type of a number with the suffix ``L`` that needs it, else the type of its suffix."""
     low, high = limits(nc_type)
     if nc_type is types.INT and not low <= value <= 2 * high + 1:
         return types.INT64
@@ -378,8 +376,9 @@ def characters(text: Text, literal: Literal, fill: bytes) -> bytes:
 def values(text: Text, found: Sequence[Literal], nc_type: NcType, fill: Any) -> NDArray[Any]:
     """Return constants as values of a type other than char.
 
-    An integer becomes any number that it fits, a number with decimals in an integer type loses them, and numbers
-    become text; what does not fit is an error.
+    An integer becomes any number that it fits, and else, as ``65535s`` in a short, the one with the same bits in the
+    type of its suffix. A number with decimals in an integer type loses them, and numbers become text; what does not
+    fit is an error.
 
     >>> given = Text("1.9, -2b, _")
     >>> values(given, literals(given, 0, 11), types.SHORT, -1)
@@ -422,8 +421,9 @@ def _as_real(text: Text, literal: Literal, nc_type: NcType) -> float:
 def _as_integer(text: Text, literal: Literal, nc_type: NcType) -> int:
     number = _as_real(text, literal, nc_type)
     value = int(number) if math.isfinite(number) else None
-    if nc_type is types.BYTE and value is not None and 127 < value < 256:
-        value -= 256  # bytes had no sign once, and characters have none
+    if value is not None and not _holds(nc_type, value):
+        # bytes had no sign once, and characters have none
+        value = with_sign(value, types.BYTE if nc_type is types.BYTE and value < 256 else literal.type)
     if value is None or not _holds(nc_type, value):
         low, high = limits(nc_type)
         raise text.error(
@@ -434,6 +434,17 @@ def _as_integer(text: Text, literal: Literal, nc_type: NcType) -> int:
             remedy="declare a wider type, or correct the number",
         )
     return value
+
+
+def with_sign(value: int, suffix: NcType | None) -> int:
+    """Return what the bits of a number mean, if the type of its suffix is a signed one.
+
+    >>> with_sign(65535, types.SHORT), with_sign(65535, types.INT)
+    (-1, 65535)
+    """
+    if suffix is None or suffix.dtype.kind != "i" or value <= limits(suffix)[1]:
+        return value
+    return value - 2 ** (8 * suffix.dtype.itemsize)
 
 
 def _check_finite(text: Text, found: Sequence[Literal], result: NDArray[Any]) -> None:

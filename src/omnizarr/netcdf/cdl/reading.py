@@ -539,7 +539,8 @@ def _build(scope: _Scope, statements: Iterable[_Statement]) -> None:
 
 def _whole_number(scope: _Scope, token: lark.Token, low: int, high: int) -> int:
     start = token.start_pos or 0
-    found = literals.literals(scope.document, start, start + len(token))[0].value
+    (literal,) = literals.literals(scope.document, start, start + len(token))
+    found = literal.value if literal.value <= high else literals.with_sign(literal.value, literal.type)
     if not low <= found <= high:
         raise scope.error("a number out of range", token, expected=f"{low} to {high}")
     return int(found)

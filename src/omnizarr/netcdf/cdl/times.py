@@ -192,7 +192,8 @@ class Times:
         else:
             number = self._hours_to(moment) / kind(1.0)
         wanted = text.replace("T", self.separator, 1)
-        return next((each for each in (round(number, 9), number) if self.text(each) == wanted), None)
+        rounded = (*(round(number, digits) for digits in range(10)), number)
+        return next((each for each in rounded if self.text(each) == wanted), None)
 
     def _hours_to(self, moment: Moment) -> float:
         """Return the hours from the origin to a moment."""
