@@ -444,7 +444,7 @@ def with_sign(value: int, suffix: NcType | None) -> int:
     """
     if suffix is None or suffix.dtype.kind != "i" or value <= limits(suffix)[1]:
         return value
-    return value - 2 ** (8 * suffix.dtype.itemsize)
+    return value - (1 << 8 * suffix.dtype.itemsize)
 
 
 def _check_finite(text: Text, found: Sequence[Literal], result: NDArray[Any]) -> None:
