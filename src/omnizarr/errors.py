@@ -34,7 +34,7 @@ The tree, with the built-in exceptions that they are as well::
     │   └── BoundsCheckError
     ├── ShapeError (ValueError)                   a value does not fit the selection
     ├── ValueTypeError (TypeError, ValueError)    a value cannot become the array's data type
-    ├── ReadOnlyError (PermissionError, ValueError)
+    ├── ReadOnlyError (PermissionError, RuntimeError, ValueError)
     ├── SettingError (ValueError)                 a setting has a value that means nothing
     ├── SchedulerError (RuntimeError)             a cluster that shall do the work cannot be used
     └── StoreError (OSError)

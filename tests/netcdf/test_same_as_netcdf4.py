@@ -1,5 +1,6 @@
 """The same program, with netCDF4-python on a file of netCDF-4 and with omnizarr on NCZarr: it gets the same."""
 
+import itertools
 from pathlib import Path
 
 import netCDF4
@@ -207,6 +208,57 @@ def shared(make):
     return a.shape, b.shape, a[:, :3].shape, b[:]  # netCDF-C reads garbage where the inner dimension grew
 
 
+def paths(make):
+    """Paths with dots in them."""
+    ds = base(make)
+    g = ds.createGroup("./a/./b/../c")
+    g.createVariable("./d/v", "i4", ("x",))
+    ds.createVariable("./w", "i4", ())
+    return (
+        g.path,
+        list(ds.groups),
+        list(g.groups),
+        ds["./a/c/d/../d/v"].group().path,
+        list(ds.variables),
+        ds["./w"].name,
+    )
+
+
+def filling(make):
+    """Fill values that are given in other ways than as a number of the type."""
+    ds = base(make)
+    found = []
+    for name, dtype, fill in (("a", "f8", "default"), ("b", "i2", "default"), ("c", "S1", 1.0), ("d", "S1", 7)):
+        v = ds.createVariable(name, dtype, ("x",), fill_value=fill)
+        found.append((v._FillValue, v.get_fill_value()))
+    ds.set_fill_off()
+    kept = ds.createVariable("kept", "i4", ("x",), fill_value=3)
+    ds.set_fill_on()
+    on = ds.createVariable("on", "i4", ("x",))
+    return found, kept.get_fill_value(), on.get_fill_value(), on[:]
+
+
+def scalar_kinds(dtype, value):
+    """Return a program that tells of which kind a scalar is, whatever is masked and scaled."""
+
+    def program(make):
+        ds = base(make)
+        v = ds.createVariable("v", dtype, ())
+        if value is not None:
+            v[...] = value
+        kinds = []
+        for mask, scale, always in itertools.product([True, False], repeat=3):
+            v.set_auto_mask(mask)
+            v.set_auto_scale(scale)
+            v.set_always_mask(always)
+            kinds += [
+                (type(v[each]).__name__, np.shape(v[each]), np.asarray(v[each]).dtype) for each in (..., slice(None))
+            ]
+        return kinds
+
+    return program
+
+
 FLOATS = np.array([[0.5, 1e30, -1.25, np.inf], [1, 2, 3, 4]], "f8")
 PROGRAMS = {
     "missing_value": reading({"missing_value": np.int16(2)}, MARKS),
@@ -265,6 +317,14 @@ PROGRAMS = {
     "quantize bits": facts(zlib=True, significant_digits=5, quantize_mode="BitRound"),
     "granular": facts(zlib=True, significant_digits=2, quantize_mode="GranularBitRound"),
     "least significant digit": facts(zlib=True, least_significant_digit=2),
+    "scalar of floats": scalar_kinds("f8", 10.0),
+    "scalar of integers": scalar_kinds("i4", 3),
+    "scalar of nothing": scalar_kinds("i2", None),
+    "scalar of bytes": scalar_kinds("u1", 255),
+    "scalar of characters": scalar_kinds("S1", "a"),
+    "scalar of text": scalar_kinds(str, "ab"),
+    "paths": paths,
+    "filling": filling,
     "names": names,
     "renaming": renaming,
     "scalars": scalars,
@@ -361,6 +421,107 @@ def test_error_is_one_that_callers_catch(name, tmp_path):
         failing(do)(lambda: netcdf.Dataset(tmp_path / "x.zarr", "w"))
     with pytest.raises(kinds):
         failing(do)(lambda: netCDF4.Dataset(tmp_path / "x.nc", "w"))
+
+
+@pytest.mark.parametrize("library", [netcdf, netCDF4])
+def test_group_is_made_by_its_class(library, tmp_path):
+    with library.Dataset(tmp_path / "x", "w", keepweakref=True) as ds:
+        group = library.Group(ds, "g")
+        library.Group(group, "below").title = "a"
+        assert "g" in ds.groups or library is netCDF4  # which knows it when the dataset is opened again
+        assert (group.path, group.parent) == ("/g", ds)
+        assert isinstance(group, library.Group)
+    with library.Dataset(tmp_path / "x") as ds:
+        assert ds["g/below"].title == "a"
+        with pytest.raises(RuntimeError):
+            library.Group(ds, "h")
+
+
+@pytest.mark.parametrize("library", [netcdf, netCDF4])
+def test_bytes_are_values_where_filling_is_off(library, tmp_path):
+    with library.Dataset(tmp_path / "x", "w") as ds:
+        ds.set_fill_off()
+        ds.createDimension("x", 2)
+        for name, dtype in (("bytes", "u1"), ("doubles", "f8")):
+            ds.createVariable(name, dtype, ("x",))[:] = np.ma.masked_all(2, dtype)
+    with library.Dataset(tmp_path / "x") as ds:
+        assert not ds["bytes"][:].mask.any()
+        assert ds["doubles"][:].mask.all()
+
+
+def test_filling_is_off_for_variables_that_are_made_then():
+    with netcdf.Dataset({}, "w") as ds:
+        ds.set_fill_off()
+        for name, dtype in (("number", "i4"), ("char", "S1"), ("string", str)):
+            ds.createVariable(name, dtype, ())
+        assert ds["number"].get_fill_value() is None
+        assert ds.createVariable("own", "i4", (), fill_value="default").get_fill_value() == -2147483647
+        assert ds["string"][...] == ""
+
+
+@pytest.mark.parametrize("library", [netcdf, netCDF4])
+def test_filters_are_there(library, tmp_path):
+    with library.Dataset(tmp_path / "x", "w") as ds:
+        for name in ("zstd", "bzip2", "blosc", "szip"):
+            assert getattr(ds, f"has_{name}_filter")()
+            options = {"compression": "blosc_lz4" if name == "blosc" else name}
+            assert ds.createVariable(name, "f4", (), **options).shape == ()
+
+
+def test_szip_is_not_there_without_its_package(monkeypatch):
+    from omnizarr.netcdf import dataset
+
+    monkeypatch.setattr(dataset, "find_spec", lambda name: None)
+    assert not netcdf.Dataset({}, "w").has_szip_filter()
+
+
+@pytest.mark.parametrize("library", [netcdf, netCDF4])
+def test_cache_of_chunks_is_set_for_datasets_that_are_opened_later(library, tmp_path):
+    before = library.get_chunk_cache()
+    try:
+        assert before == (64 * 2**20, 1000, 0.75)
+        library.set_chunk_cache(10_000, preemption=0.5)
+        assert library.get_chunk_cache() == (10_000, 1000, 0.5)
+        with library.Dataset(tmp_path / "x", "w") as ds:
+            ds.createDimension("x", 4)
+            v = ds.createVariable("v", "i4", ("x",), chunksizes=(2,), zlib=True)
+            assert v.get_var_chunk_cache() == (10_000, 1000, 0.5)
+            v.set_var_chunk_cache(20_000, 200, 1.0)
+            assert v.get_var_chunk_cache() == (20_000, 200, 1.0)
+            v.set_var_chunk_cache(nelems=10)
+            assert v.get_var_chunk_cache() == (20_000, 10, 1.0)
+    finally:
+        library.set_chunk_cache(*before)
+
+
+@pytest.mark.parametrize("arguments", [(-1,), (1, -1), (1, 1, 2.0), (1, 1, -0.5)], ids=str)
+def test_cache_that_is_none_is_refused(arguments):
+    before = netcdf.get_chunk_cache()
+    with pytest.raises(ValueError, match="expected"):
+        netcdf.set_chunk_cache(*arguments)
+    assert netcdf.get_chunk_cache() == before
+
+
+@pytest.mark.parametrize("library", [netcdf, netCDF4])
+def test_what_writes_nothing_may_be_done_to_a_dataset_that_is_read(library, tmp_path):
+    with library.Dataset(tmp_path / "x", "w") as ds:
+        ds.createDimension("x", 4)
+        ds.createVariable("v", "i4", ("x",))[:] = [1, 2, 3, 4]
+    with library.Dataset(tmp_path / "x") as ds:
+        for nothing in (np.zeros(0, int), slice(0), np.zeros(4, bool)):
+            ds["v"][nothing] = 5
+        with pytest.raises(RuntimeError):
+            ds["v"][0] = 5
+        with pytest.raises(RuntimeError):
+            ds.createDimension("y", 2)
+        assert ds["v"][:].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("fill", [1.5, 12, -1, "ab"], ids=str)
+def test_fill_value_of_characters_is_one(fill):
+    """netCDF4-python takes the first character."""
+    with pytest.raises(ValueError, match="no fill value"):
+        netcdf.Dataset({}, "w").createVariable("v", "S1", (), fill_value=fill)
 
 
 def test_missing_dataset_is_a_missing_file_to_both(tmp_path):

@@ -193,9 +193,8 @@ class Variable(Attributed):
 
     def get_fill_value(self) -> Any:
         """Return what elements that nobody wrote hold; None if nothing in particular."""
-        found = self._attributes.get("_FillValue")
-        if found is not None:
-            return found.python
+        if "_FillValue" in self._attributes:
+            return self._shown_fill_value()
         if "_NoFill" in self._special or isinstance(self._type, UserType):
             return None
         return self._type.default_fill
@@ -395,6 +394,16 @@ class Variable(Attributed):
         return self._type is types.CHAR and self.chartostring and bool(self._dims) and "_Encoding" in self._attributes
 
     # -- attributes -------------------------------------------------------------------
+
+    def getncattr(self, name: str, encoding: str = "utf-8") -> Any:
+        """Return the value of an attribute, as `Group.getncattr`; the ``_FillValue`` of chars is bytes."""
+        value = super().getncattr(name, encoding)
+        return self._shown_fill_value() if name == "_FillValue" else value
+
+    def _shown_fill_value(self) -> Any:
+        value = self._attributes["_FillValue"].python
+        is_char = self._type is types.CHAR and isinstance(value, str)
+        return value.encode("utf-8", "surrogateescape") if is_char else value
 
     def setncatts(self, attributes: Mapping[str, Any]) -> None:
         """Set several attributes in one change.
