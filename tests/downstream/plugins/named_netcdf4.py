@@ -16,7 +16,6 @@ import files_as_zarr
 import netCDF4 as original  # noqa: N813 - it stands for what is replaced
 
 from omnizarr import netcdf
-from omnizarr.netcdf import dataset
 
 pytest_plugins = ("files_as_zarr",)
 
@@ -35,20 +34,19 @@ HDF5 = ("get_alignment", "set_alignment", "rc_get", "rc_set")
 TYPES = ("CompoundType", "EnumType", "VLType")
 CLASSIC = {"NETCDF4_CLASSIC", "NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT"}
 
-_locate, _close, _check_keywords = netcdf.Dataset._locate, netcdf.Dataset.close, dataset._check_keywords
+_make, _close = netcdf.Dataset.__init__, netcdf.Dataset.close
 
 
-def located(self: Any, filename: Any, mode: str, storage_options: Any) -> Any:
-    return _locate(self, files_as_zarr.place(filename, mode), mode, storage_options)
+def make(self: Any, filename: Any, mode: str = "r", clobber: bool = True, format: str = "", **options: Any) -> None:  # noqa: A002
+    if format not in CLASSIC:
+        options |= {"format": format} if format else {}
+    _make(self, files_as_zarr.place(filename, mode), mode, clobber, **options)
+    self._filename = str(filename)
 
 
 def close(self: Any) -> None:
     _close(self)
     files_as_zarr.show_size(self.filepath())
-
-
-def check_keywords(format: str, ignored: Any) -> None:  # noqa: A002 - the name of the argument
-    _check_keywords("NETCDF4" if format in CLASSIC else format, ignored)
 
 
 def as_netcdf4() -> ModuleType:
@@ -61,9 +59,8 @@ def as_netcdf4() -> ModuleType:
     return module
 
 
-netcdf.Dataset._locate = located
+netcdf.Dataset.__init__ = make
 netcdf.Dataset.close = close
-dataset._check_keywords = check_keywords
 sys.modules["netCDF4"] = named = as_netcdf4()
 spec = spec_from_file_location("netCDF4.utils", Path(original.__file__).parent / "utils.py")
 named.utils = sys.modules["netCDF4.utils"] = module_from_spec(spec)
