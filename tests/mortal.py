@@ -4,7 +4,7 @@ import itertools
 import math
 
 from omnizarr import errors
-from omnizarr.stores.faults import FaultyStore
+from omnizarr.stores.wrap.faults import FaultyStore
 
 
 class Killed(BaseException):

@@ -9,7 +9,7 @@ import pytest
 
 import omnizarr
 from omnizarr import errors
-from omnizarr.dialects import V2
+from omnizarr.formats import V2
 
 zarr_errors = pytest.importorskip("zarr.errors", reason="names are compared with those of zarr-python")
 

@@ -72,7 +72,7 @@ def imports_of(path: Path) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) + 1 - node.level] if node.level else []
             base = [*base, node.module] if node.module else base
-            # `from omnizarr import grids` names a room, `from omnizarr.grids import bind` a thing in one.
+            # `from omnizarr import grids` names a room, `from omnizarr.model.grids import bind` a thing in one.
             names = [".".join([*base, alias.name]) for alias in node.names]
         else:
             continue

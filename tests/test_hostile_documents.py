@@ -12,7 +12,7 @@ import pytest
 import omnizarr
 from omnizarr import errors, netcdf
 from omnizarr.cli import main
-from omnizarr.group import UnreadableNode
+from omnizarr.nodes.group import UnreadableNode
 from omnizarr.stores import LocalStore, MemoryStore
 
 RUNS = int(os.environ.get("RUNS", "3"))

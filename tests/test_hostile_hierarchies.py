@@ -14,7 +14,7 @@ import omnizarr
 from omnizarr import netcdf
 from omnizarr.cli import main
 from omnizarr.stores import MemoryStore, ReferenceStore, ZipStore
-from omnizarr.stores import local as local_stores
+from omnizarr.stores.local import directory as local_stores
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="symbolic links and alarms as POSIX has them")
 ODD = ("..", ".", "", "/abs", "a/../b", "a//b", "../../x", "a\\b", "a\0b", "\ud800")

@@ -6,7 +6,7 @@ import pytest
 
 import omnizarr
 from omnizarr.stores import MemoryStore, ObjectStore
-from omnizarr.stores.faults import FaultyStore
+from omnizarr.stores.wrap.faults import FaultyStore
 
 FAR = 32  # requests at once
 

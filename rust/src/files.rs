@@ -1,6 +1,6 @@
 //! Values in files, keys as their paths below one directory.
 //!
-//! The same files, temporary files and lock files as those of `omnizarr.stores.local`, whose text says what is
+//! The same files, temporary files and lock files as those of `omnizarr.stores.local.directory`, whose text says what is
 //! promised: both stores work in one directory at the same time, in this process and in others. What needs more than a
 //! look at one file is refused, and so left to that store: symbolic links (it follows those that stay inside), and file
 //! systems that lock no files.

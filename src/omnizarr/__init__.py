@@ -11,7 +11,7 @@ array([0. , 0.5, 1. ])
 from __future__ import annotations
 
 from omnizarr import codecs, errors, storage
-from omnizarr.api import (
+from omnizarr.api.creating import (
     array,
     consolidate_metadata,
     create,
@@ -31,19 +31,13 @@ from omnizarr.api import (
     zeros,
     zeros_like,
 )
-from omnizarr.array import Array
-from omnizarr.behaviour import ArrayConfig
+from omnizarr.api.opening import open, open_array, open_consolidated, open_group, open_like  # noqa: A004 - the name that zarr has for it
+from omnizarr.api.saving import load, save, save_array, save_group
 from omnizarr.engine.cache import ChunkCache
-from omnizarr.group import Group, UnreadableNode
-from omnizarr.opening import (
-    open,  # noqa: A004 - the name that zarr has for it
-    open_array,
-    open_consolidated,
-    open_group,
-    open_like,
-)
-from omnizarr.reading import read_many
-from omnizarr.saving import load, save, save_array, save_group
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.reading import read_many
 from omnizarr.settings import config
 from omnizarr.tools.check import check
 from omnizarr.tools.convert import convert, rechunk

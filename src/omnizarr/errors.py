@@ -63,7 +63,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from omnizarr.texts import visible
+from omnizarr.support.text import visible
 
 
 class OmnizarrError(Exception):

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from omnizarr import datatypes, model
-from omnizarr.dialects import DIALECTS
-from omnizarr.dialects.documents import to_json
+from omnizarr import model
 from omnizarr.errors import MetadataError
-from omnizarr.model import JSON, Metadata, thawed
-from omnizarr.places import dialect_named
+from omnizarr.formats import DIALECTS
+from omnizarr.formats.documents import to_json
+from omnizarr.model import JSON, Metadata, datatypes, thawed
+from omnizarr.nodes.location import dialect_named
 
 M = TypeVar("M", model.ArrayMetadata, model.GroupMetadata)
 

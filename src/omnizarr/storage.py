@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from omnizarr.places import StorePath
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import (
     Buffer,
     LocalStore,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         SynchronizedStore,
         ZipStore,
     )
-    from omnizarr.stores.logged import LoggingStore
+    from omnizarr.stores.wrap.logged import LoggingStore
     from omnizarr.tools.translated import TranslatedStore
 
 StoreLike: TypeAlias = Store | StorePath | str | os.PathLike[str] | Mapping[str, Buffer] | None
@@ -67,7 +67,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "LoggingStore":  # `logging` takes as long to import as a tenth of omnizarr, and few have a use for it
-        return import_module("omnizarr.stores.logged").LoggingStore
+        return import_module("omnizarr.stores.wrap.logged").LoggingStore
     if name == "TranslatedStore":
         return import_module("omnizarr.tools.translated").TranslatedStore
     if name in __all__:

@@ -8,8 +8,8 @@ import obstore.store
 
 from omnizarr.stores import LocalStore, MemoryStore, ZipStore
 from omnizarr.stores import asynchronous as module
-from omnizarr.stores.faults import FaultyStore
-from omnizarr.stores.object import ObjectStore
+from omnizarr.stores.remote.object import ObjectStore
+from omnizarr.stores.wrap.faults import FaultyStore
 
 
 def objects(**options):

@@ -273,9 +273,9 @@ def test_strings_may_be_as_long_as_the_cdl_says(run, tmp_path):
 
 @pytest.mark.parametrize(("name", "package"), [("x.zarr", "lark"), ("x.nc", "netCDF4")])
 def test_missing_package_is_named_with_its_extra(run, file, tmp_path, monkeypatch, name, package):
-    from omnizarr.netcdf.cdl import reading
+    from omnizarr.netcdf.cdl import compiling
 
-    for function in vars(reading).values():
+    for function in vars(compiling).values():
         if hasattr(function, "cache_clear"):
             function.cache_clear()
     monkeypatch.setitem(sys.modules, package, None)

@@ -4,8 +4,8 @@ import numpy as np
 
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import ArraySpec, BytesSpec, ChunkPolicy
-from omnizarr.datatypes import bind, parse
 from omnizarr.model import Named
+from omnizarr.model.datatypes import bind, parse
 
 
 def array_spec(array, fill_value=None, *, named=None, allow_pickle=False):

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnizarr import datatypes, grids, indexing
+from omnizarr import indexing
 from omnizarr.codecs import bytes as bytes_codec
 from omnizarr.codecs import chain
 from omnizarr.codecs.contract import ArraySpec, ReadsPart
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, MetadataError
-from omnizarr.model import Named
+from omnizarr.model import Named, datatypes, grids
 
 LITTLE, BIG = {"endian": "little"}, {"endian": "big"}
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from omnizarr import datatypes, errors
+from omnizarr import errors
 from omnizarr.codecs import chain
 from omnizarr.codecs.contract import ArraySpec, ChunkPolicy
-from omnizarr.model import Named
+from omnizarr.model import Named, datatypes
 
 BYTES = Named("bytes", {"endian": "little"})
 GZIP = Named("gzip", {"level": 1})

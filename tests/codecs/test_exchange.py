@@ -9,8 +9,8 @@ import pytest
 
 from omnizarr.codecs import chain
 from omnizarr.codecs.contract import ArraySpec
-from omnizarr.datatypes import bind, parse
 from omnizarr.model import Named
+from omnizarr.model.datatypes import bind, parse
 
 zarr = pytest.importorskip("zarr", reason="zarr-python writes and reads the chunks")
 

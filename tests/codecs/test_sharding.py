@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnizarr import datatypes, grids, indexing
+from omnizarr import indexing
 from omnizarr.codecs import chain, spans
 from omnizarr.codecs.contract import ArraySpec, ChunkPolicy
 from omnizarr.errors import (
@@ -24,7 +24,7 @@ from omnizarr.errors import (
     ShardIndexError,
     UnknownCodecError,
 )
-from omnizarr.model import Named
+from omnizarr.model import Named, datatypes, grids
 
 MISSING = 2**64 - 1
 

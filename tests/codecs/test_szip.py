@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import BytesSpec
-from omnizarr.dialects.filters import dump_codec, fit_szip
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, MetadataError, MissingDependencyError
+from omnizarr.formats.filters import dump_codec, fit_szip
 from omnizarr.model import Named
 
 MASKS = {"nn": 32, "ec": 4}

@@ -3,10 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnizarr import datatypes, grids, indexing
+from omnizarr import indexing
 from omnizarr.codecs import transpose
 from omnizarr.codecs.contract import ArraySpec
 from omnizarr.errors import MetadataError
+from omnizarr.model import datatypes, grids
 from tests.indexing.selections import advanced
 
 

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr import errors, resizing
+from omnizarr import errors
+from omnizarr.nodes import resizing
 from tests.concurrency import victim
 from tests.engine.both import ENGINES, needs_native
 

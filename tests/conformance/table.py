@@ -93,7 +93,7 @@ def facts_of(entry: Entry) -> tuple[str, str, bool]:
 
 
 def exists(test: str) -> bool:
-    """Return whether there is such a test: ``tests/test_keys.py::test_a``, ``tests/test_x.py::TestGroup::test_b``."""
+    """Return whether there is such a test: ``tests/test_x.py::test_a``, ``tests/test_x.py::TestGroup::test_b``."""
     file, _, name = test.partition("::")
     return name in names_of_tests(ROOT / file)
 

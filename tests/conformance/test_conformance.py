@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from omnizarr.dialects import DRAFT2019, DRAFT2020, V1, V3, draft_entry
+from omnizarr.formats import DRAFT2019, DRAFT2020, V1, V3
+from omnizarr.formats.history import draft_entry
 from tests.conformance import __main__ as command
 from tests.conformance import sentences, table
 from tests.conformance.table import NOT_OURS, PLANNED, ROOT, Entry, Table
@@ -145,7 +146,7 @@ def test_an_entry_whose_test_does_not_exist_counts_as_unproved():
 def test_the_command_fails_where_a_document_has_more_than_the_table(tmp_path, monkeypatch, capsys):
     rule, example = entries_of(TEXT)
     proved = [
-        replace(entry, tests=("tests/test_keys.py::test_scalar_has_the_key_of_the_specification",))
+        replace(entry, tests=("tests/model/test_keys.py::test_scalar_has_the_key_of_the_specification",))
         for entry in (rule, example)
     ]
     monkeypatch.setattr(table, "read_all", lambda: [small_table(*proved)])

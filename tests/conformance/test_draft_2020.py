@@ -9,7 +9,7 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.faults import FaultyStore
+from omnizarr.stores.wrap.faults import FaultyStore
 from tests.conformance.raw import Unlistable, document, keys, store, without
 
 FORMAT = "3-draft2020"

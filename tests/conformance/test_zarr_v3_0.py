@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr import datatypes, errors
+from omnizarr import errors
 from omnizarr.codecs import chain, registry
 from omnizarr.codecs.contract import ArraySpec
-from omnizarr.model import Named
+from omnizarr.model import Named, datatypes
 from tests.conformance.raw import Unlistable, document, keys, store, without
 
 GROUP = {"zarr_format": 3, "node_type": "group"}

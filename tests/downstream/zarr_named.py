@@ -5,14 +5,14 @@ from __future__ import annotations
 from tests.downstream.suite import Suite
 
 TESTS = (
-    "tests/test_api.py",
+    "tests/api/test_creating.py",
     "tests/test_api",
-    "tests/test_array.py",
-    "tests/test_attributes.py",
+    "tests/nodes/test_array.py",
+    "tests/nodes/test_attributes.py",
     "tests/test_codecs",
     "tests/test_common.py",
     "tests/test_config.py",
-    "tests/test_group.py",
+    "tests/nodes/test_group.py",
     "tests/test_indexing.py",
     "tests/test_info.py",
     "tests/test_metadata/test_consolidated.py",

@@ -11,8 +11,8 @@ import omnizarr
 from omnizarr import engine
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import ChunkPolicy
-from omnizarr.dialects.v3 import V3
 from omnizarr.errors import MetadataError, UnknownCodecError
+from omnizarr.formats.v3 import V3
 from omnizarr.model import UNDEFINED, Named
 from omnizarr.stores import MemoryStore
 

@@ -2,11 +2,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from omnizarr import datatypes
 from omnizarr.codecs import chain
 from omnizarr.codecs.contract import ArraySpec, BytesSpec
 from omnizarr.engine.descriptions import describe, describe_chain
-from omnizarr.model import Named
+from omnizarr.model import Named, datatypes
 
 BYTES = Named("bytes", {"endian": "little"})
 

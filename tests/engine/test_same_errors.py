@@ -17,7 +17,7 @@ import pytest
 import omnizarr
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.faults import FaultyStore
+from omnizarr.stores.wrap.faults import FaultyStore
 from tests import damaged
 from tests.engine.both import ENGINES, RUNS, bits, needs_native, needs_posix, opened, outcome
 from tests.engine.layouts import named

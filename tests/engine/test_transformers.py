@@ -17,8 +17,8 @@ from omnizarr.errors import (
 )
 from omnizarr.model import Named
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.cached import CacheStore
-from omnizarr.stores.faults import FaultyStore
+from omnizarr.stores.wrap.cached import CacheStore
+from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.tools.describe import describe
 from tests.stores.contract import StoreContract
 

@@ -3,8 +3,9 @@ import time
 import numpy as np
 import pytest
 
-from omnizarr import grids, indexing
+from omnizarr import indexing
 from omnizarr.errors import BoundsCheckError, SelectionError
+from omnizarr.model import grids
 
 GRID = grids.bind(grids.regular((4, 4)), (6, 3))
 LINE = grids.bind(grids.regular((10,)), (35,))

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from omnizarr import grids, indexing
+from omnizarr import indexing
 from omnizarr.errors import SelectionError
 from omnizarr.indexing import arrays as array_selections
 from omnizarr.indexing import plans
-from omnizarr.model import Named
+from omnizarr.model import Named, grids
 from tests.indexing.selections import advanced, stays_in_place
 
 QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from omnizarr import grids, indexing
+from omnizarr import indexing
 from omnizarr.errors import BoundsCheckError, SelectionError
+from omnizarr.model import grids
 
 GRID = grids.bind(grids.regular((4, 4)), (6, 3))
 ONE_CHUNK = grids.bind(grids.regular((10, 10)), (6, 3))

@@ -11,7 +11,7 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.interop.dask import from_zarr, to_zarr
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrappers import WrapperStore
+from omnizarr.stores.wrap.wrappers import WrapperStore
 
 dask = pytest.importorskip("dask", reason="dask is what this is about")
 da = pytest.importorskip("dask.array", reason="dask is what this is about")

@@ -11,7 +11,7 @@ import xarray as xr
 import omnizarr
 from omnizarr.interop.xarray import accessors, load
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.wrappers import WrapperStore
+from omnizarr.stores.wrap.wrappers import WrapperStore
 
 
 class Meeting(WrapperStore):

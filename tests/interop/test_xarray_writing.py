@@ -15,7 +15,7 @@ import omnizarr
 from omnizarr.errors import NotJSONError, NotRepresentableError, SchedulerError
 from omnizarr.interop.xarray import to_zarr
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrappers import WrapperStore
+from omnizarr.stores.wrap.wrappers import WrapperStore
 from tests.interop.test_xarray import by_zarr, opened, sea
 
 pytestmark = [

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from omnizarr import grids, indexing, keys
+from omnizarr import indexing
 from omnizarr.indexing.plans import Run
 from omnizarr.interop.zarr_batches import Keys, planned
-from omnizarr.model import Named
+from omnizarr.model import Named, grids, keys
 
 zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
 

@@ -331,7 +331,7 @@ def test_more_keys_than_one_batch_are_listed(tmp_path):
 
 def test_module_says_what_is_missing_without_zarr_python(monkeypatch):
     monkeypatch.setitem(sys.modules, "zarr", None)
-    monkeypatch.delitem(sys.modules, "omnizarr.stores.zarr_python")
+    monkeypatch.delitem(sys.modules, "omnizarr.stores.remote.zarr_python")
     monkeypatch.delitem(sys.modules, "omnizarr.interop.zarr_python")
     with pytest.raises(MissingDependencyError, match=r"omnizarr\[zarr\]"):
         import omnizarr.interop.zarr_python  # noqa: F401

@@ -1,4 +1,4 @@
-"""zarr-python's own tests of stores, run upon omnizarr's. (The reverse is in `tests/stores/test_zarr_python.py`.)"""
+"""zarr-python's own tests of stores, run upon omnizarr's. (The reverse: `tests/stores/remote/test_zarr_python.py`.)"""
 
 import itertools
 import pickle
@@ -7,7 +7,7 @@ import pytest
 
 from omnizarr.errors import ReadOnlyError
 from omnizarr.storage import FsspecStore, LocalStore, MemoryStore, ObjectStore, PrefixStore, ZipStore
-from omnizarr.stores.sqlite import SQLiteStore
+from omnizarr.stores.database.sqlite import SQLiteStore
 
 zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
 

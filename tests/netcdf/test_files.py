@@ -26,7 +26,8 @@ from omnizarr.errors import (
     SettingError,
     StoreError,
 )
-from omnizarr.netcdf import files, files_writing, types
+from omnizarr.netcdf import files, types
+from omnizarr.netcdf.files import writing
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
 from omnizarr.netcdf.types import UserType
 from tests.netcdf import generated
@@ -877,7 +878,7 @@ def test_progress_is_told_in_bytes(tmp_path):
 
 
 def test_values_are_read_in_blocks_of_whole_chunks(tmp_path, monkeypatch):
-    monkeypatch.setattr(files_writing.blocks, "__defaults__", (4 * 4 * 100,))
+    monkeypatch.setattr(writing.blocks, "__defaults__", (4 * 4 * 100,))
     seen = []
     source = dataset(number(dimensions=("/y", "/x"), ChunkSizes=[4, 50]), dimensions=(
         DimensionHeader("y", 10), DimensionHeader("x", 120),
@@ -902,7 +903,7 @@ def test_blocks_cover_every_element_once_and_stay_below_the_limit(shape, chunks,
     chunks = chunks[: len(shape)]
     seen = np.zeros(shape, int)
     chunk_bytes = math.prod(map(min, chunks, shape)) * 8
-    for selection in files_writing.blocks(shape, chunks, 8, limit):
+    for selection in writing.blocks(shape, chunks, 8, limit):
         seen[selection] += 1
         assert seen[selection].size * 8 <= max(limit, chunk_bytes)
         assert all(each.start % chunk == 0 for each, chunk in zip(selection, chunks, strict=True))

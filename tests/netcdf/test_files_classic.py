@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnizarr.errors import MetadataError
-from omnizarr.netcdf import files, files_classic
+from omnizarr.netcdf import files
+from omnizarr.netcdf.files import classic
 
 DATA = Path(__file__).parent / "data" / "files"
 FILES = ["classic.nc", "offset64.nc", "data64.nc", "scipy.nc"]
@@ -19,13 +20,13 @@ FORMATS = ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA"]
 
 @pytest.mark.parametrize("name", FILES)
 def test_header_of_a_whole_file_is_right(name):
-    files_classic.check(DATA / name)
+    classic.check(DATA / name)
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_file_without_anything_is_right(tmp_path, file_format):
     netCDF4.Dataset(tmp_path / "x.nc", "w", format=file_format).close()
-    files_classic.check(tmp_path / "x.nc")
+    classic.check(tmp_path / "x.nc")
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -33,7 +34,7 @@ def test_file_without_anything_is_right(tmp_path, file_format):
 def test_header_that_is_cut_off_is_refused(tmp_path, name, length):
     (tmp_path / "x.nc").write_bytes((DATA / name).read_bytes()[:length])
     with pytest.raises(MetadataError, match=r"cut off|not there"):
-        files_classic.check(tmp_path / "x.nc")
+        classic.check(tmp_path / "x.nc")
 
 
 # An integer attribute "a" of one value, in the classic format; where its parts begin.
@@ -78,7 +79,7 @@ def test_dimension_that_does_not_exist_is_refused(tmp_path):
     raw[at : at + 4] = struct.pack(">I", 1)
     (tmp_path / "x.nc").write_bytes(raw)
     with pytest.raises(MetadataError, match="dimension 1, of 1"):
-        files_classic.check(tmp_path / "x.nc")
+        classic.check(tmp_path / "x.nc")
 
 
 @settings(deadline=None, max_examples=200)
@@ -90,4 +91,4 @@ def test_damage_is_an_error_or_nothing(tmp_path_factory, name, where, noise, cut
     raw = (DATA / name).read_bytes()
     path.write_bytes(raw[:where] + noise + (b"" if cut else raw[where + len(noise) :]))
     with suppress(MetadataError):
-        files_classic.check(path)
+        classic.check(path)

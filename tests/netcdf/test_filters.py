@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import omnizarr
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import BytesSpec
-from omnizarr.dialects.filters import Step, dump_codec, load_chain, read_step
-from omnizarr.dialects.reading import Reader
 from omnizarr.errors import CodecError, MetadataError, SettingError, UnknownCodecError
+from omnizarr.formats.filters import Step, dump_codec, load_chain, read_step
+from omnizarr.formats.reader import Reader
 from omnizarr.model import Named, strict
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader

@@ -5,10 +5,11 @@ import pytest
 from obstore.store import MemoryStore as ObstoreMemory
 
 import omnizarr
-from omnizarr import errors, resizing
+from omnizarr import errors
 from omnizarr.netcdf import Dataset
+from omnizarr.nodes import resizing
 from omnizarr.stores import MemoryStore, ObjectStore
-from omnizarr.stores.faults import FaultyStore
+from omnizarr.stores.wrap.faults import FaultyStore
 from tests.engine.both import ENGINES, needs_native
 from tests.mortal import attempts
 

@@ -15,7 +15,7 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.netcdf import Dataset, records
 from omnizarr.stores import MemoryStore, SQLiteStore
-from omnizarr.stores.faults import FaultyStore
+from omnizarr.stores.wrap.faults import FaultyStore
 from tests.concurrency.interruptions import Interrupter
 
 RUNS = int(os.environ.get("RUNS", "30"))

@@ -11,7 +11,7 @@ import pytest
 
 from omnizarr.errors import ChunkSizeError, ValueTypeError
 from omnizarr.netcdf import Dataset, copying
-from omnizarr.netcdf.cdl import reading, writing
+from omnizarr.netcdf.cdl import compiling, writing
 
 REFERENCE = Path(__file__).parent / "data" / "reference"
 ANONYMOUS = ("_Anonymous_Dim_", "_Anonymous_Dimension_")  # netCDF-C's habit, and the name in the specification
@@ -124,7 +124,7 @@ COMPILED = [
 )
 def test_compiled_and_printed_it_is_the_reference(tmp_path, cdl, written, read, name, reference):
     place = tmp_path / "made"
-    parsed = reading.load(REFERENCE / cdl)
+    parsed = compiling.load(REFERENCE / cdl)
     with Dataset(f"file://{place}#mode={written}", "w") as dataset:
         copying.write(dataset, parsed.source)
     found = dumped(f"file://{place}#mode={read}", name)
@@ -137,8 +137,8 @@ def test_netcdf_c_cuts_strings_where_omnizarr_refuses(tmp_path):
         Dataset(f"file://{tmp_path}/a#mode=nczarr,file", "w") as dataset,
         pytest.raises(ValueTypeError, match="/truncated"),
     ):
-        copying.write(dataset, reading.parse(text).source)
+        copying.write(dataset, compiling.parse(text).source)
     with Dataset(f"file://{tmp_path}/b#mode=nczarr,file", "w") as dataset:
-        copying.write(dataset, reading.parse(text.replace("0123456789", "0123")).source)
+        copying.write(dataset, compiling.parse(text.replace("0123456789", "0123")).source)
     dump = dumped(f"file://{tmp_path}/b#mode=nczarr,file", "ref_string")
     assert words(dump) == words((REFERENCE / "ref_string_nczarr.baseline").read_text())

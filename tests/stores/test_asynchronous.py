@@ -9,7 +9,7 @@ from omnizarr.stores import LocalStore, MemoryStore, WrapperStore
 from omnizarr.stores import asynchronous as module
 from omnizarr.stores.asynchronous import asynchronous
 from omnizarr.stores.base import Store
-from omnizarr.stores.object import ObjectStore
+from omnizarr.stores.remote.object import ObjectStore
 from tests.aio.stores import Counting, objects, run
 from tests.stores.contract import VALID_KEYS, StoreContract
 

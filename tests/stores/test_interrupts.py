@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from omnizarr.engine.cache import ChunkCache
-from omnizarr.stores import LMDBStore, LocalStore, MemoryStore, SQLiteStore, SynchronizedStore, filelocks, threads
-from omnizarr.stores.gates import Gate
+from omnizarr.stores import LMDBStore, LocalStore, MemoryStore, SQLiteStore, SynchronizedStore, threads
+from omnizarr.stores.fork_locks import Gate
 from omnizarr.stores.interrupts import contextmanager
+from omnizarr.stores.local import filelocks
 from tests.concurrency.interruptions import Interrupter
 from tests.stores.contract import in_threads
 

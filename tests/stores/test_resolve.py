@@ -156,7 +156,7 @@ def test_unknown_scheme_is_an_error_that_asks_for_the_nearest(url, near):
 
 
 def test_unknown_scheme_without_fsspec_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("omnizarr.stores.fsspec.known_protocols", list)
+    monkeypatch.setattr("omnizarr.stores.remote.fsspec.known_protocols", list)
     with pytest.raises(StoreError, match=r"omnizarr\[fsspec\]"):
         resolve("quite-unknown://a")
 

@@ -14,18 +14,19 @@ import pytest
 
 import omnizarr
 from omnizarr.errors import StoreError
-from omnizarr.stores import MemoryStore, MetricsStore, ZipStore, deadlines, threads
-from omnizarr.stores.faults import FaultyStore
+from omnizarr.stores import MemoryStore, MetricsStore, ZipStore, threads
+from omnizarr.stores.remote import deadlines
+from omnizarr.stores.wrap.faults import FaultyStore
 
 SOURCE = Path(omnizarr.__file__).parent
 LOCKS = {
-    "stores/archive.py": "a child may not write, and is told so before it comes to the lock",
-    "stores/gates.py": "each gate is closed before a fork, and opened after it",
-    "stores/lmdb.py": "made anew in a child",
+    "stores/local/archive.py": "a child may not write, and is told so before it comes to the lock",
+    "stores/fork_locks.py": "each gate is closed before a fork, and opened after it",
+    "stores/database/lmdb.py": "made anew in a child",
     "stores/pool.py": "of one call; a child does not go on with the calls of its parent",
     "stores/threads.py": "forgotten in a child",
     "tools/converting/executors.py": "of one conversion, or of a worker of a cluster",
-    "tools/converting/run.py": "of one conversion",
+    "tools/converting/converter.py": "of one conversion",
 }
 """Where locks of `threading` are made, and why a fork does no harm. All else locks names (`threads.lock`)."""
 

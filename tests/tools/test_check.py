@@ -16,7 +16,7 @@ import omnizarr
 from omnizarr.codecs import registry
 from omnizarr.errors import MissingDependencyError, NodeNotFoundError, StoreError
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.faults import FaultyStore
+from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.tools.checking.codes import CODES, RAISED_IF_STRICT, REPAIRABLE
 from omnizarr.tools.checking.findings import MOST, Finding
 from omnizarr.tools.checking.registered import ALIASES, NAMES

@@ -27,8 +27,8 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.interop.zarr_python import to_zarr_python
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.faults import FaultyStore
-from omnizarr.stores.wrappers import WrapperStore
+from omnizarr.stores.wrap.faults import FaultyStore
+from omnizarr.stores.wrap.wrappers import WrapperStore
 from omnizarr.tools.converting import journal
 from tests.tools.hierarchies import FORMATS, GRID, make
 
@@ -779,7 +779,7 @@ def test_sparse_array_that_would_have_to_be_filled_is_refused():
 CONVERTER = """
 import sys, omnizarr
 from omnizarr.stores import LocalStore
-from omnizarr.stores.faults import FaultyStore
+from omnizarr.stores.wrap.faults import FaultyStore
 source, target, options = sys.argv[1], FaultyStore(LocalStore(sys.argv[2]), delay=0.005), eval(sys.argv[3])
 omnizarr.convert(source, {}, **options)  # whatever is imported, is
 print("ready", flush=True)

@@ -17,7 +17,7 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.cli.convert import convert as command
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrappers import WrapperStore
+from omnizarr.stores.wrap.wrappers import WrapperStore
 from omnizarr.tools.converting import executors
 
 dask = pytest.importorskip("dask", reason="dask is what this is about")

@@ -18,7 +18,7 @@ import zarr
 import omnizarr
 from omnizarr.errors import NodeNotFoundError, ReadOnlyError, StoreError
 from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, ZipStore
-from omnizarr.stores.faults import FaultyStore
+from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.tools.checking.codes import CODES, REPAIRABLE
 from omnizarr.tools.repairing.policy import ASKED, CERTAIN, KINDS, NEEDS_DATA
 from tests import damaged

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr import resizing
 from omnizarr.netcdf import Dataset
+from omnizarr.nodes import resizing
 from omnizarr.stores import MemoryStore
 from tests.mortal import attempts
 

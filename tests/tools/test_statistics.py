@@ -31,7 +31,7 @@ def test_chunks_outside_the_shape_do_not_count():
 def test_array_of_unknown_type_counts_no_logical_bytes():
     array = omnizarr.create_array({}, shape=4, dtype="i4")
     document = {**array.documents()["zarr.json"], "data_type": "acme.decimal"}
-    array.store.set("zarr.json", omnizarr.dialects.documents.render(document))
+    array.store.set("zarr.json", omnizarr.formats.documents.render(document))
     statistics = info_complete(omnizarr.open(array.store))
     assert (statistics.bytes_logical, statistics.chunks_expected) == (0, 1)
     assert statistics.ratio == 0

@@ -15,7 +15,7 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.engine import native
 from omnizarr.storage import CacheStore, LocalStore, MemoryStore, TranslatedStore
-from omnizarr.stores.faults import FaultyStore
+from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.tools.converting import showing
 from tests.corpus.test_corpus import CORPUS, unpacked  # noqa: F401 - a fixture
 

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import omnizarr
-from omnizarr import creation, datatypes, errors
+from omnizarr import errors
 from omnizarr.codecs import chain
-from omnizarr.creation import Coding
-from omnizarr.datatypes.data_type import bytes_of
-from omnizarr.dialects import DIALECTS, DRAFT2019, DRAFT2020, V0, V1, V2, V3
-from omnizarr.dialects.spelling import same
-from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Named
+from omnizarr.formats import DIALECTS, DRAFT2019, DRAFT2020, V0, V1, V2, V3
+from omnizarr.formats.spelling import same
+from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Named, datatypes
+from omnizarr.model.datatypes.data_type import bytes_of
+from omnizarr.nodes import new_metadata
+from omnizarr.nodes.new_metadata import Coding
 from omnizarr.tools.translating.equivalence import have_same_bytes, spec_of
 from omnizarr.tools.translation import Loss, translate
 
@@ -67,7 +68,7 @@ def array(dialect, dtype, *, compressors="auto", filters="auto", order="C", shap
     coding = Coding(filters, "auto", compressors, order=order)
     options.setdefault("fill_value", None)
     try:
-        made = creation.array_metadata(dialect, shape=shape, dtype=dtype, chunks=chunks, coding=coding, **options)
+        made = new_metadata.array_metadata(dialect, shape=shape, dtype=dtype, chunks=chunks, coding=coding, **options)
         return dialect.load(dialect.dump(made))
     except (errors.NotRepresentableError, errors.CodecError, errors.MetadataError):
         return None
@@ -341,7 +342,7 @@ class TestAnyArray:
     )
     def test_of_v3_goes_there_and_back_or_is_explained(self, data_type, lengths, names, compressed, new):
         ndim = len(lengths)
-        made = creation.array_metadata(
+        made = new_metadata.array_metadata(
             V3,
             shape=[n for n, _ in lengths],
             dtype=data_type,

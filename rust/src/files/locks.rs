@@ -1,6 +1,6 @@
 //! Locks among processes (and threads): one lock file beside what is locked, there only while it is.
 //!
-//! The protocol is that of `omnizarr.stores.filelocks`, which says why it is so: whoever wants in creates the file (or
+//! The protocol is that of `omnizarr.stores.local.filelocks`, which says why it is so: whoever wants in creates the file (or
 //! opens the one that is there), takes the system's lock on it, and checks that the path still leads to the file that was
 //! locked; whoever leaves removes the file while still holding it.
 //!

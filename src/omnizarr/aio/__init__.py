@@ -27,13 +27,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from os import PathLike
 from typing import Any, cast
 
-from omnizarr import api, opening
 from omnizarr.aio.array import AsyncArray, read_many
 from omnizarr.aio.group import AsyncGroup, awaited
 from omnizarr.aio.nodes import on, place_on, reading, writing
+from omnizarr.api import creating, opening
+from omnizarr.api.opening import Mode
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.opening import Mode
-from omnizarr.places import StorePath
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import Store
 from omnizarr.stores.tasks import waited
 
@@ -150,63 +150,63 @@ async def _create(function: Callable[..., Any], *args: Any, **options: Any) -> A
 
 async def create_array(store: Any, **options: Any) -> AsyncArray:
     """Create an array; keywords as those of `omnizarr.create_array`."""
-    return cast("AsyncArray", await _create(api.create_array, store, **options))
+    return cast("AsyncArray", await _create(creating.create_array, store, **options))
 
 
 async def create(shape: Any = None, **options: Any) -> AsyncArray:
     """Create an array, by default in memory; keywords as those of `omnizarr.create`."""
-    return cast("AsyncArray", await _create(api.create, shape, **options))
+    return cast("AsyncArray", await _create(creating.create, shape, **options))
 
 
 async def array(data: Any, **options: Any) -> AsyncArray:
     """Create an array that holds `data`, by default in memory; keywords as those of `create`."""
-    return cast("AsyncArray", await _create(api.array, data, **options))
+    return cast("AsyncArray", await _create(creating.array, data, **options))
 
 
 async def empty(shape: Any, **options: Any) -> AsyncArray:
     """Create an array whose elements are not set; keywords as those of `create`."""
-    return cast("AsyncArray", await _create(api.empty, shape, **options))
+    return cast("AsyncArray", await _create(creating.empty, shape, **options))
 
 
 async def zeros(shape: Any, **options: Any) -> AsyncArray:
     """Create an array of zeros; keywords as those of `create`."""
-    return cast("AsyncArray", await _create(api.zeros, shape, **options))
+    return cast("AsyncArray", await _create(creating.zeros, shape, **options))
 
 
 async def ones(shape: Any, **options: Any) -> AsyncArray:
     """Create an array of ones; keywords as those of `create`."""
-    return cast("AsyncArray", await _create(api.ones, shape, **options))
+    return cast("AsyncArray", await _create(creating.ones, shape, **options))
 
 
 async def full(shape: Any, fill_value: Any, **options: Any) -> AsyncArray:
     """Create an array of one value; keywords as those of `create`."""
-    return cast("AsyncArray", await _create(api.full, shape, fill_value, **options))
+    return cast("AsyncArray", await _create(creating.full, shape, fill_value, **options))
 
 
 async def from_array(store: Any, *, data: Any, **options: Any) -> AsyncArray:
     """Create an array from another one; keywords as those of `omnizarr.from_array`."""
-    return cast("AsyncArray", await _create(api.from_array, store, data=data, **options))
+    return cast("AsyncArray", await _create(creating.from_array, store, data=data, **options))
 
 
 async def create_group(store: Any, **options: Any) -> AsyncGroup:
     """Create a group, with the groups above it that are not there; keywords as those of `omnizarr.create_group`."""
-    return cast("AsyncGroup", await _create(api.create_group, store, **options))
+    return cast("AsyncGroup", await _create(creating.create_group, store, **options))
 
 
 async def group(store: Any = None, **options: Any) -> AsyncGroup:
     """Return the group at a place (by default in memory), after creating it if there is none."""
-    return cast("AsyncGroup", await _create(api.group, store, **options))
+    return cast("AsyncGroup", await _create(creating.group, store, **options))
 
 
 async def create_hierarchy(
     *, store: Any, nodes: Mapping[str, ArrayMetadata | GroupMetadata], overwrite: bool = False
 ) -> AsyncIterator[tuple[str, AsyncArray | AsyncGroup]]:
     """Create many nodes; yield path and node of each."""
-    made = await waited(lambda: list(api.create_hierarchy(store=_sync(store), nodes=nodes, overwrite=overwrite)))
+    made = await waited(lambda: list(creating.create_hierarchy(store=_sync(store), nodes=nodes, overwrite=overwrite)))
     for path, node in made:
         yield path, awaited(node)
 
 
 async def consolidate_metadata(store: Any, path: str | None = None, zarr_format: int | str | None = None) -> AsyncGroup:
     """Store copies of the documents of all nodes below a group with it, and return it, opened from them."""
-    return cast("AsyncGroup", await _create(api.consolidate_metadata, store, path, zarr_format))
+    return cast("AsyncGroup", await _create(creating.consolidate_metadata, store, path, zarr_format))

@@ -9,21 +9,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omnizarr import detection, indexing
+from omnizarr import indexing
 from omnizarr import metadata as public
 from omnizarr.aio import transfer
 from omnizarr.aio.nodes import array_on, reading, writing
-from omnizarr.array import AppendedShape, Array
-from omnizarr.assignment import converted_value
-from omnizarr.behaviour import ArrayConfig
 from omnizarr.errors import ReadOnlyError
-from omnizarr.grids import Grid
 from omnizarr.indexing import Plan
-from omnizarr.places import StorePath, dialect_named
-from omnizarr.reading import prepare_many
+from omnizarr.model.grids import Grid
+from omnizarr.nodes import detection
+from omnizarr.nodes.array import AppendedShape, Array
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.indexers import AnyArray, Fields, points
+from omnizarr.nodes.location import StorePath, dialect_named
+from omnizarr.nodes.reading import prepare_many
+from omnizarr.nodes.writing import converted_value
 from omnizarr.stores import Store
 from omnizarr.stores.tasks import run, waited
-from omnizarr.views import AnyArray, Fields, points
 
 _Planner = Callable[[Any, Grid], Plan]
 

@@ -7,20 +7,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from omnizarr import detection
 from omnizarr import metadata as public
 from omnizarr.aio.array import AsyncArray
 from omnizarr.aio.nodes import copies_on, group_on, on, place_on, unreplayed, writing
 from omnizarr.aio.replay import Answers, replay
-from omnizarr.array import Array
 from omnizarr.errors import NodeNotFoundError
-from omnizarr.group import Group, UnreadableNode
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.places import StorePath
+from omnizarr.nodes import detection
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.info_tree import Tree
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import Store
 from omnizarr.stores.asynchronous import AsyncVerbs, asynchronous
 from omnizarr.stores.tasks import run
-from omnizarr.tree import Tree
 
 T = TypeVar("T")
 

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from omnizarr.aio.replay import Answers, replay
-from omnizarr.array import Array
-from omnizarr.consolidated import Snapshot
-from omnizarr.group import Group, UnreadableNode
-from omnizarr.places import StorePath
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.consolidated import Snapshot
+from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore, Store
 from omnizarr.stores.asynchronous import asynchronous
 from omnizarr.stores.tasks import waited

@@ -13,7 +13,7 @@ from omnizarr.cli.progress import counting
 from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.cli.trace import traced
 from omnizarr.errors import NodeNotFoundError, StoreError
-from omnizarr.texts import visible
+from omnizarr.support.text import visible
 from omnizarr.tools.check import check as check_hierarchy
 from omnizarr.tools.checking import CheckReport, Finding
 from omnizarr.tools.checking.codes import CODES

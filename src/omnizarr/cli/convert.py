@@ -14,10 +14,10 @@ import click
 from omnizarr.cli.locate import open_node
 from omnizarr.cli.progress import moving
 from omnizarr.cli.text import fit, to_json
-from omnizarr.dialects import DIALECTS
-from omnizarr.texts import visible
+from omnizarr.formats import DIALECTS
+from omnizarr.support.text import visible
 from omnizarr.tools.convert import convert as convert_hierarchy
-from omnizarr.tools.converting.account import Conversion
+from omnizarr.tools.converting.conversion_report import Conversion
 
 PROBLEM: Final = 1
 _LEVELS: Final = {"zstd": "level", "gzip": "level", "zlib": "level", "bz2": "level", "lz4": "acceleration"}

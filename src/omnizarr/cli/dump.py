@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import click
 
 from omnizarr.cli.text import one_line
-from omnizarr.late import Late
-from omnizarr.texts import visible
+from omnizarr.support.lazy import Lazy
+from omnizarr.support.text import visible
 
 if TYPE_CHECKING:
     from omnizarr.netcdf import dataset as datasets
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from omnizarr.netcdf.cdl import writing
     from omnizarr.netcdf.header import Source
 else:  # nobody who lists a directory waits for netCDF
-    datasets = Late("omnizarr.netcdf.dataset")
-    files = Late("omnizarr.netcdf.files")
-    urls = Late("omnizarr.netcdf.urls")
-    writing = Late("omnizarr.netcdf.cdl.writing")
+    datasets = Lazy("omnizarr.netcdf.dataset")
+    files = Lazy("omnizarr.netcdf.files")
+    urls = Lazy("omnizarr.netcdf.urls")
+    writing = Lazy("omnizarr.netcdf.cdl.writing")
 
 _SHORTEST: Final = 10  # lines, as in ncdump
 _MOST_DIGITS: Final = 20

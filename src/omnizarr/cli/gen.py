@@ -14,18 +14,18 @@ import click
 
 from omnizarr.cli.text import one_line
 from omnizarr.errors import NodeExistsError, ValueTypeError
-from omnizarr.late import Late
+from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     from omnizarr.netcdf import copying, files, urls
     from omnizarr.netcdf import dataset as datasets
-    from omnizarr.netcdf.cdl import reading
+    from omnizarr.netcdf.cdl import compiling
 else:  # nobody who lists a directory waits for netCDF
-    copying = Late("omnizarr.netcdf.copying")
-    datasets = Late("omnizarr.netcdf.dataset")
-    files = Late("omnizarr.netcdf.files")
-    urls = Late("omnizarr.netcdf.urls")
-    reading = Late("omnizarr.netcdf.cdl.reading")
+    copying = Lazy("omnizarr.netcdf.copying")
+    datasets = Lazy("omnizarr.netcdf.dataset")
+    files = Lazy("omnizarr.netcdf.files")
+    urls = Lazy("omnizarr.netcdf.urls")
+    compiling = Lazy("omnizarr.netcdf.cdl.compiling")
 
 _FILES: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
 
@@ -97,7 +97,7 @@ def gen(
     if layout in _KINDS.values():
         layout, kind = None, layout
     _check(location, layout, zarr_format, kind or "NETCDF4", is_file=is_file)
-    source = reading.load(sys.stdin.buffer if cdl == "-" else cdl).source
+    source = compiling.load(sys.stdin.buffer if cdl == "-" else cdl).source
     with _whole_or_not_at_all(location):
         if is_file:
             for loss in files.write_file(location.place, source, format=_format(kind), overwrite=overwrite):

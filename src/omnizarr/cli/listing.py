@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from omnizarr import cards
-from omnizarr.array import Array
 from omnizarr.cli.text import Branches, fit, one_line, shorten, to_json
-from omnizarr.group import Group, UnreadableNode
 from omnizarr.model import Note
-from omnizarr.texts import visible
-from omnizarr.tools import words
+from omnizarr.nodes import info
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.support.text import visible
+from omnizarr.tools import wording
 from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, members
 
 _INDENT = "    "
@@ -28,7 +28,7 @@ _MOST_STALE = 5
 
 def array_card(title: str, facts: ArrayFacts) -> Iterator[str]:
     """Yield the lines for one array."""
-    yield f"{_bold(title)}   {words.format_name(facts.dialect)} array"
+    yield f"{_bold(title)}   {wording.format_name(facts.dialect)} array"
     for name, value in _rows(facts):
         yield f"  {_dim(f'{name:<11}')} {value}"
     yield from _attributes(facts.attributes)
@@ -41,7 +41,7 @@ def _rows(facts: ArrayFacts) -> Iterator[tuple[str, str]]:
     yield "data type", visible(facts.data_type)
     yield "shape", fit(_shape(facts))
     if facts.shards is not None:
-        yield "shards", fit(words.lengths(facts.shards))
+        yield "shards", fit(wording.lengths(facts.shards))
     yield "chunks", fit(_chunks(facts))
     yield "codecs", visible(", then ".join(facts.codecs) or "none: uncompressed")
     yield "fill value", visible(to_json(facts.fill_value)) if facts.has_fill_value else "undefined"
@@ -56,7 +56,7 @@ def array_block(facts: ArrayFacts) -> Iterator[str]:
     kind = f"{visible(facts.data_type)} {_shape_with_names(facts)}"
     yield f"{_bold(visible('/' + facts.path))}  {kind}{_label(facts.attributes)}"
     coding = ", then ".join(facts.codecs) or "uncompressed"
-    shards = "" if facts.shards is None else f"shards {words.lengths(facts.shards)} of "
+    shards = "" if facts.shards is None else f"shards {wording.lengths(facts.shards)} of "
     sign = fit(" · ")
     parts = [fit(f"{shards}chunks {_chunks(facts)}"), visible(coding)]
     yield f"{_INDENT}{sign.join(parts)}"
@@ -69,7 +69,7 @@ def array_block(facts: ArrayFacts) -> Iterator[str]:
 def group_lines(title: str, facts: GroupFacts) -> Iterator[str]:
     """Yield the lines for the group that was asked for."""
     kind = "group without a document of its own" if facts.is_implicit else "group"
-    yield f"{_bold(title)}   " + fit(f"{words.format_name(facts.dialect)} {kind} · {_consolidated(facts)}")
+    yield f"{_bold(title)}   " + fit(f"{wording.format_name(facts.dialect)} {kind} · {_consolidated(facts)}")
     if facts.stale:
         names = ", ".join(f"/{path}" for path in facts.stale[:_MOST_STALE])
         more = f" and {len(facts.stale) - _MOST_STALE} more" if len(facts.stale) > _MOST_STALE else ""
@@ -102,7 +102,7 @@ def _consolidated(facts: GroupFacts) -> str:
 
 
 def _shape(facts: ArrayFacts) -> str:
-    spoken = words.lengths(facts.shape)
+    spoken = wording.lengths(facts.shape)
     if facts.dimension_names is None:
         return spoken
     names = ", ".join("-" if name is None else visible(name) for name in facts.dimension_names)
@@ -120,26 +120,28 @@ def _shape_with_names(facts: ArrayFacts) -> str:
 def _chunks(facts: ArrayFacts) -> str:
     if facts.chunks is None:
         return "of different shapes" if facts.expected is not None else "unknown"
-    return words.lengths(facts.chunks) + ("" if facts.chunk_nbytes is None else f" ({words.size(facts.chunk_nbytes)})")
+    return wording.lengths(facts.chunks) + (
+        "" if facts.chunk_nbytes is None else f" ({wording.size(facts.chunk_nbytes)})"
+    )
 
 
 def _presence(facts: ArrayFacts) -> str:
     if facts.stored is None or facts.expected is None:
         return "nobody here knows its chunks"
     missing = facts.expected - facts.stored
-    text = f"{facts.stored:,} of {words.plural(facts.expected, facts.unit)} present"
+    text = f"{facts.stored:,} of {wording.plural(facts.expected, facts.unit)} present"
     return f"{text}, {missing:,} missing" if missing else text
 
 
 def _sizes(stored: int, logical: int | None) -> str:
     if logical is None:
-        return f"{words.size(stored)} stored"
-    return f"{words.size(stored)} stored, {words.size(logical)} logical, ratio {words.ratio(logical, stored)}"
+        return f"{wording.size(stored)} stored"
+    return f"{wording.size(stored)} stored, {wording.size(logical)} logical, ratio {wording.ratio(logical, stored)}"
 
 
 def total(arrays: int, groups: int, stored: int, logical: int | None) -> str:
     """Return the last line of a listing."""
-    counts = f"{words.plural(groups, 'group')}, {words.plural(arrays, 'array')}"
+    counts = f"{wording.plural(groups, 'group')}, {wording.plural(arrays, 'array')}"
     return fit(f"{counts} · {_sizes(stored, logical)}")
 
 
@@ -191,7 +193,7 @@ def short_line(name: str, node: Any) -> str:
 
 def _kind(node: Any) -> str:
     if isinstance(node, Array):
-        return f"Array {{{', '.join(map(str, node.shape)) or 'SCALAR'}}} {visible(cards.type_name(node.metadata))}"
+        return f"Array {{{', '.join(map(str, node.shape)) or 'SCALAR'}}} {visible(info.type_name(node.metadata))}"
     if isinstance(node, UnreadableNode):
         return click.style("Unreadable", fg="red") + f": {one_line(node.error.message)}"
     return "Group"
@@ -201,7 +203,7 @@ def short_json(node: Any) -> str:
     """Return the entry of ``ls --json``."""
     entry: dict[str, Any] = {"path": node.name}
     if isinstance(node, Array):
-        entry |= {"node_type": "array", "shape": list(node.shape), "data_type": cards.type_name(node.metadata)}
+        entry |= {"node_type": "array", "shape": list(node.shape), "data_type": info.type_name(node.metadata)}
     elif isinstance(node, UnreadableNode):
         entry |= {"node_type": "unreadable", "problem": str(node.error)}
     else:
@@ -240,7 +242,7 @@ def _with_last(items: Iterator[tuple[str, Any]]) -> Iterator[tuple[tuple[str, An
 
 def _leaf(node: Any) -> str:
     if isinstance(node, Array):
-        return " " + _dim(f"{_tuple(node.shape)} {visible(cards.type_name(node.metadata))}")
+        return " " + _dim(f"{_tuple(node.shape)} {visible(info.type_name(node.metadata))}")
     if isinstance(node, UnreadableNode):
         return " " + click.style("unreadable", fg="red") + f": {one_line(node.error.message)}"
     return ""

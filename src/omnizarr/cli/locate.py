@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from omnizarr import opening
-from omnizarr.array import Array
+from omnizarr.api import opening
 from omnizarr.cli import trace
-from omnizarr.group import Group
-from omnizarr.places import StorePath
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import resolve
 from omnizarr.stores.resolve import has_references
 

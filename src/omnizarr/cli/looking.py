@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import click
 
-from omnizarr.array import Array
 from omnizarr.cli import listing, values
 from omnizarr.cli.locate import open_node
 from omnizarr.cli.progress import counting, moving
@@ -19,16 +18,17 @@ from omnizarr.cli.selections import Part, parse, select
 from omnizarr.cli.text import branches, fit, to_json
 from omnizarr.cli.trace import traced
 from omnizarr.errors import ContainsGroupError, OmnizarrError
-from omnizarr.group import Group, UnreadableNode
-from omnizarr.late import Late
 from omnizarr.model import Note
-from omnizarr.texts import visible
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.support.lazy import Lazy
+from omnizarr.support.text import visible
 from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, describe, describe_all, walk
 
 if TYPE_CHECKING:
     from omnizarr.netcdf import repairs as netcdf
 else:  # nobody who lists a directory waits for netCDF
-    netcdf = Late("omnizarr.netcdf.repairs")
+    netcdf = Lazy("omnizarr.netcdf.repairs")
 
 PROBLEM = 1
 Notes: TypeAlias = Mapping[str, tuple[Note, ...]]

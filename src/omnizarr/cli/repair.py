@@ -12,7 +12,7 @@ from omnizarr.cli.check import CANNOT, FOUND, _split
 from omnizarr.cli.progress import counting
 from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.errors import NodeNotFoundError, ReadOnlyError, StoreError
-from omnizarr.texts import visible
+from omnizarr.support.text import visible
 from omnizarr.tools.checking import Finding
 from omnizarr.tools.repair import repair as repair_hierarchy
 from omnizarr.tools.repair import undo_repair

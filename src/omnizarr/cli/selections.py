@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.array import Array
 from omnizarr.errors import BoundsCheckError, SelectionError
+from omnizarr.nodes.array import Array
 
 # Nobody types more, and Python's parser need not be shown what nobody types.
 _LONGEST: Final = 10_000

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
-from omnizarr.texts import visible
+from omnizarr.support.text import visible
 
-# What stands for the signs of `omnizarr.tools.words` where there are none.
+# What stands for the signs of `omnizarr.tools.wording` where there are none.
 _PLAIN: Final = str.maketrans({"×": "x", "·": "-", "…": "...", "→": "->"})
 
 

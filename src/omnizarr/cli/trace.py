@@ -13,8 +13,8 @@ import click
 
 from omnizarr.cli.text import fit, one_line
 from omnizarr.stores import Store
-from omnizarr.stores.metrics import MetricsStore, Report, Traced
-from omnizarr.stores.observed import Spans
+from omnizarr.stores.wrap.metrics import MetricsStore, Report, Traced
+from omnizarr.stores.wrap.observed import Spans
 
 P = ParamSpec("P")
 R = TypeVar("R")

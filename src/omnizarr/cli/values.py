@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from omnizarr.cli.selections import Part
 from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import NotRepresentableError, SelectionError
-from omnizarr.texts import visible
+from omnizarr.support.text import visible
 
 # Elements at a time: of text few, as whoever reads it waits for the first of them.
 _TEXT_BLOCK: Final = 2**16

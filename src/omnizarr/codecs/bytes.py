@@ -22,8 +22,8 @@ import numpy as np
 from omnizarr.codecs import spans
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Reading
-from omnizarr.datatypes.data_type import AnyDType
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
+from omnizarr.model.datatypes.data_type import AnyDType
 
 _SPEC = 'Zarr v3, "Bytes codec"'
 _ORDERS: Final[dict[str, Literal["<", ">"]]] = {"little": "<", "big": ">"}
@@ -161,7 +161,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Bytes:
 
     Examples
     --------
-    >>> from omnizarr import datatypes
+    >>> from omnizarr.model import datatypes
     >>> codec = bind({"endian": "big"}, ArraySpec((2,), datatypes.parse("uint16"), np.uint16(0)))
     >>> codec.encode(np.array([1, 2], "u2")).hex()
     '00010002'

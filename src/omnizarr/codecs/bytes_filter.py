@@ -19,9 +19,9 @@ from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import ArraySpec, ArrayToArray, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.elements import ElementFilter
 from omnizarr.codecs.streams import check_size
-from omnizarr.datatypes import bind as bind_data_type
 from omnizarr.errors import ChunkSizeError, CodecError
 from omnizarr.model import Named
+from omnizarr.model.datatypes import bind as bind_data_type
 
 _FILTERS: Final = ("astype", "delta", "fixedscaleoffset", "packbits", "quantize")
 

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
 from omnizarr.codecs.numbers import Floats, Integers, numbers_of
-from omnizarr.datatypes import DataType
-from omnizarr.datatypes import bind as bind_data_type
 from omnizarr.errors import ChunkError, CodecError, OmnizarrError
 from omnizarr.model import Named
+from omnizarr.model.datatypes import DataType
+from omnizarr.model.datatypes import bind as bind_data_type
 
 _SPEC: Final = 'zarr-extensions, "cast_value"'
 _ROUNDINGS: Final = ("nearest-even", "towards-zero", "towards-positive", "towards-negative", "nearest-away")

@@ -16,9 +16,9 @@ import numpy as np
 
 from omnizarr.codecs.configuration import AnyDType, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Configuration
-from omnizarr.datatypes import bind as bind_data_type
-from omnizarr.datatypes import from_numpy
 from omnizarr.errors import CodecError
+from omnizarr.model.datatypes import bind as bind_data_type
+from omnizarr.model.datatypes import from_numpy
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from omnizarr.errors import MetadataError
-from omnizarr.late import Late
+from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     import difflib
 else:
-    difflib = Late("difflib")
+    difflib = Lazy("difflib")
 
 AnyDType = np.dtype[Any]
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.datatypes import DataType
+from omnizarr.model.datatypes import DataType
 from omnizarr.settings import config
 
 AnyArray: TypeAlias = NDArray[Any]

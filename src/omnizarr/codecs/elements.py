@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from omnizarr.codecs.contract import AnyArray, ArraySpec
-from omnizarr.datatypes import bind as bind_data_type
-from omnizarr.datatypes import from_numpy
 from omnizarr.errors import ChunkError, CodecError
+from omnizarr.model.datatypes import bind as bind_data_type
+from omnizarr.model.datatypes import from_numpy
 
 AnyDType = np.dtype[Any]
 

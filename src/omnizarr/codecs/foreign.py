@@ -219,7 +219,7 @@ def _zarr_spec(decoded: ArraySpec | BytesSpec) -> Any:
 
 
 def _our_spec(spec: Any, decoded: ArraySpec) -> ArraySpec:
-    datatypes: Any = import_module("omnizarr.datatypes")
+    datatypes: Any = import_module("omnizarr.model.datatypes")
     dtype = spec.dtype.to_native_dtype()
     data_type = decoded.data_type if dtype == decoded.dtype else datatypes.parse(dtype)
     return ArraySpec(tuple(spec.shape), data_type, np.asarray(spec.fill_value, dtype)[()], decoded.policy)

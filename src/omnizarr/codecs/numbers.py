@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from omnizarr.datatypes import DataType
 from omnizarr.errors import OmnizarrError
+from omnizarr.model.datatypes import DataType
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.elements import row_of
-from omnizarr.datatypes import bind as bind_data_type
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 from omnizarr.model import Named
+from omnizarr.model.datatypes import bind as bind_data_type
 
 _SPEC: Final = 'zarr-extensions, "packbits"'
 _WIDTHS: Final = {

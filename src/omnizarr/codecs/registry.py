@@ -15,13 +15,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from omnizarr.errors import MissingDependencyError, UnknownCodecError
-from omnizarr.late import Late
+from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     import difflib
     from importlib.metadata import EntryPoint, EntryPoints
 else:
-    difflib = Late("difflib")
+    difflib = Lazy("difflib")
 
 Kind: TypeAlias = Literal["array to array", "array to bytes", "bytes to bytes", "array or bytes"]
 """What a codec takes and gives; "array or bytes" where that is known only once it is bound."""

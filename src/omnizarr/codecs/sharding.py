@@ -23,16 +23,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from omnizarr import datatypes, grids
 from omnizarr.codecs import chain, spans
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.configuration import REQUIRED, Fields
 from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration, Reading, Span
 from omnizarr.codecs.streams import changed_by, compressed, limit_of, variable
 from omnizarr.errors import ChunkSizeError, CodecError, OmnizarrError, ShardIndexError
-from omnizarr.grids import Grid
 from omnizarr.indexing import Piece, subplan
-from omnizarr.model import Named
+from omnizarr.model import Named, datatypes, grids
+from omnizarr.model.grids import Grid
 
 _SPEC: Final = 'Zarr v3, "Sharding codec"'
 _MISSING: Final = 2**64 - 1

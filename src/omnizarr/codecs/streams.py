@@ -55,7 +55,7 @@ def variable(decoded: ArraySpec) -> BytesSpec:
 
     It grows with the number of elements, up to what compressors take at once.
 
-    >>> from omnizarr.datatypes import parse
+    >>> from omnizarr.model.datatypes import parse
     >>> [variable(ArraySpec((length,), parse("string"), "")).max_nbytes for length in (1, 8192, 10**9)]
     [268435456, 536870912, 2147483648]
     """

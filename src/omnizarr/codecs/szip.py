@@ -4,7 +4,7 @@ Names: v2 ``szip``, as netCDF-C writes it; v3 ``numcodecs.szip``.
 Configuration: ``mask`` (4 for entropy coding, 32 for nearest neighbours; other bits are passed over),
 ``pixels-per-block`` (even, 2 to 32), and what HDF5 finds out itself and netCDF-C writes nowhere: ``bits-per-pixel``
 (that of the elements if missing), ``endian`` ("little", default, or "big"), ``pixels-per-scanline``. Documents of v2 do
-not have the last three: reading one fills them in from shape, chunks and data type (`omnizarr.dialects.filters`).
+not have the last three: reading one fills them in from shape, chunks and data type (`omnizarr.formats.filters`).
 Agrees with HDF5 and netCDF-C. Needs the package imagecodecs.
 
 Spec: HDF5, "Szip Compression in HDF Products"; CCSDS 121.0-B.

@@ -95,7 +95,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Transpose:
 
     Examples
     --------
-    >>> from omnizarr import datatypes
+    >>> from omnizarr.model import datatypes
     >>> bind({"order": [2, 0, 1]}, ArraySpec((3, 4, 5), datatypes.parse("uint8"), np.uint8(0))).encoded.shape
     (5, 3, 4)
     """

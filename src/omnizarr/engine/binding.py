@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from omnizarr import datatypes, grids, keys
 from omnizarr.codecs import chain as chains
 from omnizarr.codecs import registry
 from omnizarr.codecs.chain import Chain
@@ -14,11 +13,11 @@ from omnizarr.codecs.contract import ArraySpec, ChunkPolicy
 from omnizarr.engine import native, transformers
 from omnizarr.engine.cache import ChunkCache
 from omnizarr.errors import MetadataError, OmnizarrError
-from omnizarr.grids import Grid
-from omnizarr.keys import KeyEncoding
-from omnizarr.memo import Memo
-from omnizarr.model import UNDEFINED, ArrayMetadata, thawed
+from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, thawed
+from omnizarr.model.grids import Grid
+from omnizarr.model.keys import KeyEncoding
 from omnizarr.stores.base import Store
+from omnizarr.support.memo import Memo
 
 _MOST_DIMENSIONS: Final = 64
 

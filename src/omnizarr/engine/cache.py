@@ -27,7 +27,7 @@ from omnizarr.codecs.contract import AnyArray, Source
 from omnizarr.codecs.sharding import Sharding
 from omnizarr.errors import SettingError
 from omnizarr.stores.base import Stamped, Store
-from omnizarr.stores.wrappers import WrapperStore
+from omnizarr.stores.wrap.wrappers import WrapperStore
 
 Place: TypeAlias = tuple[int, ...]
 """Number of the array, coordinates of the chunk, and of the inner chunk in a shard."""

@@ -44,7 +44,7 @@ def describe_chain(chain: Chain) -> Description | None:
 
     Examples
     --------
-    >>> from omnizarr import datatypes
+    >>> from omnizarr.model import datatypes
     >>> from omnizarr.codecs import chain
     >>> from omnizarr.model import Named
     >>> spec = ArraySpec((2, 3), datatypes.parse("int16"), np.int16(0))

@@ -25,9 +25,9 @@ from omnizarr.engine.descriptions import describe_chain
 from omnizarr.errors import MissingDependencyError, OmnizarrError, SettingError
 from omnizarr.indexing import Plan
 from omnizarr.settings import config
-from omnizarr.stores import filelocks
-from omnizarr.stores.local import LocalStore
-from omnizarr.stores.memory import MemoryStore
+from omnizarr.stores.local import filelocks
+from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.local.memory import MemoryStore
 
 if TYPE_CHECKING:
     from omnizarr.engine.binding import Binding
@@ -37,7 +37,7 @@ _MODULE: Final = "omnizarr._native"
 _FROM_ENVIRONMENT: Final = os.environ.get("OMNIZARR_ENGINE") or None  # looked up once: that takes as long as a call
 _NOTHING_THERE: Final[tuple[list[Any], bool, None]] = ([], True, None)
 _DOCUMENT: Final = "zarr.json"
-"""What is locked to change an array (`omnizarr.places.StorePath.lock`); no chunk has this name."""
+"""What is locked to change an array (`omnizarr.nodes.location.StorePath.lock`); no chunk has this name."""
 _MOST_SHAPES: Final = 64
 """An array whose chunks have more shapes than these is left to the reference engine."""
 

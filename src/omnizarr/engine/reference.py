@@ -26,7 +26,7 @@ from omnizarr.errors import ChunkMemoryError, ChunkSizeError, OmnizarrError, Sto
 from omnizarr.indexing import Piece, Pieces
 from omnizarr.stores import Store, pool
 from omnizarr.stores.base import Reader
-from omnizarr.stores.local import LocalStore
+from omnizarr.stores.local.directory import LocalStore
 
 # Below this many bytes per thread, handing work to a thread costs more than it saves.
 _BYTES_PER_WORKER = 512 * 1024

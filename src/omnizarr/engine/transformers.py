@@ -35,7 +35,7 @@ from omnizarr.stores.base import (
     check_key,
     cut,
 )
-from omnizarr.stores.wrappers import WrapperStore
+from omnizarr.stores.wrap.wrappers import WrapperStore
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints

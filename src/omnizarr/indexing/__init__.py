@@ -10,11 +10,11 @@ from __future__ import annotations
 from types import EllipsisType, NoneType
 from typing import Any, Final
 
-from omnizarr.grids import Grid
 from omnizarr.indexing.arrays import coordinate, mask, orthogonal, plan_arrays, subplan
 from omnizarr.indexing.fields import Fields, pop_fields
 from omnizarr.indexing.plans import Piece, Pieces, Plan, place_of_points
 from omnizarr.indexing.slices import basic, block
+from omnizarr.model.grids import Grid
 
 __all__ = [
     "Fields",
@@ -50,7 +50,7 @@ def plan(selection: Any, grid: Grid) -> Plan:
 
     Examples
     --------
-    >>> from omnizarr import grids
+    >>> from omnizarr.model import grids
     >>> grid = grids.bind(grids.regular((4, 4)), (6, 3))
     >>> plan([0, 5], grid).shape, plan(([0, 5], [1, 2]), grid).shape
     ((2, 3), (2,))

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import SelectionError
-from omnizarr.grids import Axis, Grid
 from omnizarr.indexing.plans import Fixed, Integers, Part, Plan, Points, Selector, place_of_points, product_of
 from omnizarr.indexing.slices import basic, expand, in_chunks, is_integer, out_of_bounds, part_of
+from omnizarr.model.grids import Axis, Grid
 
 AnyArray: TypeAlias = NDArray[Any]
 _INT64_END: Final = 2**63
@@ -104,7 +104,7 @@ def orthogonal(selection: Any, grid: Grid) -> Plan:
 
     Examples
     --------
-    >>> from omnizarr import grids
+    >>> from omnizarr.model import grids
     >>> grid = grids.bind(grids.regular((4, 4)), (6, 3))
     >>> plan = orthogonal(([5, 0, 4], [True, False, True]), grid)
     >>> plan.shape
@@ -239,7 +239,7 @@ def coordinate(selection: Any, grid: Grid) -> Plan:
 
     Examples
     --------
-    >>> from omnizarr import grids
+    >>> from omnizarr.model import grids
     >>> grid = grids.bind(grids.regular((4, 4)), (6, 3))
     >>> [piece.chunk_selection for piece in coordinate(([5, 0, -2], [2, 1, 1]), grid)]
     [(array([0]), array([1])), (array([1, 0]), array([2, 1]))]
@@ -335,7 +335,7 @@ def mask(selection: Any, grid: Grid) -> Plan:
     Examples
     --------
     >>> import numpy as np
-    >>> from omnizarr import grids
+    >>> from omnizarr.model import grids
     >>> grid = grids.bind(grids.regular((4, 4)), (6, 3))
     >>> mask(np.eye(6, 3, dtype=bool), grid).shape
     (3,)
@@ -381,7 +381,7 @@ def subplan(selection: tuple[Any, ...], grid: Grid) -> Plan:
 
     Examples
     --------
-    >>> from omnizarr import grids
+    >>> from omnizarr.model import grids
     >>> inner = grids.bind(grids.regular((2,)), (4,))
     >>> [tuple(piece) for piece in subplan((slice(1, 3, 1),), inner)]
     [((0,), (slice(1, 2, 1),), (slice(0, 1, 1),), False), ((1,), (slice(0, 1, 1),), (slice(1, 2, 1),), False)]

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.grids import Axis, Segment
+from omnizarr.model.grids import Axis, Segment
 
 Integers: TypeAlias = NDArray[np.int64]
 Selector: TypeAlias = "slice | Integers"

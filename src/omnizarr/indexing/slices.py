@@ -10,8 +10,8 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 
 from omnizarr.errors import BoundsCheckError, SelectionError
-from omnizarr.grids import Axis, Grid
 from omnizarr.indexing.plans import Part, Piece, Plan, Product, strided
+from omnizarr.model.grids import Axis, Grid
 
 _ALL: Final = slice(None)
 
@@ -34,7 +34,7 @@ def basic(selection: Any, grid: Grid) -> Plan:
 
     Examples
     --------
-    >>> from omnizarr import grids
+    >>> from omnizarr.model import grids
     >>> grid = grids.bind(grids.regular((4, 4)), (6, 3))
     >>> plan = basic((slice(None, None, -1), 2), grid)
     >>> plan.shape, plan.buffer_shape
@@ -199,7 +199,7 @@ def block(selection: Any, grid: Grid) -> Plan:
 
     Examples
     --------
-    >>> from omnizarr import grids
+    >>> from omnizarr.model import grids
     >>> grid = grids.bind(grids.regular((4, 4)), (6, 3))
     >>> block((-1, slice(None)), grid).shape
     (2, 3)

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from omnizarr.api import create_array
-from omnizarr.array import Array
+from omnizarr.api.creating import create_array
+from omnizarr.api.opening import open_array
 from omnizarr.errors import MissingDependencyError, SchedulerError, ShapeError
-from omnizarr.opening import open_array
+from omnizarr.nodes.array import Array
 
 if TYPE_CHECKING:
     import dask.array as da

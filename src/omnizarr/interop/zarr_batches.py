@@ -17,7 +17,7 @@ import numpy as np
 
 from omnizarr.indexing.arrays import forward_slice_or_array
 from omnizarr.indexing.plans import Fixed, Piece, Plan, Points, Run, Selector, product_of
-from omnizarr.keys import KeyEncoding
+from omnizarr.model.keys import KeyEncoding
 
 Coords: TypeAlias = tuple[int, ...]
 Item: TypeAlias = tuple[Any, Any, Any, Any, bool]
@@ -47,7 +47,7 @@ class Keys:
 
     Examples
     --------
-    >>> from omnizarr import keys
+    >>> from omnizarr.model import keys
     >>> from omnizarr.model import Named
     >>> found = Keys.of("a/c/1/2", keys.bind(Named("default")), 2)
     >>> found.prefix, found.coords("a/c/3/4"), found.coords("b/c/3/4")

@@ -18,21 +18,21 @@ from typing import Any, Final, Literal, NamedTuple, Self, cast
 
 import numpy as np
 
-from omnizarr import datatypes, engine
+from omnizarr import engine
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import AnyArray, ChunkPolicy
 from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError
 from omnizarr.interop.zarr_batches import Keys, planned
 from omnizarr.metadata import ArrayMetadata, as_model
-from omnizarr.model import UNDEFINED
+from omnizarr.model import UNDEFINED, datatypes
 from omnizarr.model import ArrayMetadata as Model
 from omnizarr.stores import LocalStore, MemoryStore, Store, pool
 from omnizarr.stores.base import Buffer, Span, check_key, cut
 
 # The first of these says so if zarr-python is missing.
 # isort: off
-from omnizarr.stores.zarr_python import ZarrPythonStore, native
+from omnizarr.stores.remote.zarr_python import ZarrPythonStore, native
 import zarr
 from zarr.abc.codec import Codec
 from zarr.abc.store import Store as TheirStore

@@ -14,18 +14,18 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, ParamSpec, TypeAlias, TypeVar, overload
 
-from omnizarr.array import Array
+from omnizarr.api.opening import open_array, open_group
 from omnizarr.errors import ReadOnlyError
-from omnizarr.group import Group
-from omnizarr.opening import open_array, open_group
-from omnizarr.places import StorePath
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore, PrefixStore, ReadOnlyStore, Store
 from omnizarr.stores.base import Buffer, Span, as_prefix
 from omnizarr.tools.translated import TranslatedStore
 
 # The first of these says so if zarr-python is missing.
 # isort: off
-from omnizarr.stores.zarr_python import ZarrPythonStore as ZarrPythonStore, native
+from omnizarr.stores.remote.zarr_python import ZarrPythonStore as ZarrPythonStore, native
 from omnizarr.interop.zarr_pipeline import Pipeline as Pipeline, accelerate as accelerate
 import zarr
 from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest

@@ -14,8 +14,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from omnizarr import detection, hierarchy, resizing
-from omnizarr.array import Array
 from omnizarr.codecs.chain import holds_only
 from omnizarr.codecs.contract import ChunkPolicy
 from omnizarr.engine import Binding
@@ -23,6 +21,8 @@ from omnizarr.model import ArrayMetadata
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.records import users
 from omnizarr.netcdf.variable import Variable
+from omnizarr.nodes import detection, hierarchy, resizing
+from omnizarr.nodes.array import Array
 
 
 def complete(dim: Dimension) -> int:

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from omnizarr import nodes
 from omnizarr.errors import OmnizarrError
 from omnizarr.netcdf import chars, types
 from omnizarr.netcdf.dataset import Dataset
@@ -22,6 +21,7 @@ from omnizarr.netcdf.group import Group
 from omnizarr.netcdf.header import Attribute, GroupHeader, Source, VariableHeader
 from omnizarr.netcdf.session import Session
 from omnizarr.netcdf.variable import MAXSTRLEN, Variable
+from omnizarr.nodes import creating
 
 DEFAULT_MAXSTRLEN: Final = "_nczarr_default_maxstrlen"
 _SLAB: Final = 16 * 2**20
@@ -200,4 +200,4 @@ def blocks(variable: Variable) -> Iterator[tuple[slice, ...]]:
     if 0 in variable.shape:
         return
     array = variable.array
-    yield from nodes.blocks(array._grid, max(array.dtype.itemsize, 1))
+    yield from creating.blocks(array._grid, max(array.dtype.itemsize, 1))

@@ -17,32 +17,33 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from numpy.typing import NDArray
 
-from omnizarr import consolidated, detection, hierarchy, opening
-from omnizarr.behaviour import ArrayConfig
+from omnizarr.api import opening
 from omnizarr.engine.cache import ChunkCache
 from omnizarr.errors import NodeExistsError, NotRepresentableError, OmnizarrError, SettingError, StoreError
-from omnizarr.late import Late
 from omnizarr.model import Note
 from omnizarr.netcdf import chunk_cache, layouts, records, urls
 from omnizarr.netcdf.group import Group
 from omnizarr.netcdf.header import Attribute, GroupHeader, Selection, Source
-from omnizarr.netcdf.layouts import elements, meant
+from omnizarr.netcdf.layouts import elements, quirks
 from omnizarr.netcdf.layouts.contract import Layout, Loaded
 from omnizarr.netcdf.session import Session
 from omnizarr.netcdf.variable import Variable
-from omnizarr.places import StorePath, normalize
+from omnizarr.nodes import consolidated, detection, hierarchy
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.stores import PrefixStore, Store
+from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     from omnizarr.netcdf import copying, files
-    from omnizarr.netcdf.cdl import reading, writing
-    from omnizarr.stores import zip as archives
+    from omnizarr.netcdf.cdl import compiling, writing
+    from omnizarr.stores.local import zip as archives
 else:
-    copying = Late("omnizarr.netcdf.copying")
-    files = Late("omnizarr.netcdf.files")
-    reading = Late("omnizarr.netcdf.cdl.reading")
-    writing = Late("omnizarr.netcdf.cdl.writing")
-    archives = Late("omnizarr.stores.zip")
+    copying = Lazy("omnizarr.netcdf.copying")
+    files = Lazy("omnizarr.netcdf.files")
+    compiling = Lazy("omnizarr.netcdf.cdl.compiling")
+    writing = Lazy("omnizarr.netcdf.cdl.writing")
+    archives = Lazy("omnizarr.stores.local.zip")
 
 _V3: Final = 3
 _FORMATS: Final = ("NETCDF4", "NCZARR", "DEFAULT")
@@ -368,7 +369,7 @@ class Dataset(Group):
             If there is something already (a FileExistsError), and not ``clobber=True``.
         """
         target = Path(cdlfilename).with_suffix(".zarr") if ncfilename is None else ncfilename
-        parsed = reading.load(cdlfilename)
+        parsed = compiling.load(cdlfilename)
         try:
             made = Dataset(target, "w", format=format, **{"clobber": False, **options})
         except NodeExistsError as error:
@@ -397,7 +398,7 @@ def _with_meanings(group: GroupHeader, variables: Mapping[str, Variable], path: 
     """Return a header with the attributes that say what only Zarr says to xarray."""
     found = {}
     for name, each in group.variables.items():
-        mask = meant.mask_of_xarray(variables[f"{path}/{name}"]._stored.metadata, each.type)
+        mask = quirks.mask_of_xarray(variables[f"{path}/{name}"]._stored.metadata, each.type)
         added = {} if mask is None else {"_FillValue": mask}
         added |= {"dtype": Attribute.of("bool")} if each.type is elements.BOOL else {}
         found[name] = replace(each, attributes={**added, **each.attributes})

@@ -19,9 +19,9 @@ from typing import Any, Final, Literal, NamedTuple, cast
 import numpy as np
 
 from omnizarr.codecs import registry
-from omnizarr.dialects.filters import Step, dump_codec, load_codec, load_step, read_step
-from omnizarr.dialects.reading import Reader, is_integer
 from omnizarr.errors import CodecError, MissingDependencyError, NotRepresentableError, SettingError, UnknownCodecError
+from omnizarr.formats.filters import Step, dump_codec, load_codec, load_step, read_step
+from omnizarr.formats.reader import Reader, is_integer
 from omnizarr.model import JSON, Named, strict, thawed
 from omnizarr.netcdf import quantize, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader

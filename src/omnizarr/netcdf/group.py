@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 
 import numpy as np
 
-from omnizarr import hierarchy
-from omnizarr.behaviour import ArrayConfig
 from omnizarr.errors import (
     MetadataError,
     NodeExistsError,
@@ -25,7 +23,6 @@ from omnizarr.errors import (
     OmnizarrError,
     UnknownDataTypeError,
 )
-from omnizarr.late import Late
 from omnizarr.model import JSON, GroupMetadata
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.attributed import Attributed, Attributes, checked_name
@@ -35,16 +32,19 @@ from omnizarr.netcdf.layouts.contract import Layout, Loaded
 from omnizarr.netcdf.session import or_nothing
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.netcdf.variable import MAXSTRLEN, Variable
-from omnizarr.places import StorePath
-from omnizarr.suggestions import question
-from omnizarr.texts import visible_lines
+from omnizarr.nodes import hierarchy
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.location import StorePath
+from omnizarr.support.lazy import Lazy
+from omnizarr.support.suggestions import question
+from omnizarr.support.text import visible_lines
 
 if TYPE_CHECKING:
     import difflib
 
     from omnizarr.netcdf.session import Session
 else:
-    difflib = Late("difflib")
+    difflib = Lazy("difflib")
 
 _NO_USER_TYPES: Final = "store its fields, or its numbers, in variables of atomic types"
 

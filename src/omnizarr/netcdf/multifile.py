@@ -17,13 +17,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.array import Array
 from omnizarr.errors import MissingDependencyError, NodeNotFoundError, NotRepresentableError, ShapeError, StoreError
 from omnizarr.netcdf import selections
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.header import Attribute, DimensionHeader, Selection
 from omnizarr.netcdf.variable import Variable
+from omnizarr.nodes.array import Array
 
 _Records: TypeAlias = "slice | NDArray[np.intp]"
 _SETTINGS: Final = ("mask", "scale", "always_mask", "chartostring")

@@ -1,9 +1,9 @@
 """Records that are not stored yet: what was written beyond the end of unlimited dimensions.
 
 Growing a dimension changes many documents: that of each variable, and that of the group. So a session keeps in memory
-what is written beyond the stored end, and stores all of it in one growth, in the order of `omnizarr.resizing`: data
-first, then the arrays, last the record of the group. Chunks lie beyond a stored end only while this goes on. So other
-writers and readers find what they would find if each write had been stored alone.
+what is written beyond the stored end, and stores all of it in one growth, in the order of `omnizarr.nodes.resizing`:
+data first, then the arrays, last the record of the group. Chunks lie beyond a stored end only while this goes on. So
+other writers and readers find what they would find if each write had been stored alone.
 
 It is stored by `Dataset.sync` and `Dataset.close`, before anything else is changed or read that depends on it, when a
 dataset is opened in the same process, before it forks, and when it ends; and by the next write, when some seconds have
@@ -29,10 +29,10 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.array import Array
 from omnizarr.errors import OmnizarrError
 from omnizarr.model import ArrayMetadata
-from omnizarr.stores import gates  # noqa: F401 - its hooks for forks must be registered before those of this module
+from omnizarr.nodes.array import Array
+from omnizarr.stores import fork_locks  # noqa: F401 - its hooks for forks must be registered before those of this module
 
 if TYPE_CHECKING:
     from omnizarr.netcdf.dimension import Dimension

@@ -5,14 +5,14 @@ Spec: NCZarr, "NCZarr versus Pure Zarr".
 
 from __future__ import annotations
 
-from omnizarr import detection
-from omnizarr.consolidated import Snapshot
 from omnizarr.errors import OmnizarrError, StoreError
-from omnizarr.group import Group
 from omnizarr.model import GroupMetadata, Metadata, Note
 from omnizarr.netcdf import layouts
-from omnizarr.netcdf.layouts import marks
-from omnizarr.places import StorePath
+from omnizarr.netcdf.layouts import nczarr_metadata
+from omnizarr.nodes import detection
+from omnizarr.nodes.consolidated import Snapshot
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.location import StorePath
 
 
 def repairs(where: StorePath) -> dict[str, tuple[Note, ...]]:
@@ -52,4 +52,4 @@ def _is_marked(where: StorePath, metadata: Metadata) -> bool:
     members = (*metadata.attributes, *metadata.unknown)
     if any(name.lower().startswith("_nczarr") or name == "_NCProperties" for name in members):
         return True
-    return metadata.dialect == "v2" and where.store.exists(where.prefix + marks.SUPERBLOCK)
+    return metadata.dialect == "v2" and where.store.exists(where.prefix + nczarr_metadata.SUPERBLOCK)

@@ -14,19 +14,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
-from omnizarr import detection, hierarchy, resizing
-from omnizarr.behaviour import ArrayConfig
-from omnizarr.consolidated import Snapshot
-from omnizarr.dialects import documents, lenient
-from omnizarr.dialects.reading import is_list, is_object
 from omnizarr.errors import NotRepresentableError, OmnizarrError, ReadOnlyError, StoreClosedError
+from omnizarr.formats import documents, lenient
+from omnizarr.formats.reader import is_list, is_object
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata
 from omnizarr.netcdf import layouts
 from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts.contract import Layout, Marks, Stored
-from omnizarr.netcdf.layouts.marks import types_in
+from omnizarr.netcdf.layouts.nczarr_metadata import types_in
 from omnizarr.netcdf.records import Records
-from omnizarr.places import StorePath
+from omnizarr.nodes import detection, hierarchy, resizing
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.consolidated import Snapshot
+from omnizarr.nodes.location import StorePath
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 H = TypeVar("H", GroupHeader, VariableHeader)
@@ -237,7 +237,7 @@ class Session:
             The lengths of its dimensions, which its document may not have yet.
         lengths : mapping of int to int
         write, covers
-            See `omnizarr.resizing.grow`.
+            See `omnizarr.nodes.resizing.grow`.
 
         Returns
         -------

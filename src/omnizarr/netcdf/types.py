@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from omnizarr.errors import UnknownDataTypeError
-from omnizarr.fillcoding import NETCDF_DEFAULTS
+from omnizarr.formats.conventions.fill_values import NETCDF_DEFAULTS
 
 
 @dataclass(frozen=True, slots=True)

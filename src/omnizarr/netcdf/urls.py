@@ -26,18 +26,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from omnizarr.errors import NodeExistsError, SettingError, StoreError
-from omnizarr.late import Late
 from omnizarr.stores import LocalStore, PrefixStore, Store
 from omnizarr.stores.base import is_key
 from omnizarr.stores.resolve import resolve_root
+from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     from urllib import parse as urllib_parse
 
-    from omnizarr.stores import zip as archives
+    from omnizarr.stores.local import zip as archives
 else:
-    urllib_parse = Late("urllib.parse")
-    archives = Late("omnizarr.stores.zip")
+    urllib_parse = Lazy("urllib.parse")
+    archives = Lazy("omnizarr.stores.local.zip")
 
 Mode: TypeAlias = Literal["nczarr", "zarr"]
 Storage: TypeAlias = Literal["file", "zip", "s3"]

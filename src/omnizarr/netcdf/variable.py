@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omnizarr import layout, resizing
-from omnizarr.array import Array
-from omnizarr.behaviour import ArrayConfig
 from omnizarr.errors import NotRepresentableError
 from omnizarr.netcdf import chars, chunk_cache, elements, filters, masking, quantize, selections, types
 from omnizarr.netcdf.attributed import Attributed, Attributes
@@ -24,10 +21,14 @@ from omnizarr.netcdf.header import Selection, VariableHeader
 from omnizarr.netcdf.layouts.contract import Stored
 from omnizarr.netcdf.records import Place, place_of
 from omnizarr.netcdf.types import AnyType, UserType
-from omnizarr.places import StorePath
-from omnizarr.stores.local import LocalStore
-from omnizarr.stores.memory import MemoryStore
-from omnizarr.texts import visible_lines
+from omnizarr.nodes import chunking as layout
+from omnizarr.nodes import resizing
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.location import StorePath
+from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.local.memory import MemoryStore
+from omnizarr.support.text import visible_lines
 
 if TYPE_CHECKING:
     from omnizarr.netcdf.group import Group

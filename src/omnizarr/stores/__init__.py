@@ -4,21 +4,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from omnizarr.stores.base import Buffer, Listing, Request, Span, Store
-from omnizarr.stores.local import LocalStore
-from omnizarr.stores.memory import MemoryStore
+from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.local.memory import MemoryStore
 from omnizarr.stores.resolve import resolve
-from omnizarr.stores.wrappers import PrefixStore, ReadOnlyStore, WrapperStore
+from omnizarr.stores.wrap.wrappers import PrefixStore, ReadOnlyStore, WrapperStore
 
 if TYPE_CHECKING:
-    from omnizarr.stores.cached import CacheStore
-    from omnizarr.stores.fsspec import FsspecStore
-    from omnizarr.stores.lmdb import LMDBStore
-    from omnizarr.stores.metrics import MetricsStore
-    from omnizarr.stores.object import ObjectStore
-    from omnizarr.stores.references import ReferenceStore
-    from omnizarr.stores.sqlite import SQLiteStore
-    from omnizarr.stores.synchronized import SynchronizedStore
-    from omnizarr.stores.zip import ZipStore
+    from omnizarr.stores.database.lmdb import LMDBStore
+    from omnizarr.stores.database.sqlite import SQLiteStore
+    from omnizarr.stores.local.zip import ZipStore
+    from omnizarr.stores.remote.fsspec import FsspecStore
+    from omnizarr.stores.remote.object import ObjectStore
+    from omnizarr.stores.remote.references import ReferenceStore
+    from omnizarr.stores.wrap.cached import CacheStore
+    from omnizarr.stores.wrap.metrics import MetricsStore
+    from omnizarr.stores.wrap.synchronized import SynchronizedStore
 
 __all__ = [
     "Buffer",
@@ -46,15 +46,15 @@ __all__ = [
 
 # By the modules that hold them: they need more than the others do, which takes time to import.
 _LATE = {
-    "CacheStore": "cached",
-    "FsspecStore": "fsspec",
-    "LMDBStore": "lmdb",
-    "MetricsStore": "metrics",
-    "ObjectStore": "object",
-    "ReferenceStore": "references",
-    "SQLiteStore": "sqlite",
-    "SynchronizedStore": "synchronized",
-    "ZipStore": "zip",
+    "CacheStore": "wrap.cached",
+    "FsspecStore": "remote.fsspec",
+    "LMDBStore": "database.lmdb",
+    "MetricsStore": "wrap.metrics",
+    "ObjectStore": "remote.object",
+    "ReferenceStore": "remote.references",
+    "SQLiteStore": "database.sqlite",
+    "SynchronizedStore": "wrap.synchronized",
+    "ZipStore": "local.zip",
 }
 
 

@@ -1,8 +1,8 @@
 """Stores that can be awaited: the verbs of a store as coroutines, where nobody has to wait in a thread.
 
 Only object stores have such (`asynchronous` returns None for all others, whose verbs are called in threads). Nothing
-of `omnizarr.stores.object` is written twice: its verbs are *rehearsed*. What obstore would be asked is asked by a
-coroutine instead, and the verb is called again, with the answer, until it has no more questions: most have one.
+of `omnizarr.stores.remote.object` is written twice: its verbs are *rehearsed*. What obstore would be asked is asked by
+a coroutine instead, and the verb is called again, with the answer, until it has no more questions: most have one.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, T
 from weakref import WeakKeyDictionary
 
 from omnizarr.errors import ConflictError
-from omnizarr.late import Late
-from omnizarr.stores import conflicts, objecterrors
-from omnizarr.stores import object as objects
+from omnizarr.stores import conflicts
 from omnizarr.stores.base import Buffer, Buffers, Change, Listing, Span, Store
 from omnizarr.stores.interrupts import contextmanager
-from omnizarr.stores.object import ObjectStore
+from omnizarr.stores.remote import object as objects
+from omnizarr.stores.remote import object_errors
+from omnizarr.stores.remote.object import ObjectStore
 from omnizarr.stores.tasks import computed, run, waited
+from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     import obstore
 else:
-    obstore = Late("obstore")
+    obstore = Lazy("obstore")
 
 T = TypeVar("T")
 
@@ -242,7 +243,7 @@ class ObjectVerbs:
             return await self._rehearse(lambda store: store.get(key, span))
         start, stop = wanted
         question = _Question("get_range", (store._store, store._path(key)), {"start": start, "end": stop})  # noqa: SLF001
-        objecterrors.check_fork()
+        object_errors.check_fork()
         answer = await self._ask(question)
         if isinstance(answer, _Given) and len(answer.value) < min(stop - start, store._max_value_bytes + 1):  # noqa: SLF001
             return memoryview(answer.value)
@@ -408,7 +409,7 @@ def _attempt(store: _Rehearsed, verb: Callable[[_Rehearsed], T]) -> T | _Questio
 
 
 async def _get_range(store: Any, path: str, *, start: int, end: int) -> Buffer:
-    """Do as `omnizarr.stores.object.get_range`."""
+    """Do as `omnizarr.stores.remote.object.get_range`."""
     return await _body(await obstore.get_async(store, path, options={"range": (start, end)}))
 
 

@@ -27,24 +27,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.errors import NodeExistsError, NodeNotFoundError, ReadOnlyError, StoreError
-from omnizarr.late import Late
 from omnizarr.stores.base import Buffer, Store, as_prefix
-from omnizarr.stores.local import LocalStore
-from omnizarr.stores.memory import MemoryStore
-from omnizarr.stores.wrappers import PrefixStore
+from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.local.memory import MemoryStore
+from omnizarr.stores.wrap.wrappers import PrefixStore
+from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     import zipfile
     from urllib import parse
 
-    from omnizarr.stores import redaction, references
-    from omnizarr.stores import zip as archives
+    from omnizarr.stores import redaction
+    from omnizarr.stores.local import zip as archives
+    from omnizarr.stores.remote import references
 else:
-    references = Late("omnizarr.stores.references")
-    redaction = Late("omnizarr.stores.redaction")
-    zipfile = Late("zipfile")
-    parse = Late("urllib.parse")
-    archives = Late("omnizarr.stores.zip")
+    references = Lazy("omnizarr.stores.remote.references")
+    redaction = Lazy("omnizarr.stores.redaction")
+    zipfile = Lazy("zipfile")
+    parse = Lazy("urllib.parse")
+    archives = Lazy("omnizarr.stores.local.zip")
 
 MODES = ("r", "r+", "a", "w", "w-", "x")
 
@@ -54,7 +55,12 @@ _scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)").match
 _lost_slash = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\](?![/\\])").match
 
 # Databases: by the names that new ones have, and by what stands in those that are there.
-_DATABASES: Final = {".sqlite": "sqlite", ".sqlite3": "sqlite", ".sqldb": "sqlite", ".lmdb": "lmdb"}
+_DATABASES: Final = {
+    ".sqlite": "database.sqlite",
+    ".sqlite3": "database.sqlite",
+    ".sqldb": "database.sqlite",
+    ".lmdb": "lmdb",
+}
 _SQLITE_HEAD: Final = b"SQLite format 3\0"
 _LMDB_HEAD: Final = (0xBEEFC0DE).to_bytes(4, sys.byteorder)  # behind the 16 bytes with which a page begins
 _LMDB_FILE: Final = "data.mdb"
@@ -62,10 +68,12 @@ _LMDB_FILE: Final = "data.mdb"
 # Which module of this room opens URLs of a scheme: `open_url(url, mode, options) -> (Store, path)`. Every other scheme
 # is looked for among those of fsspec.
 _SCHEMES: Final = {
-    **dict.fromkeys(("s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "http", "https"), "object"),
-    "sqlite": "sqlite",
-    "lmdb": "lmdb",
-    "reference": "references",
+    **dict.fromkeys(
+        ("s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "http", "https"), "remote.object"
+    ),
+    "sqlite": "database.sqlite",
+    "lmdb": "database.lmdb",
+    "reference": "remote.references",
 }
 
 # How the names of files with references of Kerchunk end, and those of directories with such in Parquet.
@@ -77,11 +85,11 @@ _DOCUMENTS_OF_V2: Final = (".zgroup", ".zarray")
 # Which module makes a store of what another library calls one, by the library that defines its class, or a class that
 # it derives from: `adapt(storelike, mode, options) -> (Store, path) | None`.
 _LIBRARIES: Final = {
-    "obstore": "object",
-    "zarr": "zarr_python",
-    "icechunk": "zarr_python",
-    "fsspec": "fsspec",
-    "upath": "fsspec",
+    "obstore": "remote.object",
+    "zarr": "remote.zarr_python",
+    "icechunk": "remote.zarr_python",
+    "fsspec": "remote.fsspec",
+    "upath": "remote.fsspec",
 }
 
 # What `memory://name` stands for. It lasts as long as the process, as the name can come back any time.
@@ -196,7 +204,7 @@ def _adapted(storelike: Any, mode: str, options: dict[str, Any]) -> tuple[Store,
     """Return what another library calls a store as one of ours; None if no library that is known made it."""
     for kind in type(storelike).__mro__:
         module = _LIBRARIES.get(kind.__module__.partition(".")[0])
-        if module == "zarr_python" and isinstance(storelike, MutableMapping):
+        if module == "remote.zarr_python" and isinstance(storelike, MutableMapping):
             continue  # the stores of zarr-python 2 are mappings, and no more
         if module is not None:
             return import_module(f"omnizarr.stores.{module}").adapt(storelike, mode, options)  # type: ignore[no-any-return]
@@ -248,10 +256,10 @@ def _from_url(url: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]
         found = references.open_if_there(url, mode, options)
         if found is not None:
             return found
-    module = "fsspec" if chained or scheme.startswith("fsspec+") else _SCHEMES.get(scheme)
+    module = "remote.fsspec" if chained or scheme.startswith("fsspec+") else _SCHEMES.get(scheme)
     if module is None:
         _check_known(scheme, url)
-        module = "fsspec"
+        module = "remote.fsspec"
     return import_module(f"omnizarr.stores.{module}").open_url(url, mode, options)  # type: ignore[no-any-return]
 
 
@@ -269,7 +277,7 @@ def _archive_in(store: Store, key: str, mode: str) -> tuple[Store, str] | None:
 
 def _check_known(scheme: str, url: str) -> None:
     """Raise StoreError if nobody knows a scheme."""
-    known = import_module("omnizarr.stores.fsspec").known_protocols()
+    known = import_module("omnizarr.stores.remote.fsspec").known_protocols()
     if scheme in known:
         return
     near = import_module("difflib").get_close_matches(scheme, ["file", "memory", *_SCHEMES, *known], 1, 0.5)
@@ -342,15 +350,15 @@ def has_references(path: str) -> bool:
 def _database_at(path: str) -> str | None:
     """Return the module for the database that a path means: one that is there, or by its name a new one."""
     if os.path.isdir(path):
-        return "lmdb" if os.path.isfile(os.path.join(path, _LMDB_FILE)) else None
+        return "database.lmdb" if os.path.isfile(os.path.join(path, _LMDB_FILE)) else None
     named = _DATABASES.get(os.path.splitext(path)[1].lower())
     if named is not None or not os.path.isfile(path):
         return named
     with open(path, "rb") as file:
         head = file.read(len(_LMDB_HEAD) + 16)
     if head.startswith(_SQLITE_HEAD):
-        return "sqlite"
-    return "lmdb" if head[16:] == _LMDB_HEAD else None
+        return "database.sqlite"
+    return "database.lmdb" if head[16:] == _LMDB_HEAD else None
 
 
 def _top_folder(store: Store) -> str:

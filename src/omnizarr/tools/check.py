@@ -70,7 +70,7 @@ def check(
     error: /: c/0: the chunk has the wrong size: found 3 bytes, expected 4 bytes [wrong-chunk-size]
     1 error · 1 node, 2 chunks looked at
     """
-    run = import_module("omnizarr.tools.checking.run").run
+    run = import_module("omnizarr.tools.checking.checker").run
     report: CheckReport = run(
         store,
         path=path,

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnizarr.tools.converting.account import Conversion
+    from omnizarr.tools.converting.conversion_report import Conversion
 
 
 def convert(
@@ -160,7 +160,7 @@ def convert(
                 refused={**others, "remove_old": remove_old, "storage_options": storage_options, **options},
             )
             return account
-    run = import_module("omnizarr.tools.converting.run").run
+    run = import_module("omnizarr.tools.converting.converter").run
     report: Conversion = run(
         source,
         target,

@@ -11,13 +11,13 @@ from importlib import import_module
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from omnizarr import detection, hierarchy, nodes
-from omnizarr.array import Array
-from omnizarr.dialects import DIALECTS
 from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError
-from omnizarr.group import Group
+from omnizarr.formats import DIALECTS
 from omnizarr.model import GroupMetadata
-from omnizarr.places import StorePath, dialect_of, normalize
+from omnizarr.nodes import creating, detection, hierarchy
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.location import StorePath, dialect_of, normalize
 from omnizarr.stores import pool, resolve
 
 if TYPE_CHECKING:
@@ -366,11 +366,11 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
         job.carrying.copy_array(source.store_path, target, job.executor, overwrite=there is not None)
         _clear_if_asked(job, dest.get_array(name))
         return
-    keywords = nodes.like(source, {"zarr_format": dest.zarr_format, **job.options})
+    keywords = creating.like(source, {"zarr_format": dest.zarr_format, **job.options})
     keywords.pop("zarr_format")
     made = dest.create_array(name, overwrite=there is not None, **keywords)
     if job.executor is None or not made.shape:
-        nodes.fill(made, source)
+        creating.fill(made, source)
     else:
         _fill(job.executor, made, source)
     if not job.without_attrs:

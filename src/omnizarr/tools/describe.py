@@ -8,15 +8,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from omnizarr import cards, consolidated, datatypes, detection, grids, keys
-from omnizarr.array import Array
-from omnizarr.detection import sizes, with_keys_in_use
 from omnizarr.errors import OmnizarrError, UnknownExtensionError
-from omnizarr.group import Group, UnreadableNode
-from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note
-from omnizarr.places import StorePath, chunk_prefix
-from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, pool, synchronized
-from omnizarr.tools import words
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatypes, grids, keys
+from omnizarr.nodes import consolidated, detection, info
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.detection import sizes, with_keys_in_use
+from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.location import StorePath, chunk_prefix
+from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, pool
+from omnizarr.stores.wrap import synchronized
+from omnizarr.tools import wording
 
 Tick = Callable[[int], None]
 """Told how many more keys have been counted."""
@@ -241,7 +242,7 @@ def describe_array(array: Array, tick: Tick = _silent) -> ArrayFacts:
         path=array.path,
         zarr_format=array.zarr_format,
         dialect=metadata.dialect,
-        data_type=cards.type_name(metadata),
+        data_type=info.type_name(metadata),
         shape=metadata.shape,
         dimension_names=array.dimension_names,
         chunks=chunks,
@@ -249,10 +250,10 @@ def describe_array(array: Array, tick: Tick = _silent) -> ArrayFacts:
         chunk_nbytes=None if itemsize is None or chunks is None else itemsize * math.prod(chunks),
         fill_value=None if metadata.fill_value is UNDEFINED else metadata.fill_value,
         has_fill_value=metadata.fill_value is not UNDEFINED,
-        codecs=tuple(words.codecs(metadata.codecs)),
+        codecs=tuple(wording.codecs(metadata.codecs)),
         chain=metadata.codecs,
         stored=stored,
-        expected=cards.count_expected(metadata),
+        expected=info.count_expected(metadata),
         bytes_stored=bytes_stored,
         bytes_logical=None if itemsize is None else itemsize * math.prod(metadata.shape),
         attributes=metadata.attributes,
@@ -322,7 +323,7 @@ def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = _silent) -> tu
         stored = None
     if metadata.storage_transformers and stored is not None:  # keys below them are not those of chunks
         with suppress(UnknownExtensionError):
-            return cards.count_stored(where, metadata), sum(_sizes(where, tick))
+            return info.count_stored(where, metadata), sum(_sizes(where, tick))
         return None, sum(_sizes(where, tick))
     total = 0
     for key, size in sizes(where):

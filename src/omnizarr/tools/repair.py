@@ -92,7 +92,7 @@ def repair(
     >>> omnizarr.repair(values, codes=["empty-filters"], dry_run=False, backup=False).ok
     True
     """
-    run = import_module("omnizarr.tools.repairing.run").run
+    run = import_module("omnizarr.tools.repairing.repairer").run
     account: Account = run(
         store,
         path=path,
@@ -148,6 +148,6 @@ def undo_repair(account: Account | str | os.PathLike[str], store: Any = None, *,
     (True, b'"order": "C"}')
     >>> folder.cleanup()
     """
-    undo = import_module("omnizarr.tools.repairing.run").undo
+    undo = import_module("omnizarr.tools.repairing.repairer").undo
     put_back: Account = undo(account, store, dry_run=dry_run)
     return put_back

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from omnizarr import cards
-from omnizarr.array import Array
-from omnizarr.group import Group
+from omnizarr.nodes import info
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ def info_complete(node: Array | Group) -> Statistics:
     """
     below = [node] if isinstance(node, Array) else [found for _, found in node.members(None)]
     arrays = [found for found in below if isinstance(found, Array)]
-    counted = [cards.of_array(array, complete=True) for array in arrays]
+    counted = [info.of_array(array, complete=True) for array in arrays]
     return Statistics(
         arrays=len(arrays),
         chunks_stored=sum(card.chunks_stored or 0 for card in counted),
         chunks_expected=sum(card.chunks_expected or 0 for card in counted),
-        bytes_stored=cards.stored_bytes(node.store_path),
+        bytes_stored=info.stored_bytes(node.store_path),
         bytes_logical=sum(card.nbytes or 0 for card in counted),
     )

@@ -7,12 +7,12 @@ import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
-from omnizarr import detection
+from omnizarr.api.opening import locate
 from omnizarr.errors import OmnizarrError, ReadOnlyError
-from omnizarr.grids import Coords
 from omnizarr.model import ArrayMetadata, GroupMetadata, Loss
-from omnizarr.opening import locate
-from omnizarr.places import dialects_for
+from omnizarr.model.grids import Coords
+from omnizarr.nodes import detection
+from omnizarr.nodes.location import dialects_for
 from omnizarr.stores import Buffer, Listing, Request, Span, Store, pool
 from omnizarr.stores.base import (
     RESERVED,

@@ -3,7 +3,7 @@
 Translating is pure: metadata in, metadata out. Everything is kept that the target can say; where it cannot, the nearest
 that holds the same values is taken, and a remark says so. A `Loss` says what could not be carried. Whether the target
 can say something is not decided here: its dialect writes it, and reads it back. What attributes and names mean to
-programs such as xarray is not decided here either: `omnizarr.conventions` carries it first.
+programs such as xarray is not decided here either: `omnizarr.formats.conventions` carries it first.
 
 Spec: the texts of all formats.
 """
@@ -16,19 +16,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from omnizarr import conventions
-from omnizarr.attributes import quotes_nonfinite
-from omnizarr.conventions import Nodes
-from omnizarr.dialects.contract import Dialect
-from omnizarr.dialects.documents import to_json
-from omnizarr.dialects.reading import is_list, join
-from omnizarr.dialects.spelling import same
 from omnizarr.engine import transformers
 from omnizarr.errors import NodeNameError, OmnizarrError
+from omnizarr.formats import conventions
+from omnizarr.formats.contract import Dialect
+from omnizarr.formats.conventions import Nodes
+from omnizarr.formats.documents import to_json
+from omnizarr.formats.reader import is_list, join
+from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Loss, Metadata, Named
-from omnizarr.places import dialect_named
+from omnizarr.nodes.attributes import quotes_nonfinite
+from omnizarr.nodes.location import dialect_named
 from omnizarr.stores.base import invalid_key, is_key
-from omnizarr.tools.translating.account import Account, CannotCarryError, M, attempt, shown
 from omnizarr.tools.translating.coding import (
     KEEP,
     PORTABLE,
@@ -50,6 +49,7 @@ from omnizarr.tools.translating.elements import (
     with_nearest_type,
 )
 from omnizarr.tools.translating.equivalence import have_same_bytes, have_same_elements, spec_of
+from omnizarr.tools.translating.losses import Account, CannotCarryError, M, attempt, shown
 from omnizarr.tools.translating.readers import remark_readers
 
 __all__ = ["KEEP", "PORTABLE", "Loss", "Translation", "translate"]
@@ -106,7 +106,7 @@ class Translation:
 
         Examples
         --------
-        >>> from omnizarr.dialects import DRAFT2020, V2
+        >>> from omnizarr.formats import DRAFT2020, V2
         >>> source = V2.load({".zarray": {"zarr_format": 2, "shape": [2], "chunks": [2], "dtype": "<M8[10s]",
         ...     "compressor": None, "filters": None, "fill_value": 0, "order": "C"}})
         >>> translate(source, DRAFT2020).carry(np.array([10, 20], "M8[10s]"))
@@ -163,7 +163,7 @@ def translate(
 
     Examples
     --------
-    >>> from omnizarr.dialects import V2, V3
+    >>> from omnizarr.formats import V2, V3
     >>> source = V2.load({".zarray": {"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": ">i2", "order": "C",
     ...     "compressor": {"id": "zlib", "level": 1}, "filters": None, "fill_value": 0},
     ...     ".zattrs": {"_ARRAY_DIMENSIONS": ["time"]}})

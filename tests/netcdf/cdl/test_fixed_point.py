@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from omnizarr import netcdf
 from omnizarr.netcdf import copying, types
-from omnizarr.netcdf.cdl import reading, writing
+from omnizarr.netcdf.cdl import compiling, writing
 from omnizarr.netcdf.cdl.lines import escaped_name
 from tests.netcdf import generated
 
@@ -30,8 +30,8 @@ def keeps_its_length(made):
 @given(made=generated.datasets().filter(keeps_its_length), special=st.booleans())
 def test_text_is_compiled_to_what_prints_it(made, special):
     # Of special attributes, compiling adds those that follow from others: _Storage from _ChunkSizes.
-    text = printed(reading.parse(printed(made.source(), special=special)).source, special=special)
-    assert printed(reading.parse(text).source, special=special) == text
+    text = printed(compiling.parse(printed(made.source(), special=special)).source, special=special)
+    assert printed(compiling.parse(text).source, special=special) == text
     if not special:
         assert text == printed(made.source())
 
@@ -45,7 +45,7 @@ def test_dataset_of_the_text_prints_it(made, layout):
         with netcdf.Dataset({}, "w", layout=layout.removeprefix("v3") or None, zarr_format=LAYOUTS[layout]) as dataset:
             copying.write(dataset, source)
             texts.append(printed(dataset.as_source(), special=True))
-        source = reading.parse(texts[-1]).source
+        source = compiling.parse(texts[-1]).source
     assert texts[0] == texts[1]
 
 
@@ -53,7 +53,7 @@ def test_dataset_of_the_text_prints_it(made, layout):
 def test_name_is_read_back(name):
     if name[0] in "%~":
         name = f"_{name}"
-    root = reading.parse(f"netcdf x {{ variables: int {escaped_name(name)} ; }}").source.root
+    root = compiling.parse(f"netcdf x {{ variables: int {escaped_name(name)} ; }}").source.root
     assert list(root.variables) == [name]
 
 
@@ -65,6 +65,6 @@ def test_percent_sign_in_a_name_is_escaped_as_ncgen_reads_it():
 def test_nuls_at_the_end_of_a_row_are_there_if_something_else_is_filled_in():
     # ncgen 4.10.2-development: of char x(3) with the fill value "0", data "a" is "a00".
     head = 'netcdf x { dimensions: n = 3 ; variables: char x(n) ; x:_FillValue = "0" ; data: x = '
-    source = reading.parse(f'{head}"a\\000\\000" ; }}').source
+    source = compiling.parse(f'{head}"a\\000\\000" ; }}').source
     assert 'x = "a\\000\\000" ;' in printed(source)
-    assert 'x = "a00" ;' in printed(reading.parse(f'{head}"a" ; }}').source)
+    assert 'x = "a00" ;' in printed(compiling.parse(f'{head}"a" ; }}').source)

@@ -12,7 +12,7 @@ import pytest
 from omnizarr.errors import MetadataError, NotRepresentableError
 from omnizarr.netcdf import types
 from omnizarr.netcdf.cdl import writing
-from omnizarr.netcdf.cdl.reading import PRIMITIVES, load, parse
+from omnizarr.netcdf.cdl.compiling import PRIMITIVES, load, parse
 from omnizarr.netcdf.header import Attribute, GroupHeader, Source
 
 DATA = Path(__file__).parents[1] / "data" / "cdl_in"

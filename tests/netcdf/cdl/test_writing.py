@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from omnizarr.errors import ArrayNotFoundError, GroupNotFoundError, SettingError
 from omnizarr.netcdf import types
 from omnizarr.netcdf.cdl import data
-from omnizarr.netcdf.cdl.reading import parse
+from omnizarr.netcdf.cdl.compiling import parse
 from omnizarr.netcdf.cdl.writing import dump
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
 from omnizarr.netcdf.types import UserType

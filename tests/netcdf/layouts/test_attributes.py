@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnizarr.dialects.documents import parse, render
 from omnizarr.errors import NotRepresentableError
+from omnizarr.formats.documents import parse, render
 from omnizarr.netcdf import types
 from omnizarr.netcdf.header import Attribute
 from omnizarr.netcdf.layouts.attributes import fits, is_plain, read, type_of, unparse, write

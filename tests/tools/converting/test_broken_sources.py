@@ -20,7 +20,7 @@ from omnizarr import errors
 from omnizarr.cli import main
 from omnizarr.cli.convert import convert as command
 from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.wrappers import WrapperStore
+from omnizarr.stores.wrap.wrappers import WrapperStore
 
 VALUES = np.arange(1, 71, dtype="i4").reshape(10, 7)
 BROKEN = np.s_[4:8, 3:6]

@@ -25,7 +25,8 @@ from omnizarr.errors import (
     SettingError,
     StoreError,
 )
-from omnizarr.netcdf import copying, files, files_writing
+from omnizarr.netcdf import copying, files
+from omnizarr.netcdf.files import writing
 from omnizarr.netcdf.header import Attribute, GroupHeader, VariableHeader
 from tests.netcdf import generated
 
@@ -434,7 +435,7 @@ def test_interrupted_conversion_leaves_nothing(old, tmp_path, monkeypatch, targe
         raise error
 
     monkeypatch.setattr(netcdf.Variable, "write_raw", stop)
-    monkeypatch.setattr(files_writing, "_storer", lambda _: stop)
+    monkeypatch.setattr(writing, "_storer", lambda _: stop)
     with pytest.raises(error):
         omnizarr.convert(old, tmp_path / target)
     assert [each.name for each in tmp_path.iterdir()] == ["old.nc"]
@@ -456,7 +457,7 @@ def test_interrupted_replacement_leaves_the_old_file(old, tmp_path, monkeypatch)
         raise _StoppedError
 
     (tmp_path / "new.nc").write_bytes(b"what was there")
-    monkeypatch.setattr(files_writing, "_storer", lambda _: stop)
+    monkeypatch.setattr(writing, "_storer", lambda _: stop)
     with pytest.raises(_StoppedError):
         omnizarr.convert(old, tmp_path / "new.nc", overwrite=True)
     assert (tmp_path / "new.nc").read_bytes() == b"what was there"

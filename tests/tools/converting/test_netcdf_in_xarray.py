@@ -11,7 +11,7 @@ import zarr
 
 import omnizarr
 from omnizarr import netcdf
-from omnizarr.netcdf import files_writing
+from omnizarr.netcdf.files import writing
 from tests.netcdf.foreign import WRITERS, texts
 
 pytestmark = [
@@ -358,7 +358,7 @@ def test_every_usual_compressor_of_zarr_becomes_a_file(tmp_path, compressor, zar
 
 def test_filters_that_netcdf_c_lacks_are_left_out(tmp_path, monkeypatch):
     lacking = {"zstd", "bzip2"}
-    monkeypatch.setattr(files_writing, "_has_filter", lambda _, compression: compression not in lacking)
+    monkeypatch.setattr(writing, "_has_filter", lambda _, compression: compression not in lacking)
     made = omnizarr.create_group(tmp_path / "old.zarr", zarr_format=2)
     made.create_array("a", data=np.arange(100), compressors={"id": "zstd", "level": 3})
     made.create_array("b", data=np.arange(100), compressors={"id": "bz2", "level": 3})

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnizarr import grids
+from omnizarr.model import grids
 from omnizarr.tools.converting.regions import Regions, plan
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from omnizarr.dialects import V2, V3
+from omnizarr.formats import V2, V3
 from omnizarr.tools.translating.equivalence import have_same_bytes
 
 

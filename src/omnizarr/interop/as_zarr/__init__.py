@@ -12,7 +12,7 @@ done is done by omnizarr. `install` makes ``import zarr`` find this package, in 
 
 from __future__ import annotations
 
-from omnizarr.api import print_debug_info
+from omnizarr.api.creating import print_debug_info
 from omnizarr.interop.as_zarr import abc, api, codecs, core, errors, registry, storage
 from omnizarr.interop.as_zarr._installing import VERSION, install, installed, under_the_name, uninstall
 from omnizarr.interop.as_zarr._nodes import Array, AsyncArray, AsyncGroup, Group

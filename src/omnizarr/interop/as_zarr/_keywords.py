@@ -13,7 +13,7 @@ from omnizarr.interop.as_zarr.errors import (
     ZarrUserWarning,
     warn,
 )
-from omnizarr.places import dialects_for
+from omnizarr.nodes.location import dialects_for
 from omnizarr.settings import config as settings
 
 IGNORED: Final = ("cache_attrs", "cache_metadata", "chunk_store", "meta_array", "read_only")

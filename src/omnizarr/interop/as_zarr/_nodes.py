@@ -14,16 +14,11 @@ from typing import Any, Final, cast
 
 from numpy.typing import DTypeLike
 
-from omnizarr import aio, detection, hierarchy, indexing, nodes
+from omnizarr import aio, indexing
 from omnizarr.aio.group import awaited
-from omnizarr.api import create_array
-from omnizarr.array import Array as CoreArray
-from omnizarr.behaviour import ArrayConfig
-from omnizarr.consolidated import Snapshot
-from omnizarr.detection import Found
-from omnizarr.dialects import filters as v2_filters
+from omnizarr.api.creating import create_array
 from omnizarr.errors import ContainsArrayError, ContainsGroupError, OmnizarrError
-from omnizarr.group import Group as CoreGroup
+from omnizarr.formats import filters as v2_filters
 from omnizarr.interop.as_zarr._keywords import checked
 from omnizarr.interop.as_zarr._wording import worded
 from omnizarr.interop.as_zarr.abc.store import Store
@@ -45,10 +40,17 @@ from omnizarr.metadata import ArrayMetadata
 from omnizarr.model import ArrayMetadata as ModelOfArray
 from omnizarr.model import GroupMetadata as ModelOfGroup
 from omnizarr.model import Metadata
-from omnizarr.places import StorePath as Place
+from omnizarr.nodes import creating as nodes
+from omnizarr.nodes import detection, hierarchy
+from omnizarr.nodes.array import Array as CoreArray
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.consolidated import Snapshot
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.group import Group as CoreGroup
+from omnizarr.nodes.indexers import AsType, points
+from omnizarr.nodes.location import StorePath as Place
 from omnizarr.stores import resolve
 from omnizarr.stores.tasks import waited
-from omnizarr.views import AsType, points
 
 
 class Info:
@@ -56,7 +58,7 @@ class Info:
 
     Parameters
     ----------
-    card : omnizarr.cards.ArrayInfo or omnizarr.cards.GroupInfo
+    card : omnizarr.nodes.info.ArrayInfo or omnizarr.nodes.info.GroupInfo
     node : Array or Group
     """
 

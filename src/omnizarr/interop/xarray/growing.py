@@ -10,12 +10,12 @@ from typing import Any
 
 from xarray import Variable
 
-from omnizarr import resizing
-from omnizarr.array import Array
-from omnizarr.behaviour import ArrayConfig
 from omnizarr.errors import ConflictError, OmnizarrError, ShapeError
 from omnizarr.interop.xarray.reading import sources_of
 from omnizarr.model import ArrayMetadata
+from omnizarr.nodes import resizing
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.config import ArrayConfig
 
 Done = list[tuple[resizing.Growth, resizing.Grown]]
 """Arrays that have become longer."""

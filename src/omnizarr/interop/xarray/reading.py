@@ -14,15 +14,17 @@ import numpy as np
 from xarray import Dataset, DataTree, Variable
 from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, StoreBackendEntrypoint
 
-from omnizarr import aio, fillcoding, netcdf, opening
-from omnizarr.array import Array
-from omnizarr.conventions.nczarr import notes_of
-from omnizarr.dimensions import ATTRIBUTE
+from omnizarr import aio, netcdf
+from omnizarr.api import opening
 from omnizarr.errors import NodeNotFoundError, OmnizarrError
-from omnizarr.group import Group
+from omnizarr.formats.conventions import fill_values
+from omnizarr.formats.conventions.nczarr import notes_of
 from omnizarr.interop.xarray.internals import create_vlen_dtype, indexing
+from omnizarr.model.dimensions import ATTRIBUTE
 from omnizarr.netcdf.header import Attribute, GroupHeader
-from omnizarr.netcdf.layouts import marks
+from omnizarr.netcdf.layouts import nczarr_metadata
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group
 from omnizarr.stores import Store
 
 __all__ = ["OmnizarrBackendEntrypoint"]
@@ -344,7 +346,7 @@ def is_nczarr(root: Group) -> bool:
     if root.zarr_format not in (2, 3):
         return False
     return bool(notes_of(root.metadata)) or (
-        root.zarr_format == 2 and where.store.exists(where.prefix + marks.SUPERBLOCK)
+        root.zarr_format == 2 and where.store.exists(where.prefix + nczarr_metadata.SUPERBLOCK)
     )
 
 
@@ -390,7 +392,7 @@ def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
     elif array.zarr_format == 3:
         encoding["fill_value"] = fill
         if _FILL_VALUE in attributes:
-            meant = fillcoding.decode(attributes[_FILL_VALUE], array.dtype)
+            meant = fill_values.decode(attributes[_FILL_VALUE], array.dtype)
             attributes[_FILL_VALUE] = attributes[_FILL_VALUE] if meant is None else meant
     wrapped = _ZarrArray(array)
     if wrapped.dtype.kind == "T":

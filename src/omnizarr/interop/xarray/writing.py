@@ -20,18 +20,19 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from xarray import DataArray, Dataset, DataTree, Variable, conventions
 
-from omnizarr import consolidated as copies
-from omnizarr import detection, hierarchy, nodes, opening
-from omnizarr.attributes import to_json
-from omnizarr.dimensions import ATTRIBUTE
+from omnizarr.api import opening
 from omnizarr.errors import GroupNotFoundError, NotJSONError, NotRepresentableError, OmnizarrError, SchedulerError
-from omnizarr.group import Group
 from omnizarr.interop.dask import is_elsewhere
 from omnizarr.interop.xarray import internals
 from omnizarr.interop.xarray.growing import Done, Piece, grown, take_back
 from omnizarr.interop.xarray.reading import ArraysStore, has_consolidated, is_nczarr
 from omnizarr.metadata import as_model
-from omnizarr.places import StorePath, dialect_named
+from omnizarr.model.dimensions import ATTRIBUTE
+from omnizarr.nodes import consolidated as copies
+from omnizarr.nodes import creating, detection, hierarchy
+from omnizarr.nodes.attributes import to_json
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.location import StorePath, dialect_named
 from omnizarr.stores import MemoryStore, Store, pool
 
 __all__ = ["to_zarr"]
@@ -217,7 +218,7 @@ class _Target:
                 if how.mode == "r+":
                     raise
         if found is None:
-            dialect = nodes.dialect_for_new(where, options.zarr_format).name
+            dialect = creating.dialect_for_new(where, options.zarr_format).name
         else:
             where, dialect = found.store_path, found.metadata.dialect
         is_owned = isinstance(place, str | os.PathLike)
@@ -243,7 +244,7 @@ class _Target:
             is_top = writer.where.path == self.where.path
             made = hierarchy.create(
                 writer.where,
-                nodes.new_group_metadata(writer.where, dialect_named(self.dialect), attributes),
+                creating.new_group_metadata(writer.where, dialect_named(self.dialect), attributes),
                 overwrite=is_top and mode == "w",
             )
             writer.where = made.where
@@ -449,7 +450,7 @@ class _GroupWriter(internals.WritableStore):
             attributes[ATTRIBUTE] = variable.dims
         where = self.where / internals.encode_variable_name(name)
         hierarchy.check_path(dialect_named(self.target.dialect), where.path)
-        trial = nodes.new_array(
+        trial = creating.new_array(
             StorePath(MemoryStore()),
             zarr_format=self.target.dialect,
             shape=variable.shape,
@@ -528,7 +529,7 @@ class _GroupWriter(internals.WritableStore):
 
     def _create(self, piece: Piece) -> None:
         if piece.metadata is not None:
-            piece.array = nodes.add_array(self.where / piece.name, piece.metadata, piece.config)
+            piece.array = creating.add_array(self.where / piece.name, piece.metadata, piece.config)
 
 
 def _is_text(dtype: np.dtype[Any]) -> bool:

@@ -17,15 +17,15 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from omnizarr.attributes import quotes_nonfinite
-from omnizarr.dialects import lenient
-from omnizarr.dialects.documents import name_of_nonfinite
-from omnizarr.dialects.reading import is_integer, is_list, is_object
 from omnizarr.errors import NotRepresentableError
+from omnizarr.formats import lenient
+from omnizarr.formats.documents import name_of_nonfinite
+from omnizarr.formats.reader import is_integer, is_list, is_object
 from omnizarr.model import JSON
 from omnizarr.netcdf import types
 from omnizarr.netcdf.header import Attribute
 from omnizarr.netcdf.types import CHAR, DOUBLE, INT, INT64, STRING, UBYTE, UINT, UINT64, NcType
+from omnizarr.nodes.attributes import quotes_nonfinite
 
 Style: TypeAlias = Literal["codes", "U1", "S1", "v3", "none"]
 """How types are recorded: numbers of netcdf.h (A), typestrs with ``<U1`` (B) or ``>S1`` (C, D) for char, names, not."""

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from omnizarr.model import JSON, ArrayMetadata, Note
 from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
-from omnizarr.places import StorePath
+from omnizarr.nodes.location import StorePath
 
 
 class Marks(NamedTuple):

@@ -11,10 +11,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from omnizarr import datatypes
-from omnizarr.datatypes.structs import named_from_json
 from omnizarr.errors import OmnizarrError
-from omnizarr.model import ArrayMetadata, Named, Note
+from omnizarr.model import ArrayMetadata, Named, Note, datatypes
+from omnizarr.model.datatypes.structs import named_from_json
 from omnizarr.netcdf import types
 from omnizarr.netcdf.types import AnyType, UserType
 

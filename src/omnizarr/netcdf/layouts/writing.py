@@ -20,10 +20,8 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from omnizarr import creation
-from omnizarr.creation import Coding
-from omnizarr.dialects import v2
 from omnizarr.errors import NodeNameError, NotRepresentableError
+from omnizarr.formats import v2
 from omnizarr.model import JSON, ArrayMetadata, Named
 from omnizarr.netcdf import filters, quantize, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
@@ -31,11 +29,13 @@ from omnizarr.netcdf.layouts import attributes
 from omnizarr.netcdf.layouts import xarray as for_xarray
 from omnizarr.netcdf.layouts.attributes import DEFAULT_MAXSTRLEN, Style
 from omnizarr.netcdf.layouts.contract import Layout, Marks
-from omnizarr.netcdf.layouts.marks import HIDDEN
-from omnizarr.netcdf.layouts.scopes import is_anonymous
+from omnizarr.netcdf.layouts.dimensions import is_anonymous
+from omnizarr.netcdf.layouts.nczarr_metadata import HIDDEN
 from omnizarr.netcdf.layouts.xarray import Said, is_no_fill
 from omnizarr.netcdf.types import NcType, UserType
-from omnizarr.places import dialect_named
+from omnizarr.nodes import new_metadata
+from omnizarr.nodes.location import dialect_named
+from omnizarr.nodes.new_metadata import Coding
 
 Name = Literal["A", "B", "C", "D", "xarray", "pure", "v3", "E", "pure-v3"]
 
@@ -285,7 +285,7 @@ def _array(
     if is_v3:
         is_text = dtype == "string"
         serializer = [Named("vlen-utf8") if is_text else Named("bytes", {"endian": order} if item_size > 1 else {})]
-    metadata = creation.array_metadata(
+    metadata = new_metadata.array_metadata(
         dialect_named(f"v{_FORMATS[name]}"),
         shape=shape,
         dtype=dtype,
@@ -379,7 +379,7 @@ def _chunks(header: VariableHeader, sizes: Sequence[DimensionHeader], item_size:
         return [max(int((_ONLY_UNLIMITED_BYTES / item_size) ** (1 / unlimited)), 1)] * unlimited
     lengths = [1 if each.unlimited else max(each.size, 1) for each in sizes]
     if math.prod(lengths) * item_size > _MAX_CHUNK_BYTES:
-        return list(creation.guess_chunks(tuple(lengths), item_size, _MAX_CHUNK_BYTES))
+        return list(new_metadata.guess_chunks(tuple(lengths), item_size, _MAX_CHUNK_BYTES))
     return lengths
 
 

@@ -1,7 +1,8 @@
 """Words that xarray knows, where netCDF has others; and what stands beside them, so that netCDF finds its own again.
 
 xarray masks by the fill value of an array in v2, and by the attribute ``_FillValue`` in v3, which has a form of its own
-(`omnizarr.fillcoding`). It shows all attributes, but for those that begin with ``_nc``: of groups, and of arrays in v2.
+(`omnizarr.formats.conventions.fill_values`). It shows all attributes of groups, and of arrays in v2, except those that
+begin with ``_nc``.
 
 Spec: xarray, "Zarr Encoding Specification"; ``xarray.coding`` (``_Encoding``, ``_Unsigned``, ``missing_value``).
 """
@@ -14,13 +15,13 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from omnizarr import datatypes, fillcoding
 from omnizarr.errors import OmnizarrError
-from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note
+from omnizarr.formats.conventions import fill_values
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatypes
 from omnizarr.netcdf import filters, types
 from omnizarr.netcdf.header import Attribute, VariableHeader
 from omnizarr.netcdf.layouts import attributes
-from omnizarr.netcdf.layouts.marks import FILTERS, SPEC, NodeMarks
+from omnizarr.netcdf.layouts.nczarr_metadata import FILTERS, SPEC, NodeMarks
 from omnizarr.netcdf.types import AnyType, NcType
 
 FILL_VALUE: Final = "_FillValue"
@@ -79,7 +80,7 @@ def understood(header: VariableHeader, said: Said, zarr_format: Literal[2, 3]) -
             if value.dtype.kind == "u" and values.get("_Unsigned") == "false":
                 kept[FILL_VALUE] = values[FILL_VALUE]
                 value = value.view(f"i{value.dtype.itemsize}")
-            values[FILL_VALUE] = fillcoding.encode(value)
+            values[FILL_VALUE] = fill_values.encode(value)
     text = attributes.recorded_type(Attribute.of(""), "v3" if zarr_format == 3 else "S1")
     recorded = {**said.types, **dict.fromkeys(added, text)}
     return said._replace(values={**values, **added}, types=recorded, added=tuple(added), kept=kept)
@@ -146,7 +147,7 @@ def fill_attribute(json: JSON, array: ArrayMetadata, nc_type: AnyType) -> Attrib
     is_number = isinstance(nc_type, NcType) and nc_type.dtype.kind == "f"
     if array.dialect == "v2" or not isinstance(json, str) or not isinstance(nc_type, NcType) or not is_number:
         return None
-    value = fillcoding.decode(json, nc_type.dtype)
+    value = fill_values.decode(json, nc_type.dtype)
     return None if value is None else Attribute(nc_type, np.array([value], nc_type.dtype))
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from omnizarr import consolidated
-from omnizarr.dialects.paths import prefix
-from omnizarr.dialects.reading import join
-from omnizarr.dialects.spelling import same
 from omnizarr.errors import OmnizarrError, StoreError
+from omnizarr.formats.paths import prefix
+from omnizarr.formats.reader import join
+from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, GroupMetadata
+from omnizarr.nodes import consolidated
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Inventory, Node, copy_pointer
 

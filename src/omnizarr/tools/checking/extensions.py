@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from omnizarr import datatypes, detection, grids
-from omnizarr import keys as chunk_keys
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import ChunkPolicy
-from omnizarr.dialects.reading import is_list, join
 from omnizarr.engine import Binding, transformers
 from omnizarr.errors import (
     MissingDependencyError,
@@ -21,7 +18,10 @@ from omnizarr.errors import (
     UnknownCodecError,
     UnknownExtensionError,
 )
-from omnizarr.model import JSON, ArrayMetadata, Named
+from omnizarr.formats.reader import is_list, join
+from omnizarr.model import JSON, ArrayMetadata, Named, datatypes, grids
+from omnizarr.model import keys as chunk_keys
+from omnizarr.nodes import detection
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Node
 from omnizarr.tools.checking.registered import ALIASES, is_registered

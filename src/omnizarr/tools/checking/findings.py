@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any, Final, Literal, TypeAlias
 
-from omnizarr.dialects import documents
 from omnizarr.errors import MetadataError
-from omnizarr.texts import visible
-from omnizarr.tools import words
+from omnizarr.formats import documents
+from omnizarr.support.text import visible
+from omnizarr.tools import wording
 from omnizarr.tools.checking.codes import CODES, RAISED_IF_STRICT, REPAIRABLE
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
@@ -157,10 +157,10 @@ class CheckReport:
 
     def summary(self) -> str:
         """Return the account in one line."""
-        counts = [words.plural(count, severity) for severity, count in self.counts.items() if count]
+        counts = [wording.plural(count, severity) for severity, count in self.counts.items() if count]
         looked = "decoded" if self.data else "looked at"
-        chunks = f"{words.plural(self.chunks, 'chunk')} {looked}"
-        return f"{', '.join(counts) or 'nothing found'} · {words.plural(self.nodes, 'node')}, {chunks}"
+        chunks = f"{wording.plural(self.chunks, 'chunk')} {looked}"
+        return f"{', '.join(counts) or 'nothing found'} · {wording.plural(self.nodes, 'node')}, {chunks}"
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.findings), self.summary()])

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from omnizarr import detection
-from omnizarr.dialects import DIALECTS, documents
-from omnizarr.dialects.contract import Dialect
-from omnizarr.dialects.keyspaces import Split
-from omnizarr.dialects.paths import prefix
-from omnizarr.dialects.reading import join
 from omnizarr.errors import MetadataError, StoreError
+from omnizarr.formats import DIALECTS, documents
+from omnizarr.formats.contract import Dialect
+from omnizarr.formats.keyspaces import Split
+from omnizarr.formats.paths import prefix
+from omnizarr.formats.reader import join
 from omnizarr.model import JSON, Metadata, Problem, Report, strict
-from omnizarr.places import StorePath, dialects_for
+from omnizarr.nodes import detection
+from omnizarr.nodes.location import StorePath, dialects_for
 from omnizarr.stores.base import Buffer, Store
 
 ENTRY: Final = "zarr.json"

@@ -13,16 +13,17 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from omnizarr import keys as chunk_keys
-from omnizarr.dialects.keyspaces import Split
-from omnizarr.dialects.paths import prefix
 from omnizarr.engine import Binding
-from omnizarr.keys import KeyEncoding
+from omnizarr.formats.keyspaces import Split
+from omnizarr.formats.paths import prefix
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named
-from omnizarr.places import StorePath, chunk_prefix
-from omnizarr.stores import LocalStore, filelocks
+from omnizarr.model import keys as chunk_keys
+from omnizarr.model.keys import KeyEncoding
+from omnizarr.nodes.location import StorePath, chunk_prefix
+from omnizarr.stores import LocalStore
 from omnizarr.stores.base import RESERVED
-from omnizarr.tools import words
+from omnizarr.stores.local import filelocks
+from omnizarr.tools import wording
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Inventory, Node, keys_below, sizes_below
 from omnizarr.tools.converting.journal import KEY as JOURNAL
@@ -119,7 +120,7 @@ class Keys:
                 yield chunk
         yield from self._transformed_chunks()
         for place, (key, count) in self._orphans.items():
-            message = f"{words.plural(count, 'chunk')}, but no document of an array"
+            message = f"{wording.plural(count, 'chunk')}, but no document of an array"
             self.findings.add("orphan-chunks", place, message, key=key)
         self._count_missing()
 
@@ -164,7 +165,7 @@ class Keys:
                 "a chunk beyond the shape of the array",
                 key=key,
                 found=f"chunk {coords}",
-                expected=f"a grid of {words.lengths(grid)} chunks",
+                expected=f"a grid of {wording.lengths(grid)} chunks",
             )
             return None
         self._explain(key, rest, owners)
@@ -267,7 +268,7 @@ class Keys:
                 missing = self.missing_of(owner)
                 if not missing or (owner.stored == 0 and any(other.stored for other in owners)):
                     continue
-                total = words.plural(owner.binding.grid.nchunks if owner.binding else 0, "chunk")
+                total = wording.plural(owner.binding.grid.nchunks if owner.binding else 0, "chunk")
                 if owner.metadata.fill_value is UNDEFINED:
                     code, what = "undefined-chunks", "nothing says what is in their place"
                 else:

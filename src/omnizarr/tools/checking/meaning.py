@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from omnizarr import conventions
-from omnizarr.conventions import Nodes
-from omnizarr.dialects.paths import prefix
+from omnizarr.formats import conventions
+from omnizarr.formats.conventions import Nodes
+from omnizarr.formats.paths import prefix
 from omnizarr.model import Metadata
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Inventory, Node

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from omnizarr.errors import StoreError
 from omnizarr.netcdf.repairs import repairs
-from omnizarr.places import StorePath
+from omnizarr.nodes.location import StorePath
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Inventory, Node
 

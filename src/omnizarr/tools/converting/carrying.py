@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from omnizarr import detection, hierarchy
-from omnizarr.detection import Found
-from omnizarr.dialects.contract import Dialect
 from omnizarr.errors import ChunkError
+from omnizarr.formats.contract import Dialect
 from omnizarr.model import JSON, ArrayMetadata, Metadata
-from omnizarr.places import StorePath
-from omnizarr.tools.converting.account import would_be_lost
+from omnizarr.nodes import detection, hierarchy
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.location import StorePath
+from omnizarr.tools.converting.conversion_report import would_be_lost
 from omnizarr.tools.converting.executors import Executor, Local
 from omnizarr.tools.converting.moving import Move
 from omnizarr.tools.converting.planning import Options, Step, plan

@@ -27,7 +27,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from omnizarr.errors import MissingDependencyError, SchedulerError
 from omnizarr.stores import Store, pool
 from omnizarr.stores.base import Buffer
-from omnizarr.stores.wrappers import WrapperStore
+from omnizarr.stores.wrap.wrappers import WrapperStore
 
 Item = TypeVar("Item")
 Tick = Callable[[int], None]

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from omnizarr import erasing
-from omnizarr.dialects import documents
 from omnizarr.errors import NodeExistsError, OmnizarrError
+from omnizarr.formats import documents
 from omnizarr.model import JSON, strict
-from omnizarr.places import StorePath
+from omnizarr.nodes import erasing
+from omnizarr.nodes.location import StorePath
 
 KEY: Final = erasing.JOURNAL
 """Name of the document, at the root of the target."""

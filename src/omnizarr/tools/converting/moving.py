@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from omnizarr import datatypes, engine, grids, indexing, keys, layout
+from omnizarr import engine, indexing
 from omnizarr.codecs.contract import AnyArray, Buffer, ChunkPolicy
 from omnizarr.codecs.gzip import Gzip, from_zlib
 from omnizarr.codecs.zlib import Zlib
@@ -32,10 +32,11 @@ from omnizarr.errors import (
     StoreError,
     UnknownExtensionError,
 )
-from omnizarr.grids import Coords, Grid
-from omnizarr.keys import KeyEncoding
-from omnizarr.model import UNDEFINED, ArrayMetadata
-from omnizarr.places import StorePath, chunk_prefix, dialect_of
+from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys
+from omnizarr.model.grids import Coords, Grid
+from omnizarr.model.keys import KeyEncoding
+from omnizarr.nodes import chunking
+from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
 from omnizarr.stores import Store, pool
 from omnizarr.tools.converting.executors import Executor, Job, Tally, Tick, Written
 from omnizarr.tools.converting.regions import Box, Regions, plan
@@ -658,7 +659,7 @@ def _like(grid: Grid, other: Grid) -> Grid:
 
 def _fine(binding: Binding) -> Grid:
     """Return the grid of the smallest chunks that can be read alone."""
-    inner = layout.inner_chunk_shape(binding.metadata.codecs)
+    inner = chunking.inner_chunk_shape(binding.metadata.codecs)
     if inner is None or not binding.chain.reads_part:
         return binding.grid
     return grids.bind(grids.regular(inner), binding.grid.shape)

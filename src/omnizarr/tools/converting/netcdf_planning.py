@@ -15,11 +15,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.dialects.contract import Dialect
 from omnizarr.errors import ChunkError, NodeNameError
+from omnizarr.formats.contract import Dialect
 from omnizarr.model import Note
-from omnizarr.netcdf import chars, copying, files, files_writing, types
+from omnizarr.netcdf import chars, copying, files, types
 from omnizarr.netcdf.dataset import Dataset
+from omnizarr.netcdf.files import writing
 from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
 from omnizarr.netcdf.layouts.writing import check_name
 from omnizarr.netcdf.types import UserType
@@ -250,7 +251,7 @@ def _blocks(root: GroupHeader, header: VariableHeader) -> Iterator[tuple[slice, 
     chunks = header.special.get("_ChunkSizes")
     lengths = (1,) * len(shape) if chunks is None or isinstance(chunks.value, str) else chunks.value.tolist()
     item_size = _OBJECT if header.type.dtype == object else header.type.dtype.itemsize
-    return files_writing.blocks(shape, lengths, item_size, _COMPARED)
+    return writing.blocks(shape, lengths, item_size, _COMPARED)
 
 
 def _same(one: NDArray[Any], other: NDArray[Any], header: VariableHeader) -> bool:

@@ -6,20 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from omnizarr import conventions, detection, grids, hierarchy
-from omnizarr import keys as chunk_keys
 from omnizarr.codecs import registry
 from omnizarr.codecs.contract import BytesSpec
-from omnizarr.conventions import Nodes
-from omnizarr.detection import Found
-from omnizarr.dialects.contract import Dialect
-from omnizarr.dialects.keyspaces import Split
-from omnizarr.dialects.spelling import same
 from omnizarr.errors import CodecError, InvalidKeyError, OmnizarrError, StoreLimitError
-from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
-from omnizarr.places import StorePath
+from omnizarr.formats import conventions
+from omnizarr.formats.contract import Dialect
+from omnizarr.formats.conventions import Nodes
+from omnizarr.formats.keyspaces import Split
+from omnizarr.formats.spelling import same
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, grids
+from omnizarr.model import keys as chunk_keys
+from omnizarr.nodes import detection, hierarchy
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.location import StorePath
 from omnizarr.tools.converting import journal
-from omnizarr.tools.converting.account import How, NodeReport
+from omnizarr.tools.converting.conversion_report import How, NodeReport
 from omnizarr.tools.converting.moving import Chunks
 from omnizarr.tools.converting.sources import Node, Source, is_failure, is_implied
 from omnizarr.tools.translating.coding import is_kept

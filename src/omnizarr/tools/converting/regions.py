@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Final, TypeAlias
 
-from omnizarr.grids import Coords, Grid
+from omnizarr.model.grids import Coords, Grid
 
 Box: TypeAlias = tuple[slice, ...]
 """Part of an array: a slice with explicit ends for each dimension."""
@@ -111,7 +111,7 @@ def plan(grid: Grid, other: Grid, item_bytes: int, budget: int, workers: int = 1
 
     Examples
     --------
-    >>> from omnizarr import grids
+    >>> from omnizarr.model import grids
     >>> days = grids.bind(grids.regular((1, 100, 100)), (365, 100, 100))
     >>> points = grids.bind(grids.regular((365, 10, 10)), (365, 100, 100))
     >>> plan(points, days, 4, 64 * 2**20).per_axis, plan(points, days, 4, 2**20).per_axis

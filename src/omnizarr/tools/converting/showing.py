@@ -10,22 +10,23 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
-from omnizarr import detection, indexing
+from omnizarr import indexing
 from omnizarr.codecs.contract import Buffer
-from omnizarr.consolidated import stored_copies
-from omnizarr.conventions import Nodes
-from omnizarr.detection import Found
-from omnizarr.dialects import documents
-from omnizarr.dialects.contract import Dialect
 from omnizarr.engine import write
 from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
-from omnizarr.grids import Coords
-from omnizarr.hierarchy import rendered
+from omnizarr.formats import documents
+from omnizarr.formats.contract import Dialect
+from omnizarr.formats.conventions import Nodes
 from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Loss, Metadata
-from omnizarr.places import StorePath, dialect_named
+from omnizarr.model.grids import Coords
+from omnizarr.nodes import detection
+from omnizarr.nodes.consolidated import stored_copies
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.hierarchy import rendered
+from omnizarr.nodes.location import StorePath, dialect_named
 from omnizarr.stores import MemoryStore, Span, Store
 from omnizarr.stores.base import cut
-from omnizarr.tools.converting.account import would_be_lost
+from omnizarr.tools.converting.conversion_report import would_be_lost
 from omnizarr.tools.converting.moving import Move, Sides, recompressing
 from omnizarr.tools.converting.planning import Options, Step, explicit, plan, step_of
 from omnizarr.tools.converting.regions import Regions

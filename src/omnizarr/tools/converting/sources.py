@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeGuard
 
-from omnizarr import consolidated, detection
-from omnizarr.consolidated import Snapshot
-from omnizarr.detection import Found
 from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreError
 from omnizarr.model import GroupMetadata, Metadata
-from omnizarr.netcdf.layouts import marks
-from omnizarr.netcdf.layouts.reading import objects_at
-from omnizarr.places import StorePath, dialect_of
+from omnizarr.netcdf.layouts import nczarr_metadata
+from omnizarr.netcdf.layouts.loading import objects_at
+from omnizarr.nodes import consolidated, detection
+from omnizarr.nodes.consolidated import Snapshot
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.location import StorePath, dialect_of
 
 
 class Node(NamedTuple):
@@ -66,7 +66,9 @@ class Source:
     def __init__(self, root: Found[Metadata]) -> None:
         where = root.where
         self.where = where
-        self._has_objects = root.metadata.dialect == "v2" and where.store.exists(where.prefix + marks.SUPERBLOCK)
+        self._has_objects = root.metadata.dialect == "v2" and where.store.exists(
+            where.prefix + nczarr_metadata.SUPERBLOCK
+        )
 
     def top(self, found: Found[Metadata]) -> Node:
         """Return the topmost node; `found` is what its documents say."""
@@ -156,7 +158,7 @@ def _with_objects(found: Found[Metadata]) -> Found[Metadata]:
     So later versions write it, and so it is carried.
     """
     objects = objects_at(found.where, found.metadata)
-    kinds = {name: kind for kind, names in marks.OBJECTS.items() for name in names}
+    kinds = {name: kind for kind, names in nczarr_metadata.OBJECTS.items() for name in names}
     members = {f"_nczarr_{kinds[name]}": value for name, value in objects.items()}
     return replace(found, metadata=replace(found.metadata, unknown={**members, **found.metadata.unknown}))
 

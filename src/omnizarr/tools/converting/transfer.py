@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from omnizarr import grids
-from omnizarr.array import Array
-from omnizarr.nodes import blocks
-from omnizarr.places import StorePath
+from omnizarr.model import grids
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.creating import blocks
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
 from omnizarr.tools.converting.executors import Executor, Job, Tally, Written
 from omnizarr.tools.converting.regions import Box

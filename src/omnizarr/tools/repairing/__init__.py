@@ -7,6 +7,6 @@ changed goes through `bench`, which keeps the old values in a `backup`; a dry ru
 store.
 """
 
-from omnizarr.tools.repairing.account import Account, Action
+from omnizarr.tools.repairing.repair_report import Account, Action
 
 __all__ = ["Account", "Action"]

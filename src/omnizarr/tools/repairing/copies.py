@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from omnizarr import consolidated
-from omnizarr.dialects import documents
-from omnizarr.dialects.draft_consolidated import dump_consolidated
-from omnizarr.dialects.spelling import in_order_of, same
 from omnizarr.errors import MetadataError, OmnizarrError, StoreError
+from omnizarr.formats import documents
+from omnizarr.formats.history.draft_consolidated import dump_consolidated
+from omnizarr.formats.spelling import in_order_of, same
 from omnizarr.model import JSON, ArrayMetadata
+from omnizarr.nodes import consolidated
 from omnizarr.tools.checking import Finding
 from omnizarr.tools.checking.inventory import Document, Inventory, Node
-from omnizarr.tools.repairing.account import Action
-from omnizarr.tools.repairing.bench import Bench, lock_key
 from omnizarr.tools.repairing.policy import COPY_CODES
+from omnizarr.tools.repairing.repair_report import Action
+from omnizarr.tools.repairing.transaction import Bench, lock_key
 
 _CODES: Final = COPY_CODES | {"unknown-consolidated-metadata"}
 _BROKEN: Final = frozenset({"not-json", "not-utf8", "invalid-metadata"})

@@ -9,13 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from omnizarr.stores import ZipStore, filelocks
+from omnizarr.stores import ZipStore
 from omnizarr.stores.base import is_key
-from omnizarr.tools import words
+from omnizarr.stores.local import filelocks
+from omnizarr.tools import wording
 from omnizarr.tools.checking import Finding
-from omnizarr.tools.repairing.account import Action
 from omnizarr.tools.repairing.backup import base_of, directory_of
-from omnizarr.tools.repairing.bench import Bench
+from omnizarr.tools.repairing.repair_report import Action
+from omnizarr.tools.repairing.transaction import Bench
 
 try:
     import fcntl
@@ -67,7 +68,7 @@ def _why_not(
     except OSError:
         return None
     if age < older_than:
-        return _YOUNG.format(words.plural(round(older_than), "second"))
+        return _YOUNG.format(wording.plural(round(older_than), "second"))
     return _HELD if _is_held(file) else None
 
 
@@ -95,7 +96,7 @@ def _delete_key(bench: Bench, finding: Finding, key: str) -> None:
     value = bench.store.get(key)
     if value is None:
         return
-    size = words.plural(len(value), "byte")
+    size = wording.plural(len(value), "byte")
     action = Action(code=finding.code, path=finding.path, key=key, what=_WHATS[finding.code], before=size)
     if bench.change(key, value, None, [action], lock=key):
         bench.settle(finding)
@@ -104,7 +105,7 @@ def _delete_key(bench: Bench, finding: Finding, key: str) -> None:
 def _delete_file(bench: Bench, finding: Finding, file: Path) -> None:
     """Delete one of our own files, whose names are no keys."""
     try:
-        size = words.plural(file.lstat().st_size, "byte")
+        size = wording.plural(file.lstat().st_size, "byte")
     except OSError:
         return
     remove: Callable[[], object] = (

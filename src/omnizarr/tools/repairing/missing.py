@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from omnizarr import hierarchy
-from omnizarr.dialects import documents
 from omnizarr.errors import OmnizarrError
+from omnizarr.formats import documents
 from omnizarr.model import JSON, GroupMetadata
-from omnizarr.places import StorePath
+from omnizarr.nodes import hierarchy
+from omnizarr.nodes.location import StorePath
 from omnizarr.tools.checking import Finding
 from omnizarr.tools.checking.inventory import Inventory, Node
-from omnizarr.tools.repairing.account import Action
-from omnizarr.tools.repairing.bench import Bench, lock_key
 from omnizarr.tools.repairing.mistakes import one_line
+from omnizarr.tools.repairing.repair_report import Action
+from omnizarr.tools.repairing.transaction import Bench, lock_key
 
 _GROUPS: Final = {".zgroup": "v2", "zarr.json": "v3"}
 CODES: Final = frozenset({"attributes-missing", "missing-group", "missing-root"})

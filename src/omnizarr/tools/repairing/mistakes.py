@@ -11,23 +11,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from omnizarr import datatypes
-from omnizarr import keys as chunk_keys
 from omnizarr.codecs import chain as chains
 from omnizarr.codecs.sharding import Sharding
-from omnizarr.dialects import documents
-from omnizarr.dialects.jsontext import JSONText
-from omnizarr.dialects.reading import is_list, join
-from omnizarr.dialects.spelling import same
 from omnizarr.errors import OmnizarrError
-from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Metadata, Named
-from omnizarr.places import chunk_prefix
-from omnizarr.tools.checking import Finding, extensions, letter, texts
+from omnizarr.formats import documents
+from omnizarr.formats.jsontext import JSONText
+from omnizarr.formats.reader import is_list, join
+from omnizarr.formats.spelling import same
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Metadata, Named, datatypes
+from omnizarr.model import keys as chunk_keys
+from omnizarr.nodes.location import chunk_prefix
+from omnizarr.tools.checking import Finding, extensions, strictness
+from omnizarr.tools.checking import documents as texts
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Document, Inventory, Node
-from omnizarr.tools.repairing.account import Action
-from omnizarr.tools.repairing.bench import Bench, identity, lock_key
 from omnizarr.tools.repairing.policy import ASKED, DOCUMENT_CODES
+from omnizarr.tools.repairing.repair_report import Action
+from omnizarr.tools.repairing.transaction import Bench, identity, lock_key
 from omnizarr.tools.translating.equivalence import have_same_bytes, spec_of
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -440,7 +440,7 @@ def _parameter(case: _Case, name: str) -> JSON:
     """Return the value that a parameter of a codec has here, where the document has none or one that means nothing."""
     value = getattr(_codec_at(case), {"elementsize": "item_size"}.get(name, name), None)
     if name == "shuffle" and isinstance(value, int) and case.node.dialect.name == "v3":
-        return letter.SHUFFLES[value]
+        return strictness.SHUFFLES[value]
     if not isinstance(value, str | int):
         raise _CannotBeMendedError(_UNCERTAIN)
     return value
@@ -468,10 +468,10 @@ def _typesize(case: _Case, _: object) -> JSON:
 
 def _shuffle(case: _Case, old: object) -> JSON:
     if isinstance(old, str):
-        return letter.SHUFFLES.index(old)
-    if not isinstance(old, int) or not 0 <= old < len(letter.SHUFFLES):
+        return strictness.SHUFFLES.index(old)
+    if not isinstance(old, int) or not 0 <= old < len(strictness.SHUFFLES):
         raise _CannotBeMendedError(_UNCERTAIN)
-    return letter.SHUFFLES[old]
+    return strictness.SHUFFLES[old]
 
 
 def _struct(case: _Case, old: Any) -> JSON:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from omnizarr import suggestions
+from omnizarr.support import suggestions
 from omnizarr.tools.checking.codes import CODES
 
 DOCUMENT_CODES: Final = frozenset(

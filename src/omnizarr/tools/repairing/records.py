@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from omnizarr import detection
 from omnizarr.codecs.contract import ChunkPolicy
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.netcdf import adopting
 from omnizarr.netcdf.dataset import Dataset
-from omnizarr.places import StorePath
+from omnizarr.nodes import detection
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import Store
 from omnizarr.stores.base import Buffer, Request, Span
 from omnizarr.tools.checking import Finding
-from omnizarr.tools.repairing.account import Action
-from omnizarr.tools.repairing.bench import Bench, lock_key
 from omnizarr.tools.repairing.overlay import Overlay
+from omnizarr.tools.repairing.repair_report import Action
+from omnizarr.tools.repairing.transaction import Bench, lock_key
 
 _CODE: Final = "chunk-beyond-grid"
 

@@ -12,15 +12,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from omnizarr import detection
 from omnizarr.codecs.contract import Buffer, ChunkPolicy
 from omnizarr.codecs.sharding import Sharding
 from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError, StoreError
-from omnizarr.tools import words
+from omnizarr.nodes import detection
+from omnizarr.tools import wording
 from omnizarr.tools.checking import Finding, chunks
-from omnizarr.tools.repairing.account import Action
-from omnizarr.tools.repairing.bench import Bench
+from omnizarr.tools.repairing.repair_report import Action
+from omnizarr.tools.repairing.transaction import Bench
 
 _MISSING: Final = 2**64 - 1
 _OUTSIDE: Final = "shard-index-outside"
@@ -75,8 +75,8 @@ def mend_chunks(bench: Bench, findings: list[Finding]) -> None:
 
 
 def _put(bench: Bench, place: _Place, cut: _Cut, findings: list[Finding]) -> None:
-    after = "" if cut.data is None else words.plural(len(cut.data), "byte")
-    before = words.plural(len(place.data), "byte")
+    after = "" if cut.data is None else wording.plural(len(cut.data), "byte")
+    before = wording.plural(len(place.data), "byte")
     actions = [
         Action(code=one.code, path=one.path, key=place.key, what=cut.what, before=before, after=after)
         for one in findings
@@ -157,7 +157,7 @@ def _blank(place: _Place, _: Finding) -> _Cut:
         raise _CannotBeMendedError(_CHANGED)
     rows[lost] = _MISSING
     index = bytes(shard.index.encode(rows.reshape(decoded.shape)))
-    what = f"enter {words.plural(len(lost), 'inner chunk')} as missing: they read as the fill value then"
+    what = f"enter {wording.plural(len(lost), 'inner chunk')} as missing: they read as the fill value then"
     return _Cut(data[:start] + index + data[start + size :], what)
 
 
@@ -168,7 +168,7 @@ def _shorten(place: _Place, _: Finding) -> _Cut:
     stop = None if isinstance(shard.inner.serializer[1], Sharding) else chunks.intact_size(shard, place.data)
     if stop is None or stop >= len(place.data) or not _is_shard(shard, memoryview(place.data)[:stop]):
         raise _CannotBeMendedError(_TORN)
-    lost = words.plural(len(place.data) - stop, "byte")
+    lost = wording.plural(len(place.data) - stop, "byte")
     return _Cut(bytes(place.data[:stop]), f"cut off {lost} after the index of the shard")
 
 
@@ -210,7 +210,7 @@ def mend_scalars(bench: Bench, findings: list[Finding]) -> None:
             bench.refuse(finding, _CHANGED)
             continue
         fields: dict[str, Any] = {"code": finding.code, "path": finding.path}
-        size = words.plural(len(data), "byte")
+        size = wording.plural(len(data), "byte")
         written = Action(key=new, what="give the chunk the key of the text", after=size, **fields)
         deleted = Action(key=old, what="delete the chunk under its other key", before=size, **fields)
         if bench.change(new, None, data, [written], lock=new, is_chunk=True) and bench.change(

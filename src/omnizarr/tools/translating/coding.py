@@ -16,18 +16,18 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Final, TypeAlias
 
-from omnizarr import creation, datatypes, grids, layout
 from omnizarr.codecs import chain, registry
 from omnizarr.codecs.values import named as named_codec
-from omnizarr.creation import Coding
-from omnizarr.dialects.contract import Dialect
-from omnizarr.dialects.filters import bytes_codec
-from omnizarr.dialects.reading import is_integer, is_list
-from omnizarr.dialects.spelling import same
 from omnizarr.errors import MissingDependencyError, OmnizarrError, PickleDisabledError, UnknownCodecError
-from omnizarr.model import JSON, ArrayMetadata, Named
-from omnizarr.tools.translating.account import Account, attempt
+from omnizarr.formats.contract import Dialect
+from omnizarr.formats.filters import bytes_codec
+from omnizarr.formats.reader import is_integer, is_list
+from omnizarr.formats.spelling import same
+from omnizarr.model import JSON, ArrayMetadata, Named, datatypes, grids
+from omnizarr.nodes import chunking, new_metadata
+from omnizarr.nodes.new_metadata import Coding
 from omnizarr.tools.translating.equivalence import bare, have_same_bytes, have_same_elements, spec_of
+from omnizarr.tools.translating.losses import Account, attempt
 from omnizarr.tools.translating.readers import for_readers
 
 KEEP: Final = "keep"
@@ -127,7 +127,7 @@ def with_nearest_grid(target: ArrayMetadata, source: ArrayMetadata, wishes: Wish
 def without_shards(source: ArrayMetadata, wishes: Wishes, account: Account) -> ArrayMetadata:
     """Return an array as it is if the target has shards; else as if each inner chunk of a shard were a chunk."""
     flat = source
-    while account.dialect.new_arrays.has_filters and (inner := layout.inner_chunk_shape(flat.codecs)) is not None:
+    while account.dialect.new_arrays.has_filters and (inner := chunking.inner_chunk_shape(flat.codecs)) is not None:
         if len(inner) != len(flat.shape) or not all(is_integer(size) and size > 0 for size in inner):
             break  # no shards that could be read
         flat = replace(flat, chunk_grid=grids.regular(inner), codecs=_within_shards(flat.codecs))
@@ -421,13 +421,13 @@ def with_wishes(target: ArrayMetadata, wishes: Wishes, account: Account) -> Arra
     """Return `target` with the layout and the codecs that the user wants. Raises what `create_array` raises."""
     if not (wishes.any_layout or wishes.any_coding):
         return target
-    inner = layout.inner_chunk_shape(target.codecs)
+    inner = chunking.inner_chunk_shape(target.codecs)
     grid = grids.bind(target.chunk_grid, target.shape)
     stored: Any = grid.chunk_shape
     if stored is None:
         stored = [_lengths(axis) for axis in grid.axes]
     data_type = datatypes.bind(target.data_type, target.byte_order)
-    item_size = creation.size_of(data_type)
+    item_size = new_metadata.size_of(data_type)
     chunks = _within(wishes.chunks, target.shape, item_size, "chunks")
     shards = wishes.shards
     if inner is not None and chunks is None and shards is None:
@@ -435,7 +435,7 @@ def with_wishes(target: ArrayMetadata, wishes: Wishes, account: Account) -> Arra
     if chunks is None:
         chunks = stored if inner is None else inner
     shards = _within(shards, _covering(target.shape, chunks), item_size, "shards")
-    made = creation.array_metadata(
+    made = new_metadata.array_metadata(
         account.dialect,
         shape=target.shape,
         dtype=data_type,
@@ -467,7 +467,7 @@ def _within(asked: Any, shape: Sequence[int], item_size: int, keyword: str) -> A
     pairs = zip(lengths, shape, strict=True)
     found = tuple(min(wanted, length or wanted) if isinstance(wanted, Integral) else wanted for wanted, length in pairs)
     if is_one:
-        creation.refuse_large(tuple(map(int, found)), item_size, keyword)
+        new_metadata.refuse_large(tuple(map(int, found)), item_size, keyword)
     return found
 
 

@@ -13,18 +13,18 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from omnizarr import creation, datatypes
 from omnizarr.codecs.values import named as named_codec
-from omnizarr.datatypes import DataType
-from omnizarr.datatypes.data_type import bytes_of
-from omnizarr.datatypes.registry import SMALL_COMPLEX, SMALL_FLOATS, SMALL_INTEGERS
-from omnizarr.dialects.contract import Dialect
-from omnizarr.dialects.filters import byte_order_of
-from omnizarr.dialects.reading import is_list
-from omnizarr.dialects.spelling import same
 from omnizarr.errors import OmnizarrError
-from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Metadata, Named
-from omnizarr.tools.translating.account import Account, attempt, shown
+from omnizarr.formats.contract import Dialect
+from omnizarr.formats.filters import byte_order_of
+from omnizarr.formats.reader import is_list
+from omnizarr.formats.spelling import same
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Metadata, Named, datatypes
+from omnizarr.model.datatypes import DataType
+from omnizarr.model.datatypes.data_type import bytes_of
+from omnizarr.model.datatypes.registry import SMALL_COMPLEX, SMALL_FLOATS, SMALL_INTEGERS
+from omnizarr.nodes import new_metadata
+from omnizarr.tools.translating.losses import Account, attempt, shown
 from omnizarr.tools.translating.readers import structured
 
 ByteOrder: TypeAlias = Literal["<", ">"]
@@ -47,7 +47,7 @@ class Nearest(NamedTuple):
 def new_array(dialect: Dialect, shape: tuple[int, ...], nearest: Nearest) -> ArrayMetadata:
     """Return the metadata of a new array with the codecs that are the dialect's own choice. Raises OmnizarrError."""
     data_type = datatypes.bind(nearest.data_type, nearest.byte_order)
-    found = creation.array_metadata(dialect, shape=shape, dtype=data_type, chunks=[1] * len(shape), fill_value=None)
+    found = new_metadata.array_metadata(dialect, shape=shape, dtype=data_type, chunks=[1] * len(shape), fill_value=None)
     return replace(found, byte_order=nearest.byte_order) if dialect.new_arrays.has_byte_order else found
 
 

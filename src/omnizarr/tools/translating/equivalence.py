@@ -21,15 +21,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from omnizarr import datatypes, grids
 from omnizarr.codecs import chain
 from omnizarr.codecs.bytes import Bytes
 from omnizarr.codecs.contract import ArraySpec, ArrayToArray
 from omnizarr.codecs.elements import ElementFilter
 from omnizarr.codecs.transpose import Transpose
-from omnizarr.dialects.spelling import same
 from omnizarr.errors import OmnizarrError
-from omnizarr.model import UNDEFINED, ArrayMetadata, Named
+from omnizarr.formats.spelling import same
+from omnizarr.model import UNDEFINED, ArrayMetadata, Named, datatypes, grids
 
 _STREAMS: Final = frozenset({"blosc", "bz2", "gzip", "lz4", "zlib", "zstd"})
 """Compressors whose streams say all that decoding needs."""
@@ -75,7 +74,7 @@ def have_same_bytes(left: ArrayMetadata, right: ArrayMetadata) -> bool:
 
     Examples
     --------
-    >>> from omnizarr.dialects import V2, V3
+    >>> from omnizarr.formats import V2, V3
     >>> v2 = V2.load({".zarray": {"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": ">i2", "order": "C",
     ...     "compressor": {"id": "gzip", "level": 1}, "filters": None, "fill_value": 0}})
     >>> v3 = V3.load({"zarr.json": {"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int16",

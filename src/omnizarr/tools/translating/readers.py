@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from omnizarr.codecs.values import named as named_codec
-from omnizarr.datatypes.registry import RAW
-from omnizarr.dialects.reading import is_integer, is_list
+from omnizarr.formats.reader import is_integer, is_list
 from omnizarr.model import ArrayMetadata, Named
-from omnizarr.tools.translating.account import Account
+from omnizarr.model.datatypes.registry import RAW
 from omnizarr.tools.translating.equivalence import bare
+from omnizarr.tools.translating.losses import Account
 
 READERS: Final = ("zarr-python", "TensorStore", "zarrs")
 """Programs that were asked."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from omnizarr import api, opening, saving, stores
+from omnizarr import stores
+from omnizarr.api import creating, opening, saving
 from omnizarr.interop.as_zarr import errors
 from omnizarr.interop.as_zarr._keywords import checked, with_format
 from omnizarr.interop.as_zarr._nodes import Array, Group, handing_out, named, plain, plain_all, without_copies
@@ -104,7 +105,7 @@ def consolidate_metadata(store: Any, path: str | None = None, zarr_format: Any =
     if isinstance(at, Store) and not at.supports_consolidated_metadata:
         raise TypeError(f"The Zarr store in use ({type(at).__name__}) doesn't support consolidated metadata.")
     with worded():
-        found: Group = named(api.consolidate_metadata(plain(store), path, zarr_format))
+        found: Group = named(creating.consolidate_metadata(plain(store), path, zarr_format))
     if found.zarr_format == 3 and len(found):
         errors.warn(
             "Consolidated metadata is currently not part in the Zarr format 3 specification. It may not be supported "
@@ -116,22 +117,22 @@ def consolidate_metadata(store: Any, path: str | None = None, zarr_format: Any =
 
 def create_hierarchy(*, store: Any, nodes: Mapping[str, Any], overwrite: bool = False) -> Iterator[tuple[str, Any]]:
     """Create many nodes. See `omnizarr.create_hierarchy`."""
-    made = api.create_hierarchy(
+    made = creating.create_hierarchy(
         store=plain(store), nodes={path: plain(node) for path, node in nodes.items()}, overwrite=overwrite
     )
     return map(named, made)
 
 
-array = handing_out(api.array, checked)
+array = handing_out(creating.array, checked)
 copy = handing_out(copying.copy)
 copy_all = handing_out(copying.copy_all)
 copy_store = handing_out(copying.copy_store)
-create = handing_out(api.create, checked)
-create_array = handing_out(api.create_array, checked)
-create_group = handing_out(api.create_group, with_format)
-empty = handing_out(api.empty, checked)
-empty_like = handing_out(api.empty_like, checked)
-full = handing_out(api.full, checked)
+create = handing_out(creating.create, checked)
+create_array = handing_out(creating.create_array, checked)
+create_group = handing_out(creating.create_group, with_format)
+empty = handing_out(creating.empty, checked)
+empty_like = handing_out(creating.empty_like, checked)
+full = handing_out(creating.full, checked)
 
 
 def from_array(store: Any, *, data: Any, **options: Any) -> Array:
@@ -145,7 +146,7 @@ def from_array(store: Any, *, data: Any, **options: Any) -> Array:
             errors.ZarrUserWarning,
         )
     with worded():
-        return named(api.from_array(plain(store), data=plain(data), **plain_all(options)))  # type: ignore[no-any-return]
+        return named(creating.from_array(plain(store), data=plain(data), **plain_all(options)))  # type: ignore[no-any-return]
 
 
 def full_like(a: Any, **options: Any) -> Array:
@@ -154,13 +155,13 @@ def full_like(a: Any, **options: Any) -> Array:
 
 
 def _like(a: Any, **options: Any) -> Any:
-    return api.full_like(a, **options) if "fill_value" in options else api.empty_like(a, **options)
+    return creating.full_like(a, **options) if "fill_value" in options else creating.empty_like(a, **options)
 
 
-group = handing_out(api.group, with_format)
+group = handing_out(creating.group, with_format)
 load = handing_out(saving.load, with_format)
-ones = handing_out(api.ones, checked)
-ones_like = handing_out(api.ones_like, checked)
+ones = handing_out(creating.ones, checked)
+ones_like = handing_out(creating.ones_like, checked)
 open_like = handing_out(opening.open_like, checked)
 save_array = handing_out(saving.save_array, checked)
 
@@ -190,5 +191,5 @@ def tree(grp: Group, expand: bool | None = None, level: int | None = None) -> An
     return named(grp).tree(expand=expand, level=level)
 
 
-zeros = handing_out(api.zeros, checked)
-zeros_like = handing_out(api.zeros_like, checked)
+zeros = handing_out(creating.zeros, checked)
+zeros_like = handing_out(creating.zeros_like, checked)

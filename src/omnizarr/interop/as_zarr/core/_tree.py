@@ -6,8 +6,8 @@ import html
 import sys
 from typing import Any
 
-from omnizarr.group import Group
-from omnizarr.tree import draw
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.info_tree import draw
 
 
 class TreeRepr:

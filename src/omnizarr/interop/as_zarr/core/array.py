@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from omnizarr.behaviour import ArrayConfig
 from omnizarr.interop.as_zarr._nodes import Array, AsyncArray
 from omnizarr.interop.as_zarr.api.asynchronous import create_array, from_array
+from omnizarr.nodes.config import ArrayConfig
 
 AnyArray: TypeAlias = Array
 AnyAsyncArray: TypeAlias = AsyncArray

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from omnizarr import attributes
 from omnizarr.interop.as_zarr._nodes import AsyncGroup, Group
 from omnizarr.interop.as_zarr.core.metadata import ConsolidatedMetadata, GroupMetadata
+from omnizarr.nodes import attributes
 
 
 class Attributes(attributes.Attributes):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from omnizarr.aio.array import AsyncIndexer
 from omnizarr.errors import BoundsCheckError, VindexInvalidSelectionError
-from omnizarr.views import Indexer
+from omnizarr.nodes.indexers import Indexer
 
 BasicSelection: TypeAlias = Any
 OrthogonalSelection: TypeAlias = Any

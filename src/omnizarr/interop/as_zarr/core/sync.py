@@ -8,7 +8,8 @@ import threading
 from collections.abc import AsyncIterable, Coroutine
 from typing import Any, TypeVar
 
-from omnizarr.stores import loops, threads
+from omnizarr.stores import threads
+from omnizarr.stores.remote import loops
 
 T = TypeVar("T")
 

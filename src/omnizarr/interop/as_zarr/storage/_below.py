@@ -25,7 +25,7 @@ from omnizarr.interop.as_zarr.storage._classes import (
     StorePath,
     WrapperStore,
 )
-from omnizarr.places import StorePath as Place
+from omnizarr.nodes.location import StorePath as Place
 from omnizarr.stores import threads
 from omnizarr.stores.base import Buffer, Listing, Span, as_prefix, check_key, is_key, listing
 

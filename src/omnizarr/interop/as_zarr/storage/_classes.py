@@ -22,8 +22,8 @@ from omnizarr.interop.as_zarr.abc.store import (
     SuffixByteRequest,
 )
 from omnizarr.interop.as_zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
-from omnizarr.places import StorePath as Place
-from omnizarr.places import normalize
+from omnizarr.nodes.location import StorePath as Place
+from omnizarr.nodes.location import normalize
 from omnizarr.stores import threads
 from omnizarr.stores.tasks import waited
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from omnizarr.errors import NodeNameError
-from omnizarr.places import normalize
+from omnizarr.nodes.location import normalize
 
 
 def normalize_path(path: str | bytes | Path | None) -> str:

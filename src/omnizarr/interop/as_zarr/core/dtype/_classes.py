@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from omnizarr import datatypes
 from omnizarr.errors import DataTypeValidationError
-from omnizarr.model import Named
+from omnizarr.model import Named, datatypes
+from omnizarr.model.datatypes import typestr
 
 _V2 = 2
 
@@ -19,7 +19,7 @@ class ZDType:
 
     Attributes
     ----------
-    data_type : omnizarr.datatypes.DataType
+    data_type : omnizarr.model.datatypes.DataType
         What it is.
     """
 
@@ -82,7 +82,7 @@ class ZDType:
 
     def _to_json_v2(self) -> Any:
         order: Literal["<", ">"] = ">" if self.data_type.dtype.byteorder == ">" else "<"
-        return {"name": datatypes.typestr.dump(self.data_type.named, order), "object_codec_id": None}
+        return {"name": typestr.dump(self.data_type.named, order), "object_codec_id": None}
 
     def default_scalar(self) -> Any:
         """Return zero; of times, what is no time."""
@@ -96,11 +96,11 @@ class ZDType:
     def to_json_scalar(self, data: Any, *, zarr_format: int) -> Any:
         """Return a scalar as a document writes it."""
         written = self.data_type.fill_to_json(self.data_type.cast(data))
-        return datatypes.typestr.fill_to_v2(written, self.data_type) if zarr_format == _V2 else written
+        return typestr.fill_to_v2(written, self.data_type) if zarr_format == _V2 else written
 
     def from_json_scalar(self, data: Any, *, zarr_format: int) -> Any:
         """Return the scalar that a document writes."""
-        written: Any = datatypes.typestr.fill_from_v2(data, self.data_type) if zarr_format == _V2 else data
+        written: Any = typestr.fill_from_v2(data, self.data_type) if zarr_format == _V2 else data
         return self.data_type.fill_from_json(written)
 
     @property
@@ -357,7 +357,7 @@ def _of_json(data: Any, zarr_format: int) -> datatypes.DataType:
         return datatypes.parse("string")
     if codec == "vlen-bytes":
         return datatypes.parse("bytes")
-    return datatypes.bind(*datatypes.typestr.load(name))
+    return datatypes.bind(*typestr.load(name))
 
 
 def _class_of(data_type: datatypes.DataType) -> ZDType:

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from omnizarr import datatypes, grids, keys
 from omnizarr.codecs.values import value_of
-from omnizarr.dialects import filters as v2_filters
+from omnizarr.formats import filters as v2_filters
 from omnizarr.metadata import ArrayMetadata
-from omnizarr.model import UNDEFINED, thawed
+from omnizarr.model import UNDEFINED, datatypes, grids, keys, thawed
 
 __all__ = [
     "ArrayV2Metadata",

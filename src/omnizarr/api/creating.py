@@ -1,0 +1,411 @@
+"""The functions that create arrays and groups, and some for the whole of a hierarchy."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+
+from omnizarr.api.opening import IGNORED, Missing, Mode, locate, warn_ignored
+from omnizarr.engine import native
+from omnizarr.model import ArrayMetadata, GroupMetadata
+from omnizarr.nodes import consolidated, detection, hierarchy
+from omnizarr.nodes import creating as nodes
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.group import Group, create_node
+from omnizarr.nodes.info_tree import Tree
+from omnizarr.nodes.new_metadata import DEFAULT
+
+
+def create_array(
+    store: Any,
+    *,
+    name: str | None = None,
+    shape: int | Iterable[int] | None = None,
+    dtype: Any = None,
+    data: Any = None,
+    chunks: Any = "auto",
+    shards: Any = None,
+    filters: Any = "auto",
+    compressors: Any = "auto",
+    serializer: Any = "auto",
+    fill_value: Any = DEFAULT,
+    order: Literal["C", "F"] | None = None,
+    zarr_format: int | str | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    chunk_key_encoding: Any = None,
+    dimension_names: Iterable[str | None] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
+    overwrite: bool = False,
+    config: ArrayConfig | Mapping[str, Any] | None = None,
+    write_data: bool = True,
+    missing: Missing | None = None,
+    allow_pickle: bool | None = None,
+    write_empty_chunks: bool | None = None,
+    object_codec: Any = None,
+    codecs: Any = None,
+    storage_transformers: Iterable[Any] = (),
+) -> Array:
+    """Create an array.
+
+    Parameters
+    ----------
+    store : path, URL, Store, StorePath or mutable mapping
+        Where to.
+    name : str, optional
+        Path within the store. Groups between are created too.
+    shape : int or tuple of int
+        Elements along each dimension.
+    dtype : data type
+        A NumPy dtype or its name, ``"string"``, ``"bytes"``, a name or document of Zarr v3.
+    data : array_like, optional
+        Values; `shape` and `dtype` are then taken from it.
+    chunks : tuple of int, int, "auto", True, False
+        Shape of a chunk (with shards: of an inner chunk). "auto" and True: what suits most uses; False: one chunk; an
+        integer: this length along each dimension, for chunks of at most 256 MiB; -1 or None: all of a dimension. A list
+        of lengths for a dimension makes a rectilinear grid.
+    shards : tuple of int, dict, "auto", optional
+        Shape of a shard; a dictionary has ``"shape"`` and ``"index_location"``.
+    filters, serializer, compressors
+        Codecs: values of `omnizarr.codecs`, objects of numcodecs, names or dictionaries; one or several, None for
+        none, "auto" for what suits the data type (Zstandard as compressor).
+    fill_value : scalar, optional
+        Value of elements that are not written. Default zero. None means zero, too, but undefined for Zarr v2.
+    order : {"C", "F"}, optional
+        Memory layout of results; for Zarr v2, of the stored chunks.
+    zarr_format : {2, 3}, optional
+        Default: that of the group it lies in, else 3.
+    attributes : mapping, optional
+    chunk_key_encoding : dict, optional
+        ``{"name": "default" or "v2", "separator": "/" or "."}``.
+    dimension_names : tuple of (str or None), optional
+        Zarr v3 only.
+    storage_options : mapping, optional
+        For stores that take them.
+    synchronizer : object, optional
+        A lock that all writers share, where the store has none; see `omnizarr.open`.
+    overwrite : bool
+        Replace what is there.
+    config, missing, allow_pickle, write_empty_chunks
+        How the array behaves while it is open; see `open_array`.
+    write_data : bool
+        Whether `data` is written, or only looked at.
+    object_codec : codec, optional
+        What Python objects are (Zarr v2 only).
+    codecs : list of codecs, optional
+        All codecs in one list, instead of filters, serializer and compressors.
+    storage_transformers : list of (str, dict), optional
+        What stands between the array and the store, the one next to the array first (Zarr v3 only); see
+        `omnizarr.engine.transformers`.
+
+    Returns
+    -------
+    Array
+
+    Raises
+    ------
+    ContainsArrayError, ContainsGroupError
+        If there is something, and not `overwrite`; of several who create at the same time one succeeds.
+    MetadataError, CodecError
+        If a keyword makes no sense, or does not fit the others.
+    NotRepresentableError
+        If the format has no words for it.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> from omnizarr.codecs import GzipCodec
+    >>> array = omnizarr.create_array(
+    ...     {}, shape=(6, 6), dtype="int16", chunks=(2, 2), shards=(4, 4), compressors=GzipCodec(level=1), fill_value=-1
+    ... )
+    >>> array[1, 2:4] = 7
+    >>> array[:2, :4]
+    array([[-1, -1, -1, -1],
+           [-1, -1,  7,  7]], dtype=int16)
+    """
+    where, _ = locate(store, name, "a", storage_options, synchronizer)
+    return nodes.new_array(
+        where,
+        shape=shape,
+        dtype=dtype,
+        data=data,
+        chunks=chunks,
+        shards=shards,
+        filters=filters,
+        compressors=compressors,
+        serializer=serializer,
+        fill_value=fill_value,
+        order=order,
+        zarr_format=zarr_format,
+        attributes=attributes,
+        chunk_key_encoding=chunk_key_encoding,
+        dimension_names=dimension_names,
+        overwrite=overwrite,
+        config=config,
+        write_data=write_data,
+        missing=missing,
+        allow_pickle=allow_pickle,
+        write_empty_chunks=write_empty_chunks,
+        object_codec=object_codec,
+        codecs=codecs,
+        storage_transformers=storage_transformers,
+    )
+
+
+def create(
+    shape: int | Iterable[int] | None = None,
+    *,
+    store: Any = None,
+    path: str | None = None,
+    mode: Mode | None = None,
+    zarr_format: int | str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    chunk_shape: Any = None,
+    chunks: Any = "auto",
+    dtype: Any = None,
+    synchronizer: Any = None,
+    **options: Any,
+) -> Array:
+    """Create an array, by default in memory; with the older keywords of zarr.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    store : path, URL, Store, StorePath, mutable mapping or None
+        Where to; None: in memory.
+    path : str, optional
+        Path within the store.
+    mode : {"a", "w", "w-"}, optional
+        "w" replaces what is there.
+    zarr_format, storage_options, synchronizer
+        As for `create_array`.
+    chunk_shape, chunks
+        Shape of a chunk; only one of them can be given.
+    dtype : data type
+        Default float64.
+    **options
+        Keywords of `create_array`, and `compressor`, `dimension_separator`.
+    """
+    warn_ignored({name: options.pop(name) for name in IGNORED & options.keys()})
+    if chunk_shape is not None and not (isinstance(chunks, str) and chunks == "auto"):
+        raise ValueError("Only one of chunk_shape or chunks can be provided.")
+    where, _ = locate(store, path, "a", storage_options, synchronizer)
+    if mode == "w":
+        options["overwrite"] = True
+    if dtype is None and options.get("data") is None:
+        dtype = np.dtype("float64")
+    return nodes.new_array(
+        where,
+        shape=shape,
+        dtype=dtype,
+        chunks=chunks if chunk_shape is None else chunk_shape,
+        zarr_format=zarr_format,
+        **options,
+    )
+
+
+def array(data: Any, **options: Any) -> Array:
+    """Create an array that holds `data`, by default in memory; keywords as those of `create`."""
+    return create(data=data, **options)
+
+
+def empty(shape: Any, **options: Any) -> Array:
+    """Create an array whose elements are not set; keywords as those of `create`."""
+    return create(shape, **options)
+
+
+def zeros(shape: Any, **options: Any) -> Array:
+    """Create an array of zeros; keywords as those of `create`."""
+    return create(shape, **{"fill_value": 0, **options})
+
+
+def ones(shape: Any, **options: Any) -> Array:
+    """Create an array of ones; keywords as those of `create`."""
+    return create(shape, **{"fill_value": 1, **options})
+
+
+def full(shape: Any, fill_value: Any, **options: Any) -> Array:
+    """Create an array of one value; keywords as those of `create`."""
+    return create(shape, **{"fill_value": fill_value, **options})
+
+
+def empty_like(a: Any, **options: Any) -> Array:
+    """Create an array like `a`: shape, data type, chunks, codecs; keywords as those of `create`."""
+    return create(**nodes.like(a, options))
+
+
+def zeros_like(a: Any, **options: Any) -> Array:
+    """Create an array of zeros like `a`; keywords as those of `create`."""
+    return create(**nodes.like(a, {"fill_value": 0, **options}))
+
+
+def ones_like(a: Any, **options: Any) -> Array:
+    """Create an array of ones like `a`; keywords as those of `create`."""
+    return create(**nodes.like(a, {"fill_value": 1, **options}))
+
+
+def full_like(a: Any, fill_value: Any, **options: Any) -> Array:
+    """Create an array of one value like `a`; keywords as those of `create`."""
+    return create(**nodes.like(a, {"fill_value": fill_value, **options}))
+
+
+def from_array(
+    store: Any,
+    *,
+    data: Any,
+    write_data: bool = True,
+    name: str | None = None,
+    chunks: Any = "keep",
+    shards: Any = "keep",
+    filters: Any = "keep",
+    compressors: Any = "keep",
+    serializer: Any = "keep",
+    storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
+    **options: Any,
+) -> Array:
+    """Create an array from another one, of any library, block by block.
+
+    Parameters
+    ----------
+    store, name, storage_options, synchronizer
+        As for `create_array`.
+    data : array
+        What to copy.
+    write_data : bool
+        Whether values are copied, or only the rest.
+    chunks, shards, filters, compressors, serializer
+        "keep": as in `data`, where it has such and the format is the same; else as for `create_array`.
+    **options
+        Other keywords of `create_array`.
+    """
+    asked = {
+        "chunks": chunks,
+        "shards": shards,
+        "filters": filters,
+        "compressors": compressors,
+        "serializer": serializer,
+    }
+    changed = {keyword: value for keyword, value in asked.items() if not (isinstance(value, str) and value == "keep")}
+    found = nodes.like(data, {**options, **changed})
+    if changed.keys() & {"filters", "compressors", "serializer", "chunks", "shards"}:
+        found.pop("codecs", None)
+    if isinstance(data, Array) and "attributes" not in options:
+        found["attributes"] = data.attrs.asdict()
+    where, _ = locate(store, name, "a", storage_options, synchronizer)
+    if not (hasattr(data, "shape") and hasattr(data, "dtype")):
+        data = np.asarray(data)
+    target = nodes.new_array(where, **found)
+    if write_data:
+        nodes.fill(target, data)
+    return target
+
+
+def create_group(
+    store: Any,
+    *,
+    path: str | None = None,
+    zarr_format: int | str | None = None,
+    overwrite: bool = False,
+    attributes: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
+) -> Group:
+    """Create a group, with the groups above it that are not there.
+
+    Parameters
+    ----------
+    store, zarr_format, storage_options, synchronizer
+        As for `create_array`.
+    path : str, optional
+        Path within the store.
+    overwrite : bool
+        Replace what is there, with all below it.
+    attributes : mapping, optional
+
+    Raises
+    ------
+    ContainsArrayError, ContainsGroupError
+        If there is something, and not `overwrite`.
+    """
+    where, _ = locate(store, path, "a", storage_options, synchronizer)
+    found = nodes.new_group(where, zarr_format, attributes, overwrite=overwrite)
+    return Group(found.where, found.metadata)
+
+
+def group(
+    store: Any = None,
+    *,
+    overwrite: bool = False,
+    path: str | None = None,
+    zarr_format: int | str | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
+    **ignored: Any,
+) -> Group:
+    """Return the group at a place (by default in memory), after creating it if there is none; as `create_group`."""
+    warn_ignored(ignored)
+    where, _ = locate(store, path, "a", storage_options, synchronizer)
+    metadata = nodes.new_group_metadata(where, nodes.dialect_for_new(where, zarr_format), attributes)
+    found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
+    return Group(found.where, found.metadata)
+
+
+def create_hierarchy(
+    *, store: Any, nodes: Mapping[str, ArrayMetadata | GroupMetadata], overwrite: bool = False
+) -> Iterator[tuple[str, Array | Group]]:
+    """Create many nodes; yield path and node of each.
+
+    Parameters
+    ----------
+    store : path, URL, Store, StorePath or mutable mapping
+    nodes : mapping of str to metadata
+        By path; groups above that are not among them are created too.
+    overwrite : bool
+        Replace what is there.
+    """
+    where, _ = locate(store, None, "a", None)
+    for path, metadata in sorted(nodes.items()):
+        yield path, create_node(where / path, metadata, overwrite=overwrite)
+
+
+def consolidate_metadata(store: Any, path: str | None = None, zarr_format: int | str | None = None) -> Group:
+    """Store copies of the documents of all nodes below a group with it, and return it, opened from them.
+
+    Parameters
+    ----------
+    store : path, URL, Store, StorePath or mutable mapping
+    path : str, optional
+        Path within the store.
+    zarr_format : int or str, optional
+        Look only for this format.
+    """
+    where, _ = locate(store, path, "r+", None)
+    found = detection.open_group(where, zarr_format)
+    metadata, copies = consolidated.consolidate(found.where, found.metadata.dialect)
+    return Group(found.where, metadata, ArrayConfig(), copies)
+
+
+def tree(grp: Group, expand: bool | None = None, level: int | None = None) -> Tree:  # noqa: FBT001 - zarr's signature
+    """Return a drawing of what lies below a group; see `Group.tree`."""
+    return grp.tree(expand, level)
+
+
+def print_debug_info() -> None:
+    """Print the versions that a report of a bug should name."""
+    print(f"platform: {platform.platform()}")  # noqa: T201 - what it is for
+    metadata = import_module("importlib.metadata")  # 10 ms, and hardly ever needed
+    print(f"python: {sys.version.split()[0]}")  # noqa: T201
+    print(f"engine: {native.name()}")  # noqa: T201
+    for package in ("omnizarr", "numpy", "numcodecs", "google-crc32c", "zfpy", "pcodec", "ml_dtypes", "zarr"):
+        try:
+            print(f"{package}: {metadata.version(package)}")  # noqa: T201
+        except metadata.PackageNotFoundError:
+            print(f"{package}: not installed")  # noqa: T201

@@ -1,0 +1,339 @@
+"""The functions that open arrays and groups.
+
+Opening never creates, unless a mode is typed that says so:
+
+=========  ==================================================================
+``mode``   what happens
+=========  ==================================================================
+``None``   open what is there, to be written if the store can be written
+``"r"``    open what is there, not to be written
+``"r+"``   open what is there, to be written
+``"a"``    open what is there, or create it
+``"w"``    create; what is there is replaced
+``"w-"``   create; refuse if there is something (also ``"x"``)
+=========  ==================================================================
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from omnizarr.engine import transformers
+from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.nodes import consolidated, creating, detection
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.consolidated import Snapshot
+from omnizarr.nodes.detection import Found, Kind
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.location import StorePath, normalize
+from omnizarr.stores import PrefixStore
+from omnizarr.stores.resolve import resolve_root
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from omnizarr.stores.wrap import synchronized
+    from omnizarr.support import suggestions
+else:
+    pathlib = Lazy("pathlib")
+    suggestions = Lazy("omnizarr.support.suggestions")
+    synchronized = Lazy("omnizarr.stores.wrap.synchronized")
+
+Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
+Missing: TypeAlias = Literal["fill", "error"]
+_CREATING = ("a", "w", "w-", "x")
+_BEHAVIOUR = ("missing", "allow_pickle", "write_empty_chunks", "concurrency", "order")
+
+
+def open(  # noqa: A001 - the name that zarr has for it
+    store: Any = None,
+    *,
+    mode: Mode | None = None,
+    zarr_format: int | str | None = None,
+    path: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
+    config: ArrayConfig | Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Array | Group:
+    """Open the array or group at a place.
+
+    Parameters
+    ----------
+    store : path, URL, Store, StorePath, mutable mapping or None
+        Where it is.
+    mode : {"r", "r+", "a", "w", "w-"}, optional
+        What to do if there is nothing, or something; see `omnizarr.api.opening`. Nothing is created, but by modes that
+        create.
+    zarr_format : int or str, optional
+        Look only for this format; the format of what is created.
+    path : str, optional
+        Path within the store.
+    storage_options : mapping, optional
+        For stores that take them.
+    synchronizer : object, optional
+        A lock, or what gives one for a key, that all writers share: for stores that cannot keep writers apart
+        themselves. See `omnizarr.stores.SynchronizedStore`.
+    config : ArrayConfig or mapping, optional
+        How arrays behave while they are open.
+    **options
+        For opening: `missing`, `allow_pickle`, `write_empty_chunks`, `concurrency` (see `ArrayConfig`),
+        `use_consolidated`, `check_consolidated` (see `open_group`). For creating, the keywords of
+        `create_array` (if `shape` or `data` is among them) or `create_group`.
+
+    Returns
+    -------
+    Array or Group
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is nothing; it says which names come near.
+    MetadataError
+        If a document breaks its format.
+    NodeExistsError
+        In mode ``"w-"``, if there is something.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> values = {}
+    >>> _ = omnizarr.create_array(values, name="temp", shape=(4,), dtype="float32")
+    >>> omnizarr.open(values)["temp"]
+    <Array /temp (4,) float32 memory>
+    """
+    is_array = "shape" in options or "data" in options
+    where, mode = locate(store, path, mode, storage_options, synchronizer)
+    through = _through(options.get("storage_transformers"), where)
+    found = _there_already(through, mode, zarr_format)
+    if found is None and mode in _CREATING:
+        opener: Any = open_array if is_array else open_group
+        return opener(where, mode="w-" if mode == "a" else mode, zarr_format=zarr_format, config=config, **options)  # type: ignore[no-any-return]
+    found = found or detection.open_node(through, zarr_format)
+    if isinstance(found.metadata, ArrayMetadata):
+        return Array(found.where, found.metadata, _behaviour(config, options))
+    return _opened_group(Found(found.where, found.metadata), config, options)
+
+
+def open_array(
+    store: Any = None,
+    *,
+    mode: Mode | None = None,
+    zarr_format: int | str | None = None,
+    path: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
+    config: ArrayConfig | Mapping[str, Any] | None = None,
+    missing: Missing | None = None,
+    allow_pickle: bool | None = None,
+    write_empty_chunks: bool | None = None,
+    storage_transformers: Iterable[Any] = (),
+    **options: Any,
+) -> Array:
+    """Open the array at a place.
+
+    Parameters
+    ----------
+    store, mode, zarr_format, path, storage_options, synchronizer
+        As for `open`.
+    config : ArrayConfig or mapping, optional
+        How it behaves while it is open.
+    missing : {"fill", "error"}, optional
+        What reading a chunk that is not stored means.
+    allow_pickle : bool, optional
+        Let pickled objects be read, which can run any code. Default False.
+    write_empty_chunks : bool, optional
+        Store chunks that hold nothing but the fill value. Default False.
+    storage_transformers : list of (str, dict), optional
+        What stands between the array, its document included, and the store while it is open, besides those that its
+        document lists: such as leave keys and bytes as they are (caches, say). See `omnizarr.engine.transformers`.
+    **options
+        Keywords of `create_array`, for modes that create.
+
+    Raises
+    ------
+    ArrayNotFoundError
+        If there is nothing.
+    ContainsGroupError
+        If there is a group.
+    """
+    where, mode = locate(store, path, mode, storage_options, synchronizer)
+    where = _through(storage_transformers, where)
+    behaviour = _behaviour(
+        config, options, missing=missing, allow_pickle=allow_pickle, write_empty_chunks=write_empty_chunks
+    )
+    there = _there_already(where, mode, zarr_format)
+    if there is None and mode in _CREATING:
+        options["overwrite"] = mode == "w"
+        if options.get("shape") is None and options.get("data") is None:
+            raise ArrayNotFoundError(
+                "there is no array here",
+                store=str(where.store),
+                path=where.path,
+                remedy="pass shape= and dtype=, or data=, to create it",
+            )
+        return creating.new_array(where, zarr_format=zarr_format, config=behaviour, **options)
+    found = detection.open_array(where, zarr_format, there)
+    return Array(found.where, found.metadata, behaviour)
+
+
+def open_group(
+    store: Any = None,
+    *,
+    mode: Mode | None = None,
+    path: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    synchronizer: Any = None,
+    zarr_format: int | str | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    use_consolidated: bool | str | None = None,
+    check_consolidated: bool = False,
+    config: ArrayConfig | Mapping[str, Any] | None = None,
+    missing: Missing | None = None,
+    allow_pickle: bool | None = None,
+    write_empty_chunks: bool | None = None,
+    concurrency: int | None = None,
+    **ignored: Any,
+) -> Group:
+    """Open the group at a place.
+
+    Parameters
+    ----------
+    store, mode, path, storage_options, synchronizer, zarr_format
+        As for `open`.
+    attributes : mapping, optional
+        Of the group, if it is created.
+    use_consolidated : bool or str, optional
+        Take members from consolidated metadata: None, if there is any; True, it must be there; False, read the
+        documents themselves. A string is the name of the document that holds it, where it is not the usual one.
+    check_consolidated : bool
+        Compare the consolidated metadata with all documents first.
+    config, missing, allow_pickle, write_empty_chunks, concurrency
+        How arrays in the group behave while they are open; see `open_array`.
+
+    Raises
+    ------
+    GroupNotFoundError
+        If there is nothing.
+    ContainsArrayError
+        If there is an array.
+    ConsolidatedMetadataError
+        If consolidated metadata is asked for and not there or broken, or checked and stale.
+    """
+    warn_ignored(ignored)
+    where, mode = locate(store, path, mode, storage_options, synchronizer)
+    options = {
+        "use_consolidated": use_consolidated,
+        "check_consolidated": check_consolidated,
+        "missing": missing,
+        "allow_pickle": allow_pickle,
+        "write_empty_chunks": write_empty_chunks,
+        "concurrency": concurrency,
+    }
+    there = _there_already(where, mode, zarr_format, "group")
+    if there is None and mode in _CREATING:
+        new = creating.new_group(where, zarr_format, attributes, overwrite=mode == "w")
+        return Group(new.where, new.metadata, _behaviour(config, options))
+    found = detection.open_group(where, zarr_format, there)
+    return _opened_group(found, config, options)
+
+
+def open_consolidated(*args: Any, use_consolidated: bool | str = True, **options: Any) -> Group:
+    """Open the group at a place from its consolidated metadata, which must be there; as `open_group` otherwise."""
+    return open_group(*args, use_consolidated=use_consolidated, **options)
+
+
+def open_like(a: Any, path: Any, **options: Any) -> Array:
+    """Open an array, or with ``mode="a"`` (or ``"w"``) create one like `a`; keywords as those of `open_array`."""
+    return open_array(path, **creating.like(a, options))
+
+
+def _there_already(
+    where: StorePath, mode: Mode, zarr_format: int | str | None, kind: Kind = "array"
+) -> Found[Metadata] | None:
+    """Return the node that mode "a" opens; None if there is none, and in other modes, which do not depend on it."""
+    return detection.detect(where, zarr_format, kind) if mode == "a" else None
+
+
+def _opened_group(
+    found: Found[GroupMetadata],
+    config: ArrayConfig | Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+) -> Group:
+    snapshot = Snapshot.of(found, options.get("use_consolidated"))
+    if options.get("check_consolidated"):
+        snapshot = consolidated.snapshot(found.where, options.get("use_consolidated"))
+        if snapshot is not None:
+            consolidated.check(found.where, snapshot.nodes)
+    return Group(found.where, found.metadata, _behaviour(config, options), snapshot)
+
+
+def _through(given: Iterable[Any] | None, where: StorePath) -> StorePath:
+    """Return a place seen through storage transformers that are given while it is open."""
+    if not given:
+        return where
+    return replace(where, store=transformers.apply(transformers.parse(given), where.store, where.prefix))
+
+
+def _behaviour(config: ArrayConfig | Mapping[str, Any] | None, options: Mapping[str, Any], **more: Any) -> ArrayConfig:
+    for name in _BEHAVIOUR:
+        if options.get(name) is not None:
+            more[name] = options[name]
+    return ArrayConfig.of(config, **more)
+
+
+def locate(
+    store: Any,
+    path: str | None,
+    mode: Mode | None,
+    storage_options: Mapping[str, Any] | None,
+    synchronizer: Any = None,
+) -> tuple[StorePath, Mode]:
+    """Return the place that a user means, and the mode."""
+    if mode is not None and mode not in {"r", "r+", *_CREATING}:
+        raise ValueError(f"mode={mode!r}: expected one of 'r', 'r+', 'a', 'w', 'w-'")
+    if isinstance(store, (Group, Array)):
+        store = store.store_path
+    base, home = "", None
+    if isinstance(store, StorePath):
+        store, base, home = store.store, store.path, store.home
+    # What "w" replaces, and "w-" leaves alone, is a node in the store, not the store.
+    try:
+        opened, inner = resolve_root(store, "a" if mode in {"w", "w-", "x"} else mode, storage_options)
+    except NodeNotFoundError as error:  # of an archive that is not there
+        raise error.add(remedy=suggestions.question(suggestions.near_directories(pathlib.Path(error.store or "."))))
+    if mode is None:
+        mode = "r" if opened.read_only else "r+"
+    if synchronizer is not None:
+        opened = synchronized.SynchronizedStore(opened, synchronizer)
+    if path is not None and not isinstance(path, str):
+        normalize(path)  # which refuses it
+    at = normalize("/".join((inner, base, path or ""))) if inner or base or path else ""
+    if path and isinstance(opened, PrefixStore) and opened is not store and mode in {"r", "r+"}:
+        # What was taken for the one folder that an archive is packed in may be the first node itself.
+        whole = StorePath(opened.store, at)
+        if detection.find(StorePath(opened, at)) is None and detection.find(whole) is not None:
+            return whole, mode
+    if home is not None:
+        return StorePath(opened, base, home).at(at), mode
+    where = StorePath(opened, at)
+    return detection.entered_above_the_store(where) or where, mode
+
+
+IGNORED: Final = frozenset({"cache_attrs", "chunk_store", "meta_array", "cache_metadata"})
+"""Keywords that zarr-python once had a use for."""
+
+
+def warn_ignored(options: Mapping[str, Any]) -> None:
+    """Let pass what zarr-python once had a use for; raise TypeError for other names."""
+    for name, value in options.items():
+        if name not in IGNORED:
+            raise TypeError(f"unexpected keyword {name!r}")
+        if value is not None:
+            warnings.warn(f"{name} is without effect", UserWarning, stacklevel=3)

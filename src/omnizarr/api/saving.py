@@ -1,0 +1,121 @@
+"""The functions that save arrays and load them again, as NumPy's do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from omnizarr.api.creating import create_group
+from omnizarr.api.opening import locate
+from omnizarr.api.opening import open as open_node
+from omnizarr.errors import ContainsGroupError, OmnizarrError, StoreError
+from omnizarr.model import GroupMetadata
+from omnizarr.nodes import creating, detection
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.location import StorePath
+from omnizarr.stores import Store
+
+
+def save(
+    store: Any,
+    *args: Any,
+    zarr_format: int | str | None = None,
+    path: str | None = None,
+    overwrite: bool | None = None,
+    **kwargs: Any,
+) -> None:
+    """Save arrays, as `numpy.save` does; an array that is there is replaced by an array, and either by a group.
+
+    Parameters
+    ----------
+    store : path, URL, Store, StorePath or mutable mapping
+    *args : array_like
+        One is saved as an array; several as the arrays ``arr_0``, ``arr_1``, ... of a group.
+    zarr_format, path
+        As for `create_array`.
+    overwrite : bool, optional
+        True: replace a group by an array, too; False: replace nothing.
+    **kwargs : array_like
+        Saved as arrays of a group, under their names.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to save.
+    ContainsGroupError
+        If an array would take the place of a group, and not ``overwrite=True``.
+    """
+    if len(args) == 1 and not kwargs:
+        save_array(store, args[0], zarr_format=zarr_format, path=path, overwrite=overwrite)
+    else:
+        save_group(store, *args, zarr_format=zarr_format, path=path, overwrite=overwrite, **kwargs)
+
+
+def save_array(
+    store: Any, arr: Any, *, zarr_format: int | str | None = None, path: str | None = None, **options: Any
+) -> None:
+    """Save an array; an array that is there is replaced, a group only with ``overwrite=True``.
+
+    Keywords as those of `create`. Raises ContainsGroupError.
+    """
+    where, _ = locate(store, path, "a", None)
+    if options.get("overwrite") is None:
+        options["overwrite"] = True
+        _refuse_group(where)
+    creating.new_array(where, data=arr, zarr_format=zarr_format, **options)
+    _close_ours(store, where.store)
+
+
+def save_group(
+    store: Any,
+    *args: Any,
+    zarr_format: int | str | None = None,
+    path: str | None = None,
+    overwrite: bool | None = None,
+    **kwargs: Any,
+) -> None:
+    """Save several arrays in a group; what is there is replaced, unless ``overwrite=False``.
+
+    Arguments as for `save`.
+    """
+    arrays = {**{f"arr_{number}": value for number, value in enumerate(args)}, **kwargs}
+    if not arrays:
+        raise ValueError("there is nothing to save: give at least one array")
+    where, _ = locate(store, path, "a", None)
+    target = create_group(where, zarr_format=zarr_format, overwrite=overwrite is not False)
+    for name, value in arrays.items():
+        target.create_array(name, data=value)
+    _close_ours(store, where.store)
+
+
+def load(store: Any, path: str | None = None, zarr_format: int | str | None = None) -> Any:
+    """Return the values of an array, or those of the arrays in a group in a dictionary by name.
+
+    Raises NodeNotFoundError.
+    """
+    node = open_node(store, mode="r", path=path, zarr_format=zarr_format)
+    loaded = node[...] if isinstance(node, Array) else {name: member[...] for name, member in node.arrays()}
+    _close_ours(store, node.store)
+    return loaded
+
+
+def _refuse_group(where: StorePath) -> None:
+    try:
+        found = detection.detect(where, kind="array") or detection.implied(where)
+    except StoreError:
+        raise
+    except OmnizarrError:
+        return  # it is broken
+    if found is not None and isinstance(found.metadata, GroupMetadata):
+        raise ContainsGroupError(
+            "there is a group, which an array would replace with all that is in it",
+            store=str(where.store),
+            path=where.path,
+            remedy="pass overwrite=True, or give the array a path in the group",
+        )
+
+
+def _close_ours(given: Any, store: Store) -> None:
+    """Close a store that the caller did not hand in: a zip archive is written when it is closed."""
+    if not isinstance(given, (Store, StorePath, Group, Array)):
+        store.close()

@@ -1,0 +1,106 @@
+"""Conventions above the formats: what attributes and names mean to xarray, OME-Zarr and others.
+
+`CONVENTIONS` is the table. To add one, write a module with a `Convention` and enter it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from omnizarr.formats.conventions.anndata import ANNDATA
+from omnizarr.formats.conventions.contract import Carried, Convention, Fault, Nodes
+from omnizarr.formats.conventions.gdal import GDAL
+from omnizarr.formats.conventions.nczarr import NCZARR
+from omnizarr.formats.conventions.ome import OME
+from omnizarr.formats.conventions.xarray import XARRAY
+from omnizarr.model import Loss, Metadata, Named
+
+__all__ = [
+    "CONVENTIONS",
+    "Carried",
+    "CarriedAll",
+    "Convention",
+    "Fault",
+    "Nodes",
+    "carry",
+    "faults",
+    "files",
+    "followed",
+    "title_of",
+]
+
+CONVENTIONS: Final[tuple[Convention, ...]] = (ANNDATA, OME, GDAL, XARRAY, NCZARR)
+"""In the order in which they are asked."""
+
+
+class CarriedAll(NamedTuple):
+    """A node with all its conventions in the form that another format takes.
+
+    Attributes
+    ----------
+    metadata : ArrayMetadata or GroupMetadata
+        Still in the source's dialect.
+    remarks : mapping of str to (tuple of str)
+        What is carried in another form, by the names of the conventions that the node follows.
+    losses : tuple of Loss
+    chunk_key_encoding : Named, optional
+        As in `Carried`.
+    """
+
+    metadata: Metadata
+    remarks: Mapping[str, tuple[str, ...]]
+    losses: tuple[Loss, ...] = ()
+    chunk_key_encoding: Named | None = None
+
+
+def followed(path: str, nodes: Nodes) -> Iterator[Convention]:
+    """Yield the conventions that the node at a path follows."""
+    return (convention for convention in CONVENTIONS if convention.recognise(path, nodes))
+
+
+def title_of(name: str) -> str:
+    """Return what the convention of a name is called in a sentence."""
+    return next((convention.title for convention in CONVENTIONS if convention.name == name), name)
+
+
+def carry(path: str, nodes: Nodes, metadata: Metadata, dialect: str) -> CarriedAll:
+    """Return the node at a path as its conventions write it in the dialect of that name.
+
+    `metadata` is what is carried: ``nodes[path]``, or what the caller has made of it.
+
+    Examples
+    --------
+    >>> from omnizarr.formats import V2
+    >>> array = V2.load({".zarray": {"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<i2", "order": "C",
+    ...     "compressor": None, "filters": None, "fill_value": -99}, ".zattrs": {"_ARRAY_DIMENSIONS": ["time"]}})
+    >>> found = carry("depth", Nodes({"depth": array}), array, "v3")
+    >>> found.metadata.dimension_names, dict(found.metadata.attributes), list(found.remarks)
+    (('time',), {'_FillValue': -99}, ['xarray'])
+    """
+    remarks: dict[str, tuple[str, ...]] = {}
+    losses: list[Loss] = []
+    keys: Named | None = None
+    is_other = metadata.dialect != dialect
+    for convention in followed(path, nodes):
+        remarks[convention.name] = ()
+        if is_other:
+            found = convention.carry(metadata, path, nodes, dialect)
+            metadata = found.metadata
+            remarks[convention.name] = found.remarks
+            losses += found.losses
+            keys = keys or found.chunk_key_encoding
+            if found.is_settled:
+                break
+    return CarriedAll(metadata, remarks, tuple(losses), keys)
+
+
+def files(path: str, nodes: Nodes) -> tuple[str, ...]:
+    """Return at which keys below the node at a path its conventions keep files that are no part of the hierarchy."""
+    return tuple(key for convention in followed(path, nodes) for key in convention.files(path, nodes))
+
+
+def faults(path: str, nodes: Nodes) -> Iterator[Fault]:
+    """Yield what is wrong with the conventions that the node at a path follows."""
+    for convention in followed(path, nodes):
+        yield from convention.faults(path, nodes)

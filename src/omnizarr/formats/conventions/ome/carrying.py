@@ -1,0 +1,233 @@
+"""OME-Zarr from one Zarr format to another: before v3 it is 0.4, in v3 it is 0.5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from omnizarr.formats.conventions.contract import Carried, Nodes
+from omnizarr.formats.conventions.ome import reading
+from omnizarr.formats.conventions.ome.reading import EARLY, IMAGES, OME, TYPES, V05, VERSIONED
+from omnizarr.formats.reader import is_list, is_object, join
+from omnizarr.formats.spelling import same
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Loss, Metadata, Named
+
+_V2: Final = "v2"
+_V3: Final = "v3"
+_V04: Final = EARLY[-1]
+_NESTED: Final = Named("v2", {"separator": "/"})
+"""The keys of chunks that versions 0.2 to 0.4 have."""
+_DIMENSIONS: Final = "_ARRAY_DIMENSIONS"
+_APART: Final = ("v0", "v1", "v2")
+"""Formats that have a document of their own for attributes."""
+
+
+@dataclass
+class _Carrying:
+    """One group on its way to another format."""
+
+    path: str
+    nodes: Nodes
+    source: GroupMetadata
+    remarks: list[str] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+
+    @property
+    def attributes(self) -> Mapping[str, JSON]:
+        return self.source.attributes
+
+    def lose(self, what: str, why: str, *below: str | int) -> None:
+        document = "" if self.source.dialect in _APART else "/attributes"
+        self.losses.append(Loss(self.path, join(document, *below), what, why))
+
+
+def carry(metadata: Metadata, path: str, nodes: Nodes, dialect: str) -> Carried:
+    """Return a node with OME-Zarr as the Zarr format of that name has it."""
+    if _V3 not in (metadata.dialect, dialect):
+        return Carried(metadata)
+    if isinstance(metadata, GroupMetadata):
+        carrying = _Carrying(path, nodes, metadata)
+        attributes = _inside(carrying) if dialect == _V3 else _outside(carrying)
+        metadata = replace(metadata, attributes=attributes)
+        return Carried(metadata, tuple(carrying.remarks), tuple(carrying.losses))
+    if dialect == _V3:
+        return _named(metadata, path, nodes)
+    return _unnamed(metadata, path, nodes) if dialect == _V2 else Carried(metadata)
+
+
+# Groups, to 0.5
+
+
+def _inside(carrying: _Carrying) -> Mapping[str, JSON]:
+    """Return attributes with all that is OME-Zarr's as members of ``ome``."""
+    found = reading.outside(carrying.path, carrying.nodes)
+    if not found:
+        return carrying.attributes
+    listed = _listed(found)
+    unknown = [version for _, version in reading.versions(found) if version not in (*EARLY, None)]
+    if OME in carrying.attributes:
+        why = f"there is an attribute {OME!r} already, which is kept"
+        carrying.lose(f"{listed}: OME-Zarr 0.5 has them in the attribute {OME!r}", why)
+        return carrying.attributes
+    if unknown:
+        why = f"they are of version {unknown[0]}, and only {', '.join(EARLY)} are known for Zarr before v3"
+        carrying.lose(f"{listed}: OME-Zarr 0.5 has them in the attribute {OME!r}", why)
+        return carrying.attributes
+    told = min((version for _, version in reading.versions(found) if version is not None), default="")
+    carrying.remarks.append(f"{f'OME-Zarr {told}'.strip()} becomes 0.5: {listed} under the attribute {OME!r}")
+    within: dict[str, JSON] = {"version": V05, **found}
+    if IMAGES in within:
+        within[IMAGES] = [_modern_image(image, at, carrying) for at, image in enumerate(_objects(within[IMAGES]))]
+    if "plate" in within:
+        within["plate"] = {**_modern_plate(_object(within["plate"]), carrying), "version": V05}
+    for name in VERSIONED:
+        if "version" in _object(within.get(name)):
+            within[name] = {**_object(within[name]), "version": V05}
+    rest = {name: value for name, value in carrying.attributes.items() if name not in found}
+    return {**rest, OME: within}
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    return " and ".join([*([", ".join(listed[:-1])] if listed[:-1] else []), *listed[-1:]])
+
+
+def _objects(value: JSON) -> list[Any]:
+    return list(value) if is_list(value) else []
+
+
+def _object(value: JSON) -> Mapping[str, Any]:
+    return value if is_object(value) else {}
+
+
+def _modern_image(image: Any, at: int, carrying: _Carrying) -> Any:
+    """Return an entry of ``multiscales`` as 0.5 has it: with axes that are objects, and scales, but no version."""
+    if not is_object(image):
+        return image
+    modern = {name: value for name, value in image.items() if name != "version"}
+    if not reading.is_early(image):
+        return modern
+    names = reading.axes(carrying.path, image, carrying.nodes)
+    if names is None:
+        what = f"what the dimensions of image {at} are: readers of OME-Zarr 0.5 refuse it"
+        why = "the image does not name its axes, and has not the five that OME-Zarr 0.1 and 0.2 prescribe"
+        carrying.lose(what, why, IMAGES, at)
+        return modern
+    if "axes" not in image:
+        carrying.remarks.append(f"the axes are {', '.join(names)}, as OME-Zarr 0.1 and 0.2 prescribe")
+    modern["axes"] = [{"name": name, **({"type": TYPES[name]} if name in TYPES else {})} for name in names]
+    shapes = [None if array is None else array.shape for array in reading.arrays(carrying.path, image, carrying.nodes)]
+    levels = _objects(image.get("datasets"))
+    if all("coordinateTransformations" in _object(level) for level in levels):
+        return modern
+    if len(shapes) != len(levels) or not all(shape is not None and len(shape) == len(names) for shape in shapes):
+        what = f"how large the pixels of image {at} are: readers of OME-Zarr 0.5 refuse it"
+        why = "a level is not there, or has another number of dimensions than axes"
+        carrying.lose(what, why, IMAGES, at, "datasets")
+        return modern
+    modern["datasets"] = [
+        {"coordinateTransformations": [{"type": "scale", "scale": _scale(shape, shapes[0])}], **level}
+        for level, shape in zip(levels, shapes, strict=True)
+    ]
+    carrying.remarks.append("no size of pixels was told: the scales are those between the levels")
+    return modern
+
+
+def _scale(shape: Any, first: Any) -> list[float]:
+    """Return how much larger the pixels of a level are than those of the first."""
+    return [full / length if length else 1.0 for length, full in zip(shape, first, strict=True)]
+
+
+def _modern_plate(plate: Mapping[str, Any], carrying: _Carrying) -> Mapping[str, Any]:
+    """Return a plate whose wells tell their row and column by numbers too, which OME-Zarr has from 0.4 on."""
+    places = [
+        {str(each["name"]): at for at, each in enumerate(_objects(plate.get(name))) if "name" in _object(each)}
+        for name in ("rows", "columns")
+    ]
+    wells: list[Any] = []
+    for at, well in enumerate(_objects(plate.get("wells"))):
+        parts = str(_object(well).get("path")).split("/")
+        if not is_object(well) or ("rowIndex" in well and "columnIndex" in well):
+            wells.append(well)
+        elif len(parts) == 2 and all(part in place for part, place in zip(parts, places, strict=True)):
+            row, column = (place[part] for part, place in zip(parts, places, strict=True))
+            wells.append({"rowIndex": row, "columnIndex": column, **well})
+        else:
+            what = f"in which row and column well {at} lies: readers of OME-Zarr 0.5 refuse the plate"
+            carrying.lose(
+                what, f"its path {well.get('path')!r} is not that of a row and a column", "plate", "wells", at
+            )
+            wells.append(well)
+    if not same(wells, plate.get("wells")):
+        carrying.remarks.append("wells get the numbers of their rows and columns")
+    return {**plate, "wells": wells}
+
+
+# Groups, to 0.4
+
+
+def _outside(carrying: _Carrying) -> Mapping[str, JSON]:
+    """Return attributes with the members of ``ome`` among them."""
+    within = reading.inside(carrying.nodes[carrying.path])
+    if within is None:
+        return carrying.attributes
+    version = reading.version_of(within)
+    found = {name: value for name, value in within.items() if name != "version"}
+    rest = {name: value for name, value in carrying.attributes.items() if name != OME}
+    if version not in (V05, None):
+        what = f"that attribute {OME!r} is OME-Zarr {version}: readers of Zarr v2 do not look there"
+        carrying.lose(what, f"OME-Zarr is {_V04} before Zarr v3, and only 0.5 is known to become that", OME)
+        return carrying.attributes
+    taken = [name for name in found if name in rest]
+    if taken:
+        what = f"{_listed(found)}: OME-Zarr {_V04} has them outside of the attribute {OME!r}"
+        carrying.lose(what, f"there is an attribute {taken[0]!r} outside already, which is kept", OME)
+        return carrying.attributes
+    if found:
+        carrying.remarks.append(f"OME-Zarr 0.5 becomes {_V04}: {_listed(found)} outside of the attribute {OME!r}")
+    if is_list(found.get(IMAGES)):
+        found[IMAGES] = [
+            {"version": _V04, **{name: value for name, value in image.items() if name != "version"}}
+            if is_object(image)
+            else image
+            for image in _objects(found[IMAGES])
+        ]
+    for name in VERSIONED:
+        # it is required of plates, and recommended for all but omero
+        if is_object(found.get(name)) and (name != "omero" or "version" in _object(found[name])):
+            found[name] = {**_object(found[name]), "version": _V04}
+    return {**rest, **found}
+
+
+# Levels
+
+
+def _named(array: ArrayMetadata, path: str, nodes: Nodes) -> Carried:
+    """Return a level with the names of its axes as names of its dimensions, which 0.5 requires."""
+    found = reading.level(path, nodes)
+    names = None if found is None else reading.axes(found.group, found.image, nodes)
+    if names is None or len(names) != len(array.shape) or array.dimension_names is not None:
+        return Carried(array)
+    told = array.attributes.get(_DIMENSIONS)
+    if told is None:
+        remark = "the names of the axes become dimension_names"
+        return Carried(replace(array, dimension_names=names), (remark,))
+    if same(told, names):
+        return Carried(array)  # they become dimension names anyway
+    return Carried(
+        array, (f"the attribute {_DIMENSIONS} is kept, though the axes of the image are {', '.join(names)}",)
+    )
+
+
+def _unnamed(array: ArrayMetadata, path: str, nodes: Nodes) -> Carried:
+    """Return a level without names of dimensions where the axes of its image tell them, as 0.4 has it.
+
+    Names that xarray could use are kept: those of levels in groups of their own. Several levels in one group are
+    nothing that it can open.
+    """
+    names = reading.names_of_level(path, nodes)
+    if names is None or array.dimension_names != names:
+        return Carried(array, chunk_key_encoding=_NESTED)
+    remarks = ("dimension_names are left out: they are the names of the axes",)
+    return Carried(replace(array, dimension_names=None), remarks, chunk_key_encoding=_NESTED, is_settled=True)

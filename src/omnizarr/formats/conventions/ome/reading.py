@@ -1,0 +1,227 @@
+"""What of the attributes of a hierarchy is OME-Zarr's.
+
+OME-Zarr 0.1 to 0.4 keep their metadata among the attributes of a group (``multiscales``, ``plate``, ...). From 0.5 on
+they are members of the one attribute ``ome``. Names like ``labels`` and ``series`` are common; outside of ``ome``
+they count only where OME-Zarr expects them.
+
+Spec: https://ngff.openmicroscopy.org, versions 0.1 to 0.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from omnizarr.formats.conventions.contract import Nodes
+from omnizarr.formats.reader import is_list, is_object
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata
+
+OME: Final = "ome"
+"""The attribute that holds all others from version 0.5 on."""
+IMAGES: Final = "multiscales"
+LABEL: Final = "image-label"
+LAYOUT: Final = "bioformats2raw.layout"
+OUTSIDE: Final = (IMAGES, "omero", LABEL, "labels", "plate", "well", LAYOUT, "series")
+"""Attributes of versions before 0.5, and members of `OME` from there on."""
+VERSIONED: Final = ("plate", "well", LABEL, "omero")
+"""Those that tell a version of their own. (Each entry of `IMAGES` does so, too, before 0.5.)"""
+COUNTED: Final = VERSIONED[:2]
+"""Those by whose version readers go."""
+
+EARLY: Final = ("0.1", "0.2", "0.3", "0.4")
+"""Versions without `OME`, which are for Zarr v2."""
+V05: Final = "0.5"
+FIRST_AXES: Final = ("t", "c", "z", "y", "x")
+"""The axes of all images before version 0.3, which has no word for axes."""
+TYPES: Final[Mapping[str, str]] = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
+"""What the names of axes mean up to version 0.3."""
+
+
+class Level(NamedTuple):
+    """One resolution of an image.
+
+    Attributes
+    ----------
+    group : str
+        Path of the group that lists it.
+    image : mapping
+        The entry of ``multiscales``.
+    number : int
+        The place in ``datasets``.
+    """
+
+    group: str
+    image: Mapping[str, Any]
+    number: int
+
+
+def resolve(group: str, relative: object) -> str:
+    """Return the path of what a group refers to.
+
+    >>> resolve("a/b", "./labels/0/"), resolve("a/OME", "../0")
+    ('a/b/labels/0', 'a/0')
+    """
+    parts = group.split("/") if group else []
+    for part in str(relative).split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def inside(node: ArrayMetadata | GroupMetadata) -> Mapping[str, JSON] | None:
+    """Return the members of the attribute ``ome``; None if there is none, or if it is something else."""
+    found = node.attributes.get(OME)
+    if not isinstance(node, GroupMetadata) or not is_object(found):
+        return None
+    return found if "version" in found or any(name in found for name in OUTSIDE) else None
+
+
+def outside(path: str, nodes: Nodes) -> dict[str, JSON]:
+    """Return those attributes of a node that are OME-Zarr's, without ``ome``."""
+    node = nodes[path]
+    if not isinstance(node, GroupMetadata):
+        return {}
+    return {
+        name: node.attributes[name]
+        for name in OUTSIDE
+        if name in node.attributes and _belongs(name, node.attributes[name], path, nodes)
+    }
+
+
+def members(path: str, nodes: Nodes) -> Mapping[str, JSON]:
+    """Return what a group says in OME-Zarr, in the form of its Zarr format if it has both."""
+    within, without = inside(nodes[path]), outside(path, nodes)
+    return (within or without) if nodes[path].dialect == "v3" else (without or within or {})
+
+
+def images(path: str, nodes: Nodes) -> Sequence[Mapping[str, Any]]:
+    """Return the entries of ``multiscales`` of the group at a path; none if it is no image."""
+    node = nodes.get(path)
+    if not isinstance(node, GroupMetadata):
+        return ()
+    within = (inside(node) or {}).get(IMAGES)
+    without = node.attributes.get(IMAGES)
+    if not _are_images(without, path, nodes):
+        without = None
+    found = (within or without) if node.dialect == "v3" else (without or within)
+    return [image for image in found if is_object(image)] if is_list(found) else ()
+
+
+def datasets(image: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the levels of an image that are objects with a path."""
+    found = image.get("datasets")
+    return [each for each in found if is_object(each) and isinstance(each.get("path"), str)] if is_list(found) else ()
+
+
+def level(path: str, nodes: Nodes) -> Level | None:
+    """Return of which image the node at a path is a level; None if it is none."""
+    parts = path.split("/") if path else []
+    for end in reversed(range(len(parts))):
+        group = "/".join(parts[:end])
+        for image in images(group, nodes):
+            for number, dataset in enumerate(datasets(image)):
+                if resolve(group, dataset["path"]) == path:
+                    return Level(group, image, number)
+    return None
+
+
+def arrays(group: str, image: Mapping[str, Any], nodes: Nodes) -> Iterator[ArrayMetadata | None]:
+    """Yield the array of each level; None where there is none."""
+    for dataset in datasets(image):
+        node = nodes.get(resolve(group, dataset["path"]))
+        yield node if isinstance(node, ArrayMetadata) else None
+
+
+def axes(group: str, image: Mapping[str, Any], nodes: Nodes) -> tuple[str, ...] | None:
+    """Return the names of the axes of an image; None if it does not tell them, nor its version implies them."""
+    told = image.get("axes")
+    if told is None:
+        lengths = {len(array.shape) for array in arrays(group, image, nodes) if array is not None}
+        return FIRST_AXES if is_early(image) and lengths == {len(FIRST_AXES)} else None
+    if not is_list(told):
+        return None
+    names = [axis.get("name") if is_object(axis) else axis for axis in told]
+    return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else None
+
+
+def names_of_level(path: str, nodes: Nodes) -> tuple[str, ...] | None:
+    """Return the names of the axes of the image right below which a level lies; None if it is no such level."""
+    found = level(path, nodes)
+    if found is None or path.rpartition("/")[0] != found.group:
+        return None
+    return axes(found.group, found.image, nodes)
+
+
+def is_early(image: Mapping[str, Any]) -> bool:
+    """Return whether an image is of a version before 0.4, in which axes were no objects."""
+    told = image.get("axes")
+    if told is None:
+        return "coordinateSystems" not in image
+    return is_list(told) and all(isinstance(axis, str) for axis in told)
+
+
+def version_of(value: object) -> str | None:
+    """Return the version that an object tells, which is a number with some writers; None if it tells none."""
+    version = value.get("version") if is_object(value) else None
+    return None if version is None else str(version)
+
+
+def versions(found: Mapping[str, JSON]) -> Iterator[tuple[tuple[str | int, ...], str | None]]:
+    """Yield where metadata in the form before 0.5 tell their version, and which; None if they tell none there."""
+    listed = found.get(IMAGES)
+    for number, image in enumerate(listed if is_list(listed) else ()):
+        yield (IMAGES, number, "version"), version_of(image)
+    for name in COUNTED:
+        if name in found:
+            yield (name, "version"), version_of(found[name])
+
+
+def _belongs(name: str, value: JSON, path: str, nodes: Nodes) -> bool:
+    """Return whether an attribute of a group has the meaning that OME-Zarr gives to its name."""
+    if name == IMAGES:
+        return _are_images(value, path, nodes)
+    if name == "omero":
+        return is_object(value) and ("channels" in value or bool(images(path, nodes)))
+    if name == LABEL:
+        return is_object(value)
+    if name == "labels":
+        return _are_texts(value) and _are_labels(value, path, nodes)
+    if name == "plate":
+        return is_object(value) and is_list(value.get("wells"))
+    if name == "well":
+        return is_object(value) and is_list(value.get("images"))
+    if name == "series":
+        return _are_texts(value) and _is_below_layout(path, nodes)
+    return True
+
+
+def _are_texts(value: JSON) -> bool:
+    return is_list(value) and all(isinstance(item, str) for item in value)
+
+
+def _are_images(value: JSON, path: str, nodes: Nodes) -> bool:
+    """Return whether ``multiscales`` is OME-Zarr's. Pyramids of maps have that attribute too, with groups as levels."""
+    listed = [image for image in value if is_object(image)] if is_list(value) else []
+    if not any("datasets" in image for image in listed):
+        return False
+    if any("version" in image or "axes" in image for image in listed):
+        return True
+    return any(array is not None for image in listed for array in arrays(path, image, nodes))
+
+
+def _are_labels(value: Any, path: str, nodes: Nodes) -> bool:
+    """Return whether a list of names is that of label images: of an image's group ``labels``, or of images below."""
+    parent, _, name = path.rpartition("/")
+    if name == "labels" and images(parent, nodes):
+        return True
+    return any(images(resolve(path, item), nodes) for item in value)
+
+
+def _is_below_layout(path: str, nodes: Nodes) -> bool:
+    parent, _, name = path.rpartition("/")
+    above = nodes.get(parent)
+    if name != "OME" or above is None:
+        return False
+    return LAYOUT in above.attributes or LAYOUT in (inside(above) or {})

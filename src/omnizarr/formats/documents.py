@@ -1,0 +1,435 @@
+"""Documents as bytes: JSON that others wrote is read tolerantly, and what of it is not changed keeps its text.
+
+What is new is valid JSON, but for numbers that are not finite: those are the tokens of Python's `json`.
+
+Spec: RFC 8259; Zarr v3 core, "Metadata"; Zarr v2, "Metadata".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from json.encoder import encode_basestring, encode_basestring_ascii
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from omnizarr.errors import MetadataError, NotJSONError
+from omnizarr.formats import jsontext
+from omnizarr.formats.reader import join
+from omnizarr.formats.spelling import Document, same
+from omnizarr.model import JSON, Note, Problem, Report, strict
+from omnizarr.support.lazy import Lazy
+
+MAX_DEPTH = 128
+"""Objects and lists within each other; real documents stay below 20."""
+
+MAX_SIZE = 512 * 2**20
+"""Bytes of one document. The consolidated metadata of 100,000 arrays takes about 100 MiB."""
+
+if TYPE_CHECKING:
+    from omnizarr.formats import lenient
+else:
+    lenient = Lazy("omnizarr.formats.lenient")
+
+_PLAIN = frozenset({str, int, bool, type(None)})
+_NESTED = frozenset({dict, list})
+_NUMBERS = frozenset({int, float})
+_NONFINITE: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""The values of the tokens; always the same NaN, so that lists and objects that hold it are equal."""
+
+_BREAK = re.compile(r"[ \t\r]*\n[ \t\r\n]*")
+
+_NETCDF_C = (b'">S1"', b'"_nczarr_', b'"must_understand": "false"')
+"""What is in documents that netCDF-C may have written otherwise than Zarr has it."""
+
+MAX_INDENTED = 2**20
+"""Characters of a document that is still written for people to read."""
+
+
+def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON:
+    """Return the JSON value that `data` holds.
+
+    The tokens ``NaN``, ``Infinity`` and ``-Infinity``, which old writers left bare, become floats, and a
+    byte order mark is passed over. Integers never go through floats. An object becomes a `Document`, which knows
+    its text; one that is no JSON, or not Zarr's, only in the ways of netCDF-C has notes of them.
+
+    Parameters
+    ----------
+    data : bytes-like
+        UTF-8.
+    report : callable
+        What to do with a problem: raise it, or collect it. None is returned where nothing could be read.
+
+    Raises
+    ------
+    MetadataError
+        `data` is no JSON, nests too deeply, is too large, or repeats a member name. The caller knows the store
+        key and adds it: ``raise error.add(key=key)``.
+
+    Examples
+    --------
+    >>> parse(b'{"fill_value": NaN, "shape": [18446744073709551615]}')
+    {'fill_value': nan, 'shape': [18446744073709551615]}
+    """
+    if len(data) > MAX_SIZE:
+        found = f"{len(data)} bytes"
+        report(Problem("", "document is too large", found=found, expected=f"at most {MAX_SIZE} bytes"))
+        return None
+    data = bytes(data)
+    repeated: list[tuple[dict[str, JSON], list[str]]] = []
+    try:
+        text = data.decode("utf-8-sig")
+        document = _decode(text, repeated)
+    except UnicodeDecodeError as error:
+        odd = data[error.start : error.start + 8]
+        report(Problem("", f"document is not UTF-8 (byte {error.start})", found=odd, spec="RFC 8259, section 8.1"))
+    except json.JSONDecodeError as error:
+        mended = _mended(error.doc)
+        if mended is not None:
+            return mended
+        report(_no_json(error))
+    except RecursionError:
+        report(_too_deep())
+    except ValueError as error:  # Python converts no integer of more than 4300 digits
+        report(Problem("", f"document holds a number that cannot be read: {error}", spec="RFC 8259, section 6"))
+    else:
+        # No need to look into what has not that many brackets.
+        if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _is_too_deep(document):
+            report(_too_deep())
+            return None
+        for built, names in repeated:
+            for name in names:
+                pointer = join(_find(document, built), name)
+                message = f"member {name!r} occurs more than once in one object"
+                report(Problem(pointer, message, spec="RFC 8259, section 4"))
+        if not isinstance(document, dict):
+            return document
+        taken = lenient.adapted(document) if any(mark in data for mark in _NETCDF_C) else document
+        return Document(taken, text, notes=notes_of(taken))
+    return None
+
+
+def notes_of(document: JSON) -> tuple[Note, ...]:
+    """Return notes of what was not valid JSON in a document that `parse` returned."""
+    return document.notes if isinstance(document, Document) else ()
+
+
+def tokens(data: bytes | bytearray | memoryview) -> JSON:
+    """Return a document that `parse` has read, with numbers and truth values as they are spelled: `lenient.Token`."""
+    return lenient.tokens(bytes(data).decode("utf-8-sig"))
+
+
+def _decode(text: str, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:
+    """Return the JSON value in `text`, and put objects with repeated members, and their names, into `repeated`."""
+
+    def build(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+        built = dict(pairs)
+        if len(built) < len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            repeated.append((built, [name for name, count in counts.items() if count > 1]))
+        return built
+
+    return json.loads(text, object_pairs_hook=build, parse_constant=_NONFINITE.__getitem__)  # type: ignore[no-any-return]
+
+
+def _mended(text: str) -> Document | None:
+    """Return the object in a text that is almost JSON; None if it is not, or breaks another rule."""
+    strict_text, notes = lenient.mend(text)
+    if not notes:
+        return None
+    try:
+        document = parse(strict_text.encode())
+    except MetadataError:
+        return None
+    if not isinstance(document, Document):
+        return None
+    return Document(document, document.text, notes=(*notes, *document.notes))
+
+
+def render(document: object) -> bytes:
+    r"""Return `document` as JSON, in UTF-8.
+
+    A `Document` is written as its text, changed only where it says something else now. NumPy scalars and arrays become
+    numbers and lists, tuples become lists. Floats that are not finite become the tokens that Python's `json` has for
+    them, ``NaN``, ``Infinity`` and ``-Infinity``: formats that prescribe strings have these in `document` already.
+
+    Raises
+    ------
+    MetadataError
+        Something in `document` has no JSON form; `pointer` says where.
+
+    Examples
+    --------
+    >>> render({"valid_range": (np.float32(0.5), float("inf"))}).decode()
+    '{\n  "valid_range": [0.5, Infinity]\n}'
+
+    >>> from omnizarr.formats.spelling import revision
+    >>> read = parse(b'{"scale":1e2,"levels":[1,2]}')
+    >>> render(revision({**read, "levels": [1, 3]}, read)).decode()
+    '{"scale":1e2,"levels":[1,3]}'
+    """
+    conversion = _Conversion(keeps_texts=True)
+    plain = conversion.convert(document, 0, None)
+    try:
+        return _Writer().root(plain, has_texts=conversion.found_texts).encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 does not have, but an escape can say
+        return _Writer(ensure_ascii=True).root(plain, has_texts=conversion.found_texts).encode()
+    except ValueError as error:  # Python converts no integer of more than 4300 digits
+        raise MetadataError(f"document holds a number that cannot be written: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """From plain JSON to text; what is not ASCII is left as it is, since netCDF-C knows no escapes for it."""
+
+    ensure_ascii: bool = False
+
+    def root(self, plain: JSON, *, has_texts: bool) -> str:
+        """Return a whole document."""
+        if isinstance(plain, Document) and plain.text:
+            text = self._revised(plain)
+            # Of a text that was taken for something else than it says, parts are not always to be had.
+            if not plain.notes or same(parse(text.encode(), _ignore), plain):
+                return text
+            plain = dict(plain)
+        text = self._dumps(plain)
+        # Python indents slowly, and people do not read documents of this size
+        if len(text) <= MAX_INDENTED:
+            return self.write(plain, "\n")
+        return self.write(plain, None) if has_texts else text
+
+    def write(self, plain: JSON, margin: str | None) -> str:
+        """Return what ``json.dumps(plain, indent=2)`` does, in a third of the time.
+
+        `margin` begins each further line; None: there is only one. Lists of numbers stay on one line: netCDF-C 4.8.0
+        trips over a number before a line's end.
+        """
+        if isinstance(plain, Document) and plain.text and not plain.notes:
+            text = self._revised(plain).strip()
+            return _BREAK.sub("", text) if margin is None else text.replace("\n", margin)
+        inner = None if margin is None else f"{margin}  "
+        if isinstance(plain, dict):
+            members = [f"{self._quoted(name)}: {self.write(member, inner)}" for name, member in plain.items()]
+            return _enclosed("{", members, "}", margin)
+        if isinstance(plain, list):
+            is_flat = margin is None or set(map(type, plain)) <= _NUMBERS
+            return self._dumps(plain) if is_flat else _enclosed("[", [self.write(i, inner) for i in plain], "]", margin)
+        if isinstance(plain, str):
+            return self._quoted(plain)
+        if plain is None:
+            return "null"
+        if isinstance(plain, float) and not math.isfinite(plain):
+            return name_of_nonfinite(plain)
+        return repr(plain).lower() if isinstance(plain, bool) else repr(plain)
+
+    def _revised(self, document: Document) -> str:
+        if document.said is None:
+            return document.text
+        return jsontext.revised(document.text, document.said, dict(document), self.write)
+
+    def _dumps(self, plain: JSON) -> str:
+        return json.dumps(plain, ensure_ascii=self.ensure_ascii)
+
+    def _quoted(self, text: str) -> str:
+        return encode_basestring_ascii(text) if self.ensure_ascii else encode_basestring(text)
+
+
+def _enclosed(opening: str, parts: list[str], closing: str, margin: str | None) -> str:
+    if not parts:
+        return opening + closing
+    if margin is None:
+        return f"{opening}{', '.join(parts)}{closing}"
+    inner = f"{margin}  "
+    return f"{opening}{inner}{f',{inner}'.join(parts)}{margin}{closing}"
+
+
+def _ignore(_: Problem) -> None:
+    """Leave a problem out of account."""
+
+
+def to_json(value: object, pointer: str = "", *, quotes_nonfinite: bool = False) -> JSON:
+    """Return `value` in plain JSON types, as `render` writes it.
+
+    Parameters
+    ----------
+    value : object
+        What a user set as an attribute, for example.
+    pointer : str
+        JSON pointer of `value` within its document, for errors.
+    quotes_nonfinite : bool
+        Floats that are not finite, for which JSON has no words, become the strings ``"NaN"``, ``"Infinity"`` and
+        ``"-Infinity"``.
+
+    Raises
+    ------
+    NotJSONError
+        `value`, or something in it, has no JSON form.
+    MetadataError
+        It is nested too deeply.
+
+    Examples
+    --------
+    >>> to_json({"levels": np.arange(3)})
+    {'levels': [0, 1, 2]}
+    """
+    try:
+        return _Conversion(quotes_nonfinite=quotes_nonfinite).convert(value, 0, None)
+    except MetadataError as error:
+        error.pointer = pointer + (error.pointer or "")
+        raise
+
+
+@dataclass(slots=True)
+class _Conversion:
+    """From what users and dialects have to plain JSON types; errors bear the pointer from the value on."""
+
+    quotes_nonfinite: bool = False
+    keeps_texts: bool = False
+    found_texts: bool = False
+
+    def convert(self, value: Any, depth: int, known: Any) -> JSON:
+        """Return `value` in plain JSON types; as it is, if it is `known`, which is plain already."""
+        kind = type(value)
+        if kind in _PLAIN or (value is known and self.keeps_texts):
+            return value  # type: ignore[no-any-return]
+        if kind is dict and depth < MAX_DEPTH:  # the usual ones first
+            return self._members(value, depth + 1, known)
+        if isinstance(value, np.ndarray | np.generic):
+            value = _from_numpy(value)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str | int):  # of derived types: numpy.str_, IntEnum
+            return str(value) if isinstance(value, str) else int(value)
+        if isinstance(value, float):
+            if math.isfinite(value):
+                return float(value)
+            name = name_of_nonfinite(value)
+            return name if self.quotes_nonfinite else _NONFINITE[name]
+        if depth >= MAX_DEPTH:
+            raise _too_deep().error()
+        if isinstance(value, Document) and self.keeps_texts:
+            return self._document(value, depth + 1)
+        if isinstance(value, Mapping):
+            return self._members(value, depth + 1, known)
+        if isinstance(value, list | tuple):
+            return self._items(value, depth + 1, known)
+        raise NotJSONError(
+            f"a value of type {kind.__name__} has no form in JSON",
+            pointer="",
+            found=value,
+            expected="a string, number, boolean, None, list, tuple, mapping, or NumPy array of numbers or strings",
+            remedy="convert it to one of these",
+        )
+
+    def _document(self, value: Document, depth: int) -> JSON:
+        self.found_texts = self.found_texts or bool(value.text)
+        # No need to look into what has not that many brackets.
+        is_flat = bool(value.text) and value.text.count("[") + value.text.count("{") <= MAX_DEPTH - depth
+        if value.said is None and is_flat:
+            return value
+        return Document(self._members(value, depth, value.said), value.text, value.said, value.notes)
+
+    def _members(self, value: Mapping[Any, Any], depth: int, known: Any) -> dict[str, JSON]:
+        converted: dict[str, JSON] = {}
+        old: Mapping[Any, Any] = known if isinstance(known, Mapping) else {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                message = "the names of an object's members are strings in JSON"
+                raise NotJSONError(message, pointer="", found=key, expected="a string")
+            try:
+                converted[str(key)] = item if type(item) in _PLAIN else self.convert(item, depth, old.get(key))
+            except MetadataError as error:
+                _place_below(key, error)
+                raise
+        return converted
+
+    def _items(self, value: Sequence[Any], depth: int, known: Any) -> list[JSON]:
+        converted: list[JSON] = []
+        old = known if isinstance(known, list) and len(known) == len(value) else [None] * len(value)
+        for index, (item, same_item) in enumerate(zip(value, old, strict=True)):
+            try:
+                converted.append(item if type(item) in _PLAIN else self.convert(item, depth, same_item))
+            except MetadataError as error:
+                _place_below(index, error)
+                raise
+        return converted
+
+
+def _place_below(key: str | int, error: MetadataError) -> None:
+    error.pointer = join("", key) + (error.pointer or "")
+
+
+def _from_numpy(value: np.ndarray[Any, Any] | np.generic) -> object:
+    """Return a NumPy value as Python objects; those without a form in JSON as they are."""
+    if value.dtype.kind in "biufUT":
+        plain = value.tolist()
+        # tolist leaves long doubles as they are
+        return plain if value.dtype.char != "g" else np.asarray(value, np.float64).tolist()
+    if value.dtype.kind == "O":
+        return value.tolist()
+    raise NotJSONError(
+        f"NumPy values of data type {value.dtype} have no form in JSON",
+        pointer="",
+        found=value,
+        expected="numbers, booleans or strings",
+        remedy="convert them, for example with .astype(str)" if value.dtype.kind in "mMS" else "convert them",
+    )
+
+
+def name_of_nonfinite(value: float) -> str:
+    """Return ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``, as every Zarr document spells them."""
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def _no_json(error: json.JSONDecodeError) -> Problem:
+    if not error.doc.strip():
+        return Problem("", "document is empty", spec="RFC 8259")
+    start = max(error.pos - 20, 0)
+    return Problem(
+        "",
+        f"document is not valid JSON (line {error.lineno}, column {error.colno}): {error.msg}",
+        found=error.doc[start : error.pos + 20],
+        spec="RFC 8259",
+    )
+
+
+def _too_deep() -> Problem:
+    return Problem("", "document nests too deeply", expected=f"at most {MAX_DEPTH} levels", spec="RFC 8259, section 9")
+
+
+def _is_too_deep(document: JSON) -> bool:
+    level: list[Any] = [document] if isinstance(document, dict | list) else []
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return False
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if type(parent) is dict else parent)
+            if type(child) in _NESTED
+        ]
+    return bool(level)
+
+
+def _find(value: JSON, wanted: JSON, pointer: str = "") -> str:
+    """Return the JSON pointer of one object within another ("" if it was dropped with a repeated member)."""
+    if value is wanted:
+        return pointer
+    members: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        members = list(value.items())
+    elif isinstance(value, list):
+        members = list(enumerate(value))
+    for key, member in members:
+        if isinstance(member, dict | list):
+            found = _find(member, wanted, join(pointer, key))
+            if found or member is wanted:
+                return found
+    return ""

@@ -1,0 +1,411 @@
+"""Filters, compressor and order of Zarr v2, as a chain of codecs in the words of v3, and back.
+
+Spec: Zarr v2, "Filters"; the identifiers and parameters are those of numcodecs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from omnizarr.errors import NotRepresentableError
+from omnizarr.formats.reader import Reader, is_integer, join
+from omnizarr.model import JSON, Named
+
+SPEC: Final = 'Zarr v2, "Filters"'
+BYTES_FILTER: Final = "omnizarr.bytes_filter"
+"""A filter of arrays that stands after one of bytes, which v3 cannot say: it sees the bytes as an array."""
+
+_ARRAY_FILTERS = frozenset({"astype", "bitround", "categorize", "delta", "fixedscaleoffset", "packbits", "quantize"})
+_SERIALIZERS = frozenset({"pcodec", "zfpy"})
+OBJECT_CODECS: Final = frozenset(
+    {"json", "json2", "msgpack", "msgpack2", "pickle", "vlen-array", "vlen-bytes", "vlen-utf8"}
+)
+_COMPRESSORS = frozenset({"blosc", "bz2", "gzip", "lz4", "lzma", "szip", "zlib", "zstd"})
+
+_NUMBERS = frozenset(
+    {
+        *("acceleration", "blocksize", "check", "clevel", "digits", "elementsize", "format", "initval", "keepbits"),
+        *("level", "offset", "preset", "protocol", "scale", "shuffle", "typesize"),
+    }
+)
+"""Parameters that are numbers; netcdf-c 4.9 writes them as strings."""
+
+_NUMERAL = re.compile(r"[-+]?[0-9]{1,19}(\.[0-9]{0,19})?([eE][-+]?[0-9]{1,3})?")
+
+_SHUFFLES = ("noshuffle", "shuffle", "bitshuffle")
+_GDAL_SHUFFLES: Mapping[str, int] = {"NONE": 0, "BYTE": 1, "BIT": 2}  # the option as it was typed
+_BLOSC_MAX_TYPESIZE = 255
+_POINTER_SIZE = 8
+_SHUFFLED: Final = 4
+"""What numcodecs takes for the size of the items where its shuffle is not told."""
+
+
+class Step(NamedTuple):
+    """One filter, or the compressor, as a document has it."""
+
+    id: str
+    parameters: Mapping[str, JSON]
+    pointer: str
+
+
+class Stack(NamedTuple):
+    """The members of a v2 document that a chain of codecs becomes."""
+
+    order: str
+    filters: list[dict[str, JSON]]
+    compressor: dict[str, JSON] | None
+    endian: str | None
+    """Byte order of the elements before the first filter, "<" or ">"; None where the codecs do not say."""
+
+
+# Reading
+
+
+def read_step(reader: Reader, value: JSON, pointer: str) -> Step | None:
+    """Return one filter or compressor; None if it is no codec at all."""
+    if not isinstance(value, Mapping):
+        reader.problem(pointer, "not a codec", found=value, expected="an object with an id", spec=SPEC)
+        return None
+    name = value.get("id")
+    if not isinstance(name, str) or not name:
+        reader.problem(
+            join(pointer, "id"),
+            "a codec without an id",
+            found=name if "id" in value else dict(value),
+            expected="a string",
+            spec=SPEC,
+        )
+        return None
+    parameters = {}
+    for key, parameter in value.items():
+        if key == "id":
+            continue
+        number = _number(parameter) if key in _NUMBERS or name == "szip" else None
+        if name == "blosc" and key == "shuffle" and isinstance(parameter, str):
+            number = _GDAL_SHUFFLES.get(parameter, number)
+        if number is not None:
+            reader.note(join(pointer, key), f"the string {parameter!r}, taken as a number", SPEC)
+        parameters[key] = parameter if number is None else number
+    return Step(name, parameters, pointer)
+
+
+def _number(value: JSON) -> int | float | None:
+    """Return the number that a string holds, None if it is no such string."""
+    if not isinstance(value, str) or not _NUMERAL.fullmatch(value):
+        return None
+    return float(value) if set(value) & set(".eE") else int(value)
+
+
+def load_chain(reader: Reader, steps: Sequence[Step], order: str, ndim: int, dtype: np.dtype[Any]) -> tuple[Named, ...]:
+    """Return the codecs that `steps` are.
+
+    `dtype` is that of the stored elements in their byte order, ``object`` for Python objects.
+    """
+    codecs: list[Named] = []
+    if order == "F" and ndim > 1:
+        codecs.append(Named("transpose", {"order": list(reversed(range(ndim)))}))
+    is_bytes = False
+    item_size = dtype.itemsize if not dtype.hasobject else 1
+    for step in steps:
+        if step.id in _ARRAY_FILTERS and not is_bytes:
+            codecs.append(Named(f"numcodecs.{step.id}", step.parameters))
+            dtype = _filtered(reader, step, dtype)
+            item_size = dtype.itemsize
+            continue
+        if step.id in (OBJECT_CODECS | _SERIALIZERS) and not is_bytes:
+            codecs.append(load_codec(step.id, step.parameters, item_size))
+        elif step.id in _ARRAY_FILTERS | OBJECT_CODECS | _SERIALIZERS:
+            codecs.append(Named(BYTES_FILTER, {"id": step.id, **step.parameters}))
+        else:
+            if not is_bytes:
+                codecs.append(bytes_codec(dtype))
+            codecs.append(load_step(reader, step, item_size, _netcdf_size(dtype)))
+        is_bytes = True
+        item_size = 1
+    if not is_bytes:
+        codecs.append(bytes_codec(dtype))
+    return tuple(codecs)
+
+
+_SZIP = "numcodecs.szip"
+_SZIP_FITTED = frozenset({"bits-per-pixel", "endian", "pixels-per-scanline"})
+_SZIP_BLOCKS_PER_SCANLINE = 128
+_SZIP_PIXELS_PER_SCANLINE = 4096
+
+
+def fit_szip(
+    codecs: Sequence[Named], shape: Sequence[int], chunks: Sequence[int], dtype: np.dtype[Any]
+) -> tuple[Named, ...]:
+    """Return `codecs` with what netCDF-C leaves out of the configuration of szip and finds out by itself.
+
+    Scanlines are as long as the last dimension (of the array, not of a chunk), if that is no less than a block and no
+    more than 128 blocks; the rule is that of HDF5.
+
+    Parameters
+    ----------
+    codecs : sequence of Named
+    shape, chunks : sequence of int
+        Of the array.
+    dtype : numpy.dtype
+        Of the stored elements, in their byte order.
+    """
+    return tuple(_fitted(codec, shape, chunks, dtype) if codec.name == _SZIP else codec for codec in codecs)
+
+
+def _fitted(codec: Named, shape: Sequence[int], chunks: Sequence[int], dtype: np.dtype[Any]) -> Named:
+    block = codec.configuration.get("pixels-per-block")
+    if not shape or not is_integer(block) or block < 1 or _SZIP_FITTED & codec.configuration.keys():
+        return codec
+    most, length, points = block * _SZIP_BLOCKS_PER_SCANLINE, shape[-1], prod(chunks)
+    if points < block:
+        return codec
+    if length < block:
+        length = points
+    elif length > _SZIP_PIXELS_PER_SCANLINE:
+        length = most
+    bits = 8 * dtype.itemsize
+    fitted: dict[str, JSON] = {
+        "bits-per-pixel": bits if bits <= 24 else 32 if bits <= 32 else 64,
+        "pixels-per-scanline": min(most, length),
+        "endian": "big" if byte_order_of(dtype) == ">" else "little",
+    }
+    return replace(codec, configuration={**codec.configuration, **fitted})
+
+
+def bytes_codec(dtype: np.dtype[Any]) -> Named:
+    """Return the ``bytes`` codec that stores elements of `dtype` in their byte order."""
+    order = byte_order_of(dtype)
+    return Named("bytes", {"endian": "big" if order == ">" else "little"} if order else {})
+
+
+def byte_order_of(dtype: np.dtype[Any]) -> str | None:
+    """Return "<" or ">", None where it makes no difference; of structured types, that of the first field with one."""
+    if dtype.hasobject or dtype.itemsize == 1 or dtype.newbyteorder("<") == dtype.newbyteorder(">"):
+        return None
+    return ">" if dtype == dtype.newbyteorder(">") else "<"
+
+
+def _filtered(reader: Reader, step: Step, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the data type that a filter of arrays makes of `dtype`."""
+    if step.id == "packbits":
+        return np.dtype("u1")
+    if step.id == "categorize":
+        name: JSON = step.parameters.get("astype", "|u1")
+    elif step.id == "astype":
+        name = step.parameters.get("encode_dtype")
+    elif step.id == "bitround":
+        return dtype
+    else:
+        name = step.parameters.get("astype") or step.parameters.get("dtype")
+    if name is None:
+        return dtype
+    try:
+        result = np.dtype(name)  # type: ignore[call-overload]
+    except (TypeError, ValueError, SyntaxError):
+        result = None
+    if not isinstance(name, str) or result is None or result.hasobject:
+        reader.problem(
+            step.pointer, f"filter {step.id!r} names no data type", found=name, expected="a type string", spec=SPEC
+        )
+        return dtype
+    return result  # type: ignore[no-any-return]
+
+
+def _netcdf_size(dtype: np.dtype[Any]) -> int:
+    """Return what netcdf-c takes for the size of an element: of strings, it is that of a pointer."""
+    if dtype.hasobject:
+        return 1
+    return _POINTER_SIZE if dtype.kind == "S" and dtype.itemsize > 1 else dtype.itemsize
+
+
+def load_step(reader: Reader, step: Step, item_size: int, element_size: int) -> Named:
+    """Return one codec of bytes, with what netcdf-c writes in its own way put right.
+
+    `item_size` is that of what stands before the codec, `element_size` that of netCDF's type.
+    """
+    parameters = step.parameters
+    if step.id == "shuffle" and "elementsize" not in parameters:
+        reader.note(step.pointer, f"no elementsize, taken as {_SHUFFLED}", SPEC)
+        parameters = {**parameters, "elementsize": _SHUFFLED}
+    elif step.id == "shuffle" and parameters["elementsize"] == 0:
+        # netcdf-c means the size of the array's elements, wherever the filter stands
+        reader.note(join(step.pointer, "elementsize"), f"0, taken as the item size {element_size}", SPEC)
+        parameters = {**parameters, "elementsize": element_size}
+    return load_codec(step.id, parameters, item_size)
+
+
+def load_codec(name: str, parameters: Mapping[str, JSON], item_size: int) -> Named:
+    """Return one codec of numcodecs, under its name in v3 if there it has one and the same bytes."""
+    translate = _TO_V3.get(name)
+    named = translate(parameters, item_size) if translate is not None else None
+    return named if named is not None else Named(f"numcodecs.{name}", parameters)
+
+
+def _gzip(parameters: Mapping[str, JSON], _item_size: int) -> Named | None:
+    level = parameters.get("level", 1)
+    if parameters.keys() <= {"level"} and is_integer(level) and 0 <= level <= 9:
+        return Named("gzip", {"level": level})
+    return None
+
+
+def _zstd(parameters: Mapping[str, JSON], _item_size: int) -> Named | None:
+    level, checksum = parameters.get("level", 1), parameters.get("checksum", False)
+    # the unsigned number that stands for a negative level in netCDF-C can be said of numcodecs' codec only
+    if (
+        parameters.keys() <= {"level", "checksum"}
+        and is_integer(level)
+        and level < 2**31
+        and isinstance(checksum, bool)
+    ):
+        return Named("zstd", {"level": level, "checksum": checksum})
+    return None
+
+
+def _blosc(parameters: Mapping[str, JSON], item_size: int) -> Named | None:
+    shuffle = parameters.get("shuffle", 1)
+    if shuffle == -1:
+        shuffle = 2 if item_size == 1 else 1
+    known = parameters.keys() <= {"cname", "clevel", "shuffle", "blocksize", "typesize"}
+    if not known or not is_integer(shuffle) or not 0 <= shuffle < len(_SHUFFLES):
+        return None
+    typesize = parameters.get("typesize") or (item_size if 0 < item_size <= _BLOSC_MAX_TYPESIZE else 1)
+    return Named(
+        "blosc",
+        {
+            "cname": parameters.get("cname", "lz4"),
+            "clevel": parameters.get("clevel", 5),
+            "shuffle": _SHUFFLES[shuffle],
+            "typesize": typesize,
+            "blocksize": parameters.get("blocksize", 0),
+        },
+    )
+
+
+def _crc32c(parameters: Mapping[str, JSON], _item_size: int) -> Named | None:
+    return Named("crc32c") if parameters in ({}, {"location": "end"}) else None
+
+
+def _plain(name: str) -> Callable[[Mapping[str, JSON], int], Named | None]:
+    return lambda parameters, _item_size: None if parameters else Named(name)
+
+
+_TO_V3: Mapping[str, Callable[[Mapping[str, JSON], int], Named | None]] = {
+    "blosc": _blosc,
+    "crc32c": _crc32c,
+    "gzip": _gzip,
+    "vlen-bytes": _plain("vlen-bytes"),
+    "vlen-utf8": _plain("vlen-utf8"),
+    "zstd": _zstd,
+}
+
+
+# Writing
+
+# Names of v3 for what numcodecs calls the same, and configures the same; most of them are those of zarrs.
+_NUMCODECS_NAMES = {
+    *("adler32", "base64", "bitround", "bz2", "crc32", "fletcher32", "gzip", "jenkins_lookup3"),
+    *("lz4", "lzma", "shuffle", "zlib"),
+}
+_REMEDIES: Mapping[str, str] = {
+    "sharding_indexed": "there are no shards: re-encode with the inner chunks as chunks, or write v3",
+    "transpose": "there are orders C and F only: re-encode with one of these, or write v3",
+    "scale_offset": "re-encode with numcodecs.fixedscaleoffset, or write v3",
+    "cast_value": "re-encode with numcodecs.astype, or write v3",
+    "packbits": "re-encode with numcodecs.packbits (which orders the bits differently), or write v3",
+    "zfp": "re-encode with numcodecs.zfpy (which adds a header), or write v3",
+}
+
+
+def dump_chain(codecs: Sequence[Named], ndim: int, label: str = "Zarr v2") -> Stack:
+    """Return the order, filters and compressor that `codecs` are.
+
+    Raises NotRepresentableError if one of them has no place in the format called `label`.
+    """
+    rest = list(codecs)
+    order = "C"
+    while rest and rest[0].name == "transpose":
+        # two transposes, or one that is no reversal, are left for the table to refuse
+        axes = rest[0].configuration.get("order")
+        if axes == list(range(ndim)):
+            rest.pop(0)
+        elif axes == list(reversed(range(ndim))) and order == "C":
+            order = "F"
+            rest.pop(0)
+        else:
+            break
+    filters: list[dict[str, JSON]] = []
+    endian = None
+    for codec in rest:
+        if codec.name == "bytes":
+            endian = {"little": "<", "big": ">"}.get(str(codec.configuration.get("endian")))
+            if filters:
+                _check_last_filter(filters, endian, label)
+                endian = None
+        else:
+            filters.append(dump_codec(codec, label))
+    compressor = None
+    if filters and filters[-1]["id"] in _COMPRESSORS | _SERIALIZERS:
+        compressor = filters.pop()
+    return Stack(order, filters, compressor, endian)
+
+
+def dump_codec(codec: Named, label: str = "Zarr v2") -> dict[str, JSON]:
+    """Return the object that stands for one codec, other than ``bytes`` and ``transpose``.
+
+    Raises NotRepresentableError if the format called `label` has none.
+    """
+    configuration = codec.configuration
+    if codec.name == BYTES_FILTER:
+        return dict(configuration)
+    if codec.name == _SZIP:
+        return {"id": "szip", **{key: value for key, value in configuration.items() if key not in _SZIP_FITTED}}
+    if codec.name.startswith("numcodecs."):
+        return {"id": codec.name.removeprefix("numcodecs."), **configuration}
+    match codec.name:
+        case name if name in _NUMCODECS_NAMES:
+            return {"id": name, **configuration}
+        case "crc32c" | "vlen-bytes" | "vlen-utf8" if not configuration:
+            return {"id": codec.name}
+        case "zstd":
+            checksum: dict[str, JSON] = {"checksum": True} if configuration.get("checksum") else {}
+            return {"id": "zstd", "level": configuration.get("level", 0), **checksum}
+        case "blosc" if configuration.get("shuffle") in _SHUFFLES:
+            return {
+                "id": "blosc",
+                "cname": configuration.get("cname"),
+                "clevel": configuration.get("clevel"),
+                "shuffle": _SHUFFLES.index(str(configuration["shuffle"])),
+                "blocksize": configuration.get("blocksize", 0),
+            }
+    raise NotRepresentableError(
+        f"cannot be written as {label}: codec {codec.name!r} has no place there",
+        found=dict(configuration) or None,
+        remedy=_REMEDIES.get(codec.name, "re-encode with codecs that numcodecs has, or write v3"),
+        spec=SPEC,
+    )
+
+
+def _check_last_filter(filters: Sequence[Mapping[str, JSON]], endian: str | None, label: str) -> None:
+    """Refuse a byte order that there are no words for: what a filter returns is stored as it is."""
+    if not filters or endian is None:
+        return
+    name = filters[-1].get("astype") or filters[-1].get("encode_dtype") or filters[-1].get("dtype")
+    if not isinstance(name, str):
+        return
+    try:
+        order = byte_order_of(np.dtype(name))
+    except (TypeError, ValueError, SyntaxError):
+        return
+    if order is not None and order != endian:
+        raise NotRepresentableError(
+            f"cannot be written as {label}: filter {filters[-1]['id']!r} makes {name!r}, "
+            f"stored in the other byte order ({endian!r})",
+            remedy="give the filter and the bytes codec one byte order, or write v3",
+            spec=SPEC,
+        )

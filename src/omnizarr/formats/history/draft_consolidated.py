@@ -1,0 +1,91 @@
+"""Consolidated metadata of hierarchies in the 2020 draft of v3: a convention of zarr-python, not part of any text.
+
+The document lies at ``meta/root/consolidated/.zmetadata`` and holds the documents of all nodes by their store keys,
+relative to the root of the hierarchy, together with the entry point. The copies are handed on unread, so that one
+broken node does not hide its siblings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from omnizarr.errors import ConsolidatedMetadataError
+from omnizarr.formats.consolidated import leave_out
+from omnizarr.formats.contract import Nodes
+from omnizarr.formats.paths import is_path
+from omnizarr.formats.reader import Reader, join
+from omnizarr.model import JSON, Report, strict
+
+DOCUMENT: Final = ".zmetadata"
+
+_ENTRY = "zarr.json"
+_ROOT = "meta/root"
+_SUFFIX = ".json"
+_SPEC = "consolidated metadata of zarr-python 2.12 to 2.18, format 1"
+
+
+def load_consolidated(document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
+    """Return path -> ``"array"`` or ``"group"`` -> document; those of the root under ``""``.
+
+    Keys that are no documents of nodes, and the entry point, are passed over.
+
+    >>> load_consolidated({"zarr_consolidated_format": 1, "metadata": {"meta/root/a/b.group.json": {"attributes": {}}}})
+    {'a/b': {'group': {'attributes': {}}}}
+    """
+    reader = Reader(report)
+    if not isinstance(document, Mapping):
+        _problem(reader, "", "not an object", found=document, expected="an object")
+        return {}
+    number: Any = document.get("zarr_consolidated_format")
+    if number != 1 or isinstance(number, bool):
+        _problem(
+            reader, "/zarr_consolidated_format", "unknown format of consolidated metadata", found=number, expected="1"
+        )
+    metadata = document.get("metadata")
+    if not isinstance(metadata, Mapping):
+        _problem(reader, "/metadata", "not an object", found=metadata, expected="an object")
+        return {}
+    suffix = _suffix_of(metadata.get(_ENTRY))
+    nodes: dict[str, dict[str, JSON]] = {}
+    for key, value in metadata.items():
+        node = _node_of(key, suffix)
+        if node is not None:
+            path, kind = node
+            if path and not is_path(path):
+                leave_out(reader, join("/metadata", key), key, _SPEC)
+                continue
+            nodes.setdefault(path, {})[kind] = value
+    return nodes
+
+
+def dump_consolidated(nodes: Nodes, entry: JSON = None) -> dict[str, JSON]:
+    """Return the document for `nodes`, the root itself under ``""``; with the entry point, if it is given."""
+    suffix = _suffix_of(entry)
+    metadata: dict[str, JSON] = {} if entry is None else {_ENTRY: entry}
+    for path, documents in nodes.items():
+        for kind, document in documents.items():
+            if kind in ("array", "group"):
+                metadata[f"{_ROOT}{'/' if path else ''}{path}.{kind}{suffix}"] = document
+    return {"metadata": metadata, "zarr_consolidated_format": 1}
+
+
+def _suffix_of(entry: JSON) -> str:
+    suffix = entry.get("metadata_key_suffix") if isinstance(entry, Mapping) else None
+    return suffix if isinstance(suffix, str) else _SUFFIX
+
+
+def _node_of(key: str, suffix: str) -> tuple[str, str] | None:
+    """Return path and kind of the node with this key; None if it is no key of a document."""
+    for kind in ("array", "group"):
+        ending = f".{kind}{suffix}"
+        if key == _ROOT + ending:
+            return "", kind
+        path = key.removeprefix(f"{_ROOT}/").removesuffix(ending)
+        if key.startswith(f"{_ROOT}/") and key.endswith(ending) and path:
+            return path, kind
+    return None
+
+
+def _problem(reader: Reader, pointer: str, message: str, **fields: object) -> None:
+    reader.problem(pointer, message, **fields, spec=_SPEC, kind=ConsolidatedMetadataError)

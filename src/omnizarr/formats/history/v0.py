@@ -1,0 +1,130 @@
+"""The dialect ``v0`` of zarr 0.4: ``__zmeta__``, perhaps ``__zattr__``, and below ``__zdata__`` chunks ``1.0.blosc``.
+
+Each array is a directory of its own; chunks are in order C, and always compressed with Blosc. There is no number of the
+format in the documents. zarr 0.3 put a pickle into ``__zmeta__``: that is no document, and is not read.
+
+Spec: the file ``PERSISTENCE.rst`` of zarr 0.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from omnizarr.formats.contract import Documents
+from omnizarr.formats.filters import Step, load_chain
+from omnizarr.formats.history import early
+from omnizarr.formats.history.early import Format
+from omnizarr.formats.reader import Reader, read_chunk_lengths, read_lengths
+from omnizarr.formats.spelling import Aspect, read_aspects, recall, remember, revision
+from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
+
+NAME: Final = "v0"
+
+_SPEC: Final = 'zarr 0.4, "Configuration metadata"'
+_DOCUMENTS: Final = ("__zmeta__", "__zattr__")
+_DATA: Final = "__zdata__"
+_MEMBERS: Final = ("shape", "chunks", "dtype", "fill_value", *early.BLOSC_OPTIONS)
+_FORMAT: Final = Format(
+    dialect=NAME,
+    title="zarr 0.4's format",
+    spec=_SPEC,
+    array_document="__zmeta__",
+    members=_MEMBERS,
+    codecs=("blosc", "numcodecs.blosc"),
+    key_encoding=Named("omnizarr.v0"),
+)
+
+
+def load(documents: Documents, report: Report = strict) -> Metadata | None:
+    """Return what the documents of an array say; None if there is no ``__zmeta__``.
+
+    Examples
+    --------
+    >>> meta = {"shape": [20], "chunks": [10], "dtype": "<i4", "fill_value": 42,
+    ...         "cname": "lz4", "clevel": 3, "shuffle": 1}
+    >>> load({"__zmeta__": meta}).codecs[-1].configuration["clevel"]
+    3
+    """
+    if "__zmeta__" not in documents:
+        return None
+    reader = Reader(report)
+    document = documents["__zmeta__"]
+    if not isinstance(document, Mapping):
+        reader.problem("", "__zmeta__ is not an object", found=document, expected="an object", spec=_SPEC)
+        return None
+    for name in _MEMBERS:
+        if name not in document:
+            reader.problem(f"/{name}", f"{name} is missing", spec=_SPEC)
+    attributes = _read_attributes(reader, documents)
+    shape = read_lengths(reader, document.get("shape", []), "/shape", _SPEC)
+    chunks = read_chunk_lengths(reader, document.get("chunks", [max(n, 1) for n in shape]), "/chunks", shape, _SPEC)
+    elements = early.read_elements(reader, document.get("dtype", "|u1"), _SPEC)
+    named = {name: document[name] for name in early.BLOSC_OPTIONS if name in document}
+    # what is missing is a problem already, no note
+    options = early.read_options(Reader(report), named, early.BLOSC_OPTIONS, "", _SPEC)
+    metadata = ArrayMetadata(
+        dialect=NAME,
+        shape=shape,
+        data_type=elements.data_type,
+        byte_order=elements.byte_order,
+        chunk_grid=Named("regular", {"chunk_shape": list(chunks)}),
+        chunk_key_encoding=_FORMAT.key_encoding,
+        fill_value=early.read_fill_value(reader, document.get("fill_value"), elements, _SPEC),
+        codecs=load_chain(reader, [Step("blosc", options, "")], "C", len(shape), elements.stored),
+        attributes=attributes,
+        unknown={name: value for name, value in document.items() if name not in _MEMBERS},
+        notes=tuple(reader.notes),
+    )
+    memos = read_aspects(metadata, document, _ASPECTS)
+    memos["documents"] = (None, documents)
+    memos["__zattr__"] = (attributes, {name: documents[name] for name in ("__zattr__",) if name in documents})
+    return replace(metadata, spellings=remember(NAME, memos))
+
+
+def dump(metadata: Metadata) -> dict[str, JSON]:
+    """Return the documents of an array; ``__zattr__`` only if there are attributes, or were when it was read.
+
+    Raises
+    ------
+    NotRepresentableError
+        The format has no words for something, such as groups; the message names it.
+    MetadataError
+        What was not read from a document, but made or changed since, is not valid.
+    """
+    array = early.refuse_group(metadata, _FORMAT)
+    documents: dict[str, JSON] = {"__zmeta__": early.dump_array(array, _FORMAT, _ASPECTS, {}, load)}
+    attributes = recall(array, NAME, "__zattr__", array.attributes)
+    if attributes is None:
+        stored = early.stored_documents(array, _FORMAT).get("__zattr__")
+        is_needed = bool(array.attributes) or stored is not None
+        attributes = {"__zattr__": revision(array.attributes, stored)} if is_needed else {}
+    return {**documents, **attributes}
+
+
+def _read_attributes(reader: Reader, documents: Documents) -> Mapping[str, JSON]:
+    value = documents.get("__zattr__", {})
+    if isinstance(value, Mapping):
+        return value
+    spec = 'zarr 0.4, "User metadata (attributes)"'
+    reader.problem("", "__zattr__ is not an object", found=value, expected="an object", spec=spec)
+    return {}
+
+
+def _write_blosc(metadata: ArrayMetadata, form: Format) -> Mapping[str, JSON]:
+    stack = early.stack_of(metadata, form)
+    if stack.order == "F":
+        raise form.refuse("order F", "re-encode in order C, or write v1", "order F")
+    if stack.compressor is None:
+        raise form.refuse("chunks without compression", "compress with blosc (clevel 0 stores), or write v1")
+    compressor = stack.compressor
+    if compressor.get("cname") == "zstd":
+        raise form.refuse("blosc with zstd", "re-encode with another cname, such as lz4", "zstd")
+    return {name: compressor.get(name, option.default) for name, option in early.BLOSC_OPTIONS.items()}
+
+
+_ASPECTS: Mapping[str, Aspect] = {
+    **early.ASPECTS,
+    "codecs": Aspect(tuple(early.BLOSC_OPTIONS), lambda m: (m.codecs, m.data_type, len(m.shape)), _write_blosc),
+}

@@ -1,0 +1,482 @@
+"""The dialect ``v2``: ``.zarray`` or ``.zgroup``, ``.zattrs``, and at the top of a hierarchy perhaps ``.zmetadata``.
+
+Arrays of Python objects carry their codec as a filter. It tells what the objects are: strings and byte strings become
+the types of that name, ragged arrays and others have names of ours, which no other dialect can write.
+
+Spec: Zarr v2, "Arrays", "Hierarchies".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+
+from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresentableError, UnknownDataTypeError
+from omnizarr.formats import consolidated, paths
+from omnizarr.formats.contract import Consolidated, Dialect, Documents, NewArrays
+from omnizarr.formats.documents import name_of_nonfinite, notes_of
+from omnizarr.formats.filters import OBJECT_CODECS, Step, dump_chain, fit_szip, load_chain, read_step
+from omnizarr.formats.keyspaces import Flat
+from omnizarr.formats.reader import Reader, join, problem_of, read_chunk_lengths, read_lengths, read_list
+from omnizarr.formats.spelling import Aspect, in_order_of, read_aspects, recall, remember, revision, write_aspects
+from omnizarr.formats.writer import check_fresh
+from omnizarr.model import (
+    JSON,
+    UNDEFINED,
+    ArrayMetadata,
+    GroupMetadata,
+    Metadata,
+    Named,
+    Report,
+    Spelling,
+    datatypes,
+    keys,
+    strict,
+)
+from omnizarr.model.datatypes import typestr
+from omnizarr.model.datatypes.structs import named_to_json
+
+NAME: Final = "v2"
+
+_SPEC = 'Zarr v2, "Metadata"'
+_TEXT_OF_OBJECTS: Mapping[str, str] = {"vlen-utf8": "string", "vlen-bytes": "bytes", "categorize": "string"}
+_OBJECTS: Final = np.dtype(object)
+_MEMBERS = (
+    "zarr_format",
+    "shape",
+    "chunks",
+    "dtype",
+    "compressor",
+    "fill_value",
+    "order",
+    "filters",
+    "dimension_separator",
+)
+
+
+def load(documents: Documents, report: Report = strict) -> Metadata | None:
+    """Return what the documents of a node say; None if they make no node.
+
+    A group that only ``.zmetadata`` speaks of is read from there.
+
+    Examples
+    --------
+    >>> load({".zgroup": {"zarr_format": 2}, ".zattrs": {"title": "ocean"}}).attributes
+    {'title': 'ocean'}
+    """
+    reader = Reader(report)
+    below: dict[str, dict[str, JSON]] | None = None
+    if ".zmetadata" in documents:
+        below = consolidated.load_zmetadata(documents[".zmetadata"], report)
+        own = below.pop("", {})
+        if not documents.keys() & {".zarray", ".zgroup"} and own.keys() & {".zarray", ".zgroup"}:
+            reader.note("", "there is only .zmetadata", _SPEC)
+            return _load_node(reader, own, documents, below)
+    if not documents.keys() & {".zarray", ".zgroup"}:
+        return None
+    return _load_node(reader, documents, documents, below)
+
+
+def _load_node(
+    reader: Reader, documents: Documents, stored: Documents, below: dict[str, dict[str, JSON]] | None
+) -> Metadata | None:
+    """Return the node that `documents` describe; `stored` are those that lie in the store."""
+    if ".zarray" in documents and ".zgroup" in documents:
+        reader.problem("", "one node has both .zarray and .zgroup", remedy="delete the wrong one", spec=_SPEC)
+    kind = ".zarray" if ".zarray" in documents else ".zgroup"
+    document = documents[kind]
+    attributes: Mapping[str, JSON] = {}
+    if ".zattrs" in documents:
+        attributes = _read_attributes(reader, documents[".zattrs"])
+    if not isinstance(document, Mapping):
+        reader.problem("", f"{kind} is not an object", found=document, expected="an object", spec=_SPEC)
+        return None
+    _check_format(reader, document)
+    for name in (kind, ".zattrs"):
+        reader.notes.extend(
+            replace(note, message=f"{name} is {note.message}") for note in notes_of(documents.get(name))
+        )
+    memos: dict[str, tuple[object, Mapping[str, JSON]]] = {
+        "documents": (None, {name: stored[name] for name in stored}),
+        ".zattrs": (attributes, {".zattrs": stored[".zattrs"]} if ".zattrs" in stored else {}),
+    }
+    if kind == ".zarray":
+        return _load_array(reader, document, attributes, memos)
+    unknown = {name: value for name, value in document.items() if name != "zarr_format"}
+    if ".zmetadata" in stored:
+        memos[".zmetadata"] = ((below, attributes, unknown), {".zmetadata": stored[".zmetadata"]})
+    return GroupMetadata(
+        dialect=NAME,
+        attributes=attributes,
+        consolidated=below,
+        unknown=unknown,
+        spellings=remember(NAME, memos),
+        notes=tuple(reader.notes),
+    )
+
+
+def dump(metadata: Metadata) -> dict[str, JSON]:
+    """Return the documents of a node; ``.zattrs`` only if there are attributes, or were when it was read.
+
+    Raises
+    ------
+    NotRepresentableError
+        Zarr v2 has no words for something; the message names it.
+    MetadataError
+        What was not read from a document, but made or changed since, is not valid.
+    """
+    if isinstance(metadata, ArrayMetadata):
+        kind = ".zarray"
+        written, fresh = _dump_array(metadata)
+    else:
+        kind = ".zgroup"
+        written, fresh = {"zarr_format": 2, **metadata.unknown}, set()
+    memo = metadata.spellings.get(f"{NAME}:documents", Spelling(None, {}))
+    original = memo.document.get(kind)
+    documents: dict[str, JSON] = {}
+    # where only .zmetadata speaks of a node, and goes on to, nothing else need be written
+    is_elsewhere = ".zmetadata" in memo.document and kind not in memo.document
+    if not is_elsewhere or (isinstance(metadata, GroupMetadata) and metadata.consolidated is None):
+        documents[kind] = in_order_of(written, original)
+    attributes = recall(metadata, NAME, ".zattrs", metadata.attributes)
+    if attributes is None:
+        stored = memo.document.get(".zattrs")
+        is_needed = bool(metadata.attributes) or stored is not None
+        attributes = {".zattrs": revision(metadata.attributes, stored)} if is_needed else {}
+    documents.update(attributes)
+    if isinstance(metadata, GroupMetadata):
+        documents.update(_dump_consolidated(metadata, written, memo.document.get(".zmetadata")))
+    elif ".zmetadata" in memo.document:
+        documents[".zmetadata"] = memo.document[".zmetadata"]
+    if fresh:
+        check_fresh(load, {kind: written}, fresh)
+    return documents
+
+
+def spelled(metadata: ArrayMetadata, member: str, value: JSON) -> ArrayMetadata:
+    """Return an array whose ``.zarray`` has this `value` of a member for as long as the meaning is the same.
+
+    For writers whose readers have words of their own for some things, as netCDF-C has for text.
+    """
+    memo = remember(NAME, {member: (_ASPECTS[member].meaning(metadata), {member: value})})
+    return replace(metadata, spellings={**metadata.spellings, **memo})
+
+
+# Reading
+
+
+def _check_format(reader: Reader, document: Mapping[str, JSON]) -> None:
+    found = document.get("zarr_format")
+    if "zarr_format" not in document:
+        reader.problem("/zarr_format", "zarr_format is missing", expected="2", spec=_SPEC)
+    elif found != 2 or type(found) is not int:
+        reader.problem("/zarr_format", "another zarr_format", found=found, expected="2", spec=_SPEC)
+
+
+def _read_attributes(reader: Reader, value: JSON) -> Mapping[str, JSON]:
+    if isinstance(value, Mapping):
+        return value
+    reader.problem("", ".zattrs is not an object", found=value, expected="an object", spec='Zarr v2, "Attributes"')
+    return {}
+
+
+class _Elements(NamedTuple):
+    """What the ``dtype`` and the filters together say of the elements."""
+
+    data_type: Named
+    byte_order: Literal["<", ">"]
+    stored: np.dtype[Any]
+    """As the chain meets them, in their byte order."""
+    bound: datatypes.DataType | None
+    """None if the type is not known here."""
+
+
+def _load_array(
+    reader: Reader,
+    document: Mapping[str, JSON],
+    attributes: Mapping[str, JSON],
+    memos: dict[str, tuple[object, Mapping[str, JSON]]],
+) -> ArrayMetadata:
+    for name in _MEMBERS[:7]:
+        if name not in document:
+            reader.problem(f"/{name}", f"{name} is missing", spec=_SPEC)
+    shape = read_lengths(reader, document.get("shape", []), "/shape", _SPEC)
+    chunks = read_chunk_lengths(reader, document.get("chunks", [max(n, 1) for n in shape]), "/chunks", shape, _SPEC)
+    steps = _read_steps(reader, document)
+    elements = _read_elements(reader, document.get("dtype", "|u1"), steps)
+    order = document.get("order", "C")
+    if order not in ("C", "F"):
+        reader.problem("/order", "no order", found=order, expected='"C" or "F"', spec=_SPEC)
+        order = "C"
+    metadata = ArrayMetadata(
+        dialect=NAME,
+        shape=shape,
+        data_type=elements.data_type,
+        byte_order=elements.byte_order,
+        chunk_grid=Named("regular", {"chunk_shape": list(chunks)}),
+        chunk_key_encoding=_read_separator(reader, document),
+        fill_value=_read_fill_value(reader, document, elements),
+        codecs=fit_szip(
+            load_chain(reader, steps, str(order), len(shape), elements.stored), shape, chunks, elements.stored
+        ),
+        attributes=attributes,
+        unknown={name: value for name, value in document.items() if name not in _MEMBERS},
+        notes=tuple(reader.notes),
+    )
+    memos.update(read_aspects(metadata, document, _ASPECTS))
+    return replace(metadata, spellings=remember(NAME, memos))
+
+
+def _read_steps(reader: Reader, document: Mapping[str, JSON]) -> list[Step]:
+    """Return the filters and the compressor, in the order of encoding."""
+    values: list[tuple[JSON, str]] = []
+    filters = document.get("filters")
+    if "filters" not in document:
+        reader.note("/filters", "missing, taken as null", _SPEC)
+    elif filters is not None:
+        values = [(value, join("/filters", i)) for i, value in enumerate(read_list(reader, filters, "/filters", _SPEC))]
+    if document.get("compressor") is not None:
+        values.append((document["compressor"], "/compressor"))
+    steps = (read_step(reader, value, pointer) for value, pointer in values)
+    return [step for step in steps if step is not None]
+
+
+def _read_elements(reader: Reader, document: JSON, steps: list[Step]) -> _Elements:
+    try:
+        named, byte_order = typestr.load(document)
+    except UnknownDataTypeError as error:
+        if not isinstance(document, str):
+            reader.report(problem_of(error, "/dtype", _SPEC))
+        # kept under the name it has: only reading chunks needs to know it
+        return _Elements(Named(str(document)), "<", np.dtype("V1"), None)
+    except MetadataError as error:
+        reader.report(problem_of(error, "/dtype", _SPEC))
+        named, byte_order = Named("uint8"), "<"
+    codec = next((step for step in steps if step.id in OBJECT_CODECS or step.id == "categorize"), None)
+    if named.name == "omnizarr.object":
+        named, byte_order = _read_objects(reader, codec)
+    elif codec is not None and codec.id in _TEXT_OF_OBJECTS and codec.id != "categorize":
+        # zarr-python 3.0 wrote fixed-width types together with the codec of the variable-width ones
+        reader.note("/dtype", f"a fixed width, but stored by {codec.id!r}: taken as variable", _SPEC)
+        named = Named(_TEXT_OF_OBJECTS[codec.id])
+    try:
+        bound = datatypes.bind(named, byte_order)
+    except (UnknownDataTypeError, MissingDependencyError):
+        return _Elements(named, byte_order, np.dtype("V1"), None)
+    except MetadataError as error:
+        reader.report(problem_of(error, "/dtype", _SPEC))
+        return _Elements(named, byte_order, np.dtype("V1"), None)
+    return _Elements(named, byte_order, bound.dtype if bound.is_fixed_size else _OBJECTS, bound)
+
+
+def _read_objects(reader: Reader, codec: Step | None) -> tuple[Named, Literal["<", ">"]]:
+    """Return what Python objects are, from the codec that stores them."""
+    if codec is None:
+        reader.note("/filters", "Python objects without an object codec: their chunks cannot be read", _SPEC)
+        return Named("omnizarr.object", {"object_codec": None}), "<"
+    if codec.id in _TEXT_OF_OBJECTS:
+        return Named(_TEXT_OF_OBJECTS[codec.id]), "<"
+    if codec.id == "vlen-array":
+        try:
+            item, byte_order = typestr.load(codec.parameters.get("dtype"), join(codec.pointer, "dtype"))
+        except MetadataError as error:
+            reader.report(problem_of(error, join(codec.pointer, "dtype"), _SPEC))
+            item, byte_order = Named("uint8"), "<"
+        return Named("omnizarr.vlen_array", {"data_type": named_to_json(item)}), byte_order
+    return Named("omnizarr.object", {"object_codec": codec.id}), "<"
+
+
+def _read_separator(reader: Reader, document: Mapping[str, JSON]) -> Named:
+    separator = document.get("dimension_separator", ".")
+    if separator is None:
+        reader.note("/dimension_separator", "null, taken as absent", _SPEC)
+        separator = "."
+    elif separator not in ("/", "."):
+        reader.problem(
+            "/dimension_separator", "no separator of chunk keys", found=separator, expected='"." or "/"', spec=_SPEC
+        )
+        separator = "."
+    return Named("v2", {"separator": separator})
+
+
+def _read_fill_value(reader: Reader, document: Mapping[str, JSON], elements: _Elements) -> Any:
+    value = document.get("fill_value")
+    spec = 'Zarr v2, "Fill value encoding"'
+    if isinstance(value, float) and not math.isfinite(value):
+        reader.note("/fill_value", "a bare token that is not JSON, taken as the string of the same name", spec)
+        value = name_of_nonfinite(value)
+    if value is None:
+        return UNDEFINED
+    if elements.bound is None or elements.data_type.name == "omnizarr.object":
+        return value
+    try:
+        return typestr.fill_from_v2(value, elements.bound)
+    except MetadataError as error:
+        text = _plain_text(value, elements)
+        if text is not None:
+            reader.note("/fill_value", "not base64, taken as plain text, as netCDF-C writes it", spec)
+            return elements.bound.fill_to_json(text)
+        reader.report(problem_of(error, "/fill_value", spec))
+        return UNDEFINED
+
+
+def _plain_text(value: JSON, elements: _Elements) -> np.bytes_ | None:
+    """Return the text that netCDF-C wrote where Zarr has base64; None if it is none."""
+    if elements.data_type.name != "null_terminated_bytes" or not isinstance(value, str):
+        return None
+    try:
+        text = value.encode()
+    except UnicodeEncodeError:
+        return None
+    return np.bytes_(text) if len(text) <= elements.stored.itemsize else None
+
+
+def other_keys(metadata: ArrayMetadata) -> tuple[Named, ...]:
+    """Return the keys of nested directories where the document says nothing of a separator, as before zarr 2.8."""
+    spelling = metadata.spellings.get(f"{NAME}:dimension_separator")
+    is_silent = spelling is not None and not spelling.document
+    return keys.others(metadata.chunk_key_encoding, len(metadata.shape)) if is_silent else ()
+
+
+# Writing
+
+
+def _dump_array(metadata: ArrayMetadata) -> tuple[dict[str, JSON], set[str]]:
+    """Return ``.zarray``, and which of its members are not as they were read."""
+    _refuse_what_v2_lacks(metadata)
+    written, fresh = write_aspects(metadata, NAME, _ASPECTS)
+    return {**metadata.unknown, "zarr_format": 2, **written}, fresh
+
+
+def _dump_consolidated(metadata: GroupMetadata, group: JSON, stored: JSON) -> Mapping[str, JSON]:
+    # copies of documents in another format are no use here, and can be made again
+    if metadata.consolidated is None or not _are_v2(metadata.consolidated):
+        return {}
+    spelled = recall(metadata, NAME, ".zmetadata", (metadata.consolidated, metadata.attributes, metadata.unknown))
+    if spelled is not None:
+        return spelled
+    own: dict[str, JSON] = {".zgroup": group, ".zattrs": metadata.attributes}
+    written = consolidated.dump_zmetadata({"": own, **metadata.consolidated})
+    return {".zmetadata": in_order_of(written, stored)}
+
+
+def _are_v2(nodes: Mapping[str, Mapping[str, JSON]]) -> bool:
+    return all(name in consolidated.V2_DOCUMENTS for documents in nodes.values() for name in documents)
+
+
+def _refuse(what: str, remedy: str, found: object = None) -> NotRepresentableError:
+    return NotRepresentableError(f"cannot be written as Zarr v2: {what}", found=found, remedy=remedy, spec=_SPEC)
+
+
+def _refuse_what_v2_lacks(metadata: ArrayMetadata) -> None:
+    if metadata.dimension_names is not None and any(name is not None for name in metadata.dimension_names):
+        raise _refuse(
+            "dimension names have no place there",
+            "put them into the attribute _ARRAY_DIMENSIONS, as xarray does, or write v3",
+            list(metadata.dimension_names),
+        )
+    if metadata.storage_transformers:
+        raise _refuse(f"storage transformer {metadata.storage_transformers[0].name!r} has no place there", "write v3")
+
+
+def _write_chunks(metadata: ArrayMetadata) -> Mapping[str, JSON]:
+    grid = metadata.chunk_grid
+    if grid.name != "regular":
+        raise _refuse(
+            f"chunk grid {grid.name!r} has no place there", "rechunk to chunks of one shape, or write v3", grid.name
+        )
+    return {"chunks": grid.configuration.get("chunk_shape")}
+
+
+def _write_separator(metadata: ArrayMetadata) -> Mapping[str, JSON]:
+    encoding = metadata.chunk_key_encoding
+    if encoding.name != "v2":
+        raise _refuse(
+            f"chunk key encoding {encoding.name!r} has no place there",
+            "use chunk key encoding 'v2' (and rename the chunks), or write v3",
+            encoding.name,
+        )
+    return {"dimension_separator": encoding.configuration.get("separator", ".")}
+
+
+def _write_dtype(metadata: ArrayMetadata) -> Mapping[str, JSON]:
+    order = _stored_order(metadata)
+    try:
+        return {"dtype": typestr.dump(metadata.data_type, order)}
+    except NotRepresentableError as error:
+        what = f"data type {str(error.found or metadata.data_type.name)!r} has no place there"
+        raise _refuse(what, "convert it to one that NumPy has, or write v3") from error
+
+
+def _stored_order(metadata: ArrayMetadata) -> Literal["<", ">"]:
+    """Return the byte order that ``dtype`` has to say: that of the stored elements."""
+    match dump_chain(metadata.codecs, len(metadata.shape)).endian:
+        case "<":
+            return "<"
+        case ">":
+            return ">"
+    return metadata.byte_order
+
+
+def _write_fill_value(metadata: ArrayMetadata) -> Mapping[str, JSON]:
+    if metadata.fill_value is UNDEFINED:
+        return {"fill_value": None}
+    if metadata.data_type.name == "omnizarr.object":
+        return {"fill_value": metadata.fill_value}
+    try:
+        bound = datatypes.bind(metadata.data_type, _stored_order(metadata))
+    except (UnknownDataTypeError, MissingDependencyError) as error:
+        raise _refuse("the fill value of an unknown data type", "write v3", metadata.data_type.name) from error
+    return {"fill_value": typestr.fill_to_v2(metadata.fill_value, bound)}
+
+
+def _write_codecs(metadata: ArrayMetadata) -> Mapping[str, JSON]:
+    stack = dump_chain(metadata.codecs, len(metadata.shape))
+    if metadata.data_type.name in typestr.VARIABLE:
+        first = stack.filters[0]["id"] if stack.filters else None
+        if first not in OBJECT_CODECS and first != "categorize":
+            raise _refuse(
+                f"data type {metadata.data_type.name!r} without an object codec",
+                "put vlen-utf8, vlen-bytes, vlen-array or json2 first among the filters",
+                first,
+            )
+    return {"order": stack.order, "filters": stack.filters or None, "compressor": stack.compressor}
+
+
+_ASPECTS: Mapping[str, Aspect] = {
+    "shape": Aspect(("shape",), lambda m: m.shape, lambda m: {"shape": list(m.shape)}),
+    # a chunk length of 0 means something only as long as the dimension is empty
+    "chunks": Aspect(("chunks",), lambda m: (m.chunk_grid, [n == 0 for n in m.shape]), _write_chunks),
+    "dtype": Aspect(("dtype",), lambda m: (m.data_type, m.byte_order, m.codecs), _write_dtype),
+    "fill_value": Aspect(("fill_value",), lambda m: (m.fill_value, m.data_type), _write_fill_value),
+    "codecs": Aspect(
+        ("order", "filters", "compressor"), lambda m: (m.codecs, m.data_type, len(m.shape)), _write_codecs
+    ),
+    "dimension_separator": Aspect(("dimension_separator",), lambda m: m.chunk_key_encoding, _write_separator),
+}
+
+
+V2: Final = Dialect(
+    name=NAME,
+    zarr_format=2,
+    keyspace=Flat((".zarray", ".zgroup", ".zattrs", ".zmetadata")),
+    array_document=".zarray",
+    group_document=".zgroup",
+    attributes_document=".zattrs",
+    load=load,
+    dump=dump,
+    consolidated=Consolidated(".zmetadata", consolidated.load_zmetadata, consolidated.dump_zmetadata),
+    new_arrays=NewArrays(
+        Named("v2", {"separator": "."}),
+        has_filters=True,
+        has_byte_order=True,
+        has_undefined_fill_value=True,
+        has_one_nan=True,
+    ),
+    check_name=paths.check_v2_name,
+    other_keys=other_keys,
+)

@@ -1,0 +1,481 @@
+"""The dialect ``v3``: one ``zarr.json`` per node.
+
+Reads the final text of Zarr v3 with all that the published specification and the registry of extensions settled since,
+and what writers of 2023 made of drafts close to it (each with a note). Writes what is strictly valid,
+except that what a document spelled otherwise, and nobody changed, is written back as it was.
+
+Spec: Zarr v3 core, "Metadata", "Node names", "Extensions".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresentableError, UnknownDataTypeError
+from omnizarr.formats import consolidated, paths
+from omnizarr.formats.chains import LITTLE, read_codecs
+from omnizarr.formats.contract import Consolidated, Dialect, Documents, NewArrays
+from omnizarr.formats.documents import name_of_nonfinite, notes_of
+from omnizarr.formats.extensions import SPEC as _EXTENSION
+from omnizarr.formats.extensions import may_be_ignored, read_extension, read_understood, write_extension
+from omnizarr.formats.keyspaces import Flat
+from omnizarr.formats.reader import (
+    Reader,
+    is_list,
+    is_object,
+    join,
+    problem_of,
+    read_chunk_lengths,
+    read_lengths,
+    read_list,
+    read_object,
+)
+from omnizarr.formats.spelling import in_order_of, recall, remember
+from omnizarr.formats.writer import check_fresh
+from omnizarr.model import (
+    JSON,
+    UNDEFINED,
+    ArrayMetadata,
+    GroupMetadata,
+    Metadata,
+    Named,
+    Problem,
+    Report,
+    Spelling,
+    datatypes,
+    keys,
+    strict,
+)
+from omnizarr.model.datatypes.lenient_fills import as_meant
+
+NAME: Final = "v3"
+DOCUMENT: Final = "zarr.json"
+
+_ARRAY = 'Zarr v3, "Array metadata"'
+_GROUP = 'Zarr v3, "Group metadata"'
+_GRID = 'Zarr v3, "Regular grids"'
+_KEYS = 'Zarr v3, "Chunk key encodings"'
+_GRID_OF_LENGTH_1: Final = {"name": "regular", "configuration": {"chunk_shape": [1]}}
+
+_ARRAY_MEMBERS = (
+    "shape",
+    "data_type",
+    "chunk_grid",
+    "chunk_key_encoding",
+    "fill_value",
+    "codecs",
+    "attributes",
+    "dimension_names",
+    "storage_transformers",
+)
+_GROUP_MEMBERS = ("attributes", "consolidated_metadata")
+_FORMAT = ("zarr_format", "node_type")
+_KNOWN_OF_ARRAYS = frozenset({*_FORMAT, *_ARRAY_MEMBERS})
+_KNOWN_OF_GROUPS = frozenset({*_FORMAT, *_GROUP_MEMBERS})
+
+
+def load(documents: Documents, report: Report = strict) -> Metadata | None:
+    """Return what ``zarr.json`` says; None if there is none.
+
+    Examples
+    --------
+    >>> load({"zarr.json": {"zarr_format": 3, "node_type": "group"}}).node_type
+    'group'
+    """
+    if DOCUMENT not in documents:
+        return None
+    reader = Reader(report)
+    document = documents[DOCUMENT]
+    if not isinstance(document, Mapping):
+        reader.problem("", "not an object", found=document, expected="an object", spec='Zarr v3, "Metadata"')
+        return None
+    _check_format(reader, document)
+    reader.notes.extend(notes_of(document))
+    match document.get("node_type"):
+        case "array":
+            return _load_array(reader, document)
+        case "group":
+            return _load_group(reader, document)
+        case other:
+            expected, spec = '"array" or "group"', 'Zarr v3, "node_type"'
+            if "node_type" not in document:
+                reader.problem("/node_type", "node_type is missing", expected=expected, spec=spec)
+            else:
+                reader.problem("/node_type", "unknown node_type", found=other, expected=expected, spec=spec)
+            return None
+
+
+def dump(metadata: Metadata) -> dict[str, JSON]:
+    """Return ``zarr.json`` for `metadata`.
+
+    Raises
+    ------
+    NotRepresentableError
+        Zarr v3 has no words for something; the message names it.
+    MetadataError
+        What was not read from a document, but made or changed since, is not valid.
+    """
+    written: dict[str, JSON] = {"zarr_format": 3, "node_type": metadata.node_type}
+    fresh = set()
+    members = _WRITE_ARRAY if isinstance(metadata, ArrayMetadata) else _WRITE_GROUP
+    for name, write in members.items():
+        spelled = recall(metadata, NAME, name, _meaning(metadata, name))
+        if spelled is None:
+            fresh.add(name)
+            spelled = write(metadata)
+        written.update(spelled)
+    _check_unknown(metadata)
+    written.update(metadata.unknown)
+    if fresh:
+        check_fresh(load, {DOCUMENT: written}, fresh)
+    original = metadata.spellings.get(f"{NAME}:{DOCUMENT}", Spelling(None, {})).document
+    return {DOCUMENT: in_order_of(written, original)}
+
+
+# Reading
+
+
+def _check_format(reader: Reader, document: Mapping[str, JSON]) -> None:
+    found = document.get("zarr_format")
+    if "zarr_format" not in document:
+        reader.problem("/zarr_format", "zarr_format is missing", expected="3", spec='Zarr v3, "zarr_format"')
+    elif found != 3 or type(found) is not int:
+        draft = isinstance(found, str) and "purl.org" in found
+        remedy = "this is the entry point of a hierarchy of the v3 draft of 2020" if draft else None
+        message = "another zarr_format"
+        reader.problem("/zarr_format", message, found=found, expected="3", remedy=remedy, spec='Zarr v3, "zarr_format"')
+
+
+def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
+    for name in ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value"):
+        if name not in document:
+            reader.problem(f"/{name}", f"{name} is missing", spec=_ARRAY)
+    shape = read_lengths(reader, document.get("shape", []), "/shape", 'Zarr v3, "shape"')
+    data_type = read_understood(reader, document.get("data_type", "uint8"), "/data_type", Named("uint8"))
+    bound = _bind(reader, data_type)
+    codecs: tuple[Named, ...] = (LITTLE,)
+    if "codecs" in document:
+        codecs = read_codecs(reader, document["codecs"], "/codecs", len(shape), bound)
+    else:
+        reader.note("/codecs", "missing, taken as little-endian bytes", _ARRAY)
+    chunk_grid = _read_grid(reader, document, shape)
+    chunk_key_encoding = _read_key_encoding(reader, document.get("chunk_key_encoding", "default"))
+    if _is_scalar_with_a_length(document) and chunk_key_encoding.name == "default":
+        chunk_key_encoding = Named(keys.SCALAR_AS_VECTOR, chunk_key_encoding.configuration)
+    values: dict[str, Any] = {
+        "shape": shape,
+        "data_type": data_type,
+        "chunk_grid": chunk_grid,
+        "chunk_key_encoding": chunk_key_encoding,
+        "fill_value": _read_fill_value(reader, document, bound),
+        "codecs": codecs,
+        "attributes": read_object(reader, document.get("attributes", {}), "/attributes", _ARRAY),
+        "dimension_names": _read_dimension_names(reader, document.get("dimension_names"), shape),
+        "storage_transformers": _read_storage_transformers(reader, document.get("storage_transformers", [])),
+    }
+    if "dimension_names" in document and document["dimension_names"] is None:
+        reader.note("/dimension_names", "null, taken as absent", 'Zarr v3, "dimension_names"')
+    unknown = _read_unknown(reader, document, _KNOWN_OF_ARRAYS)
+    spellings: dict[str, Spelling] = {}
+    metadata = ArrayMetadata(dialect=NAME, **values, unknown=unknown, spellings=spellings, notes=tuple(reader.notes))
+    spellings.update(_memos(document, metadata, _ARRAY_MEMBERS))
+    return metadata
+
+
+def _load_group(reader: Reader, document: Mapping[str, JSON]) -> GroupMetadata:
+    inline = document.get("consolidated_metadata")
+    left_out: list[Problem] = []
+
+    def report(problem: Problem) -> None:
+        if problem.is_left_out:
+            left_out.append(problem)
+        reader.report(problem)
+
+    spellings: dict[str, Spelling] = {}
+    metadata = GroupMetadata(
+        dialect=NAME,
+        attributes=read_object(reader, document.get("attributes", {}), "/attributes", _GROUP),
+        consolidated=None if inline is None else consolidated.load_inline(inline, report),
+        unknown=_read_unknown(reader, document, _KNOWN_OF_GROUPS),
+        spellings=spellings,
+        notes=tuple(reader.notes),
+    )
+    # What is left out is not written again.
+    spellings.update(_memos(document, metadata, _GROUP_MEMBERS[:1] if left_out else _GROUP_MEMBERS))
+    return metadata
+
+
+def _memos(document: Mapping[str, JSON], metadata: Metadata, members: tuple[str, ...]) -> dict[str, Spelling]:
+    memos: dict[str, tuple[object, Mapping[str, JSON]]] = {
+        name: (_meaning(metadata, name), {name: document[name]} if name in document else {}) for name in members
+    }
+    return remember(NAME, {**memos, DOCUMENT: (None, document)})
+
+
+def _read_unknown(reader: Reader, document: Mapping[str, JSON], known: frozenset[str]) -> dict[str, JSON]:
+    """Return the members that no text defines: those that say so may be ignored, others are problems."""
+    unknown = {name: value for name, value in document.items() if name not in known}
+    for name, value in unknown.items():
+        if not may_be_ignored(value):
+            reader.problem(
+                join("", name),
+                f"unknown member {name!r}",
+                found=value,
+                expected='an object with "must_understand": false, if it may be ignored',
+                spec=_EXTENSION,
+            )
+    return unknown
+
+
+def _bind(reader: Reader, named: Named) -> datatypes.DataType | None:
+    """Return the data type; None if nobody here knows it, which only matters to who reads chunks."""
+    try:
+        return datatypes.bind(named)
+    except (UnknownDataTypeError, MissingDependencyError):
+        return None
+    except MetadataError as error:
+        reader.report(problem_of(error, "/data_type", _ARRAY))
+        return None
+
+
+def _is_scalar_with_a_length(document: Mapping[str, JSON]) -> bool:
+    """Return whether a scalar has a chunk as if it had one dimension, as netcdf-c's pull request 2918 writes it."""
+    attributes = document.get("attributes")
+    is_theirs = is_object(attributes) and is_object(attributes.get("_nczarr_array"))
+    return is_theirs and document.get("shape") == [] and document.get("chunk_grid") == _GRID_OF_LENGTH_1
+
+
+def _read_grid(reader: Reader, document: Mapping[str, JSON], shape: tuple[int, ...]) -> Named:
+    regular = Named("regular", {"chunk_shape": [max(length, 1) for length in shape]})
+    if "chunk_grid" not in document:
+        return regular
+    if _is_scalar_with_a_length(document):
+        message = "not Zarr: a chunk of length 1 of a scalar, taken as its one chunk"
+        reader.note("/chunk_grid/configuration/chunk_shape", message, "NCZarr")
+        return regular
+    named = read_understood(reader, document["chunk_grid"], "/chunk_grid", regular)
+    if named.name != "regular":
+        return named
+    pointer = "/chunk_grid/configuration/chunk_shape"
+    if "chunk_shape" not in named.configuration:
+        reader.problem(pointer, "chunk_shape is missing", expected="a list of lengths", spec=_GRID)
+        return regular
+    lengths = read_chunk_lengths(reader, named.configuration["chunk_shape"], pointer, shape, _GRID)
+    return Named("regular", {**named.configuration, "chunk_shape": list(lengths)})
+
+
+def _read_key_encoding(reader: Reader, value: JSON) -> Named:
+    named = read_understood(reader, value, "/chunk_key_encoding", Named("default"))
+    if named.name in {"default", "v2"}:
+        separator = named.configuration.get("separator", "/")
+        if separator not in ("/", "."):
+            reader.problem(
+                "/chunk_key_encoding/configuration/separator",
+                "no separator of chunk keys",
+                found=separator,
+                expected='"/" or "."',
+                spec=_KEYS,
+            )
+            return Named(named.name)
+    return named
+
+
+def _read_fill_value(reader: Reader, document: Mapping[str, JSON], bound: datatypes.DataType | None) -> JSON:
+    value = document.get("fill_value")
+    spec = 'Zarr v3, "fill_value"'
+    if isinstance(value, float) and not math.isfinite(value):
+        reader.note("/fill_value", "a bare token that is not JSON, taken as the string of the same name", spec)
+        value = name_of_nonfinite(value)
+    if bound is None:
+        return value
+    if value is None:
+        if "fill_value" in document:
+            reader.note("/fill_value", "null, taken as the default of the data type", spec)
+    elif value == "" and bound.is_fixed_size and bound.dtype.kind in "biufcV":
+        reader.note("/fill_value", "an empty string, taken as the default of the data type", spec)
+    else:
+        meant = as_meant(value, bound.scalars)
+        try:
+            bound.fill_from_json(meant)
+        except MetadataError as error:
+            reader.report(problem_of(error, "/fill_value", spec))
+        else:
+            if meant is not value:
+                reader.note("/fill_value", f"{json.dumps(value)}, taken as {json.dumps(meant)}", spec)
+            return meant
+    default: JSON = bound.fill_to_json(bound.default_fill_value)
+    return default
+
+
+def _read_dimension_names(reader: Reader, value: JSON, shape: tuple[int, ...]) -> tuple[str | None, ...] | None:
+    spec = 'Zarr v3, "dimension_names"'
+    if value is None:
+        return None
+    names = []
+    for index, name in enumerate(read_list(reader, value, "/dimension_names", spec)):
+        if name is not None and not isinstance(name, str):
+            reader.problem(
+                join("/dimension_names", index),
+                "no name of a dimension",
+                found=name,
+                expected="a string or null",
+                spec=spec,
+            )
+            name = None  # noqa: PLW2901
+        names.append(name)
+    if is_list(value) and len(names) != len(shape):
+        reader.problem(
+            "/dimension_names",
+            f"{len(names)} names for {len(shape)} dimensions",
+            found=value,
+            expected=f"{len(shape)}, one per dimension of shape {list(shape)}",
+            spec=spec,
+        )
+    return tuple(names) if len(names) == len(shape) else None
+
+
+def _read_storage_transformers(reader: Reader, value: JSON) -> tuple[Named, ...]:
+    spec = 'Zarr v3, "storage_transformers"'
+    if value is None:
+        reader.note("/storage_transformers", "null, taken as an empty list", spec)
+        return ()
+    items = read_list(reader, value, "/storage_transformers", spec)
+    found = (read_extension(reader, item, join("/storage_transformers", i)) for i, item in enumerate(items))
+    return tuple(named for named in found if named is not None)
+
+
+# Writing
+
+
+def _meaning(metadata: Metadata, name: str) -> object:
+    if isinstance(metadata, GroupMetadata):
+        return metadata.attributes if name == "attributes" else metadata.consolidated
+    if name == "chunk_grid":
+        # a chunk length of 0 means something only as long as the dimension is empty
+        return metadata.chunk_grid, [length == 0 for length in metadata.shape]
+    return getattr(metadata, name)
+
+
+def _refuse(what: str, remedy: str, found: object = None) -> NotRepresentableError:
+    return NotRepresentableError(f"cannot be written as Zarr v3: {what}", found=found, remedy=remedy)
+
+
+def _write_data_type(metadata: ArrayMetadata) -> JSON:
+    named = metadata.data_type
+    if named.name == "omnizarr.object":
+        raise _refuse(
+            "Python objects have no data type there", "convert them to strings or numbers, or write v2", named.name
+        )
+    if named.name == "omnizarr.vlen_array":
+        raise _refuse("ragged arrays have no data type there", "write v2", named.name)
+    _check_fields(named, ())
+    return write_extension(named) if named.configuration else named.name
+
+
+def _check_fields(named: Named, within: tuple[str, ...]) -> None:
+    """Refuse fields of structured types that only v2 can say."""
+    fields = named.configuration.get("fields")
+    if named.name != "struct" or not is_list(fields):
+        return
+    for field in fields:
+        if not isinstance(field, Mapping):
+            continue
+        path = (*within, str(field.get("name")))
+        label = ".".join(path)
+        if field.get("shape"):
+            raise _refuse(
+                f"field {label!r} is a sub-array",
+                "split it into fields or an array of its own, or write v2",
+                field["shape"],
+            )
+        if "byte_order" in field:
+            raise _refuse(
+                f"field {label!r} has a byte order of its own",
+                "give all fields one byte order, or write v2",
+                field["byte_order"],
+            )
+        inner = field.get("data_type")
+        if isinstance(inner, Mapping) and isinstance(inner.get("name"), str):
+            configuration = inner.get("configuration")
+            if isinstance(configuration, Mapping):
+                _check_fields(Named(str(inner["name"]), configuration), path)
+
+
+def _write_fill_value(metadata: ArrayMetadata) -> JSON:
+    if metadata.fill_value is not UNDEFINED:
+        return metadata.fill_value
+    # v3 has no undefined fill value, and any value serves where none was promised
+    try:
+        bound = datatypes.bind(metadata.data_type)
+    except (UnknownDataTypeError, MissingDependencyError) as error:
+        raise _refuse("an undefined fill value of an unknown data type", "give a fill value") from error
+    return bound.fill_to_json(bound.default_fill_value)
+
+
+def _write_codecs(metadata: ArrayMetadata) -> JSON:
+    for codec in metadata.codecs:
+        if codec.name.startswith("omnizarr."):
+            raise _refuse(
+                f"filter {codec.configuration.get('id')!r} that stands after a filter of bytes",
+                "reorder the filters and re-encode, or write v2",
+                dict(codec.configuration),
+            )
+    return [write_extension(codec) for codec in metadata.codecs]
+
+
+def _write_consolidated(metadata: GroupMetadata) -> Mapping[str, JSON]:
+    nodes = metadata.consolidated
+    # copies of documents in another format are no use here, and can be made again
+    if nodes is None or not all(DOCUMENT in documents for documents in nodes.values()):
+        return {}
+    return {"consolidated_metadata": consolidated.dump_inline(nodes)}
+
+
+def _check_unknown(metadata: Metadata) -> None:
+    for name, value in metadata.unknown.items():
+        if not may_be_ignored(value):
+            raise _refuse(
+                f"member {name!r} is not defined there",
+                "drop it from `unknown`, or move it to the attributes",
+                value,
+            )
+
+
+_WRITE_ARRAY: Mapping[str, Callable[[Any], Mapping[str, JSON]]] = {
+    "shape": lambda m: {"shape": list(m.shape)},
+    "data_type": lambda m: {"data_type": _write_data_type(m)},
+    "chunk_grid": lambda m: {"chunk_grid": write_extension(m.chunk_grid)},
+    "chunk_key_encoding": lambda m: {"chunk_key_encoding": write_extension(m.chunk_key_encoding)},
+    "fill_value": lambda m: {"fill_value": _write_fill_value(m)},
+    "codecs": lambda m: {"codecs": _write_codecs(m)},
+    "attributes": lambda m: {"attributes": m.attributes},
+    "dimension_names": lambda m: {} if m.dimension_names is None else {"dimension_names": list(m.dimension_names)},
+    "storage_transformers": lambda m: (
+        {"storage_transformers": [write_extension(t) for t in m.storage_transformers]} if m.storage_transformers else {}
+    ),
+}
+
+_WRITE_GROUP: Mapping[str, Callable[[Any], Mapping[str, JSON]]] = {
+    "attributes": lambda m: {"attributes": m.attributes},
+    "consolidated_metadata": _write_consolidated,
+}
+
+
+V3: Final = Dialect(
+    name=NAME,
+    zarr_format=3,
+    keyspace=Flat((DOCUMENT,)),
+    array_document=DOCUMENT,
+    group_document=DOCUMENT,
+    attributes_document=None,
+    load=load,
+    dump=dump,
+    consolidated=Consolidated(None, consolidated.load_inline, consolidated.dump_inline),
+    new_arrays=NewArrays(Named("default", {"separator": "/"})),
+    check_name=paths.check_v3_name,
+    why_reserved=paths.reserved_in_v3,
+    has_dimension_names=True,
+)

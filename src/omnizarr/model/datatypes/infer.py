@@ -1,0 +1,191 @@
+"""From what a user has, a NumPy dtype or a word, to a data type."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from omnizarr.errors import UnknownDataTypeError
+from omnizarr.model import JSON, Named
+from omnizarr.model.datatypes.data_type import AnyDType, ByteOrder, DataType
+from omnizarr.model.datatypes.registry import NAMES_OF_NUMPY, SMALL, bind, is_known, ml_name_of
+from omnizarr.model.datatypes.structs import named_from_json, named_to_json
+from omnizarr.model.datatypes.times import time_configuration
+
+NATIVE: ByteOrder = "<" if sys.byteorder == "little" else ">"
+
+FIXED = {
+    "S": ("null_terminated_bytes", 'give a width, as in "S10", or use "bytes" for any length'),
+    "U": ("fixed_length_utf32", 'give a width, as in "U10", or use "string" for any length'),
+    "V": ("raw_bytes", 'give a width, as in "V10"'),
+}
+TIMES = {"M": "numpy.datetime64", "m": "numpy.timedelta64"}
+
+WORDS: Mapping[Any, str] = {str: "string", "str": "string", bytes: "bytes"}
+"""What NumPy would take for a fixed width of nothing."""
+
+
+def from_numpy(dtype: AnyDType) -> tuple[Named, ByteOrder]:
+    """Return the data type and byte order of a NumPy dtype.
+
+    Records come out packed: padding between fields (``align=True``) is dropped, as no Zarr type has it.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype
+        Any dtype that Zarr has a name for, records and sub-array fields included.
+
+    Returns
+    -------
+    named : Named
+        In the words of Zarr v3.
+    byte_order : {"<", ">"}
+        ``"<"`` where the dtype has none. Where the fields of a record differ, ``"<"``, and fields say otherwise.
+
+    Raises
+    ------
+    UnknownDataTypeError
+        If Zarr has no such type: objects (use ``"string"`` or ``"bytes"``), zero-width strings, long doubles.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from_numpy(np.dtype(">U3"))
+    (Named(name='fixed_length_utf32', configuration={'length_bytes': 12}, must_understand=True), '>')
+    """
+    named, order = _named(dtype)
+    return named, order or "<"
+
+
+def parse(anything: Any) -> DataType:
+    """Return the data type that a user means.
+
+    Parameters
+    ----------
+    anything : object
+        A v3 name (``"float32"``, ``"string"``, ``"r24"``), a document (``{"name": ..., "configuration": ...}``),
+        a NumPy dtype or whatever ``numpy.dtype`` takes (``"<f4"``, ``np.uint8``, ``float``, ``[("x", "<i4")]``),
+        ``str`` (strings of any length), ``bytes``, a `Named` or a `DataType`.
+
+    Returns
+    -------
+    DataType
+
+    Raises
+    ------
+    UnknownDataTypeError
+        If nobody knows what is meant.
+    MetadataError
+        If a document's configuration breaks its specification.
+
+    Examples
+    --------
+    >>> parse("datetime64[ns]").named.name
+    'numpy.datetime64'
+    >>> parse(str).dtype
+    StringDType()
+    """
+    if isinstance(anything, DataType):
+        return anything
+    if isinstance(anything, Named):
+        return bind(anything, NATIVE)
+    if isinstance(anything, Mapping) and "name" in anything:
+        return bind(named_from_json(anything), NATIVE)
+    if isinstance(anything, str | type) and anything in WORDS:
+        return bind(Named(WORDS[anything]), NATIVE)
+    if isinstance(anything, str) and is_known(anything):
+        return bind(Named(anything), NATIVE)
+    if isinstance(anything, list):
+        anything = _tuples(anything)
+    if anything is None:
+        raise _unknown(anything, "name a data type")
+    try:
+        dtype = np.dtype(anything)
+    except (TypeError, ValueError, SyntaxError) as error:
+        raise _unknown(anything, f"NumPy: {error}") from None
+    return bind(*from_numpy(dtype))
+
+
+def _named(dtype: AnyDType) -> tuple[Named, ByteOrder | None]:
+    """Return the type, and its byte order if it has one."""
+    if dtype.names is not None:
+        return _record(dtype)
+    if dtype.subdtype is not None:
+        raise _unknown(dtype, "put the extra dimensions into the shape of the array")
+    if (name := ml_name_of(dtype)) is not None:
+        if name not in SMALL:
+            raise _unknown(dtype, "no Zarr type corresponds to it")
+        return Named(name), None
+    return _plain(dtype), _byte_order(dtype)
+
+
+def _plain(dtype: AnyDType) -> Named:
+    """Return the type of a dtype of NumPy's own that is no record."""
+    if dtype.kind == "T":
+        return Named("string")
+    if dtype.kind in TIMES:
+        return Named(TIMES[dtype.kind], time_configuration(dtype))
+    if dtype.kind in FIXED:
+        name, remedy = FIXED[dtype.kind]
+        if not dtype.itemsize:
+            raise _unknown(dtype, remedy)
+        return Named(name, {"length_bytes": dtype.itemsize})
+    if dtype.kind == "O":
+        raise _unknown(dtype, 'use "string" or "bytes"; in Zarr v2 an object codec (a filter) may say what they are')
+    if (code := f"{dtype.kind}{dtype.itemsize}") not in NAMES_OF_NUMPY:
+        raise _unknown(dtype, "no Zarr type corresponds to it")
+    return Named(NAMES_OF_NUMPY[code])
+
+
+def _record(dtype: AnyDType) -> tuple[Named, ByteOrder | None]:
+    if not dtype.names or dtype.fields is None:
+        raise _unknown(dtype, "a record has at least one field")
+    fields: list[dict[str, JSON]] = []
+    orders: list[ByteOrder | None] = []
+    for name in dtype.names:
+        base, shape = dtype.fields[name][0].base, dtype.fields[name][0].shape
+        named, order = _named(base)
+        field: dict[str, JSON] = {"name": name, "data_type": named_to_json(named)}
+        if shape:
+            field["shape"] = list(shape)
+        fields.append(field)
+        orders.append(order)
+    return join_fields(fields, orders)
+
+
+def join_fields(fields: list[dict[str, JSON]], orders: list[ByteOrder | None]) -> tuple[Named, ByteOrder | None]:
+    """Return the record of these fields; a field says its byte order where they do not all agree."""
+    distinct = {order for order in orders if order is not None}
+    common: ByteOrder | None = distinct.pop() if len(distinct) == 1 else "<" if distinct else None
+    for field, order in zip(fields, orders, strict=True):
+        if order is not None and order != common:
+            field["byte_order"] = order
+    return Named("struct", {"fields": fields}), common
+
+
+def _byte_order(dtype: AnyDType) -> ByteOrder | None:
+    match dtype.byteorder:
+        case "<":
+            return "<"
+        case ">":
+            return ">"
+        case "=":
+            return NATIVE
+    return None
+
+
+def _tuples(descr: Any) -> Any:
+    """Return a descr that went through JSON as NumPy wants it: fields are tuples."""
+    if not isinstance(descr, list) or not all(isinstance(field, list | tuple) for field in descr):
+        return descr
+    return [
+        tuple(_tuples(part) if i == 1 else tuple(part) if isinstance(part, list) else part for i, part in enumerate(f))
+        for f in descr
+    ]
+
+
+def _unknown(what: object, remedy: str) -> UnknownDataTypeError:
+    return UnknownDataTypeError("not a data type", pointer="/data_type", found=repr(what), remedy=remedy)

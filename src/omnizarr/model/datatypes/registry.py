@@ -1,0 +1,328 @@
+"""All data types by name, and how a name becomes a type."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from omnizarr.errors import MetadataError, MissingDependencyError, UnknownDataTypeError
+from omnizarr.model import JSON, Named
+from omnizarr.model.datatypes.data_type import AnyDType, ByteOrder, DataType, Scalars
+from omnizarr.model.datatypes.numeric import Bool, Complex, Float, Integer
+from omnizarr.model.datatypes.objects import Objects, Ragged
+from omnizarr.model.datatypes.strings import UTF32_BYTES, Bytes, FixedBytes, FixedText, Raw, Text
+from omnizarr.model.datatypes.structs import LARGEST, bind_struct, named_from_json
+from omnizarr.model.datatypes.times import KINDS, Time, time_dtype
+
+Make: TypeAlias = Callable[[Mapping[str, JSON], ByteOrder], Scalars]
+
+RAW = re.compile(r"r([0-9]{1,10})")
+
+INTEGERS = {f"{sign}int{bits}": f"{sign[:1] or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+
+FLOATS = {"float16": ("f2", 0x7E00), "float32": ("f4", 0x7FC00000), "float64": ("f8", 0x7FF8000000000000)}
+"""NumPy's name without byte order, and the bits of "NaN"."""
+
+COMPLEX = {
+    "complex64": ("c8", "float32"),
+    "complex128": ("c16", "float64"),
+    "complex_float32": ("c8", "float32"),
+    "complex_float64": ("c16", "float64"),
+}
+
+SMALL_FLOATS: dict[str, tuple[int | None, bool]] = {
+    "bfloat16": (0x7FC0, True),
+    "float8_e3m4": (0x78, True),
+    "float8_e4m3": (0x7C, True),
+    "float8_e4m3fn": (0x7F, False),  # not registered; TensorStore writes it
+    "float8_e4m3b11fnuz": (0x80, False),
+    "float8_e4m3fnuz": (0x80, False),
+    "float8_e5m2": (0x7E, True),
+    "float8_e5m2fnuz": (0x80, False),
+    "float8_e8m0fnu": (0xFF, False),
+    "float6_e2m3fn": (None, False),
+    "float6_e3m2fn": (None, False),
+    "float4_e2m1fn": (None, False),
+}
+"""Bits of "NaN" if there is one, and whether there is an infinity. Types of ml_dtypes under the same names."""
+
+SMALL_INTEGERS = {"int2": (-2, 1), "int4": (-8, 7), "uint2": (0, 3), "uint4": (0, 15)}
+"""Lowest and highest; one byte each in memory."""
+
+SMALL_COMPLEX = {"complex_float16": ("complex32", "float16"), "complex_bfloat16": ("bcomplex32", "bfloat16")}
+"""Name in ml_dtypes (0.6 and later), and the type of the parts."""
+
+UNSUPPORTED = {f"complex_{name}" for name in SMALL_FLOATS} - {"complex_bfloat16"}
+"""Registered, but no package has them for NumPy."""
+
+SMALL = {*SMALL_FLOATS, *SMALL_INTEGERS, *SMALL_COMPLEX}
+
+
+def bind(named: Named, byte_order: ByteOrder = "<") -> DataType:
+    """Return the data type that a document names.
+
+    Parameters
+    ----------
+    named : Named
+        Name and configuration, in the words of Zarr v3.
+    byte_order : {"<", ">"}
+        Byte order in memory. Fields of a record that carry their own keep it; types of ``ml_dtypes``
+        are always in the machine's order.
+
+    Returns
+    -------
+    DataType
+
+    Raises
+    ------
+    UnknownDataTypeError
+        If nobody here knows the name.
+    MissingDependencyError
+        If the type needs the package ``ml_dtypes``.
+    MetadataError
+        If the configuration breaks the type's specification; the pointer starts at ``/data_type``.
+
+    Notes
+    -----
+    Zarr v3 core, "Data types"; zarr-extensions, ``data-types``.
+
+    Examples
+    --------
+    >>> from omnizarr.model import Named
+    >>> bind(Named("uint16"), byte_order=">").dtype
+    dtype('>u2')
+    >>> bind(Named("numpy.datetime64", {"unit": "s", "scale_factor": 10})).dtype
+    dtype('<M8[10s]')
+    """
+    if not named.configuration:
+        return _bind_plain(named.name, byte_order)
+    return _bind(named, byte_order)
+
+
+@functools.lru_cache(maxsize=256)
+def _bind_plain(name: str, byte_order: ByteOrder) -> DataType:
+    return _bind(Named(name), byte_order)
+
+
+def _bind(named: Named, byte_order: ByteOrder, depth: int = 0) -> DataType:
+    name, configuration = named.name, named.configuration
+    if name in STRUCTS:
+        _check_members(configuration, ("fields",))
+        inner = functools.partial(_bind, depth=depth + 1)
+        scalars: Scalars = bind_struct(named, byte_order, inner, depth)
+    elif name in TYPES:
+        members, make = TYPES[name]
+        _check_members(configuration, members)
+        scalars = make(configuration, byte_order)
+    elif match := RAW.fullmatch(name):
+        _check_members(configuration, ())
+        scalars = _raw_bits(int(match[1]))
+    else:
+        raise _unknown(name)
+    return DataType(named, byte_order, scalars, bind)
+
+
+def is_known(name: str) -> bool:
+    """Whether `bind` knows a type by this name (which may still lack its configuration or package)."""
+    return name in TYPES or name in STRUCTS or RAW.fullmatch(name) is not None
+
+
+def _unknown(name: str) -> UnknownDataTypeError:
+    if name in UNSUPPORTED:
+        return UnknownDataTypeError(
+            "the data type has no NumPy dtype", pointer="/data_type", found=name, remedy="no package provides one yet"
+        )
+    return UnknownDataTypeError(
+        "unknown data type",
+        pointer="/data_type",
+        found=name,
+        expected="a registered name",
+        remedy=f"known: {', '.join(sorted([*TYPES, *STRUCTS]))}, r<bits>",
+    )
+
+
+def _check_members(configuration: Mapping[str, JSON], known: tuple[str, ...] | None) -> None:
+    for member in configuration:
+        if known is not None and member not in known:
+            raise MetadataError(
+                "the data type has no such parameter",
+                pointer=f"/data_type/configuration/{member}",
+                found=member,
+                expected=", ".join(known) or "no configuration",
+            )
+
+
+def _bool(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+    return Bool(np.dtype(np.bool_))
+
+
+def _integer(name: str, code: str) -> Make:
+    def make(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+        dtype = np.dtype(byte_order + code)
+        limits = np.iinfo(dtype)
+        return Integer(dtype, int(limits.min), int(limits.max), blank_is_zero=name == "uint8")
+
+    return make
+
+
+def _float(code: str, nan: int) -> Make:
+    def make(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+        return Float(np.dtype(byte_order + code), nan)
+
+    return make
+
+
+def _complex(code: str, part: str) -> Make:
+    def make(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+        part_code, nan = FLOATS[part]
+        return Complex(np.dtype(byte_order + code), Float(np.dtype(byte_order + part_code), nan))
+
+    return make
+
+
+def _small(name: str) -> Make:
+    def make(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+        if name in SMALL_FLOATS:
+            nan, has_infinity = SMALL_FLOATS[name]
+            return Float(ml_dtype(name), nan, has_infinity)
+        if name in SMALL_INTEGERS:
+            lowest, highest = SMALL_INTEGERS[name]
+            return Integer(ml_dtype(name), lowest, highest)
+        ml_name, part = SMALL_COMPLEX[name]
+        dtype = ml_dtype(ml_name)
+        if part in FLOATS:
+            return Complex(dtype, Float(np.dtype(f"={FLOATS[part][0]}"), FLOATS[part][1]))
+        return Complex(dtype, Float(ml_dtype(part), SMALL_FLOATS[part][0]))
+
+    return make
+
+
+def ml_dtype(name: str) -> AnyDType:
+    """Return a dtype of the package ml_dtypes.
+
+    Raises
+    ------
+    MissingDependencyError
+        If the package is not installed, or too old to have it.
+    """
+    try:
+        dtype: AnyDType = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
+    except (ImportError, AttributeError) as error:
+        raise MissingDependencyError(
+            f"the data type needs a recent ml_dtypes ({error})",
+            pointer="/data_type",
+            found=name,
+            remedy="install it: pip install 'omnizarr[ml]'",
+        ) from error
+    return dtype
+
+
+def _raw_bits(bits: int) -> Scalars:
+    if bits % 8 or not 0 < bits <= 8 * LARGEST:
+        raise MetadataError(
+            "not a number of whole bytes",
+            pointer="/data_type",
+            found=f"r{bits}",
+            expected="r8, r16, ...: a positive multiple of 8",
+            spec='Zarr v3 core, "Core data types"',
+        )
+    return Raw(np.dtype(f"V{bits // 8}"), as_list=True)
+
+
+def _length(configuration: Mapping[str, JSON], unit: int = 1) -> int:
+    length = configuration.get("length_bytes")
+    if isinstance(length, bool) or not isinstance(length, int) or not 0 < length <= LARGEST or length % unit:
+        raise MetadataError(
+            "not a length",
+            pointer="/data_type/configuration/length_bytes",
+            found="nothing" if length is None else length,
+            expected=f"an integer from {unit} to {LARGEST}" + (f", a multiple of {unit}" if unit > 1 else ""),
+        )
+    return length
+
+
+def _raw_bytes(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+    return Raw(np.dtype(f"V{_length(configuration)}"), as_list=False)
+
+
+def _fixed_bytes(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+    return FixedBytes(np.dtype(f"S{_length(configuration)}"))
+
+
+def _fixed_text(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+    return FixedText(np.dtype(f"{byte_order}U{_length(configuration, UTF32_BYTES) // UTF32_BYTES}"))
+
+
+def _text(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+    return Text(np.dtypes.StringDType())
+
+
+def _bytes(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+    return Bytes(np.dtype(object))
+
+
+def _time(kind: str) -> Make:
+    def make(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+        return Time(time_dtype(kind, configuration, byte_order))
+
+    return make
+
+
+def _objects(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+    return Objects(np.dtype(object))
+
+
+def _ragged(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+    items = bind(named_from_json(configuration.get("data_type"), "/data_type/configuration/data_type"), byte_order)
+    if not items.is_fixed_size:
+        raise MetadataError(
+            "the items of ragged arrays have no fixed size",
+            pointer="/data_type/configuration/data_type",
+            found=items.named.name,
+            expected="a type of a fixed size",
+        )
+    return Ragged(np.dtype(object), items)
+
+
+STRUCTS = ("struct", "structured")
+
+TYPES: Mapping[str, tuple[tuple[str, ...] | None, Make]] = {
+    "bool": ((), _bool),
+    **{name: ((), _integer(name, code)) for name, code in INTEGERS.items()},
+    **{name: ((), _float(code, nan)) for name, (code, nan) in FLOATS.items()},
+    **{name: ((), _complex(code, part)) for name, (code, part) in COMPLEX.items()},
+    **{name: ((), _small(name)) for name in sorted(SMALL)},
+    "raw_bytes": (("length_bytes",), _raw_bytes),
+    "null_terminated_bytes": (("length_bytes",), _fixed_bytes),
+    "fixed_length_utf32": (("length_bytes",), _fixed_text),
+    "string": ((), _text),
+    "variable_length_utf8": ((), _text),
+    "bytes": ((), _bytes),
+    "variable_length_bytes": ((), _bytes),
+    **{name: (("unit", "scale_factor"), _time(kind)) for name, kind in KINDS.items()},
+    "omnizarr.vlen_array": (("data_type",), _ragged),
+    "omnizarr.object": (None, _objects),  # Its configuration is the business of whoever reads the object codec.
+}
+"""By name: the members of its configuration (None: any), and what makes its scalars."""
+
+NAMES_OF_NUMPY: Mapping[str, str] = {
+    "b1": "bool",
+    **{code: name for name, code in INTEGERS.items()},
+    **{code: name for name, (code, _) in FLOATS.items()},
+    "c8": "complex64",
+    "c16": "complex128",
+}
+"""By NumPy's name without byte order."""
+
+
+def ml_name_of(dtype: AnyDType) -> str | None:
+    """Return the name of a dtype that belongs to ml_dtypes, else None."""
+    if dtype.type.__module__ != "ml_dtypes":
+        return None
+    names = {ml_name: name for name, (ml_name, _) in SMALL_COMPLEX.items()}
+    return names.get(dtype.name, dtype.name)

@@ -1,0 +1,220 @@
+"""What a node is, in the words of Zarr v3, whichever format it came from.
+
+Everything behind the dialects' door knows these values and nothing else about a
+format. They are immutable; `dataclasses.replace` makes a changed one.
+
+Spec: Zarr v3 core, "Metadata"; zarr-extensions for the names of the extensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from omnizarr.errors import MetadataError
+
+JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
+
+
+class Undefined(Enum):
+    """The fill value of an array whose missing chunks hold nothing in particular."""
+
+    UNDEFINED = "undefined"
+
+    def __repr__(self) -> str:
+        return "UNDEFINED"
+
+
+UNDEFINED: Final = Undefined.UNDEFINED
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An extension point as a document writes it: a name and its configuration.
+
+    Nobody needs to know the name: it is kept, listed, copied and written back as it
+    is. Only binding it (to a codec, a data type, a grid) can fail.
+    """
+
+    name: str
+    configuration: Mapping[str, JSON] = field(default_factory=dict)
+    must_understand: bool = True
+
+
+def thawed(value: Any) -> Any:
+    """Return a copy of JSON, or of a `Named`, that whoever gets it may change: values of the model are shared.
+
+    >>> thawed({"order": (1, 0)})
+    {'order': [1, 0]}
+    """
+    if isinstance(value, Mapping):
+        return {key: thawed(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [thawed(item) for item in value]
+    if isinstance(value, Named):
+        return Named(value.name, thawed(value.configuration), value.must_understand)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a tolerant reader put right or passed over, for `info` and `check` to show."""
+
+    pointer: str
+    message: str
+    spec: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something that a translation could not carry.
+
+    Attributes
+    ----------
+    path : str
+        Of the node.
+    pointer : str
+        JSON pointer of the member in the source's document; empty if it is the node as a whole.
+    what, why : str
+        In plain words.
+    kept : str
+        What stands there instead; empty if nothing does.
+    """
+
+    path: str
+    pointer: str
+    what: str
+    why: str
+    kept: str = ""
+
+
+class Problem(NamedTuple):
+    """One departure of a document from its format."""
+
+    pointer: str
+    message: str
+    spec: str = ""
+    found: object = None
+    expected: object = None
+    remedy: str | None = None
+    kind: type[MetadataError] = MetadataError
+    is_left_out: bool = False
+    """The member is ignored, and the rest of the document is sound: only `check` reports it."""
+
+    def error(self) -> MetadataError:
+        """Return the exception that says the same."""
+        return self.kind(
+            self.message,
+            pointer=self.pointer,
+            found=self.found,
+            expected=self.expected,
+            remedy=self.remedy,
+            spec=self.spec or None,
+        )
+
+
+Report: TypeAlias = Callable[[Problem], None]
+
+
+def strict(problem: Problem) -> None:
+    """Raise the problem: the attitude of `open`, where `check` passes ``list.append`` and gets them all."""
+    if not problem.is_left_out:
+        raise problem.error()
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How a document spelled some fields, and the meaning that was read from them.
+
+    A dialect writes the spelling back for as long as the meaning has not changed, so
+    that ``dump(load(documents)) == documents`` also where a format has two words for
+    one thing.
+    """
+
+    meaning: object
+    document: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayMetadata:
+    """What an array is.
+
+    Attributes
+    ----------
+    dialect : str
+        Name of the dialect it was read in, and is written back in.
+    shape : tuple of int
+        Elements along each dimension; ``()`` for a scalar.
+    data_type : Named
+        Bound by `omnizarr.model.datatypes.bind`.
+    byte_order : {"<", ">"}
+        Byte order of the NumPy dtype that the user sees. (The order of the stored bytes is the
+        business of the ``bytes`` codec.) Only v1 and v2 say it; elsewhere it is little-endian.
+    chunk_grid, chunk_key_encoding : Named
+        Bound by `omnizarr.model.grids.bind` and `omnizarr.model.keys.bind`.
+    fill_value : JSON or UNDEFINED
+        In the v3 JSON form of the data type.
+    codecs : tuple of Named
+        array to array, then one array to bytes, then bytes to bytes; bound by `omnizarr.codecs.chain.bind`.
+    attributes : mapping
+        What the user wrote. JSON, with non-finite floats kept as floats in memory.
+    dimension_names : tuple of (str or None), optional
+        None if the document names no dimensions.
+    storage_transformers : tuple of Named
+    unknown : mapping
+        Members of the document that no text defines and that may be ignored; written back.
+    spellings : mapping of str to Spelling
+        Private to the dialect.
+    notes : tuple of Note
+        What was put right on reading.
+    """
+
+    dialect: str
+    shape: tuple[int, ...]
+    data_type: Named
+    byte_order: Literal["<", ">"] = "<"
+    chunk_grid: Named
+    chunk_key_encoding: Named
+    fill_value: JSON | Undefined
+    codecs: tuple[Named, ...]
+    attributes: Mapping[str, JSON] = field(default_factory=dict)
+    dimension_names: tuple[str | None, ...] | None = None
+    storage_transformers: tuple[Named, ...] = ()
+    unknown: Mapping[str, JSON] = field(default_factory=dict)
+    spellings: Mapping[str, Spelling] = field(default_factory=dict, compare=False, repr=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False)
+
+    node_type: Literal["array"] = "array"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMetadata:
+    """What a group is.
+
+    Attributes
+    ----------
+    dialect : str
+    attributes : mapping
+    consolidated : mapping of str to (mapping of str to JSON), optional
+        Documents of the nodes below, by path relative to this group: ``{"a/b": {"zarr.json": {...}}}``,
+        not yet parsed, so that one broken node does not hide its siblings. None if not consolidated.
+    implicit : bool
+        No document says that there is a group; there are only nodes below.
+    unknown, spellings, notes
+        As in `ArrayMetadata`.
+    """
+
+    dialect: str
+    attributes: Mapping[str, JSON] = field(default_factory=dict)
+    consolidated: Mapping[str, Mapping[str, JSON]] | None = None
+    implicit: bool = False
+    unknown: Mapping[str, JSON] = field(default_factory=dict)
+    spellings: Mapping[str, Spelling] = field(default_factory=dict, compare=False, repr=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False)
+
+    node_type: Literal["group"] = "group"
+
+
+Metadata: TypeAlias = ArrayMetadata | GroupMetadata

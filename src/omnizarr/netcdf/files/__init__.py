@@ -1,0 +1,186 @@
+"""Files of netCDF-3 and netCDF-4, as datasets to read and to write.
+
+>>> import tempfile, os
+>>> import numpy as np
+>>> from omnizarr.netcdf import types
+>>> from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Source, VariableHeader
+>>> root = GroupHeader(
+...     dimensions={"x": DimensionHeader("x", 3)},
+...     variables={"t": VariableHeader(name="t", type=types.SHORT, dimensions=("/x",))},
+...     attributes={"title": Attribute.of("Example")},
+... )
+>>> path = os.path.join(tempfile.mkdtemp(), "example.nc")
+>>> write_file(path, Source(root, lambda name, selection: np.arange(3, dtype="i2")[selection]))
+()
+>>> with open_file(path) as source:
+...     print(source.root.attributes["title"].value, source.read("/t", (slice(0, 2),)))
+Example [0 1]
+
+Spec: NetCDF Classic Format; NetCDF-4 Format. Attribute types: xarray#10361.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from omnizarr.errors import MetadataError, MissingDependencyError, NodeExistsError, NodeNotFoundError, StoreError
+from omnizarr.model import Loss
+from omnizarr.netcdf.files.planning import Format, StoredOtherwise, plan
+from omnizarr.netcdf.header import Source
+
+__all__ = ["Format", "Loss", "StoredOtherwise", "is_netcdf", "open_file", "plan", "write_file"]
+
+_CLASSIC: Final = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
+_HDF5: Final = b"\x89HDF\r\n\x1a\n"
+
+
+def is_netcdf(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is of netCDF-3 or of HDF5, by its first bytes; no library is needed.
+
+    HDF5 may begin after a block of the user's, of 512 bytes or a doubling of that. What is no file is no netCDF.
+
+    >>> is_netcdf(__file__)
+    False
+    """
+    return _kind(Path(path)) is not None
+
+
+def _kind(path: Path) -> str | None:
+    """Return "classic", "hdf5" or None."""
+    try:
+        if not path.is_file():  # a pipe would wait for its writer
+            return None
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            start = 0
+            while start + len(_HDF5) <= size or start == 0:
+                file.seek(start)
+                magic = file.read(len(_HDF5))
+                if start == 0 and magic.startswith(_CLASSIC):
+                    return "classic"
+                if magic == _HDF5:
+                    return "hdf5"
+                start = max(512, start * 2)
+    except OSError:
+        return None
+    return None
+
+
+@contextmanager
+def open_file(path: str | os.PathLike[str]) -> Iterator[Source]:
+    """Open a file of netCDF-3 (classic, 64-bit offset, 64-bit data) or netCDF-4 to read.
+
+    Everything is there that ``ncdump -s`` shows, and the exact types and bytes of attributes. Values are as they are
+    stored. Variables of user-defined types are there; attributes of such types are left out, with a note. One thread
+    at a time may read: netCDF-C allows no more. A netCDF-4 file that is broken so badly that HDF5
+    crashes ends the process; read those that nobody vouches for in a process of their own.
+
+    Parameters
+    ----------
+    path : path
+        Of a local file.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is no file.
+    MetadataError
+        If it is not of netCDF, or broken.
+    MissingDependencyError
+        Without the extra ``netcdf``.
+    """
+    place = Path(path).absolute()
+    kind = _kind(place)
+    if kind is None:
+        raise _no_netcdf(place)
+    _require("netCDF4", "h5py")
+    from omnizarr.netcdf.files import classic, reading  # noqa: PLC0415 (only what reads files needs them)
+
+    if kind == "classic":
+        classic.check(place)
+    with reading.opened(str(place), is_hdf5=kind == "hdf5") as source:
+        yield source
+
+
+def write_file(
+    path: str | os.PathLike[str],
+    source: Source,
+    *,
+    format: Format = "NETCDF4",  # noqa: A002 (netCDF4-python's name)
+    overwrite: bool = False,
+    progress: Callable[..., Any] | None = None,
+) -> tuple[Loss, ...]:
+    """Write a dataset to a file, which appears when it is complete.
+
+    Memory holds a block of chunks at a time. Chunks, filters, byte order and fill values go with the variables where
+    the format, and netCDF4-python, have a way to say them.
+
+    Parameters
+    ----------
+    path : path
+        Of a local file.
+    source : Source
+        From a file, CDL, or a Zarr hierarchy.
+    format : {"NETCDF4", "NETCDF4_CLASSIC", "NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA"}
+    overwrite : bool
+        Replace a file that is there.
+    progress : callable, optional
+        Such as ``tqdm.tqdm``: is called with ``total=``, ``desc=``, ``unit="B"`` and ``unit_scale=True``.
+
+    Returns
+    -------
+    tuple of Loss
+        What could not be carried; `StoredOtherwise` where only chunks or filters differ. What can be said of it without
+        writing, `plan` says.
+
+    Raises
+    ------
+    NodeExistsError
+        If there is a file, and not `overwrite`; or a directory.
+    NotRepresentableError
+        If netCDF-C refuses what should be written, such as a name.
+    StoreError
+        If the file cannot be written.
+    MissingDependencyError
+        Without the extra ``netcdf``.
+    """
+    place = Path(path).absolute()
+    if place.is_dir() or (not overwrite and os.path.lexists(place)):
+        remedy = None if place.is_dir() else "pass overwrite=True to replace it"
+        raise NodeExistsError("something is in the way", store=str(place), remedy=remedy)
+    if not place.parent.is_dir():
+        raise StoreError("there is no such directory", store=str(place), found=str(place.parent))
+    _require("netCDF4", "h5py")
+    from omnizarr.netcdf.files import writing  # noqa: PLC0415 (only what writes files needs it)
+
+    return writing.write(place, source, format, progress)
+
+
+def _no_netcdf(path: Path) -> Exception:
+    if not os.path.lexists(path):
+        return NodeNotFoundError("there is no such file", store=str(path))
+    if not path.is_file():
+        return MetadataError("this is no file", store=str(path), expected="a netCDF-3 or netCDF-4 file")
+    try:
+        with path.open("rb") as file:
+            found = file.read(8)
+    except OSError as error:
+        return MetadataError("this file cannot be read", store=str(path), found=str(error))
+    return MetadataError("this is no netCDF file", store=str(path), found=found, expected=(*_CLASSIC, _HDF5))
+
+
+def _require(*modules: str) -> None:
+    for module in modules:
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise MissingDependencyError(
+                f"netCDF files need the package {module}",
+                found=str(error),
+                remedy="pip install 'omnizarr[netcdf]'",
+            ) from error

@@ -1,0 +1,348 @@
+"""What netCDF4-python cannot say of a netCDF-4 file, asked of HDF5 itself: exact attributes, filters, types.
+
+netCDF4-python gives char and string attributes alike as str, without NULs and with bytes that are no UTF-8 replaced;
+it knows few filters by name, and passes over variables of opaque types. All this h5py knows.
+
+Spec: NetCDF-4 Format (how the netCDF-4 model lies in HDF5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.errors import UnknownDataTypeError
+from omnizarr.netcdf import types
+from omnizarr.netcdf.header import Attribute, Selection
+from omnizarr.netcdf.types import AnyType, UserType
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    import h5py
+else:
+    h5py = Lazy("h5py")
+
+NON_COORDINATE: Final = "_nc4_non_coord_"
+"""Stands before the name of a variable that is called as a dimension, and is no coordinate of it."""
+
+_DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3
+_SZIP, _SZIP_CODINGS = 4, 4 | 32
+_SHOWN_BY_NAME = (_DEFLATE, _SHUFFLE, _FLETCHER32)
+
+
+def members(group: Any) -> dict[str, Any]:
+    """Return what lies in an HDF5 group, by the names of netCDF, in the order of definition if the file keeps it."""
+    names = list(group)
+    if group.id.get_create_plist().get_link_creation_order() & h5py.h5p.CRT_ORDER_TRACKED:
+        names.sort(key=lambda name: group.id.links.get_info(name.encode()).corder)
+    found: dict[str, Any] = {}
+    for name in names:
+        plain = name.removeprefix(NON_COORDINATE)
+        each = group.get(name)
+        if each is not None and (plain != name or plain not in found):  # None: a link that leads nowhere
+            found[plain] = each
+    return found
+
+
+# Attributes
+
+
+def decode(raw: bytes) -> str:
+    """Return the text of bytes, of which all that are no UTF-8 are kept."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def encode(text: str) -> bytes:
+    """Return the bytes of a text: the inverse of `decode`."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def read_attribute(owner: Any, name: str) -> Attribute | None:
+    """Return an attribute of an HDF5 object, or None if `Attribute` has no type for it."""
+    stored = h5py.h5a.open(owner.id, name.encode())
+    h5_type, space = stored.get_type(), stored.get_space()
+    count = space.get_simple_extent_npoints()
+    if isinstance(h5_type, h5py.h5t.TypeStringID):
+        if h5_type.is_variable_str() or space.get_simple_extent_ndims():
+            return Attribute(types.STRING, _strings(_read_attribute_strings(stored, h5_type, count)))
+        text = np.zeros((), f"S{h5_type.get_size()}")
+        if count:
+            stored.read(text, h5_type)  # its own type: any other conversion would end at a NUL
+        return Attribute(types.CHAR, decode(text.tobytes() if count else b""))
+    if not isinstance(h5_type, h5py.h5t.TypeIntegerID | h5py.h5t.TypeFloatID):
+        return None
+    try:
+        nc_type = types.of_dtype(h5_type.dtype)
+    except UnknownDataTypeError:
+        return None
+    values = np.zeros(stored.shape if count else 0, nc_type.dtype)
+    if count:
+        stored.read(values)
+    return Attribute(nc_type, values.ravel())
+
+
+def _read_attribute_strings(stored: Any, h5_type: Any, count: int) -> Iterable[bytes]:
+    if not count:
+        return []
+    if h5_type.is_variable_str():
+        values = np.empty(stored.shape, h5py.string_dtype())
+        stored.read(values)
+    else:
+        values = np.zeros(stored.shape, f"S{h5_type.get_size()}")
+        stored.read(values, h5_type)
+    return [bytes(each).split(b"\0")[0] for each in values.ravel()]
+
+
+def _strings(items: Iterable[bytes]) -> NDArray[Any]:
+    texts = [decode(each) for each in items]
+    strings = np.empty(len(texts), object)
+    strings[:] = texts
+    return strings
+
+
+def write_attribute(owner: Any, name: str, attribute: Attribute) -> None:
+    """Give an HDF5 object an attribute in the form in which netCDF-C has it; an old one of that name is replaced."""
+    key = name.encode()
+    if h5py.h5a.exists(owner.id, key):
+        h5py.h5a.delete(owner.id, key)
+    if isinstance(attribute.value, str):
+        raw = encode(attribute.value)
+        h5_type = h5py.h5t.C_S1.copy()
+        h5_type.set_size(max(len(raw), 1))
+        h5_type.set_strpad(h5py.h5t.STR_NULLTERM)
+        values: NDArray[Any] = np.array(raw, f"S{max(len(raw), 1)}")
+        length = len(raw)
+        space = h5py.h5s.create(h5py.h5s.SCALAR)
+    else:
+        length = len(attribute.value)
+        if attribute.type is types.STRING:
+            values = np.array([encode(each) for each in attribute.value], h5py.string_dtype())
+        else:
+            values = np.ascontiguousarray(attribute.value)
+        h5_type = h5py.h5t.py_create(values.dtype, logical=True)
+        space = h5py.h5s.create_simple((max(length, 1),))
+    if not length:
+        space = h5py.h5s.create(h5py.h5s.NULL)
+    stored = h5py.h5a.create(owner.id, key, h5_type, space)
+    if length:
+        stored.write(
+            values, h5_type if attribute.type is types.CHAR else None
+        )  # its own type: no NUL is put at the end
+
+
+# How a variable is stored
+
+
+def storage(dataset: Any) -> dict[str, Attribute]:
+    """Return the special attributes of a dataset but ``_Endianness``, which netCDF-C says."""
+    created = dataset.id.get_create_plist()
+    layout = {
+        h5py.h5d.COMPACT: "compact",
+        h5py.h5d.CONTIGUOUS: "contiguous",
+        h5py.h5d.CHUNKED: "chunked",
+        h5py.h5d.VIRTUAL: "virtual",
+    }.get(created.get_layout(), "unknown")
+    special: dict[str, Any] = {"_Storage": layout}
+    if layout == "chunked":
+        chunks = created.get_chunk()
+        special["_ChunkSizes"] = np.array(chunks, "i4" if max(chunks) < 2**31 else "i8")
+    filters = [created.get_filter(number) for number in range(created.get_nfilters())]
+    by_id = {each[0]: each[2] for each in filters}
+    if _FLETCHER32 in by_id:
+        special["_Fletcher32"] = "true"
+    if _SHUFFLE in by_id:
+        special["_Shuffle"] = "true"
+    if _DEFLATE in by_id:
+        special["_DeflateLevel"] = np.array(by_id[_DEFLATE], "i4")
+    others = [",".join(map(str, _parameters(*each[:3]))) for each in filters if each[0] not in _SHOWN_BY_NAME]
+    if others:
+        special["_Filter"] = "|".join(others)
+    return {name: Attribute.of(value) for name, value in special.items()}
+
+
+def _parameters(number: int, _flags: int, parameters: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a filter's number and parameters, without those that HDF5 adds to szip's two on its own."""
+    if number == _SZIP and len(parameters) == 4:
+        return number, parameters[0] & _SZIP_CODINGS, parameters[1]
+    return number, *parameters
+
+
+def is_filled(dataset: Any) -> bool:
+    """Return whether elements that nobody wrote hold a fill value that was defined."""
+    return bool(dataset.id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED)
+
+
+def zero_filler(dataset: Any) -> Callable[[Selection, NDArray[Any]], NDArray[Any]]:
+    """Return what puts zeros into values where a dataset without a fill value stores nothing.
+
+    HDF5 leaves there what was in memory before, which is something else each time.
+    """
+    chunks = dataset.chunks
+    zero = np.zeros((), dataset.dtype)
+    if chunks is None:
+        is_empty = dataset.id.get_storage_size() == 0
+        return lambda _, values: np.zeros_like(values) if is_empty else values
+    stored = np.zeros([-(-size // chunk) for size, chunk in zip(dataset.shape, chunks, strict=True)], bool)
+
+    def note(info: Any) -> None:
+        stored[tuple(start // chunk for start, chunk in zip(info.chunk_offset, chunks, strict=True))] = True
+
+    dataset.id.chunk_iter(note)
+
+    def filled(selection: Selection, values: NDArray[Any]) -> NDArray[Any]:
+        limits = [
+            (each.start // chunk, -(-min(each.stop, size) // chunk))
+            for each, chunk, size in zip(selection, chunks, dataset.shape, strict=True)
+        ]
+        missing = np.argwhere(~stored[tuple(slice(*each) for each in limits)])
+        for place in missing + [first for first, _ in limits] if len(missing) else ():
+            starts = [at * chunk - each.start for at, chunk, each in zip(place, chunks, selection, strict=True)]
+            values[tuple(slice(max(at, 0), at + chunk) for at, chunk in zip(starts, chunks, strict=True))] = zero
+        return values
+
+    return filled
+
+
+# Types
+
+
+def named_types(group: Any) -> dict[str, tuple[Any, UserType]]:
+    """Return the types that an HDF5 group defines, as HDF5 has them and as netCDF does."""
+    found = {name: (each.id, _user_type(each.id, name)) for name, each in members(group).items() if _is_type(each)}
+    return {name: (h5_type, each) for name, (h5_type, each) in found.items() if each is not None}
+
+
+def _is_type(each: Any) -> bool:
+    return isinstance(each, h5py.Datatype)
+
+
+def user_type_of(dataset: Any, named: Iterable[tuple[Any, UserType]], name: str | None = None) -> UserType | None:
+    """Return the type of a dataset if it is user-defined, and one that netCDF has.
+
+    h5py does not say which of the named types it is, so that is an equal one: the one of that `name`, or the first.
+    """
+    h5_type = dataset.id.get_type()
+    equal = [each for other, each in named if h5_type.equal(other)]
+    chosen = [each for each in equal if each.name == name] or equal
+    return chosen[0] if chosen else _user_type(h5_type, name or plain_name(dataset) + "_t")
+
+
+def has_hidden_dimension(dimensions: Iterable[str], path: str, sizes: Container[str]) -> bool:
+    """Return whether a name among dimensions stands for several, in a group and those around it.
+
+    netCDF4-python looks dimensions up by name, and takes the nearest for each.
+    """
+    above = [path[:end] for end in range(len(path) + 1) if end == len(path) or path[end] == "/"]
+    names = [each.rpartition("/")[2] for each in dimensions]
+    return any(sum(f"{each}/{name}" in sizes for each in above) > 1 for name in names)
+
+
+def is_half(dataset: Any) -> bool:
+    """Return whether values are of 16 bits of floating point, which netCDF has as float, or not at all."""
+    return bool(dataset.dtype.kind == "f" and dataset.dtype.itemsize == 2)
+
+
+def plain_name(dataset: Any) -> str:
+    """Return the name of a dataset in its group, as netCDF has it."""
+    return str(dataset.name).rpartition("/")[2].removeprefix(NON_COORDINATE)
+
+
+def _user_type(h5_type: Any, name: str) -> UserType | None:
+    if isinstance(h5_type, h5py.h5t.TypeEnumID):
+        base = _atomic(h5_type.get_super())
+        if base is None:
+            return None
+        labels = range(h5_type.get_nmembers())
+        values = {decode(h5_type.get_member_name(each)): int(h5_type.get_member_value(each)) for each in labels}
+        return UserType(name, "enum", base.dtype, values, base)
+    if isinstance(h5_type, h5py.h5t.TypeOpaqueID):
+        return UserType(name, "opaque", np.dtype(f"V{h5_type.get_size()}"))
+    if isinstance(h5_type, h5py.h5t.TypeVlenID):
+        return UserType(name, "vlen", np.dtype(object), base=_atomic(h5_type.get_super()))
+    if isinstance(h5_type, h5py.h5t.TypeCompoundID):
+        return UserType(name, "compound", _compound(h5_type.dtype))
+    return None
+
+
+def _atomic(h5_type: Any) -> types.NcType | None:
+    if isinstance(h5_type, h5py.h5t.TypeStringID):
+        return types.STRING if h5_type.is_variable_str() else types.CHAR
+    if not isinstance(h5_type, h5py.h5t.TypeIntegerID | h5py.h5t.TypeFloatID):
+        return None
+    try:
+        return types.of_dtype(h5_type.dtype)
+    except UnknownDataTypeError:
+        return None
+
+
+def _compound(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.kind == "c":  # h5py sees a pair of r and i as a complex number
+        part = f"f{dtype.itemsize // 2}"
+        return np.dtype([("r", part), ("i", part)])
+    return dtype if dtype.hasobject else dtype.newbyteorder("=")
+
+
+# Values
+
+
+def reader(dataset: Any, nc_type: AnyType, fill: Any) -> Callable[[Selection], NDArray[Any]]:
+    """Return what reads a dataset, with `fill` beyond what is stored."""
+    convert = _to_strings if nc_type is types.STRING else _to_native(nc_type.dtype)
+
+    def read(selection: Selection) -> NDArray[Any]:
+        start = [each.start for each in selection]
+        stored = [
+            max(0, min(each.stop, size) - each.start) for each, size in zip(selection, dataset.shape, strict=True)
+        ]
+        values = np.empty(stored, dataset.dtype) if dataset.dtype.hasobject else np.zeros(stored, dataset.dtype)
+        if values.size:
+            space = dataset.id.get_space()
+            if stored:
+                space.select_hyperslab(tuple(start), tuple(stored))
+            dataset.id.read(h5py.h5s.create_simple(tuple(stored)) if stored else space, space, values, _memory(dataset))
+        shape = tuple(each.stop - each.start for each in selection)
+        if shape == values.shape:
+            return convert(values)
+        result = np.empty(shape, nc_type.dtype)
+        flat = result.reshape(-1)
+        for index in range(flat.size if nc_type.dtype == object else 0):
+            flat[index] = fill
+        if nc_type.dtype != object:
+            result[...] = fill
+        result[tuple(map(slice, stored))] = convert(values)
+        return result
+
+    return read
+
+
+def _memory(dataset: Any) -> Any:
+    """Return the type of values in memory: as they are stored, so that characters lose nothing, unless by reference."""
+    return None if dataset.dtype.hasobject else dataset.id.get_type()
+
+
+def _to_strings(values: NDArray[Any]) -> NDArray[Any]:
+    return _strings(bytes(each) for each in values.ravel()).reshape(values.shape)
+
+
+def _to_native(dtype: np.dtype[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    def convert(values: NDArray[Any]) -> NDArray[Any]:
+        if values.dtype.kind in "bc":  # h5py's reading of an enum of FALSE and TRUE, and of a pair of r and i
+            return values.astype(values.dtype.newbyteorder("="), copy=False).view(dtype)
+        return values.astype(dtype, copy=False)
+
+    return convert
+
+
+def write(dataset: Any, selection: Selection, values: NDArray[Any]) -> None:
+    """Write values, and make the dataset longer where that needs it."""
+    shape = tuple(max(each.stop, size) for each, size in zip(selection, dataset.shape, strict=True))
+    if shape != dataset.shape:
+        dataset.resize(shape)
+    values = np.ascontiguousarray(values).astype(dataset.dtype, copy=False)
+    space = dataset.id.get_space()
+    if selection:
+        space.select_hyperslab(tuple(each.start for each in selection), values.shape)
+    dataset.id.write(h5py.h5s.create_simple(values.shape) if selection else space, space, values, _memory(dataset))

@@ -1,0 +1,307 @@
+"""Reading netCDF-3 and netCDF-4 files: structure and numbers from netCDF-C, the rest from HDF5.
+
+Spec: NetCDF Classic Format; NetCDF-4 Format.
+"""
+
+from __future__ import annotations
+
+import codecs
+import functools
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.errors import BoundsCheckError, ChunkError, MetadataError, NodeNotFoundError
+from omnizarr.model import Note
+from omnizarr.netcdf import types
+from omnizarr.netcdf.files import hdf5 as files_hdf5
+from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, Selection, Source, VariableHeader
+from omnizarr.netcdf.types import AnyType, NcType, UserType
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    import h5py
+    import netCDF4
+else:
+    h5py, netCDF4 = Lazy("h5py"), Lazy("netCDF4")  # noqa: N816 (the name of the package)
+
+_Read = Callable[[Selection], NDArray[Any]]
+
+_FORMATS: Final = {
+    "NETCDF3_CLASSIC": "classic",
+    "NETCDF3_64BIT_OFFSET": "64-bit offset",
+    "NETCDF3_64BIT_DATA": "cdf5",
+    "NETCDF4_CLASSIC": "netCDF-4 classic model",
+    "NETCDF4": "netCDF-4",
+}
+_QUANTIZE: Final = (
+    "_QuantizeBitGroomNumberOfSignificantDigits",
+    "_QuantizeGranularBitRoundNumberOfSignificantDigits",
+    "_QuantizeBitRoundNumberOfSignificantBits",
+)
+_FAILURES: Final = (OSError, RuntimeError, ValueError, KeyError, AttributeError, TypeError)
+"""What netCDF4-python and h5py raise when a file is broken."""
+
+
+# netCDF4-python takes NULs out of text after decoding it. This codec decodes no byte to a NUL: one character per byte.
+_EXACT: Final = "omnizarr_bytes"
+_TABLE: Final = "".join(map(chr, range(0x100, 0x200)))
+
+
+def _find_codec(name: str) -> codecs.CodecInfo | None:
+    if name != _EXACT:
+        return None
+
+    def encode(text: str, errors: str = "strict") -> tuple[bytes, int]:
+        return codecs.charmap_encode(text, errors, codecs.charmap_build(_TABLE))
+
+    def decode(raw: Any, errors: str = "strict") -> tuple[str, int]:
+        return codecs.charmap_decode(raw, errors, _TABLE)
+
+    return codecs.CodecInfo(encode, decode, name=_EXACT)
+
+
+codecs.register(_find_codec)
+
+
+@contextmanager
+def opened(path: str, *, is_hdf5: bool) -> Iterator[Source]:
+    """Open a file that is known to be there, and to be of netCDF."""
+    with ExitStack() as stack:
+        try:
+            hdf5 = stack.enter_context(h5py.File(path, "r", locking="best-effort")) if is_hdf5 else None
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of variables that netCDF4-python passes over
+                dataset = stack.enter_context(netCDF4.Dataset(path, "r"))
+            dataset.set_auto_maskandscale(False)
+            dataset.set_auto_chartostring(False)
+            file = _File(dataset, hdf5)
+        except _FAILURES as error:
+            raise MetadataError("netCDF-C cannot open this file", store=path, found=str(error)) from error
+        yield Source(file.root, file.read)
+
+
+class _File:
+    """An open file: its header, and for each variable what reads it."""
+
+    def __init__(self, dataset: Any, hdf5: Any) -> None:
+        self._readers: dict[str, tuple[tuple[int, ...], _Read]] = {}
+        self._named_types: list[tuple[Any, UserType]] = []
+        self._sizes: dict[str, int] = {}
+        self.root = self._group(dataset, hdf5, "", _global_special(dataset))
+
+    def read(self, name: str, selection: Selection) -> NDArray[Any]:
+        """Return what is stored in a part of a variable."""
+        if name not in self._readers:
+            raise NodeNotFoundError("there is no such variable", path=name.lstrip("/"))
+        shape, read = self._readers[name]
+        if len(shape) != len(selection) or any(
+            not 0 <= each.start <= each.stop <= size for each, size in zip(selection, shape, strict=True)
+        ):
+            raise BoundsCheckError("selection leaves the variable", path=name[1:], found=selection, expected=shape)
+        try:
+            return read(selection)
+        except _FAILURES as error:
+            raise ChunkError("values cannot be read", path=name[1:], found=str(error)) from error
+
+    def _group(self, group: Any, hdf5: Any, path: str, special: Mapping[str, Attribute]) -> GroupHeader:
+        dimensions = {
+            name: DimensionHeader(name, each.size, each.isunlimited()) for name, each in group.dimensions.items()
+        }
+        self._sizes |= {f"{path}/{name}": each.size for name, each in dimensions.items()}
+        defined = files_hdf5.named_types(hdf5) if hdf5 is not None else {}
+        self._named_types = [*defined.values(), *self._named_types]
+        attributes, notes = _attributes(group, hdf5)
+        return GroupHeader(
+            name=path.rpartition("/")[2],
+            dimensions=dimensions,
+            types={name: each for name, (_, each) in defined.items()},
+            variables=self._variables(group, hdf5, path, notes),
+            attributes=attributes,
+            special=special,
+            groups={
+                name: self._group(each, None if hdf5 is None else hdf5[name], f"{path}/{name}", {})
+                for name, each in group.groups.items()
+            },
+            notes=tuple(notes),
+        )
+
+    def _variables(self, group: Any, hdf5: Any, path: str, notes: list[Note]) -> dict[str, VariableHeader]:
+        if hdf5 is None:
+            return {name: self._classic_variable(each, path) for name, each in group.variables.items()}
+        objects = files_hdf5.members(hdf5)
+        variables = {
+            name: self._variable(each, objects[name], path, self._dimensions_of(each, objects[name], path))
+            for name, each in group.variables.items()
+        }
+        unseen = [name for name, each in objects.items() if self._is_unseen(each, name, group)]
+        for name in unseen:
+            dimensions = self._scales(objects[name], path)
+            if dimensions is None or files_hdf5.user_type_of(objects[name], self._named_types) is None:
+                notes.append(Note(f"/variables/{name}", "left out: netCDF has no such type, or no such dimensions"))
+            else:
+                variables[name] = self._variable(None, objects[name], path, dimensions)
+        if unseen:
+            variables = {name: variables[name] for name in objects if name in variables}
+        return variables
+
+    def _dimensions_of(self, variable: Any, dataset: Any, path: str) -> tuple[str, ...]:
+        """Return the full names of dimensions: of several of one name the right one, not the nearest."""
+        if not files_hdf5.has_hidden_dimension(variable.dimensions, path, self._sizes):
+            return _dimension_names(variable)
+        return self._scales(dataset, path) or _dimension_names(variable)
+
+    @staticmethod
+    def _is_unseen(each: Any, name: str, group: Any) -> bool:
+        return isinstance(each, h5py.Dataset) and name not in group.variables and name not in group.dimensions
+
+    def _scales(self, dataset: Any, path: str) -> tuple[str, ...] | None:
+        """Return the dimensions of a dataset that netCDF4-python passed over: its scales, or those without a name."""
+        own = f"{path}/{files_hdf5.plain_name(dataset)}"
+        if dataset.is_scale and dataset.ndim == 1 and own in self._sizes:
+            return (own,)
+        names: list[str] = []
+        for size, scales in zip(dataset.shape, dataset.dims, strict=True):
+            if len(scales):
+                names.append(str(scales[0].name))
+                continue
+            same = [
+                name
+                for name, length in self._sizes.items()
+                if length == size and name.startswith(f"{path}/phony_dim_") and name not in names
+            ]
+            names.append(same[0] if same else "")
+        return tuple(names) if all(each in self._sizes for each in names) else None
+
+    def _classic_variable(self, variable: Any, path: str) -> VariableHeader:
+        attributes, notes = _attributes(variable, None)
+        header = VariableHeader(
+            name=variable.name,
+            type=types.of_dtype(variable.dtype),
+            dimensions=_dimension_names(variable),
+            attributes=attributes,
+            notes=tuple(notes),
+        )
+        self._readers[f"{path}/{variable.name}"] = variable.shape, _numbers(variable, header.type)
+        return header
+
+    def _variable(self, variable: Any, dataset: Any, path: str, dimensions: tuple[str, ...]) -> VariableHeader:
+        name = files_hdf5.plain_name(dataset)
+        attributes, notes = _attributes(variable, dataset)
+        special = files_hdf5.storage(dataset)
+        special |= {each: attributes.pop(each) for each in _QUANTIZE if each in attributes}
+        told = getattr(getattr(variable, "datatype", None), "name", None)
+        nc_type: AnyType | None = files_hdf5.user_type_of(dataset, self._named_types, told)
+        if nc_type is None:
+            nc_type = self._atomic_type(variable, dataset)
+        if variable is not None and isinstance(nc_type, NcType) and nc_type.dtype.itemsize > 1:
+            order = variable.endian()
+            if order != "native":
+                special["_Endianness"] = Attribute.of(order)
+        if not files_hdf5.is_filled(dataset):
+            special["_NoFill"] = Attribute.of("true")
+        shape = tuple(self._sizes[each] for each in dimensions)
+        is_simple = isinstance(nc_type, NcType) and nc_type is not types.STRING and not files_hdf5.is_half(dataset)
+        if is_simple and dimensions == _dimension_names(variable):
+            read = _numbers(variable, nc_type)
+            if "_NoFill" in special:
+                read = _zero_filled(read, dataset)
+        else:
+            read = files_hdf5.reader(dataset, nc_type, _fill(nc_type, attributes.get("_FillValue")))
+        self._readers[f"{path}/{name}"] = shape, read
+        return VariableHeader(
+            name=name,
+            type=nc_type,
+            dimensions=dimensions,
+            attributes=attributes,
+            special=_in_order(special),
+            notes=tuple(notes),
+        )
+
+    @staticmethod
+    def _atomic_type(variable: Any, dataset: Any) -> NcType:
+        if files_hdf5.is_half(dataset):
+            return types.FLOAT  # netCDF4-python may say something else
+        return types.STRING if variable.dtype is str else types.of_dtype(variable.dtype)
+
+
+def _fill(nc_type: AnyType, attribute: Attribute | None) -> Any:
+    if isinstance(nc_type, NcType):
+        return attribute.value[0] if attribute is not None and len(attribute.value) == 1 else nc_type.default_fill
+    if nc_type.dtype == object:
+        return np.empty(0, nc_type.base.dtype if nc_type.base else object)
+    return np.zeros((), nc_type.dtype)
+
+
+def _in_order(special: dict[str, Attribute]) -> dict[str, Attribute]:
+    """Return special attributes with those of quantization at the end."""
+    return {name: special[name] for name in sorted(special, key=lambda name: name in _QUANTIZE)}
+
+
+def _dimension_names(variable: Any) -> tuple[str, ...]:
+    return tuple(f"{each.group().path.rstrip('/')}/{each.name}" for each in variable.get_dims())
+
+
+def _numbers(variable: Any, nc_type: AnyType) -> _Read:
+    """Return what reads a variable of numbers or characters through netCDF-C, which fills up what is missing."""
+
+    def read(selection: Selection) -> NDArray[Any]:
+        shape = tuple(each.stop - each.start for each in selection)
+        if 0 in shape:
+            return np.empty(shape, nc_type.dtype)
+        return np.asarray(variable[selection or ...]).astype(nc_type.dtype, copy=False).reshape(shape)
+
+    return read
+
+
+def _zero_filled(read: _Read, dataset: Any) -> _Read:
+    """Return what reads zeros where nothing is stored."""
+    filler = functools.cache(lambda: files_hdf5.zero_filler(dataset))
+    return lambda selection: filler()(selection, read(selection))
+
+
+def _attributes(owner: Any, hdf5: Any) -> tuple[dict[str, Attribute], list[Note]]:
+    """Return the attributes of a variable or group, and a note for each that is of a user-defined type."""
+    names = owner.ncattrs() if owner is not None else [each for each in hdf5.attrs if each not in _HIDDEN]
+    found, notes = {}, []
+    for name in names:
+        if hdf5 is not None and name in hdf5.attrs:
+            attribute = files_hdf5.read_attribute(hdf5, name)
+        else:
+            attribute = _classic_attribute(owner, name)
+        if attribute is None:
+            notes.append(Note(f"/attributes/{name}", "left out: an attribute of a user-defined type"))
+        else:
+            found[name] = attribute
+    return found, notes
+
+
+_HIDDEN: Final = frozenset({
+    "CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABELS", "_Netcdf4Coordinates", "_Netcdf4Dimid",
+    "_NCProperties", "_nc3_strict",
+})  # fmt: skip
+
+
+def _classic_attribute(owner: Any, name: str) -> Attribute:
+    value = owner.getncattr(name, encoding=_EXACT)
+    if isinstance(value, str):
+        value = value.encode(_EXACT)
+    if isinstance(value, bytes):  # as netCDF4-python gives the fill value of a char variable, of whatever length
+        return Attribute(types.CHAR, files_hdf5.decode(value))
+    array = np.atleast_1d(np.asarray(value))
+    return Attribute(types.of_dtype(array.dtype), array)
+
+
+def _global_special(dataset: Any) -> dict[str, Attribute]:
+    special: dict[str, Any] = {}
+    if dataset.data_model.startswith("NETCDF4"):
+        with suppress(AttributeError):  # not written by netCDF-C, or before 4.4.1
+            special["_NCProperties"] = dataset.getncattr("_NCProperties")
+        special["_SuperblockVersion"] = np.array([dataset.getncattr("_SuperblockVersion")], "i4")
+        special["_IsNetcdf4"] = np.array([dataset.getncattr("_IsNetcdf4")], "i4")
+    special["_Format"] = _FORMATS[dataset.data_model]
+    return {name: Attribute.of(value) for name, value in special.items()}

@@ -1,0 +1,282 @@
+"""The marks of NCZarr on a node: what its layouts put beside the documents of Zarr, found wherever it lies.
+
+Broken marks are left out with a note: they never hide what Zarr says by itself.
+
+Spec: NCZarr, "NCZarr versus Pure Zarr", "Appendix E".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias
+
+from omnizarr.formats.reader import MAX_LENGTH, is_integer, is_list, is_object, join
+from omnizarr.model import JSON, GroupMetadata, Metadata, Note, dimensions
+from omnizarr.netcdf.header import DimensionHeader
+
+LayoutName: TypeAlias = Literal["A", "B", "C", "D", "xarray"]
+
+SPEC: Final = 'NCZarr, "NCZarr versus Pure Zarr"'
+Kind = Literal["superblock", "group", "array", "attr"]
+
+SUPERBLOCK: Final = ".nczarr"
+OBJECTS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "superblock": (SUPERBLOCK,),
+    "group": (".nczgroup",),
+    "array": (".nczvar", ".nczarray"),
+    "attr": (".nczattr", ".nczattrs"),
+}
+"""Documents of layout A: the names that netCDF-C 4.8.0 gives them, and those that it had before."""
+
+_KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "superblock": ("_nczarr_superblock", "_NCZARR_SUPERBLOCK"),
+    "group": ("_nczarr_group", "_NCZARR_GROUP"),
+    "array": dimensions.NCZARR,
+    "attr": ("_nczarr_attr", "_nczarr_attrs", "_NCZARR_ATTR", "_NCZARR_ATTRS"),
+}
+LISTED: Final = "_nczarr_arrays"
+"""The attribute of a group of Zarr v3 with the marks of its arrays, by name: xarray hides it, but none of an array."""
+
+FILTERS: Final = ("_Fletcher32", "_Shuffle", "_DeflateLevel", "_Filter", "_Codecs")
+"""Special attributes that say which filters a variable has."""
+
+HIDDEN: Final = frozenset(
+    {
+        LISTED,
+        "_NCProperties",
+        dimensions.ATTRIBUTE,
+        "_nczarr_default_separator",
+        *(key for keys in _KEYS.values() for key in keys),
+    }
+)
+"""Attributes that are no attributes in netCDF."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMarks:
+    """What NCZarr says of one node.
+
+    Attributes
+    ----------
+    layout : {"A", "B", "C", "D", "xarray"} or None
+        By where it was found; in Zarr v3, D stands for v3 and E. None for marks that the group lists.
+    dimensions : mapping of str to DimensionHeader
+        That a group defines.
+    arrays, groups : tuple of str, or None
+        Names of what is right below a group.
+    references : tuple of str, or None
+        Full names of an array's dimensions.
+    is_scalar : bool
+    alias : str or None
+        "char", "string", "json": what an array of another type stands for.
+    types : mapping
+        Recorded types of attributes.
+    nuls : mapping
+        How many NULs stand at the end of texts.
+    fill : {"none"}, optional
+        Whether elements that were never written are undefined.
+    added : tuple of str
+        Attributes that are no attributes in netCDF: others need them to understand the array.
+    attributes : mapping
+        Attributes that stand here, as others would misunderstand them.
+    filters : mapping
+        Special attributes for the filters that codecs stand for, if they do not show it.
+    """
+
+    layout: LayoutName | None = None
+    dimensions: Mapping[str, DimensionHeader] = field(default_factory=dict)
+    arrays: tuple[str, ...] | None = None
+    groups: tuple[str, ...] | None = None
+    references: tuple[str, ...] | None = None
+    is_scalar: bool = False
+    alias: str | None = None
+    types: Mapping[str, JSON] = field(default_factory=dict)
+    nuls: Mapping[str, JSON] = field(default_factory=dict)
+    fill: str | None = None
+    added: tuple[str, ...] = ()
+    attributes: Mapping[str, JSON] = field(default_factory=dict)
+    filters: Mapping[str, JSON] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+
+
+NOTHING: Final = NodeMarks()
+
+
+def listed(group: Metadata, name: str) -> JSON:
+    """Return what a group of layout v3 says of an array that it holds; None if it says nothing."""
+    found = group.attributes.get(LISTED)
+    return found.get(name) if is_object(found) else None
+
+
+def with_listed(group: GroupMetadata, arrays: Mapping[str, Mapping[str, JSON] | None]) -> GroupMetadata:
+    """Return a group that says something else of arrays than before, by name; None for those that are gone."""
+    found = group.attributes.get(LISTED)
+    every = {**(found if is_object(found) else {}), **arrays}
+    kept: JSON = {name: each for name, each in every.items() if each is not None}
+    return replace(group, attributes={**group.attributes, LISTED: kept})
+
+
+def find(metadata: Metadata, objects: Mapping[str, JSON] | None = None, in_group: JSON = None) -> NodeMarks:
+    """Return the marks of a node.
+
+    Parameters
+    ----------
+    metadata : Metadata
+    objects : mapping, optional
+        The documents of layout A that lie beside its own.
+    in_group : JSON, optional
+        What its group says of it: see `listed`.
+    """
+    search = _Search(metadata, objects or {}, in_group)
+    layout = None
+    superblock = search.find("superblock")
+    if superblock is not None:
+        layout = superblock[0]
+    kind: Kind = "group" if metadata.node_type == "group" else "array"
+    fields: dict[str, Any] = {}
+    found = search.find(kind)
+    if found is not None:
+        layout = layout if layout == "xarray" else found[0]
+        where, mark = found[1:]
+        fields = _read_group(search, where, mark) if kind == "group" else _read_array(search, where, mark)
+    attr = search.find("attr")
+    if attr is not None:
+        fields["types"] = _read_types(search, attr[1], attr[2])
+        fields["nuls"] = _members(attr[2].get("nuls"))
+    return NodeMarks(layout=layout, notes=tuple(search.notes), **fields)
+
+
+class _Search:
+    """The search for the marks of one node."""
+
+    def __init__(self, metadata: Metadata, objects: Mapping[str, JSON], in_group: JSON) -> None:
+        self.metadata = metadata
+        self.objects = objects
+        self.in_group = in_group
+        self.notes: list[Note] = []
+
+    def find(self, kind: Kind) -> tuple[LayoutName | None, str, Mapping[str, JSON]] | None:
+        """Return the layout of the first mark of a kind that is an object, its JSON pointer, and itself."""
+        for layout, pointer, value in self._candidates(kind):
+            if is_object(value):
+                return "xarray" if layout == "D" and value.get("layout") == "xarray" else layout, pointer, value
+            self.note(pointer, "no object: left out of account")
+        return None
+
+    def _candidates(self, kind: Kind) -> Iterator[tuple[LayoutName | None, str, JSON]]:
+        inside = "" if self.metadata.dialect == "v2" else "/attributes"
+        for key in _KEYS[kind]:
+            if key in self.metadata.attributes:
+                yield "D", join(inside, key), self.metadata.attributes[key]
+        for key in _KEYS[kind]:
+            if key in self.metadata.unknown:
+                yield "B" if key.isupper() else "C", join("", key), self.metadata.unknown[key]
+        for name in OBJECTS[kind]:
+            if name in self.objects:
+                yield "A", "", self.objects[name]
+        if self.in_group is not None and kind in {"array", "attr"}:
+            yield None, "", self.in_group
+
+    def note(self, pointer: str, message: str) -> None:
+        self.notes.append(Note(pointer, message, SPEC))
+
+
+def _first(mark: Mapping[str, JSON], *names: str) -> tuple[str, JSON]:
+    return next(((name, mark[name]) for name in names if name in mark), (names[0], None))
+
+
+def _names(search: _Search, pointer: str, mark: Mapping[str, JSON], *names: str) -> tuple[str, ...] | None:
+    name, value = _first(mark, *names)
+    if value is None:
+        return None
+    if is_list(value) and all(isinstance(each, str) for each in value):
+        return tuple(value)
+    search.note(join(pointer, name), "no list of names: left out of account")
+    return None
+
+
+def _read_group(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> dict[str, Any]:
+    name, value = _first(mark, "dimensions", "dims")
+    at = join(pointer, name)
+    dimensions: dict[str, DimensionHeader] = {}
+    for key, what in _dimension_items(search, at, value):
+        found = _read_dimension(key, what)
+        if found is None:
+            search.note(join(at, key), "no length of a dimension: left out of account")
+        else:
+            dimensions[key] = found
+    return {
+        "dimensions": dimensions,
+        "arrays": _names(search, pointer, mark, "arrays", "vars"),
+        "groups": _names(search, pointer, mark, "groups", "subgroups"),
+    }
+
+
+def _dimension_items(search: _Search, pointer: str, value: JSON) -> Iterator[tuple[str, JSON]]:
+    """Yield name and description of each dimension, from an object or, as in Zarr v3, a list of objects."""
+    if value is None:
+        return
+    if is_object(value):
+        yield from value.items()
+        return
+    if not is_list(value):
+        search.note(pointer, "neither an object nor a list of dimensions: left out of account")
+        return
+    for position, item in enumerate(value):
+        name = item.get("name") if is_object(item) else None
+        if isinstance(name, str):
+            yield name, item.get("configuration", item)
+        else:
+            search.note(join(pointer, position), "a dimension without a name: left out of account")
+
+
+def _read_dimension(name: str, value: JSON) -> DimensionHeader | None:
+    size: Any = value
+    unlimited = False
+    if is_object(value):
+        size, unlimited = value.get("size"), _is_true(value.get("unlimited"))
+    if isinstance(size, str) and size.isascii() and size.isdecimal() and len(size) < 20:
+        size = int(size)
+    is_name = bool(name) and "/" not in name
+    return DimensionHeader(name, size, unlimited) if is_name and is_integer(size) and 0 <= size <= MAX_LENGTH else None
+
+
+def _is_true(value: JSON) -> bool:
+    return value in (1, "1") or (isinstance(value, str) and value.lower() == "true")
+
+
+def _read_array(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> dict[str, Any]:
+    _, alias = _first(mark, "type_alias", "nczarr_type")
+    return {
+        "references": _names(search, pointer, mark, *dimensions.NCZARR_REFERENCES),
+        "is_scalar": mark.get("storage") == "scalar" or _is_true(mark.get("scalar")),
+        "alias": alias if isinstance(alias, str) else None,
+        "fill": found if isinstance(found := mark.get("fill"), str) else None,
+        "added": _names(search, pointer, mark, "added") or (),
+        "attributes": _members(mark.get("attributes")),
+        "filters": {name: each for name, each in _members(mark.get("filters")).items() if name in FILTERS},
+    }
+
+
+def _members(value: JSON) -> Mapping[str, JSON]:
+    return value if is_object(value) else {}
+
+
+def _read_types(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    name, value = _first(mark, "types", "attribute_types")
+    if value is not None and not is_object(value) and not is_list(value):
+        search.note(join(pointer, name), "no types of attributes: left out of account")
+    return types_in(mark)
+
+
+def types_in(mark: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """Return the types of attributes by name, as they are recorded in a mark, whatever its layout."""
+    _, value = _first(mark, "types", "attribute_types")
+    if is_object(value):
+        return value
+    found: dict[str, JSON] = {}
+    for item in value if is_list(value) else ():
+        if is_object(item) and isinstance(item.get("name"), str) and is_object(item.get("configuration")):
+            found[str(item["name"])] = item["configuration"].get("type")
+    return found

@@ -1,0 +1,1 @@
+"""Arrays and groups in a store."""

@@ -1,0 +1,731 @@
+"""Arrays: NumPy's ways of reading and writing what lies in chunks in a store."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from omnizarr import engine, indexing
+from omnizarr import metadata as public
+from omnizarr.engine import Binding
+from omnizarr.errors import (
+    OmnizarrError,
+    ReadOnlyError,
+    SelectionError,
+)
+from omnizarr.indexing import Plan
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, datatypes, dimensions, grids, thawed
+from omnizarr.model.grids import Grid
+from omnizarr.nodes import chunking, detection, hierarchy, resizing
+from omnizarr.nodes.attributes import Attrs, to_json
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.consolidated import Snapshot
+from omnizarr.nodes.indexers import AnyArray, AsType, Fields, Indexer, fields_dtype, points
+from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.node import Node
+from omnizarr.nodes.reading import Prepared, prepare
+from omnizarr.nodes.writing import converted_value, write_values
+from omnizarr.stores.resolve import resolve_root
+from omnizarr.support.lazy import Lazy
+from omnizarr.support.text import visible
+
+if TYPE_CHECKING:
+    from omnizarr.codecs import values
+    from omnizarr.nodes import info as cards
+else:
+    cards = Lazy("omnizarr.nodes.info")
+    values = Lazy("omnizarr.codecs.values")
+
+
+class AppendedShape(tuple[int, ...]):  # noqa: SLOT001 - see `region`
+    """What `Array.append` returns: the new shape, and as `region` where the appended block landed."""
+
+    # A tuple has no slots of its own to add to: its length varies.
+    region: tuple[slice, ...]
+
+    def __new__(cls, shape: tuple[int, ...], region: tuple[slice, ...]) -> Self:
+        """Return the shape with its region."""
+        self = super().__new__(cls, shape)
+        self.region = region
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AppendedShape, (tuple(self), self.region)
+
+
+class _Bound(NamedTuple):
+    """What reading and writing look at each time."""
+
+    binding: Binding
+    grid: Grid
+    dtype: np.dtype[Any]
+    has_fields: bool
+    order: Literal["C", "F"]
+
+
+class _State:
+    """The metadata that an array knows, and what was made of it; replaced as a whole when the metadata changes."""
+
+    __slots__ = ("bound", "metadata")
+
+    def __init__(self, metadata: ArrayMetadata, bound: _Bound | None = None) -> None:
+        self.metadata = metadata
+        self.bound = bound
+
+
+class Array(Node):
+    """An array in a store, read and written by selections.
+
+    Made by `omnizarr.open_array`, `omnizarr.create_array` and groups. It may be used by many threads at
+    once, and pickles to another process.
+
+    An array that names a codec or data type that nobody here knows opens too, and shows
+    its metadata and attributes; the error comes when its data is touched.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import omnizarr
+    >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+    >>> array[1:, ::-2]
+    array([[ 7,  5],
+           [11,  9]])
+    >>> array[0, 0] = 100
+    >>> array
+    <Array / (3, 4) int64 memory>
+    """
+
+    __slots__ = ("_config", "_snapshot", "_state")
+
+    def __init__(
+        self,
+        store_path: StorePath,
+        metadata: ArrayMetadata,
+        config: ArrayConfig | None = None,
+        snapshot: Snapshot | None = None,
+    ) -> None:
+        self._where = store_path
+        self._state = _State(public.as_model(metadata))
+        self._config = config or ArrayConfig()
+        self._snapshot = snapshot
+
+    @classmethod
+    def open(cls, store: Any, *, config: ArrayConfig | Mapping[str, Any] | None = None) -> Array:
+        """Return the array at a store, a `StorePath`, a path or a URL. Raises ArrayNotFoundError."""
+        where = store if isinstance(store, StorePath) else StorePath(*resolve_root(store))
+        found = detection.open_array(where)
+        return cls(found.where, found.metadata, ArrayConfig.of(config))
+
+    @classmethod
+    def from_dict(cls, store_path: StorePath, data: Mapping[str, JSON]) -> Array:
+        """Return the array that a document describes (``zarr.json``, or ``.zarray``), whether or not it is stored.
+
+        Raises MetadataError.
+        """
+        try:
+            return cls(store_path, public.ArrayMetadata.from_dict(data))
+        except OmnizarrError as error:
+            raise error.add(store=str(store_path.store), path=store_path.path)
+
+    # -- what it is ---------------------------------------------------------------
+
+    @property
+    def _metadata(self) -> ArrayMetadata:
+        return self._state.metadata
+
+    @property
+    def metadata(self) -> public.ArrayMetadata:
+        """What its documents say, in the words of Zarr v3."""
+        return public.ArrayMetadata.of(self._metadata)
+
+    @property
+    def config(self) -> ArrayConfig:
+        """How it behaves while it is open."""
+        return self._config
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each dimension; assigning resizes."""
+        return self._metadata.shape
+
+    @shape.setter
+    def shape(self, shape: int | tuple[int, ...]) -> None:
+        self.resize(shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._metadata.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self._metadata.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy data type of the elements in memory. Raises UnknownDataTypeError."""
+        if self._state.bound is not None:
+            return self._state.bound.dtype
+        try:
+            return datatypes.bind(self._metadata.data_type, self._metadata.byte_order).dtype
+        except OmnizarrError as error:
+            raise error.add(store=str(self._where.store), path=self.path)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the elements take in memory (references, where they are objects)."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def fill_value(self) -> Any:
+        """Value of elements that were never written; None if the document leaves it undefined."""
+        if self._metadata.fill_value is UNDEFINED:
+            return None
+        try:
+            data_type = datatypes.bind(self._metadata.data_type, self._metadata.byte_order)
+            return data_type.fill_from_json(thawed(self._metadata.fill_value))
+        except OmnizarrError as error:
+            raise error.add(store=str(self._where.store), path=self.path)
+
+    @property
+    def order(self) -> Literal["C", "F"]:
+        """Memory layout of results: what is asked for, else that of the stored chunks; see `ArrayConfig`."""
+        is_free = self._config.order is None or self._metadata.dialect != "v3"
+        if is_free and chunking.is_fortran(self._metadata.codecs, self.ndim):
+            return "F"
+        return self._config.order or "C"
+
+    @property
+    def dimension_names(self) -> tuple[str | None, ...] | None:
+        """Names of the dimensions, if they have any.
+
+        Those of Zarr v3's own member, else of xarray's attribute ``_ARRAY_DIMENSIONS``, else of NCZarr's references,
+        without the names of groups; None if they do not fit the shape.
+        """
+        return dimensions.names_of(self._metadata)
+
+    # -- chunks and codecs ---------------------------------------------------------------
+
+    @property
+    def _grid(self) -> Grid:
+        bound = self._state.bound
+        if bound is not None:
+            return bound.grid
+        return grids.bind(self._metadata.chunk_grid, self._metadata.shape)
+
+    @property
+    def chunks(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
+        """Shape of a chunk (with shards: of an inner chunk); per dimension all lengths, if chunks differ."""
+        inner = chunking.inner_chunk_shape(self._metadata.codecs)
+        if inner is not None:
+            return inner
+        chunk_shape = self._grid.chunk_shape
+        return self.write_chunk_sizes if chunk_shape is None else chunk_shape
+
+    @property
+    def shards(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...] | None:
+        """Shape of a shard; None if chunks are stored one by one."""
+        if chunking.inner_chunk_shape(self._metadata.codecs) is None:
+            return None
+        chunk_shape = self._grid.chunk_shape
+        return self.write_chunk_sizes if chunk_shape is None else chunk_shape
+
+    @property
+    def write_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """Lengths of what is stored under one key (chunks, or shards), per dimension, cut at the array's edge."""
+        return tuple(chunking.sizes(axis, None) for axis in self._grid.axes)
+
+    @property
+    def read_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """Lengths of what can be read by itself (chunks, or inner chunks), per dimension, cut at the array's edge."""
+        inner = chunking.inner_chunk_shape(self._metadata.codecs) or (None,) * self.ndim
+        return tuple(chunking.sizes(axis, length) for axis, length in zip(self._grid.axes, inner, strict=True))
+
+    @property
+    def cdata_shape(self) -> tuple[int, ...]:
+        """Number of chunks (inner chunks, with shards) along each dimension."""
+        inner = chunking.inner_chunk_shape(self._metadata.codecs)
+        if inner is None:
+            return self._grid.grid_shape
+        return tuple(-(-length // chunk) for length, chunk in zip(self.shape, inner, strict=True))
+
+    @property
+    def nchunks(self) -> int:
+        """Number of chunks (inner chunks, with shards)."""
+        return math.prod(self.cdata_shape)
+
+    @property
+    def nchunks_initialized(self) -> int:
+        """Number of chunks that are stored; with shards, a stored shard counts as all its chunks."""
+        inner = chunking.inner_chunk_shape(self._metadata.codecs)
+        grid = self._grid
+        count = 0
+        for coords in cards.stored_coords(self._where, self._metadata):
+            lengths = (part.stop - part.start for part in grid.slices_of(coords))
+            count += 1 if inner is None else math.prod(-(-n // size) for n, size in zip(lengths, inner, strict=True))
+        return count
+
+    def nbytes_stored(self) -> int:
+        """Return the bytes that the store holds for the array, documents included."""
+        return cards.stored_bytes(self._where)
+
+    @property
+    def filters(self) -> tuple[values.CodecValue, ...]:
+        """Array to array codecs."""
+        return _values_of(chunking.split(self._metadata.codecs)[0])
+
+    @property
+    def serializer(self) -> values.CodecValue | None:
+        """The array to bytes codec (with shards: that of the inner chunks); None if nobody knows which it is."""
+        serializer = chunking.split(self._metadata.codecs)[1]
+        return None if serializer is None else values.value_of(thawed(serializer))
+
+    @property
+    def compressors(self) -> tuple[values.CodecValue, ...]:
+        """Bytes to bytes codecs."""
+        return _values_of(chunking.split(self._metadata.codecs)[2])
+
+    @property
+    def compressor(self) -> values.CodecValue | None:
+        """The last of `compressors`, of which Zarr v2 has one; None if there is none."""
+        compressors = self.compressors
+        return compressors[-1] if compressors else None
+
+    @property
+    def info(self) -> cards.ArrayInfo:
+        """What it is, as a card to be printed."""
+        return cards.of_array(self)
+
+    def info_complete(self) -> cards.ArrayInfo:
+        """Return the card with what must be counted: chunks that are stored, and their bytes."""
+        return cards.of_array(self, complete=True)
+
+    @property
+    def engine(self) -> str:
+        """What moves its chunks: "native", or "reference" if that is not built or lacks a codec.
+
+        Raises UnknownExtensionError if nobody can.
+        """
+        return (self._state.bound or self._bind()).binding.name
+
+    # -- reading -------------------------------------------------------------------
+
+    def _bind(self) -> _Bound:
+        """Look up, once, all that moving chunks needs."""
+        state = self._state
+        metadata = state.metadata
+        binding = detection.bind(self._where, metadata, self._config.policy)
+        if self._config.chunk_cache:
+            binding = replace(binding, chunk_cache=self._config.chunk_cache)
+        dtype = binding.spec.dtype
+        state.bound = bound = _Bound(binding, binding.grid, dtype, dtype.names is not None, self.order)
+        return bound
+
+    def __getitem__(self, selection: Any) -> Any:
+        """Return the selected elements as a NumPy array or scalar.
+
+        Selections mean what they mean in NumPy: integers, slices with any step, Ellipsis, newaxis, masks, lists and
+        integer arrays, in any combination. One list or mask of one dimension selects along its axis, which stays in
+        its place also where there are integers, as in zarr-python. Names select fields.
+
+        Raises
+        ------
+        SelectionError
+            If the selection makes no sense.
+        ChunkError
+            If a stored chunk is broken.
+        ChunkNotFoundError
+            If a chunk is missing and the array was opened with ``missing="error"``.
+        """
+        # This way is short on purpose: for a small read, each function entered can be felt.
+        binding, grid, dtype, has_fields, order = self._state.bound or self._bind()
+        if has_fields:
+            fields, selection = indexing.pop_fields(selection)
+            if fields is not None:
+                return self._get(indexing.plan, selection, None, fields)
+        try:
+            plan = indexing.plan(selection, grid)
+        except SelectionError as error:
+            raise error.add(store=str(self._where.store), path=self.path)
+        out = np.empty(plan.buffer_shape, dtype, order)
+        engine.read(binding, plan, out, self._config.concurrency)
+        if plan.shape != plan.buffer_shape or plan.turned is not None:
+            out = plan.as_result(out)
+        return out if plan.shape else out[()]
+
+    def _get(
+        self,
+        planner: Callable[[Any, Grid], Plan],
+        selection: Any,
+        out: AnyArray | None,
+        fields: Fields,
+        concurrency: int | None = None,
+    ) -> Any:
+        prepared = self._prepare(planner, selection, out, fields)
+        concurrency = self._config.concurrency if concurrency is None else concurrency
+        engine.read(prepared.binding, prepared.plan, prepared.buffer, concurrency)
+        return prepared.result()
+
+    def _prepare(
+        self, planner: Callable[[Any, Grid], Plan], selection: Any, out: AnyArray | None, fields: Fields
+    ) -> Prepared:
+        binding, grid, _, _, order = self._state.bound or self._bind()
+        return prepare(binding, self._plan(planner, selection, grid), order, out, fields)
+
+    def _plan(self, planner: Callable[[Any, Grid], Plan], selection: Any, grid: Grid) -> Plan:
+        try:
+            return planner(selection, grid)
+        except SelectionError as error:
+            raise error.add(store=str(self._where.store), path=self.path)
+
+    def get_basic_selection(
+        self,
+        selection: Any = Ellipsis,
+        *,
+        out: AnyArray | None = None,
+        prototype: Any = None,
+        fields: Fields = None,
+        concurrency: int | None = None,
+    ) -> Any:
+        """Return what integers and slices select.
+
+        Parameters
+        ----------
+        selection : int, slice, Ellipsis, newaxis, or tuple of these
+        out : numpy.ndarray, optional
+            Filled and returned; of the selection's shape.
+        prototype : object
+            Without effect; a keyword of zarr-python.
+        fields : str or list of str, optional
+            Fields of a structured data type.
+        concurrency : int, optional
+            Chunks in flight at a time, for this call; else as the array is configured.
+        """
+        return self._get(indexing.basic, selection, out, fields, concurrency)
+
+    def get_orthogonal_selection(
+        self,
+        selection: Any,
+        *,
+        out: AnyArray | None = None,
+        prototype: Any = None,
+        fields: Fields = None,
+        concurrency: int | None = None,
+    ) -> Any:
+        """Return what one selector per dimension selects, each independently; keywords as `get_basic_selection`."""
+        return self._get(indexing.orthogonal, selection, out, fields, concurrency)
+
+    def get_coordinate_selection(
+        self,
+        selection: Any,
+        *,
+        out: AnyArray | None = None,
+        prototype: Any = None,
+        fields: Fields = None,
+        concurrency: int | None = None,
+    ) -> Any:
+        """Return the elements at coordinates, one array per dimension; keywords as `get_basic_selection`."""
+        return self._get(indexing.coordinate, selection, out, fields, concurrency)
+
+    def get_mask_selection(
+        self,
+        mask: Any,
+        *,
+        out: AnyArray | None = None,
+        prototype: Any = None,
+        fields: Fields = None,
+        concurrency: int | None = None,
+    ) -> Any:
+        """Return the elements where a mask of the array's shape is true; keywords as `get_basic_selection`."""
+        return self._get(indexing.mask, mask, out, fields, concurrency)
+
+    def get_block_selection(
+        self,
+        selection: Any,
+        *,
+        out: AnyArray | None = None,
+        prototype: Any = None,
+        fields: Fields = None,
+        concurrency: int | None = None,
+    ) -> Any:
+        """Return whole chunks, selected by their coordinates; keywords as `get_basic_selection`."""
+        return self._get(indexing.block, selection, out, fields, concurrency)
+
+    @property
+    def oindex(self) -> Indexer:
+        """Orthogonal selections: ``array.oindex[[0, 2], :, mask]``, to get and to set."""
+        return Indexer(self, indexing.orthogonal)
+
+    @property
+    def vindex(self) -> Indexer:
+        """Selections of single elements: ``array.vindex[[0, 2], [1, 1]]``, or by a mask, to get and to set."""
+        return Indexer(self, points)
+
+    @property
+    def blocks(self) -> Indexer:
+        """Selections of whole chunks: ``array.blocks[0, 1:]``, to get and to set."""
+        return Indexer(self, indexing.block)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
+        if copy is False:
+            raise ValueError("the elements must be copied out of the store; `copy=False` cannot be had")
+        result = np.asarray(self[...])
+        return result if dtype is None else result.astype(dtype, copy=False)
+
+    def astype(self, dtype: DTypeLike) -> AsType:
+        """Return a view that reads the elements as another data type."""
+        return AsType(self, np.dtype(dtype))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without dimensions")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate along the first dimension, reading each chunk once."""
+        if not self.shape:
+            raise TypeError("iteration over an array without dimensions")
+        return self._rows()
+
+    def _rows(self) -> Iterator[Any]:
+        start = 0
+        for length in self.read_chunk_sizes[0]:
+            yield from self[start : start + length]
+            start += length
+
+    def _only(self, error: type[Exception] = TypeError) -> AnyArray:
+        """Return the only element as NumPy array, which knows what it can become; an array of more is not read."""
+        if self.size != 1:
+            raise error(f"only an array of one element has such a value; this one has {self.size}")
+        return np.asarray(self[...])
+
+    def __bool__(self) -> bool:
+        return bool(self._only(ValueError))
+
+    def __int__(self) -> int:
+        return int(self._only())
+
+    def __float__(self) -> float:
+        return float(self._only())
+
+    def __complex__(self) -> complex:
+        return complex(self._only())
+
+    def __index__(self) -> int:
+        return operator.index(self._only())
+
+    # -- writing -------------------------------------------------------------------
+
+    def __setitem__(self, selection: Any, value: ArrayLike) -> None:
+        """Store elements; selections as for reading, `value` is broadcast as NumPy does.
+
+        What is refused (shape, type, selection) has written nothing.
+
+        Raises
+        ------
+        ReadOnlyError
+        SelectionError
+        ShapeError
+            If `value` cannot be broadcast to the selection.
+        ValueTypeError
+            If `value` cannot be converted to the array's data type.
+        """
+        fields: Fields = None
+        if (self._state.bound or self._bind()).has_fields:
+            fields, selection = indexing.pop_fields(selection)
+        self._set(indexing.plan, selection, value, fields)
+
+    def _set(
+        self,
+        planner: Callable[[Any, Grid], Plan],
+        selection: Any,
+        value: Any,
+        fields: Fields,
+        concurrency: int | None = None,
+    ) -> None:
+        if self.read_only:
+            raise ReadOnlyError("the array is read-only", store=str(self._where.store), path=self.path)
+        binding, grid, *_ = self._state.bound or self._bind()
+        plan = self._plan(planner, selection, grid)
+        concurrency = self._config.concurrency if concurrency is None else concurrency
+        if fields is not None:
+            self._set_fields(binding, plan, value, fields, concurrency)
+            return
+        write_values(binding, plan, value, concurrency)
+
+    def _set_fields(self, binding: Binding, plan: Plan, value: Any, fields: Fields, concurrency: int | None) -> None:
+        """Change some fields of elements, while others may change other fields of theirs."""
+        dtype = fields_dtype(binding.spec.dtype, fields)
+        # A field that is an array itself adds dimensions.
+        converted = converted_value(value, dtype.base, plan.shape + dtype.shape, binding)
+        names = [fields] if isinstance(fields, str) else list(fields or ())
+        engine.write_fields(binding, plan, names, plan.as_buffer(converted), len(plan.buffer_shape), concurrency)
+
+    def set_basic_selection(
+        self,
+        selection: Any,
+        value: ArrayLike,
+        *,
+        fields: Fields = None,
+        prototype: Any = None,
+        concurrency: int | None = None,
+    ) -> None:
+        """Store elements that integers and slices select; see `__setitem__`."""
+        self._set(indexing.basic, selection, value, fields, concurrency)
+
+    def set_orthogonal_selection(
+        self,
+        selection: Any,
+        value: ArrayLike,
+        *,
+        fields: Fields = None,
+        prototype: Any = None,
+        concurrency: int | None = None,
+    ) -> None:
+        """Store elements that one selector per dimension selects; see `__setitem__`."""
+        self._set(indexing.orthogonal, selection, value, fields, concurrency)
+
+    def set_coordinate_selection(
+        self,
+        selection: Any,
+        value: ArrayLike,
+        *,
+        fields: Fields = None,
+        prototype: Any = None,
+        concurrency: int | None = None,
+    ) -> None:
+        """Store elements at coordinates; see `__setitem__`."""
+        self._set(indexing.coordinate, selection, value, fields, concurrency)
+
+    def set_mask_selection(
+        self,
+        mask: Any,
+        value: ArrayLike,
+        *,
+        fields: Fields = None,
+        prototype: Any = None,
+        concurrency: int | None = None,
+    ) -> None:
+        """Store elements where a mask is true; see `__setitem__`."""
+        self._set(indexing.mask, mask, value, fields, concurrency)
+
+    def set_block_selection(
+        self,
+        selection: Any,
+        value: ArrayLike,
+        *,
+        fields: Fields = None,
+        prototype: Any = None,
+        concurrency: int | None = None,
+    ) -> None:
+        """Store whole chunks; see `__setitem__`."""
+        self._set(indexing.block, selection, value, fields, concurrency)
+
+    def resize(self, *shape: int | tuple[int, ...]) -> None:
+        """Change the shape; elements keep their coordinates.
+
+        New elements have the fill value. Elements that are cut off are gone, also when the array grows again: their
+        chunks are deleted, and the part of a kept chunk that lies outside is set to the fill value.
+
+        Parameters
+        ----------
+        *shape : int or tuple of int
+            As many lengths as there are dimensions.
+        """
+        lengths: Any = shape[0] if len(shape) == 1 else shape
+        resizing.resize(self._where, lengths, self._config.policy, self._metadata.dialect, self._adopt)
+
+    def append(self, data: ArrayLike, axis: int = 0) -> AppendedShape:
+        """Add elements at the end of a dimension.
+
+        Of many who append at the same time, each adds its block behind that of another: none is lost.
+
+        Parameters
+        ----------
+        data : array_like
+            Of the array's shape, but for the dimension along which it is appended.
+        axis : int
+
+        Returns
+        -------
+        tuple of int
+            The new shape. Its attribute ``region`` is the selection where `data` landed.
+
+        Raises
+        ------
+        ShapeError
+            If `data` does not fit.
+        """
+        metadata, region = resizing.append(
+            self._where, data, axis, self._config.policy, self._config.concurrency, self._metadata.dialect
+        )
+        self._adopt(metadata)
+        return AppendedShape(metadata.shape, region)
+
+    # -- metadata ------------------------------------------------------------------
+
+    def update_attributes(self, new_attributes: Mapping[str, Any]) -> Array:
+        """Set several attributes in one atomic change; return the array."""
+        self.attrs.update(to_json(new_attributes))
+        return self
+
+    def refresh(self) -> None:
+        """Read the documents again: others may have resized the array or changed its attributes."""
+        self._adopt(detection.open_array(self._where, self._metadata.dialect).metadata, is_ours=False)
+
+    def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> Array:
+        """Return the same array, behaving otherwise: ``array.with_config({"missing": "error"})``."""
+        changed = config if isinstance(config, ArrayConfig) else ArrayConfig.of(self._config, **config)
+        return Array(self._where, self._metadata, changed, self._snapshot)
+
+    def _change_attributes(self, change: Callable[[Attrs], Attrs]) -> None:
+        self._adopt(
+            hierarchy.update(
+                self._where,
+                ArrayMetadata,
+                lambda metadata: replace(metadata, attributes=change(dict(metadata.attributes))),
+                self._metadata.dialect,
+            )
+        )
+
+    def _adopt(self, metadata: ArrayMetadata, *, is_ours: bool = True) -> None:
+        """Take over what the documents say now."""
+        state = self._state
+        same = replace(metadata, attributes={}) == replace(state.metadata, attributes={})
+        self._state = _State(metadata, state.bound if same else None)
+        if is_ours and self._snapshot is not None:
+            self._snapshot.refresh([self._where.path])
+
+    # -- Python's ways -------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        name, store = visible(self.name), cards.store_name(self._where.store)
+        return f"<Array {name} {self.shape} {visible(cards.type_name(self._metadata))} {store}>"
+
+    def _repr_html_(self) -> str | None:
+        return cards.html_of(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Array):
+            return NotImplemented
+        return self._where == other._where and self._metadata == other._metadata
+
+    def __hash__(self) -> int:
+        return hash((Array, self._where.path))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._where, self._metadata, self._config, self._snapshot)
+
+    def __dask_tokenize__(self) -> object:
+        return self._token(self._config.missing, self.order)
+
+
+def _values_of(codecs: tuple[Named, ...]) -> tuple[values.CodecValue, ...]:
+    return tuple([values.value_of(thawed(codec)) for codec in codecs])

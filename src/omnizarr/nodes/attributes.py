@@ -1,0 +1,171 @@
+"""Attributes of a node: a mapping whose every change is one atomic change of the node's document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import Any, TypeAlias
+
+from omnizarr.errors import MetadataError
+from omnizarr.formats import documents
+from omnizarr.model import JSON, thawed
+from omnizarr.nodes.location import StorePath
+from omnizarr.settings import config
+
+Attrs: TypeAlias = dict[str, JSON]
+
+
+class Attributes(MutableMapping[str, Any]):
+    """What the user wrote beside a node.
+
+    Reading looks at the attributes as they were when the node was opened or last changed
+    through it (`refresh` reads them anew). Each change reads the document again under the node's lock,
+    applies itself to what is there now, and writes it back: two processes that set
+    different keys both find theirs afterwards.
+
+    Values may be NumPy scalars and arrays; they become JSON. Floats that are not finite stay floats: they
+    are stored as the tokens ``NaN``, ``Infinity`` and ``-Infinity``, which JSON does not have. With the setting
+    ``"attributes.nonfinite": "string"`` they become strings of these names, and read back as such.
+
+    Parameters
+    ----------
+    where : StorePath
+        Of the node, for messages.
+    current : callable
+        Returns the attributes that the node knows.
+    change : callable
+        Given a function from old attributes to new ones, runs it atomically on the document.
+    reread : callable
+        Makes the node look at its document again.
+    """
+
+    __slots__ = ("_change", "_current", "_reread", "_where")
+
+    def __init__(
+        self,
+        where: StorePath,
+        current: Callable[[], Mapping[str, JSON]],
+        change: Callable[[Callable[[Attrs], Attrs]], None],
+        reread: Callable[[], object],
+    ) -> None:
+        self._where = where
+        self._current = current
+        self._change = change
+        self._reread = reread
+
+    def __getitem__(self, key: str) -> Any:
+        return thawed(self._current()[key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._current())
+
+    def __len__(self) -> int:
+        return len(self._current())
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.update({key: value})
+
+    def __delitem__(self, key: str) -> None:
+        def without(old: Attrs) -> Attrs:
+            del old[key]
+            return old
+
+        self._change(without)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Set several attributes in one atomic change; arguments as for ``dict.update``."""
+        new = self._to_json(dict(*args, **kwargs))
+        self._change(lambda old: {**old, **new})
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Return an attribute, after setting it to `default` if it is not there; in one atomic change."""
+        if key in self:
+            return self[key]
+        new = self._to_json({key: default})
+        self._change(lambda old: {**new, **old})
+        return self[key]
+
+    def pop(self, key: str, *default: Any) -> Any:
+        """Remove an attribute and return its value; arguments as for ``dict.pop``."""
+        taken: list[Any] = []
+
+        def without(old: Attrs) -> Attrs:
+            taken.append(old.pop(key, *default))
+            return old
+
+        self._change(without)
+        return taken[-1]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Remove the last attribute and return it. Raises KeyError if there is none."""
+        taken: list[tuple[str, Any]] = []
+
+        def without(old: Attrs) -> Attrs:
+            taken.append(old.popitem())
+            return old
+
+        self._change(without)
+        return taken[-1]
+
+    def clear(self) -> None:
+        """Remove all attributes in one atomic change."""
+        self._change(lambda _: {})
+
+    def put(self, attributes: Mapping[str, Any]) -> None:
+        """Replace all attributes by these in one atomic change."""
+        new = self._to_json(attributes)
+        self._change(lambda _: dict(new))
+
+    def asdict(self) -> dict[str, Any]:
+        """Return a copy that is a plain dictionary of plain values."""
+        return {key: thawed(value) for key, value in self._current().items()}
+
+    def refresh(self) -> None:
+        """Read the document again: others may have changed it."""
+        self._reread()
+
+    def _to_json(self, attributes: Mapping[str, Any]) -> Attrs:
+        try:
+            return to_json(attributes)
+        except MetadataError as error:
+            raise error.add(store=str(self._where.store), path=self._where.path)
+
+    def __repr__(self) -> str:
+        return repr(self.asdict())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and self.asdict() == dict(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def to_json(attributes: Mapping[str, Any]) -> Attrs:
+    """Return attributes as they are stored. Raises MetadataError for what has no place in documents.
+
+    >>> import numpy as np
+    >>> to_json({"scale": np.float32(0.5), "range": np.array([1, 2]), "missing": float("nan")})
+    {'scale': 0.5, 'range': [1, 2], 'missing': nan}
+    """
+    if not isinstance(attributes, Mapping):
+        raise MetadataError("attributes must be a mapping", found=type(attributes).__name__, expected="a mapping")
+    is_quoted = quotes_nonfinite()
+    return {
+        name: documents.to_json(value, f"/attributes/{name}", quotes_nonfinite=is_quoted)
+        for name, value in _named(attributes)
+    }
+
+
+def quotes_nonfinite() -> bool:
+    """Whether floats that are not finite become strings. Raises ValueError if the setting makes no sense."""
+    wanted = config.get("attributes.nonfinite")
+    if wanted not in {"token", "string"}:
+        raise ValueError(f'the setting attributes.nonfinite is {wanted!r}; expected "token" or "string"')
+    return bool(wanted == "string")
+
+
+def _named(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in attributes.items():
+        if not isinstance(name, str):
+            raise MetadataError(
+                "an attribute's name must be a string", pointer="/attributes", found=repr(name), expected="a string"
+            )
+        yield str(name), value

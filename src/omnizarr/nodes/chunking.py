@@ -1,0 +1,77 @@
+"""What an array's metadata says about its chunks and codecs, whether or not they can be run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from omnizarr.codecs import registry
+from omnizarr.errors import UnknownCodecError
+from omnizarr.model import Named, grids
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.codecs import values
+else:
+    values = Lazy("omnizarr.codecs.values")
+
+
+def _sharding(codecs: tuple[Named, ...]) -> tuple[int, Named] | None:
+    for position, codec in enumerate(codecs):
+        if codec.name == "sharding_indexed":
+            return position, codec
+        if codec.name != "transpose":
+            return None
+    return None
+
+
+def inner_chunk_shape(codecs: tuple[Named, ...]) -> tuple[int, ...] | None:
+    """Return the shape of inner chunks as the array's axes go; None without shards."""
+    found = _sharding(codecs)
+    if found is None:
+        return None
+    position, codec = found
+    lengths: Any = codec.configuration.get("chunk_shape")
+    if not isinstance(lengths, (list, tuple)):
+        return None
+    for transpose in reversed(codecs[:position]):
+        order: Any = transpose.configuration.get("order", ())
+        # Encoded axis i is decoded axis order[i].
+        lengths = [lengths[list(order).index(axis)] for axis in range(len(lengths))]
+    return tuple(lengths)
+
+
+def is_fortran(codecs: tuple[Named, ...], ndim: int) -> bool:
+    """Return whether elements are stored with the first axis running fastest."""
+    return (
+        bool(codecs) and codecs[0].name == "transpose" and codecs[0].configuration.get("order") == [*range(ndim)][::-1]
+    )
+
+
+def split(codecs: tuple[Named, ...]) -> tuple[tuple[Named, ...], Named | None, tuple[Named, ...]]:
+    """Return the three kinds of codecs; of a shard, those of its inner chunks."""
+    if len(codecs) == 1 and codecs[0].name == "sharding_indexed":
+        inner: Any = codecs[0].configuration.get("codecs")
+        if isinstance(inner, (list, tuple)):
+            codecs = tuple(values.named(codec) for codec in inner)
+    at = next((i for i, codec in enumerate(codecs) if _kind(codec) == "array to bytes"), None)
+    if at is None:
+        return codecs, None, ()
+    return codecs[:at], codecs[at], codecs[at + 1 :]
+
+
+def _kind(codec: Named) -> str:
+    try:
+        return registry.find(codec.name).kind
+    except (UnknownCodecError, ImportError):
+        return "unknown"
+
+
+def sizes(axis: grids.Axis, inner: int | None) -> tuple[int, ...]:
+    """Return the lengths of chunks along one dimension, each divided into inner chunks, cut at the array's edge."""
+    lengths = []
+    for number in range(axis.count):
+        start, size = axis.chunk(number)
+        visible = min(size, axis.length - start)
+        step = inner or size
+        lengths += [min(step, visible - at) for at in range(0, visible, step)]
+    return tuple(lengths)

@@ -1,0 +1,501 @@
+"""Consolidated metadata of a group: reading it, writing it, keeping it current, checking it.
+
+A group opened from consolidated metadata takes what lies below from there. Whatever is
+then changed through it is changed in the documents first and in the copies next (`Snapshot.refresh`), so that they do
+not grow stale by our own doing. `differences` finds out whether somebody else's did.
+
+Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from omnizarr.errors import ConsolidatedMetadataError, InvalidKeyError, NodeNameError, OmnizarrError, StoreError
+from omnizarr.formats import DIALECTS, documents
+from omnizarr.formats.contract import Dialect
+from omnizarr.formats.spelling import in_order_of, same
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
+from omnizarr.nodes import detection, hierarchy
+from omnizarr.nodes.detection import Documents, Found
+from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
+from omnizarr.stores import conflicts
+from omnizarr.stores.base import invalid_key, is_key
+
+Nodes = Mapping[str, Documents]
+
+
+class Copies(dict[str, Documents]):
+    """Documents by path below a group, and the document of its own in which the group's consolidated metadata has them.
+
+    Parameters
+    ----------
+    nodes : mapping
+    document : JSON
+    """
+
+    __slots__ = ("document",)
+
+    def __init__(self, nodes: Nodes, document: JSON) -> None:
+        super().__init__(nodes)
+        self.document = document
+
+
+class _Group(NamedTuple):
+    """The documents of a group, as they were read."""
+
+    dialect: Dialect
+    documents: Documents
+    metadata: GroupMetadata
+
+    def without_copies(self) -> Documents:
+        """Return the documents without copies of others in them."""
+        return _without_copies(self.dialect, self.metadata, self.documents)
+
+
+class _Held(NamedTuple):
+    """Copies that a group has, and whatever else was read to find them."""
+
+    dialect: Dialect
+    nodes: Nodes
+    group: _Group | None
+
+
+class Snapshot:
+    """The nodes below a group, as its consolidated metadata has them.
+
+    Shared by all nodes that were reached through the group.
+
+    Parameters
+    ----------
+    root : StorePath
+        Of the group.
+    name : str, optional
+        Key of the document that holds the copies, where it is not the usual one.
+    nodes : mapping, optional
+        Documents by path below the group, not yet parsed; read when first needed if left out.
+    """
+
+    def __init__(self, root: StorePath, name: str | None = None, nodes: Nodes | None = None) -> None:
+        self.root = root
+        self.name = name
+        self._nodes = nodes
+
+    @classmethod
+    def of(cls, found: Found[GroupMetadata], use: str | bool | None) -> Snapshot | Callable[[], Snapshot | None] | None:  # noqa: FBT001 - as for `snapshot`
+        """Return what `snapshot` does, or, if nothing depends on it before members are asked for, what finds out then.
+
+        Most groups have no consolidated metadata, and to look for it is a request.
+        """
+        where, metadata = found.where, found.metadata
+        dialect = dialect_of(where, metadata)
+        if use is None and dialect.consolidated.document is None and metadata.consolidated is None:
+            return None
+        if use is None and dialect.consolidated.document is not None:
+            is_possible = dialect.consolidated.document in dialect.keyspace.documents(where.path)
+            return partial(snapshot, where, None, dialect) if is_possible else None
+        return snapshot(where, use, dialect, metadata if metadata.consolidated is not None else None)
+
+    @property
+    def nodes(self) -> Nodes:
+        """Documents by path below the group."""
+        if self._nodes is None:
+            self._nodes = read(self.root, self.name) or {}
+        return self._nodes
+
+    def children(self, path: str) -> list[str]:
+        """Return the names of the nodes right below `path`, sorted."""
+        prefix = self._below(path)
+        names = {at[len(prefix) :].partition("/")[0] for at in self.nodes if at.startswith(prefix) and at != prefix}
+        return sorted(name for name in names if name)
+
+    def load(self, path: str) -> Metadata | None:
+        """Return the node at `path`; None if it is not among the copies. Raises MetadataError if its copy is broken."""
+        relative = self._relative(path)
+        found = self.nodes.get(relative)
+        where = self.root.at(path)
+        if where.path and not is_key(where.path):
+            raise invalid_key(where.path).add(store=str(where.store), path=where.path)
+        formats = dialects_at(where)
+        if found is None:
+            return GroupMetadata(dialect=formats[0].name, implicit=True) if self.children(path) else None
+        for dialect in formats:
+            metadata = detection.load_copy(where, dialect, found)
+            if metadata is not None:
+                return metadata
+        return None
+
+    @conflicts.retried
+    def refresh(self, paths: Iterable[str]) -> None:
+        """Bring the copies of the nodes at `paths` (and below, where one has gone) up to date."""
+        with self.root.lock():
+            held = _held(self.root, self.name, prefer=_format_of(self.root, self._nodes or {}))
+            if held is None:
+                return  # somebody has taken the consolidated metadata away
+            nodes = held.nodes
+            changed = dict(nodes)
+            for path in paths:
+                relative = self._relative(path)
+                if held.group is not None and not relative:
+                    found = held.group.without_copies()
+                else:
+                    found = _documents_in(self.root.at(path), held.dialect)  # there is no room for those of others
+                if found:
+                    changed[relative] = found
+                else:
+                    below = f"{relative}/"
+                    changed = {at: node for at, node in changed.items() if at != relative and not at.startswith(below)}
+            _write(self.root, held.dialect, changed, held.group, self.name, nodes)
+            self._nodes = changed
+
+    def _relative(self, path: str) -> str:
+        return path[len(self.root.prefix) :] if path != self.root.path else ""
+
+    def _below(self, path: str) -> str:
+        relative = self._relative(path)
+        return f"{relative}/" if relative else ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Snapshot, (self.root, self.name)
+
+
+def snapshot(
+    where: StorePath,
+    use: str | bool | None,  # noqa: FBT001 - one of three and names
+    dialect: Dialect | None = None,
+    group: GroupMetadata | None = None,
+) -> Snapshot | None:
+    """Return the consolidated metadata of a group as ``use_consolidated=`` asks for it.
+
+    Parameters
+    ----------
+    where : StorePath
+    use : bool or str, optional
+        True: it must be there. None: if it is there. False: not. A string: it must be there under this name.
+    dialect : Dialect, optional
+        That of the group, if it is known.
+    group : GroupMetadata, optional
+        What its documents say, if they have just been read and copies are among them.
+
+    Raises
+    ------
+    ConsolidatedMetadataError
+        If it must be there and is not, or is broken.
+    """
+    if use is False:
+        return None
+    name = use if isinstance(use, str) else None
+    try:
+        nodes = read(where, name, dialect, group)
+    except OmnizarrError as error:
+        if use is not None:
+            raise
+        warnings.warn(f"consolidated metadata is broken and left out of account: {error}", UserWarning, stacklevel=4)
+        return None
+    if nodes is None and use is not None:
+        raise ConsolidatedMetadataError(
+            "there is no consolidated metadata",
+            store=str(where.store),
+            path=where.path,
+            remedy="open with use_consolidated=None, or make it with consolidate_metadata",
+        )
+    return None if nodes is None else Snapshot(where, name, nodes)
+
+
+def read(
+    where: StorePath, name: str | None = None, dialect: Dialect | None = None, group: GroupMetadata | None = None
+) -> Nodes | None:
+    """Return the copies that a group's consolidated metadata holds; None if there is none.
+
+    Looks in the way of one dialect, or of each that the group may have; at its documents as they were read, where these
+    are given.
+
+    Raises ConsolidatedMetadataError if it is broken.
+    """
+    held = _held(where, name, dialect, group)
+    return None if held is None else held.nodes
+
+
+def _held(
+    where: StorePath,
+    name: str | None,
+    dialect: Dialect | None = None,
+    group: GroupMetadata | None = None,
+    *,
+    prefer: str = "",
+) -> _Held | None:
+    """Return the copies as `read` does, and what was read for them; looks first in the way of the dialect `prefer`."""
+    for candidate in _preferring(where, prefer) if dialect is None else (dialect,):
+        try:
+            held = _held_in(where, candidate, name, group)
+        except OmnizarrError as error:
+            raise error.add(
+                store=str(where.store), path=where.path, remedy="open with use_consolidated=False"
+            ) from None
+        if held is not None:
+            return held
+    return None
+
+
+def _preferring(where: StorePath, prefer: str) -> Sequence[Dialect]:
+    return sorted(dialects_at(where), key=lambda dialect: dialect.name != prefer)
+
+
+def _held_in(where: StorePath, dialect: Dialect, name: str | None, group: GroupMetadata | None) -> _Held | None:
+    if dialect.consolidated.document is None:
+        found = detection.read_documents(where, dialect) if group is None else dialect.dump(group)
+        metadata = dialect.load(found, strict) if found else None
+        if not isinstance(metadata, GroupMetadata) or metadata.consolidated is None:
+            return None
+        return _Held(dialect, metadata.consolidated, _Group(dialect, found, metadata))
+    key = _key(where, dialect, name)
+    data = None if key is None else where.store.get(key)
+    if data is None:
+        return None
+    try:
+        document = documents.parse(data, strict)
+    except OmnizarrError as error:
+        raise ConsolidatedMetadataError(error.message, key=key, found=error.found) from None
+    try:
+        return _Held(dialect, Copies(dialect.consolidated.load(document, strict), document), None)
+    except OmnizarrError as error:
+        raise error.add(key=key)
+
+
+def _key(where: StorePath, dialect: Dialect, name: str | None) -> str | None:
+    """Return the key of the copies; None where the format has no place for them."""
+    if name is not None:
+        return where.prefix + name
+    return dialect.keyspace.documents(where.path).get(str(dialect.consolidated.document))
+
+
+def documents_at(where: StorePath, prefer: str = "") -> Documents:
+    """Return the documents of the node at a place, without copies of others in them; empty if there is none.
+
+    `prefer` names the dialect whose documents are meant where several lie side by side.
+    """
+    return next(filter(None, (_documents_in(where, dialect) for dialect in _preferring(where, prefer))), {})
+
+
+def _documents_in(where: StorePath, dialect: Dialect) -> Documents:
+    """Return the documents that the node at a place has in one dialect, as `documents_at` does."""
+    found = detection.read_documents(where, dialect)
+    try:
+        metadata = detection.load(where, dialect, found)
+    except OmnizarrError:
+        return found  # a copy of a broken document is as broken, and says so when it is read
+    return {} if metadata is None else _without_copies(dialect, metadata, found)
+
+
+def _without_copies(dialect: Dialect, metadata: Metadata, found: Documents) -> Documents:
+    if isinstance(metadata, GroupMetadata) and metadata.consolidated is not None:
+        return dialect.dump(replace(metadata, consolidated=None))
+    return found
+
+
+def gather(where: StorePath, prefer: str = "", unreachable: list[str] | None = None) -> dict[str, Documents]:
+    """Return the documents of all nodes below a group, by path relative to it, the group itself under "".
+
+    `unreachable` gets the paths that `walk` passes over.
+    """
+    return {"": documents_at(where, prefer), **_gather_below(where, prefer, unreachable)}
+
+
+def _gather_below(where: StorePath, prefer: str, unreachable: list[str] | None) -> dict[str, Documents]:
+    return {
+        place.path[len(where.prefix) :]: documents_at(place, prefer)
+        if metadata is None
+        else _without_copies(dialect_of(place, metadata), metadata, hierarchy.dump(place, metadata))
+        for place, metadata in _walk(where, prefer, unreachable)
+    }
+
+
+def walk(where: StorePath, unreachable: list[str] | None = None) -> Iterator[StorePath]:
+    """Yield the places of all nodes below a group that have documents, parents first.
+
+    What the store has no keys for is passed over: its path, relative to the group, is added to `unreachable`.
+    Raises StoreError if the store fails: what it does not say must not pass for what is not there.
+    """
+    return (place for place, _ in _walk(where, "", unreachable))
+
+
+def _walk(where: StorePath, prefer: str, unreachable: list[str] | None) -> Iterator[tuple[StorePath, Metadata | None]]:
+    """Do as `walk`, with what the documents of each node say; None if they are broken."""
+    pending = [where]
+    while pending:
+        here = pending.pop()
+        for name, found in detection.load_children(here, detection.children(here), prefer):
+            if isinstance(found, (InvalidKeyError, NodeNameError)):
+                if unreachable is not None:
+                    unreachable.append(f"{here.prefix}{name}"[len(where.prefix) :])
+                continue
+            if isinstance(found, StoreError):
+                raise found
+            if isinstance(found, OmnizarrError):
+                yield here.at(f"{here.prefix}{name}"), None
+                continue
+            if not (isinstance(found.metadata, GroupMetadata) and found.metadata.implicit):
+                yield found.where, found.metadata
+            if isinstance(found.metadata, GroupMetadata):
+                pending.append(found.where)
+
+
+def _group_at(where: StorePath, zarr_format: int | str | None) -> _Group:
+    for dialect in dialects_at(where, zarr_format):
+        found = detection.read_documents(where, dialect, "group")
+        metadata = detection.load(where, dialect, found)
+        if isinstance(metadata, GroupMetadata):
+            return _Group(dialect, found, metadata)
+    raise ConsolidatedMetadataError("there is no group", store=str(where.store), path=where.path)
+
+
+def _is_of(dialect: Dialect, node: Documents) -> bool:
+    """Whether documents are those of a dialect, by their names."""
+    return set(node) <= set(dialect.keyspace.documents(""))
+
+
+def _format_of(where: StorePath, nodes: Nodes) -> str:
+    """Return the name of the dialect that copies are in; "" if there are none."""
+    formats = (dialect for node in nodes.values() for dialect in dialects_at(where) if node and _is_of(dialect, node))
+    return next((dialect.name for dialect in formats), "")
+
+
+def _write(
+    where: StorePath,
+    dialect: Dialect,
+    nodes: Nodes,
+    group: _Group | None,
+    name: str | None = None,
+    old: Nodes | None = None,
+) -> None:
+    """Store copies as the consolidated metadata of a group, in its dialect; its lock is held by the caller.
+
+    What the new document shares with that of the copies `old`, which it replaces, keeps its text.
+    """
+    if dialect.consolidated.document is None:
+        if group is not None:
+            consolidated = replace(group.metadata, consolidated=_inline(dialect, nodes))
+            hierarchy.rewrite(where, dialect, consolidated, group.documents)
+        return
+    key = _key(where, dialect, name)
+    if key is None:
+        raise ConsolidatedMetadataError(
+            f"Zarr {dialect.name} keeps consolidated metadata at the root of a hierarchy only",
+            store=str(where.store),
+            path=where.path,
+            remedy="consolidate the root",
+        )
+    replaced = old.document if isinstance(old, Copies) else None
+    where.store.set(key, documents.render(in_order_of(dialect.consolidated.dump(nodes), replaced)))
+
+
+def _inline(dialect: Dialect, nodes: Nodes) -> dict[str, Documents]:
+    """Return the copies for which there is room in the document of a group itself."""
+    return {path: node for path, node in nodes.items() if path and _is_of(dialect, node)}
+
+
+def stored_copies(dialect: Dialect, group: Documents, nodes: Nodes) -> dict[str, bytes]:
+    """Return, by name, the document in which a group of a dialect keeps copies of all nodes below it, as it is stored.
+
+    `group` are the documents of the group alone, `nodes` all documents by path below it, its own under "".
+    """
+    apart = dialect.consolidated.document
+    if apart is not None:
+        return {apart: documents.render(dialect.consolidated.dump(nodes))}
+    metadata = dialect.load(group, strict)
+    if not isinstance(metadata, GroupMetadata):
+        return {}
+    inline = {path: node for path, node in nodes.items() if path}
+    found = dialect.dump(replace(metadata, consolidated=inline))
+    return {name: documents.render(document) for name, document in found.items()}
+
+
+@conflicts.retried
+def consolidate(where: StorePath, zarr_format: int | str | None = None) -> tuple[GroupMetadata, Snapshot]:
+    """Gather the documents of all nodes below a group and store copies of them with it; return the group and these.
+
+    `zarr_format` is that of the group, where it is known.
+    """
+    with where.lock():
+        group = _group_at(where, zarr_format)
+        dialect = group.dialect
+        unreachable: list[str] = []
+        nodes = {"": group.without_copies(), **_gather_below(where, dialect.name, unreachable)}
+        _write(where, dialect, nodes, group)
+    others = [path for path, node in nodes.items() if path and not _is_of(dialect, node)]
+    if others:
+        warnings.warn(
+            f"consolidated metadata of Zarr {dialect.name} has no place for nodes of other formats ({_some(others)}): "
+            "who opens the group with use_consolidated=False sees them",
+            UserWarning,
+            stacklevel=3,
+        )
+    if unreachable:
+        warnings.warn(
+            f"consolidated metadata leaves out what the store has no keys for ({_some(unreachable)})",
+            UserWarning,
+            stacklevel=3,
+        )
+    if dialect.consolidated.document is not None:
+        return group.metadata, Snapshot(where, None, nodes)
+    inline = _inline(dialect, nodes)
+    return replace(group.metadata, consolidated=inline), Snapshot(where, None, inline)
+
+
+def _some(paths: Sequence[str]) -> str:
+    return ", ".join(map(repr, paths[:5])) + (", ..." if len(paths) > 5 else "")
+
+
+def differences(where: StorePath, nodes: Nodes) -> list[str]:
+    """Return the paths, relative to the group, of which the copies do not say what the documents say."""
+    prefer = _format_of(where, nodes)
+    formats = [dialect for dialect in dialects_at(where) if prefer in {"", dialect.name}]
+    # Nodes of other formats have no place among the copies.
+    there = {
+        path: node
+        for path, node in gather(where, prefer).items()
+        if path in nodes or any(_is_of(dialect, node) for dialect in formats)
+    }
+    paths = sorted(path for path in {*nodes, *there} if path)
+    return [path for path in paths if not _agree(nodes.get(path), there.get(path))]
+
+
+def _agree(copy: Documents | None, original: Documents | None) -> bool:
+    ours, theirs = _meaning(copy or {}), _meaning(original or {})
+    if isinstance(ours, ArrayMetadata | GroupMetadata) and isinstance(theirs, ArrayMetadata | GroupMetadata):
+        is_same = same(ours.attributes, theirs.attributes)
+        return is_same and replace(ours, attributes={}) == replace(theirs, attributes={})
+    return same(ours, theirs)
+
+
+def _meaning(found: Documents) -> Metadata | Documents | None:
+    """Return what documents say; broken ones as they are."""
+    for dialect in DIALECTS:
+        try:
+            metadata = dialect.load(found, strict)
+        except OmnizarrError:
+            return found
+        if isinstance(metadata, GroupMetadata):
+            # zarr-python 3 puts an empty block into the copies of .zgroup.
+            unknown = {name: value for name, value in metadata.unknown.items() if name != "consolidated_metadata"}
+            metadata = replace(metadata, consolidated=None, unknown=unknown)
+        if metadata is not None:
+            return metadata
+    return None
+
+
+def check(where: StorePath, nodes: Nodes) -> None:
+    """Raise ConsolidatedMetadataError if the copies do not say what the documents say; it names the paths."""
+    different = differences(where, nodes)
+    if different:
+        raise ConsolidatedMetadataError(
+            "consolidated metadata is stale",
+            store=str(where.store),
+            path=where.path,
+            found=f"other documents at {', '.join(repr(path) for path in different)}",
+            remedy="run consolidate_metadata again, or open with use_consolidated=False",
+        )

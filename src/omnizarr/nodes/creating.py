@@ -1,0 +1,373 @@
+"""Making nodes: from the keywords of `create_array` and `create_group` to documents in a store, and an open node."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+
+from omnizarr import engine
+from omnizarr.engine import transformers
+from omnizarr.errors import (
+    ContainsArrayError,
+    MetadataError,
+    OmnizarrError,
+    ShapeError,
+    ValueTypeError,
+)
+from omnizarr.formats import documents
+from omnizarr.formats import filters as v2_filters
+from omnizarr.formats.contract import Dialect
+from omnizarr.model import ArrayMetadata, GroupMetadata, datatypes, grids
+from omnizarr.model.grids import Grid
+from omnizarr.nodes import detection, hierarchy, new_metadata
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.attributes import to_json
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.consolidated import Snapshot
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.hierarchy import Above
+from omnizarr.nodes.location import StorePath, dialect_named, dialects_for
+from omnizarr.nodes.new_metadata import DEFAULT, Coding
+from omnizarr.settings import config as settings
+
+# Values are copied from one array to another in blocks of about this many bytes.
+_BLOCK_BYTES = 64 * 1024 * 1024
+
+
+class ArrayOptions(TypedDict, total=False):
+    """The keywords of `create_array` that say what the array is and how it behaves; see there."""
+
+    shape: int | Iterable[int] | None
+    dtype: Any
+    data: Any
+    chunks: Any
+    shards: Any
+    filters: Any
+    compressors: Any
+    compressor: Any
+    serializer: Any
+    codecs: Any
+    object_codec: Any
+    fill_value: Any
+    order: Literal["C", "F"] | None
+    attributes: Mapping[str, Any] | None
+    chunk_key_encoding: Any
+    dimension_separator: Literal[".", "/"] | None
+    dimension_names: Iterable[str | None] | None
+    overwrite: bool
+    config: ArrayConfig | Mapping[str, Any] | None
+    write_empty_chunks: bool | None
+    missing: Literal["fill", "error"] | None
+    allow_pickle: bool | None
+    concurrency: int | None
+    write_data: bool
+    storage_transformers: Iterable[Any]
+
+
+def new_array(
+    where: StorePath,
+    *,
+    zarr_format: int | str | None = None,
+    snapshot: Snapshot | None = None,
+    shape: int | Iterable[int] | None = None,
+    dtype: Any = None,
+    data: Any = None,
+    chunks: Any = "auto",
+    shards: Any = None,
+    filters: Any = "auto",
+    compressors: Any = "auto",
+    compressor: Any = "auto",
+    serializer: Any = "auto",
+    codecs: Any = None,
+    object_codec: Any = None,
+    fill_value: Any = DEFAULT,
+    order: Literal["C", "F"] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    chunk_key_encoding: Any = None,
+    dimension_separator: Literal[".", "/"] | None = None,
+    dimension_names: Iterable[str | None] | None = None,
+    overwrite: bool = False,
+    config: ArrayConfig | Mapping[str, Any] | None = None,
+    write_empty_chunks: bool | None = None,
+    missing: Literal["fill", "error"] | None = None,
+    allow_pickle: bool | None = None,
+    concurrency: int | None = None,
+    write_data: bool = True,
+    storage_transformers: Iterable[Any] = (),
+    above: Above | None = None,
+) -> Array:
+    """Create an array at a place, and return it; keywords as those of `omnizarr.create_array`.
+
+    What lies `above` is not looked at again.
+    """
+    above = above or Above()
+    dialect = dialect_for_new(where, zarr_format, above)
+    data, shape, dtype = _data_shape_dtype(data, shape, dtype)
+    if isinstance(compressor, str) and compressor == "auto":
+        compressor = compressors
+    elif not (isinstance(compressors, str) and compressors == "auto"):
+        raise ValueError("Only one of compressor or compressors can be provided.")
+    settings_of_array = ArrayConfig.of(
+        config,
+        order=order,
+        write_empty_chunks=write_empty_chunks,
+        missing=missing,
+        allow_pickle=allow_pickle,
+        concurrency=concurrency,
+    )
+    if dimension_separator is not None:
+        chunk_key_encoding = {"name": "v2", "separator": dimension_separator}
+    try:
+        metadata = new_metadata.array_metadata(
+            dialect,
+            shape=shape,
+            dtype=dtype,
+            chunks=chunks,
+            shards=shards,
+            coding=Coding(filters, serializer, compressor, codecs, object_codec, settings_of_array.order or "C"),
+            fill_value=fill_value,
+            attributes=attributes,
+            chunk_key_encoding=chunk_key_encoding,
+            dimension_names=dimension_names,
+        )
+        if storage_transformers:
+            metadata = replace(metadata, storage_transformers=transformers.parse(storage_transformers))
+    except OmnizarrError as error:
+        raise error.add(store=str(where.store), path=where.path)
+    except RecursionError:
+        raise MetadataError(
+            "an argument is nested too deeply for a document",
+            store=str(where.store),
+            path=where.path,
+            expected=f"at most {documents.MAX_DEPTH} objects and lists within each other",
+        ) from None
+    if overwrite and write_data:
+        data = _outlasting(data, where)
+    array = add_array(where, metadata, settings_of_array, overwrite=overwrite, snapshot=snapshot, above=above)
+    if data is not None and write_data:
+        fill(array, data)
+    return array
+
+
+def _outlasting(data: Any, where: StorePath) -> Any:
+    """Return data that are still there when what lies at a place is gone: in memory if they are stored there."""
+    source = getattr(data, "store_path", None)
+    return np.asarray(data[...]) if isinstance(source, StorePath) and source.lies_in(where) else data
+
+
+def add_array(
+    where: StorePath,
+    metadata: ArrayMetadata,
+    config: ArrayConfig | None = None,
+    *,
+    overwrite: bool = False,
+    snapshot: Snapshot | None = None,
+    above: Above | None = None,
+) -> Array:
+    """Store the documents of a new array, and return it. An array that could not run is refused.
+
+    What is known to lie `above` is not looked at again.
+
+    Raises what `engine.bind` and `hierarchy.create` raise.
+    """
+    config = config or ArrayConfig()
+    try:
+        hierarchy.check_path(dialect_named(metadata.dialect), where.path)
+    except OmnizarrError as error:
+        raise error.add(store=str(where.store))
+    engine.bind(metadata, where.store, where.prefix, config.policy, where.path)
+    found = hierarchy.create(where, metadata, overwrite=overwrite, above=above)
+    note_change(snapshot, found.where)
+    return Array(found.where, found.metadata, config, snapshot)
+
+
+def note_change(snapshot: Snapshot | None, where: StorePath) -> None:
+    """Tell the consolidated metadata, if there is any, that a node and perhaps groups above it have changed."""
+    if snapshot is not None:
+        above = [place.path for place in where.ancestors() if len(place.path) > len(snapshot.root.path)]
+        snapshot.refresh([*above, where.path])
+
+
+def dialect_for_new(where: StorePath, zarr_format: int | str | None, above: Above | None = None) -> Dialect:
+    """Return the dialect of a new node: the one asked for, else that of the group above, else the default.
+
+    `above` remembers what was found there.
+    """
+    above = above or Above()
+    if zarr_format is None:
+        for place in reversed(list(where.ancestors())):
+            found = above.at(place)
+            if isinstance(found, OmnizarrError):
+                break
+            if found is not None:
+                return dialect_named(found.metadata.dialect)
+        zarr_format = settings.get("default_zarr_format")
+    return dialects_for(zarr_format)[0]
+
+
+def new_group(
+    where: StorePath, zarr_format: int | str | None, attributes: Mapping[str, Any] | None, *, overwrite: bool
+) -> Found[GroupMetadata]:
+    """Create a group at a place; raises what `hierarchy.create` raises."""
+    above = Above()
+    metadata = new_group_metadata(where, dialect_for_new(where, zarr_format, above), attributes)
+    return hierarchy.create(where, metadata, overwrite=overwrite, above=above)
+
+
+def new_group_metadata(where: StorePath, dialect: Dialect, attributes: Mapping[str, Any] | None) -> GroupMetadata:
+    """Return the metadata of a new group. Raises MetadataError for attributes that cannot be JSON."""
+    try:
+        return GroupMetadata(dialect=dialect.name, attributes=to_json(attributes or {}))
+    except OmnizarrError as error:
+        raise error.add(store=str(where.store), path=where.path)
+
+
+def _data_shape_dtype(data: Any, shape: Any, dtype: Any) -> tuple[Any, Any, Any]:
+    """Return data, shape and data type, the last two taken from the data where they are not given."""
+    if data is None:
+        if shape is None:
+            raise MetadataError("no shape is given", pointer="/shape", remedy="pass shape= or data=")
+        return None, shape, dtype
+    if not (hasattr(data, "shape") and hasattr(data, "dtype")):
+        data = np.asarray(data)
+    if shape is not None and new_metadata.parse_shape(shape) != tuple(data.shape):
+        raise ShapeError("data has another shape", found=f"shape {tuple(data.shape)}", expected=f"shape {shape}")
+    return data, tuple(data.shape), _dtype_of(data) if dtype is None else dtype
+
+
+def _dtype_of(data: Any) -> Any:
+    """Return the data type of data; for objects that are all strings (all bytes), that of such."""
+    if isinstance(data, Array):
+        return data.metadata.data_type if data.metadata.byte_order == "<" else data.dtype
+    if data.dtype == np.dtype(object):
+        for kind, name in ((str, "string"), (bytes, "bytes")):
+            if data.size and all(isinstance(item, kind) for item in np.asarray(data).flat):
+                return name
+    return data.dtype
+
+
+def fill(array: Array, data: Any) -> None:
+    """Write values of the array's shape into it: at once if they are in memory, else block by block."""
+    if isinstance(data, np.ndarray) or not hasattr(data, "__getitem__") or not array.shape:
+        array[...] = data[...] if isinstance(data, Array) else np.asarray(data)
+        return
+    grid = grids.bind(array.metadata.chunk_grid, array.shape)
+    for region in blocks(grid, array.dtype.itemsize):
+        array[region] = np.asarray(data[region])
+
+
+def blocks(grid: Grid, item_size: int) -> Iterator[tuple[slice, ...]]:
+    """Yield regions that cover an array, each made of whole chunks: several side by side if chunks are small."""
+    if 0 in grid.grid_shape:
+        return
+    per_axis = [1] * len(grid.axes)
+    chunk_bytes = math.prod(max(axis.chunk(0)[1], 1) for axis in grid.axes) * max(item_size, 1)
+    room = max(_BLOCK_BYTES // max(chunk_bytes, 1), 1)
+    for at in reversed(range(len(per_axis))):
+        per_axis[at] = min(grid.grid_shape[at], room)
+        room //= max(per_axis[at], 1)
+        if room <= 1:
+            break
+    for first in itertools.product(
+        *(range(0, count, step) for count, step in zip(grid.grid_shape, per_axis, strict=True))
+    ):
+        yield tuple(
+            slice(axis.chunk(number)[0], min(sum(axis.chunk(min(number + step, axis.count) - 1)), axis.length))
+            for axis, number, step in zip(grid.axes, first, per_axis, strict=True)
+        )
+
+
+def like(source: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keywords for a new array like another: shape, type, chunks, and for one of ours the codecs too.
+
+    Keywords in `options` win.
+    """
+    found: dict[str, Any] = {"shape": tuple(np.shape(source)), "dtype": getattr(source, "dtype", None)}
+    if found["dtype"] is None:
+        found["dtype"] = np.asarray(source).dtype
+    if isinstance(source, Array):
+        found["dtype"] = _dtype_of(source)
+        found["fill_value"] = source.fill_value
+        found["chunks"] = source.chunks
+        asked = options.get("zarr_format")
+        if asked is None or str(asked) == str(source.zarr_format):
+            found.update(
+                zarr_format=source.zarr_format,
+                shards=source.shards,
+                dimension_names=getattr(source.metadata, "dimension_names", None),
+                chunk_key_encoding=source.metadata.chunk_key_encoding,
+                **codecs_of(source),
+                **_transformers_of(source),
+            )
+    elif isinstance(getattr(source, "chunks", None), tuple):
+        found["chunks"] = source.chunks
+    # No format asked for means that of the source.
+    return {**found, **{name: value for name, value in options.items() if (name, value) != ("zarr_format", None)}}
+
+
+def _transformers_of(array: Array) -> dict[str, Any]:
+    found = array.metadata.storage_transformers
+    return {"storage_transformers": found} if found else {}
+
+
+def codecs_of(array: Array) -> dict[str, Any]:
+    """Return keywords that give another array of the same format the same codecs."""
+    if dialect_named(array.metadata.dialect).new_arrays.has_filters:
+        stack = v2_filters.dump_chain(array.metadata.codecs, array.ndim)
+        return {"filters": stack.filters or None, "compressors": stack.compressor, "order": stack.order}
+    if array.shards is not None and len(array.metadata.codecs) > 1:
+        return {"codecs": array.metadata.codecs, "chunks": array.shards, "shards": None}
+    return {
+        "filters": array.filters or None,
+        "serializer": array.serializer,
+        "compressors": array.compressors or None,
+    }
+
+
+def require_array(where: StorePath, *, shape: Any, dtype: Any = None, exact: bool = False, **options: Any) -> Array:
+    """Return the array at a place, after creating it if there is none.
+
+    Raises ValueTypeError if there is one of another shape or data type.
+    """
+    config = ArrayConfig.of(
+        options.get("config"), **{name: options.get(name) for name in ("write_empty_chunks", "missing", "allow_pickle")}
+    )
+    entries: detection.Entries = {}
+    there = detection.detect(where, entries=entries)
+    if there is None:
+        try:
+            return new_array(where, shape=shape, dtype=dtype, above=Above(entries), **options)
+        except ContainsArrayError:
+            pass  # another was faster
+    found = detection.open_array(where, found=there)
+    array = Array(found.where, found.metadata, config, options.get("snapshot"))
+    if array.shape != new_metadata.parse_shape(shape):
+        raise ValueTypeError(
+            "there is an array of another shape",
+            store=str(where.store),
+            path=where.path,
+            found=array.shape,
+            expected=new_metadata.parse_shape(shape),
+        )
+    if dtype is not None:
+        wanted = values_dtype(dtype)
+        fits = array.dtype == wanted if exact else np.can_cast(array.dtype, wanted)
+        if not fits:
+            raise ValueTypeError(
+                "there is an array of another data type",
+                store=str(where.store),
+                path=where.path,
+                found=str(array.dtype),
+                expected=str(wanted),
+            )
+    return array
+
+
+def values_dtype(dtype: Any) -> np.dtype[Any]:
+    """Return the NumPy dtype of what a user calls a data type."""
+    return datatypes.parse(dtype).dtype

@@ -1,0 +1,862 @@
+"""Nodes in a store: which format lies at a place, and what it says.
+
+The documents alone decide. At one place, in this order, until one is found:
+
+1. ``zarr.json`` with the integer 3: Zarr v3. With the URI of a draft: the entry point of a hierarchy of that draft.
+2. ``.zarray``, then ``.zgroup``; only where there is neither, ``.zmetadata``: Zarr v2.
+3. ``meta``, an object with ``"zarr_format": 1``: Zarr v1. ``__zmeta__``: an array of zarr 0.x.
+4. A ``zarr.json`` further up that is the entry point of a draft: then the node's documents lie where it says.
+5. Nodes further down: a group that is implied.
+
+Spec: Zarr v3 core, "Storage", "Operations"; Zarr v3 draft of 2020, "Storage keys".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar, cast
+
+from omnizarr import engine
+from omnizarr.codecs.contract import Buffer, ChunkPolicy
+from omnizarr.engine import Binding
+from omnizarr.errors import (
+    ArrayNotFoundError,
+    ConsolidatedMetadataError,
+    ContainsArrayError,
+    ContainsGroupError,
+    GroupNotFoundError,
+    InvalidKeyError,
+    MetadataError,
+    NodeNameError,
+    NodeNotFoundError,
+    OmnizarrError,
+    StoreError,
+)
+from omnizarr.formats import DIALECTS, documents
+from omnizarr.formats.contract import Dialect
+from omnizarr.formats.keyspaces import Split
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Note, Problem, strict
+from omnizarr.model import keys as chunk_keys
+from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_named, dialect_of, dialects_at, dialects_for
+from omnizarr.stores import LocalStore, pool
+from omnizarr.stores.local.directory import Home
+from omnizarr.support.lazy import Lazy
+from omnizarr.support.memo import Memo
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from omnizarr.support import suggestions
+else:
+    pathlib = Lazy("pathlib")
+    suggestions = Lazy("omnizarr.support.suggestions")
+
+M_co = TypeVar("M_co", bound=Metadata, covariant=True)
+Documents: TypeAlias = Mapping[str, JSON]
+Values: TypeAlias = Mapping[str, Buffer]
+"""Documents by name, not yet parsed."""
+Entries: TypeAlias = dict[str, Values]
+"""``zarr.json`` by its name, or nothing where it is not, by paths."""
+Kind: TypeAlias = Literal["array", "group"]
+
+_ENTRY: Final = "zarr.json"
+_MAX_SEARCHED: Final = 1000
+_RENAME: Final = "rename it, or open it as a store of its own"
+
+_MAX_REMEMBERED: Final = 8000  # bytes
+_remembered: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
+_remembered_copies: Final[Memo[Metadata | None]] = Memo(most_bytes=8192)
+"""What documents say, by their bytes, and where they have been parsed already, by their values."""
+
+
+def _makers(dialects: Iterable[Dialect]) -> tuple[str, ...]:
+    """Return the names of documents that alone make a node of a place, in one of some formats."""
+    return tuple(
+        dict.fromkeys(
+            name
+            for dialect in dialects
+            if dialect.entry_point is None
+            for name in (dialect.array_document, dialect.group_document, dialect.consolidated.document)
+            if name is not None
+        )
+    )
+
+
+_MAKERS: Final = _makers(DIALECTS)
+_RARE: Final = frozenset(_MAKERS) - {
+    name for dialect in DIALECTS if dialect.has_groups for name in (dialect.array_document, dialect.group_document)
+}
+"""Those of them that hardly any node has."""
+
+_CONSOLIDATED: Final = {name for name in (dialect.consolidated.document for dialect in DIALECTS) if name is not None}
+"""Documents of consolidated metadata that lie beside those of the group."""
+
+_says_format_as_text = re.compile(rb'"zarr_format"\s*:\s*"').search
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[M_co]):
+    """A node: where it is (in the hierarchy that it belongs to), and what its documents say."""
+
+    where: StorePath
+    metadata: M_co
+
+
+# -- documents -------------------------------------------------------------------
+
+
+def read_documents(where: StorePath, dialect: Dialect, kind: Kind = "array") -> Documents:
+    """Return the documents of one dialect that lie at a place, parsed, by name.
+
+    As few as tell what is there: where one document makes an array and another a group, that of the other `kind` is
+    read only if there is none of this. A document of consolidated metadata is left alone (see
+    `omnizarr.nodes.consolidated`), unless there is nothing else.
+    """
+    return _parsed(where, dialect, _fetch_documents(where, dialect, kind))
+
+
+def _fetch_documents(where: StorePath, dialect: Dialect, kind: Kind, rare: _Rare | None = None) -> Values:
+    keys = dialect.keyspace.documents(where.path)
+    makers = list(dict.fromkeys((dialect.array_document, dialect.group_document)))
+    if kind == "group":
+        makers.reverse()
+    apart = [] if dialect.attributes_document is None else [dialect.attributes_document]
+    # Formats without groups are rare: there the marker is looked for alone.
+    at_once = apart if dialect.has_groups else []
+    found = _fetch(where, keys, [makers[0], *at_once], rare)
+    for maker in makers[1:]:
+        if makers[0] not in found:
+            found.update(_fetch(where, keys, [maker], rare))
+    if found.keys() & set(makers):
+        if not at_once:
+            found.update(_fetch(where, keys, apart))
+    elif dialect.consolidated.document in keys:
+        found.update(_fetch(where, keys, [str(dialect.consolidated.document)], rare))
+    return found
+
+
+class _Rare:
+    """Documents at a place that alone make a node of it, but hardly ever do: all are asked for at once, and once."""
+
+    def __init__(self, where: StorePath, wanted: Sequence[Dialect]) -> None:
+        self._where = where
+        self._wanted = wanted
+        self._values: dict[str, Buffer | None] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in _RARE
+
+    def get(self, name: str) -> Buffer | None:
+        """Return the document of this name, or None."""
+        if not self._values:
+            names = [name for name in _makers(self._wanted) if name in _RARE]
+            values = self._where.store.get_many((self._where.prefix + name, None) for name in names)
+            self._values = {names[position]: value for position, value in values}
+        return self._values[name]
+
+
+def _fetch(
+    where: StorePath, keys: Mapping[str, str], names: Sequence[str], rare: _Rare | None = None
+) -> dict[str, Buffer]:
+    if len(names) == 1:
+        name = names[0]
+        values = [(0, where.store.get(keys[name]) if rare is None or name not in rare else rare.get(name))]
+    else:
+        values = list(where.store.get_many((keys[name], None) for name in names))
+    return {
+        names[position]: value
+        for position, value in values
+        if value is not None and not _is_strangers(names[position], value)
+    }
+
+
+def _is_strangers(name: str, data: Buffer) -> bool:
+    """Whether a file has nothing to do with Zarr but its name: ``meta``, which v1 chose, is a word that many choose."""
+    return name == "meta" and not any(word in bytes(data) for word in (b"zarr_format", b"chunks"))
+
+
+def _parsed(where: StorePath, dialect: Dialect, found: Values) -> Documents:
+    keys = dialect.keyspace.documents(where.path)
+    return {name: _parse(where, keys[name], data) for name, data in found.items()}
+
+
+def _parse(where: StorePath, key: str, data: Buffer) -> JSON:
+    try:
+        if key.endswith("__zmeta__") and bytes(data[:1]) in (b"(", b"\x80"):
+            raise MetadataError(
+                "a pickle, as zarr 0.3 wrote; it could run any code and is never read",
+                expected="JSON, as zarr 0.4 wrote",
+                remedy="open it with zarr 0.3 and save the array with a later version",
+            )
+        return documents.parse(data, strict)
+    except OmnizarrError as error:
+        raise error.add(store=str(where.store), path=where.path, key=key) from None
+
+
+def load(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | None:
+    """Return what documents of one dialect say; None if they are no node."""
+    if not found:
+        return None
+    try:
+        metadata = dialect.load(found, _strict_beside_consolidated)
+    except OmnizarrError as error:
+        name = _broken_document(dialect, found, error)
+        key = None if name is None else dialect.keyspace.documents(where.path)[name]
+        raise error.add(store=str(where.store), path=where.path, key=key)
+    return None if metadata is None else dialect.keyspace.settle(metadata)
+
+
+def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata | None:
+    """Return what documents of one dialect say, the same value for the same bytes; None if they are no node."""
+    if not found:
+        return None
+    try:
+        if sum(map(len, found.values())) > _MAX_REMEMBERED:
+            metadata = _interpreted(dialect, found)
+        else:
+            question = dialect.name, [(name, bytes(value)) for name, value in found.items()]
+            metadata = _remembered.get(question, lambda: _interpreted(dialect, found))
+    except OmnizarrError:
+        return load(where, dialect, _parsed(where, dialect, found))  # once more, to say where it is
+    return None if metadata is None else dialect.keyspace.settle(metadata)
+
+
+def load_copy(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | None:
+    """Do as `load` with documents that nobody changes: return the same value for equal ones."""
+    if where.home is not None:
+        return load(where, dialect, found)
+    return _remembered_copies.get((dialect.name, found), lambda: load(where, dialect, found))
+
+
+def _interpreted(dialect: Dialect, found: Values) -> Metadata | None:
+    """Return what documents say, wherever they lie."""
+    return dialect.load({name: documents.parse(value) for name, value in found.items()}, _strict_beside_consolidated)
+
+
+def _broken_document(dialect: Dialect, found: Documents, error: OmnizarrError) -> str | None:
+    """Return the name of the document that an error is about; None if several are to blame."""
+    if len(found) == 1:
+        return next(iter(found))
+    for name in dict.fromkeys((dialect.array_document, dialect.group_document)):
+        try:
+            dialect.load({name: found[name]} if name in found else {}, _strict_beside_consolidated)
+        except OmnizarrError as alone:
+            if (alone.message, alone.pointer) == (error.message, error.pointer):
+                return name
+    return dialect.attributes_document if dialect.attributes_document in found else None
+
+
+def _strict_beside_consolidated(problem: Problem) -> None:
+    """Raise the problem, unless it lies in copies of other nodes: who uses these has them checked."""
+    if not issubclass(problem.kind, ConsolidatedMetadataError):
+        raise problem.error()
+
+
+# -- one node -----------------------------------------------------------------------
+
+
+def detect(
+    where: StorePath, zarr_format: int | str | None = None, kind: Kind = "array", entries: Entries | None = None
+) -> Found[Metadata] | None:
+    """Return the node that has documents at a place, or None.
+
+    Parameters
+    ----------
+    where : StorePath
+    zarr_format : int or str, optional
+        Look for this format only.
+    kind : {"array", "group"}
+        What is expected: its documents are looked for first.
+    entries : dict, optional
+        Here is noted what is read at places above, for whoever looks there next.
+
+    Raises
+    ------
+    MetadataError
+        If a document breaks its format.
+    """
+    wanted = dialects_for(zarr_format)
+    found = here(where, wanted, kind)
+    if found is not None or where.home is not None or not _may_be_in_draft(wanted):
+        return found
+    inside = _in_draft(where, zarr_format, entries)
+    return None if inside is None else here(inside, wanted, kind)
+
+
+def look(where: StorePath, prefer: str = "") -> Found[Metadata] | None:
+    """Return the node at a place, also a group that no document speaks of but that has nodes below; None if none.
+
+    `prefer` names the dialect to look for first.
+    """
+    return _look(where, None, "array", prefer)[0]
+
+
+def _look(
+    where: StorePath, zarr_format: int | str | None, kind: Kind, prefer: str = ""
+) -> tuple[Found[Metadata] | None, StorePath]:
+    """Do as `look`; return also the place within the hierarchy that it lies in."""
+    wanted = _preferring(prefer) if prefer else dialects_for(zarr_format)
+    found = here(where, wanted, kind)
+    if found is not None:
+        return found, found.where
+    if where.home is not None:
+        return _implied(where, zarr_format), where
+    inside = _in_draft(where, zarr_format)
+    if inside is not None and _may_be_in_draft(wanted):
+        found = here(inside, wanted, kind)
+    inside = inside or where
+    return found or _implied(inside, zarr_format), inside
+
+
+def _may_be_in_draft(wanted: Iterable[Dialect]) -> bool:
+    return any(dialect.entry_point is not None for dialect in wanted)
+
+
+def _in_draft(where: StorePath, zarr_format: int | str | None, entries: Entries | None = None) -> StorePath | None:
+    """Return a place within the hierarchy of a draft that begins above it; None if none does."""
+    return _entered_above(where, entries) or without_entry_point(where, zarr_format)
+
+
+def here(
+    where: StorePath, wanted: Sequence[Dialect], kind: Kind = "array", entry: Values | None = None
+) -> Found[Metadata] | None:
+    """Return the node of a wanted dialect that has documents, or its hierarchy's entry point, at this very place.
+
+    `entry` is ``zarr.json`` by its name, or nothing, if it has been looked for.
+    """
+    if where.home is not None:
+        return _here_in_draft(where, wanted, kind)
+    rare = _Rare(where, wanted)
+    for dialect in wanted:
+        if dialect.entry_point is None and dialect.array_document != _ENTRY:
+            found = _fetch_documents(where, dialect, kind, rare)
+        else:
+            if entry is None:
+                entry = _fetch_entry(where)
+                inside = _entered_here(where, entry, wanted)
+                if inside is not None:
+                    return here(inside, wanted, kind) or _implied_root(inside, wanted)
+            found = entry if dialect.entry_point is None else {}
+        metadata = _understood(where, dialect, found)
+        if metadata is not None:
+            return Found(where, metadata)
+    return None
+
+
+def _here_in_draft(where: StorePath, wanted: Sequence[Dialect], kind: Kind) -> Found[Metadata] | None:
+    """Return the node at a place in the hierarchy of a draft; drafts share their keys, so documents are read once."""
+    names = {dialect.name for dialect in wanted}
+    formats = [dialect for dialect in dialects_at(where) if dialect.name in names]
+    # Read by one that knows of consolidated metadata, which may be all there is.
+    readers = sorted(formats, key=lambda dialect: dialect.consolidated.document is None)
+    found = read_documents(where, readers[0], kind) if readers else {}
+    for dialect in formats:
+        metadata = load(where, dialect, found)
+        if metadata is not None:
+            return Found(where, metadata)
+    return None
+
+
+def is_free(where: StorePath) -> bool:
+    """Tell whether nothing at a place is called as a document that makes a node; all formats are asked at once."""
+    return not where.store.has_any(where.prefix, _MAKERS)
+
+
+def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | None:
+    """Return what the node says that has documents at a place, or None; as `detect`."""
+    found = detect(where, zarr_format)
+    return None if found is None else found.metadata
+
+
+def _fetch_entry(where: StorePath) -> Values:
+    """Return ``zarr.json``, which may be an entry point, by its name; nothing if it is not there."""
+    value = where.store.get(where.prefix + _ENTRY)
+    return {} if value is None else {_ENTRY: value}
+
+
+def _parse_entry(where: StorePath, found: Values) -> Documents:
+    return {name: _parse(where, where.prefix + name, value) for name, value in found.items()}
+
+
+def _entered_here(where: StorePath, entry: Values, wanted: Sequence[Dialect]) -> StorePath | None:
+    """Return the root of the hierarchy of a wanted draft that ``zarr.json`` opens; None if it is no entry point."""
+    if wanted[0].entry_point is None and entry and not _may_be_entry(bytes(entry[_ENTRY])):
+        return None
+    if all(dialect.entry_point is None for dialect in wanted):
+        return None
+    return _enter(where, _parse_entry(where, entry))
+
+
+def _may_be_entry(data: bytes) -> bool:
+    """Tell what is no entry point without parsing it: nodes of v3 say their format as a number."""
+    return b"\\" in data or _says_format_as_text(data) is not None  # escapes could spell anything
+
+
+def _enter(where: StorePath, found: Documents) -> StorePath | None:
+    """Return the root of the hierarchy that ``zarr.json`` opens; None if it is no entry point."""
+    document = found.get(_ENTRY)
+    if not isinstance(document, Mapping) or not isinstance(document.get("zarr_format"), str):
+        return None
+    for dialect in DIALECTS:
+        if dialect.entry_point is not None:
+            try:
+                home = dialect.entry_point.enter(document, where.path, strict)
+            except OmnizarrError as error:
+                raise error.add(store=str(where.store), path=where.path, key=where.prefix + _ENTRY)
+            if home is not None:
+                return replace(where, home=home)
+    return None
+
+
+def _implied_root(where: StorePath, wanted: Sequence[Dialect]) -> Found[Metadata] | None:
+    """Return the root group of a hierarchy that has an entry point but no document of its root."""
+    if where.home is None or where.home.dialect not in {dialect.name for dialect in wanted}:
+        return None
+    return Found(where, GroupMetadata(dialect=where.home.dialect, implicit=True))
+
+
+def _entered_above(where: StorePath, entries: Entries | None = None) -> StorePath | None:
+    """Return a place within the hierarchy whose entry point lies above it; None if there is none."""
+    for place in reversed(list(where.ancestors())):
+        try:
+            entry = _fetch_entry(place)
+            found = _parse_entry(place, entry)
+        except StoreError:
+            raise
+        except OmnizarrError:
+            return None  # something else, and broken
+        if entries is not None:
+            entries[place.path] = entry
+        if found:
+            inside = _enter(place, found)
+            return None if inside is None else inside.at(where.path)
+    return entered_above_the_store(where)
+
+
+def without_entry_point(where: StorePath, zarr_format: int | str | None) -> StorePath | None:
+    """Return the place within a hierarchy without entry point, of a format that is asked for and needs none.
+
+    The hierarchy begins at the place itself, or at the nearest above that makes a node of it.
+    """
+    if zarr_format is None or where.home is not None:
+        return None
+    for dialect in dialects_for(zarr_format):
+        keyspace = dialect.keyspace
+        if dialect.entry_point is None or not dialect.entry_point.is_optional or not isinstance(keyspace, Split):
+            continue
+        candidates = [
+            replace(where, home=replace(keyspace, root=place.path))
+            for place in (where, *reversed(list(where.ancestors())))
+        ]
+        beyond = _beyond_the_store(where)
+        if beyond is not None:
+            candidates.append(replace(beyond, home=keyspace))
+        found = next((inside for inside in candidates if here(inside, [dialect]) is not None), None)
+        # Only then listings, which not every store has.
+        found = found or next((inside for inside in candidates if children(inside)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def entered_above_the_store(where: StorePath) -> StorePath | None:
+    """Return the place if a directory that is not there names a node of a draft, the entry point being further up.
+
+    Nodes of a draft have no directories of their own, but users name them as they name those of other formats.
+    """
+    beyond = _beyond_the_store(where)
+    if beyond is None:
+        return None
+    above = beyond.at("")
+    try:
+        inside = _enter(above, _parse_entry(above, _fetch_entry(above)))
+    except StoreError:
+        raise
+    except OmnizarrError:
+        return None  # something else, and broken
+    return None if inside is None else inside.at(beyond.path)
+
+
+def _beyond_the_store(where: StorePath) -> StorePath | None:
+    """Return a place in a directory that is not there as one of the nearest directory above that is."""
+    if not isinstance(where.store, LocalStore):
+        return None
+    # os.path, unlike Path, says of what may not be looked at, or has too long a name, that it is not there.
+    if where.store.has_root() or os.path.exists(where.store.root):  # noqa: PTH110
+        return None
+    root = pathlib.Path(where.store.root).absolute()
+    parent = next(parent for parent in root.parents if os.path.exists(parent))  # noqa: PTH110
+    below = root.relative_to(parent)
+    if ".." in below.parts:
+        return None
+    return StorePath(LocalStore(parent, read_only=where.store.read_only)) / f"{below.as_posix()}/{where.path}"
+
+
+def open_node(where: StorePath, zarr_format: int | str | None = None, prefer: str = "") -> Found[Metadata]:
+    """Return the node at a place, also a group that no document speaks of but that has nodes below.
+
+    `prefer` names the dialect to look for first. Raises NodeNotFoundError, with the names that come near.
+    """
+    return _open(where, zarr_format, NodeNotFoundError, prefer=prefer)
+
+
+def _open(
+    where: StorePath,
+    zarr_format: int | str | None,
+    error: type[NodeNotFoundError],
+    kind: Kind = "array",
+    prefer: str = "",
+) -> Found[Metadata]:
+    found, inside = _look(where, zarr_format, kind, prefer)
+    if found is None:
+        raise not_found(inside, error, zarr_format)
+    return found
+
+
+def open_array(
+    where: StorePath, zarr_format: int | str | None = None, found: Found[Metadata] | None = None
+) -> Found[ArrayMetadata]:
+    """Return the array at a place, if it is not `found` yet. Raises ArrayNotFoundError, or ContainsGroupError."""
+    found = found or _open(where, zarr_format, ArrayNotFoundError)
+    if not isinstance(found.metadata, ArrayMetadata):
+        raise ContainsGroupError(
+            "there is a group, not an array", store=str(where.store), path=where.path, remedy="open it as a group"
+        )
+    return cast("Found[ArrayMetadata]", found)
+
+
+def open_group(
+    where: StorePath, zarr_format: int | str | None = None, found: Found[Metadata] | None = None
+) -> Found[GroupMetadata]:
+    """Return the group at a place, if it is not `found` yet. Raises GroupNotFoundError, or ContainsArrayError."""
+    found = found or _open(where, zarr_format, GroupNotFoundError, "group")
+    if not isinstance(found.metadata, GroupMetadata):
+        raise ContainsArrayError(
+            "there is an array, not a group", store=str(where.store), path=where.path, remedy="open it as an array"
+        )
+    return cast("Found[GroupMetadata]", found)
+
+
+def implied(where: StorePath, zarr_format: int | str | None = None) -> Found[Metadata] | None:
+    """Return the group that is only implied by nodes below, or None. Spec: Zarr v3, "Discover all nodes".
+
+    Looks level by level, and gives up after many directories: who opens a directory that has nothing to do with Zarr
+    does not want it searched to the bottom.
+    """
+    return _implied(where if where.home is not None else _in_draft(where, zarr_format) or where, zarr_format)
+
+
+def _implied(where: StorePath, zarr_format: int | str | None) -> Found[Metadata] | None:
+    """Do as `implied` at a place that is known to lie in the hierarchy of a draft, or not to."""
+    if where.home is not None:
+        wanted = {dialect.name for dialect in dialects_for(zarr_format)}
+        if where.home.dialect in wanted and children(where):
+            return Found(where, GroupMetadata(dialect=where.home.dialect, implicit=True))
+        return None
+    names = {name: dialect for dialect in dialects_at(where, zarr_format) for name in dialect.keyspace.documents("")}
+    pending = deque(where.store.list_dir(where.prefix).prefixes)
+    for _ in range(_MAX_SEARCHED):
+        if not pending:
+            break
+        prefix = pending.popleft()
+        listing = where.store.list_dir(prefix)
+        for key in listing.keys:
+            dialect = names.get(key[len(prefix) :])
+            if dialect is not None and _load_or_error(where.at(prefix[:-1]), dialect) is not None:
+                return Found(where, GroupMetadata(dialect=dialect.name, implicit=True))
+        pending.extend(listing.prefixes)
+    return None
+
+
+def _load_or_error(where: StorePath, dialect: Dialect) -> Metadata | OmnizarrError | None:
+    """Return what the documents of one dialect say at a place; for a broken node the error that says why."""
+    try:
+        return load(where, dialect, read_documents(where, dialect))
+    except OmnizarrError as error:
+        return error
+
+
+def _here_or_error(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
+    """Return the node that has documents at this very place, a broken one as the error that it raises."""
+    try:
+        return here(where, DIALECTS)
+    except OmnizarrError as error:
+        return error
+
+
+def not_found(
+    where: StorePath, kind: type[NodeNotFoundError], zarr_format: int | str | None = None
+) -> NodeNotFoundError:
+    """Return the error that says that nothing is there, in the format asked for, and which names come near."""
+    what = {ArrayNotFoundError: "array", GroupNotFoundError: "group"}.get(kind, "node")
+    return kind(
+        f"there is no {what} here",
+        store=str(where.store),
+        path=where.path,
+        expected=" or ".join(dict.fromkeys(_markers(where, zarr_format))),
+        remedy=_remedy(where, zarr_format),
+    )
+
+
+def _markers(where: StorePath, zarr_format: int | str | None) -> Iterator[str]:
+    """Yield the documents that make a node one, as a user looks for them."""
+    found = dialects_at(where, zarr_format)
+    for dialect in found:
+        keys = dialect.keyspace.documents(where.path)
+        for name in (dialect.array_document, dialect.group_document):
+            yield name if where.home is None else keys[name]
+    if not found:  # a draft, where there is no entry point, or within a draft another format
+        for dialect in dialects_for(zarr_format):
+            names = dialect.array_document, dialect.group_document
+            if dialect.entry_point is None:
+                yield from names
+                continue
+            yield _ENTRY
+            if dialect.entry_point.is_optional:
+                own = dialect.keyspace.documents("")
+                yield from (own[name] for name in names)
+
+
+def _remedy(where: StorePath, zarr_format: int | str | None) -> str:
+    """Return what to do about a node that is not there."""
+    if zarr_format is not None:
+        other = _here_or_error(where)
+        if isinstance(other, Found):
+            what = "an array" if isinstance(other.metadata, ArrayMetadata) else "a group"
+            found = dialect_of(other.where, other.metadata).zarr_format
+            return f"there is {what} of another format: leave out zarr_format, or pass zarr_format={found!r}"
+    else:
+        for dialect in DIALECTS:
+            try:
+                inside = without_entry_point(where, dialect.zarr_format)
+            except OmnizarrError:
+                continue  # a store that cannot be listed, or a broken document
+            if inside is not None:
+                return f"there are documents without an entry point: pass zarr_format={dialect.zarr_format!r}"
+    for place in reversed(list(where.ancestors())):
+        # Not `find`, which would go up again from each: if there is an entry point above, the place knows it already.
+        existing = _here_or_error(place)
+        if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
+            return f"there is an array at {place.path!r}, and nothing can lie below an array"
+        if existing is not None:
+            break
+    return suggestions.question(_near(where)) or "create it with create_array or create_group, or mode='a' or 'w'"
+
+
+def _near(where: StorePath) -> list[str]:
+    """Return paths like one where nothing is; those of directories, if the store's own directory is not there."""
+    if isinstance(where.store, LocalStore) and where.home is None:
+        root = pathlib.Path(where.store.root)
+        found = suggestions.near_directories(root / where.path)
+        return [place.relative_to(root).as_posix() if root.is_dir() else str(place) for place in found]
+    parts = where.path.split("/") if where.path else []
+
+    @cache
+    def names_in(place: tuple[str, ...]) -> list[str]:
+        return children(where.at("/".join(place)))
+
+    try:
+        for depth, part in enumerate(parts):
+            there = tuple(parts[:depth])
+            if part not in names_in(there):
+                return ["/".join(place) for place in suggestions.near_places(there, parts[depth:], names_in)]
+    except OmnizarrError:
+        pass  # a store that cannot be listed makes no suggestions
+    return []
+
+
+def beside(where: StorePath, metadata: Metadata) -> tuple[Note, ...]:
+    """Return notes on documents of other formats at a node's place, which were passed over.
+
+    Which one is taken says the order at the top of this module. Looks for each document, as opening a node does not.
+    """
+    own = set(_own_keys(where, metadata))
+    others = [dialect for dialect in DIALECTS if dialect.entry_point is None and dialect.name != metadata.dialect]
+    makers = {
+        dialect.name: {
+            name: key
+            for name, key in dialect.keyspace.documents(where.path).items()
+            if name in (dialect.array_document, dialect.group_document) and key not in own
+        }
+        for dialect in others
+    }
+    keys = {key for names in makers.values() for key in names.values()}
+    looked = pool.gather(lambda key: (key, where.store.exists(key)), keys, where.store.concurrency)
+    found = {key for _, (key, is_there) in looked if is_there}
+    notes = []
+    for dialect in others:
+        there = [name for name, key in makers[dialect.name].items() if key in found]
+        if there:
+            message = f"documents of Zarr {dialect.name} lie at the same place: {', '.join(there)}"
+            notes.append(Note("", f"{message}; zarr_format={dialect.zarr_format!r} opens them"))
+    return tuple(notes)
+
+
+def _own_keys(where: StorePath, metadata: Metadata) -> tuple[str, ...]:
+    """Return the keys that belong to a node's own format, its entry point among them."""
+    own = tuple(dialect_of(where, metadata).keyspace.documents(where.path).values())
+    return own if where.home is None else (*own, where.home.entry_key)
+
+
+# -- many nodes --------------------------------------------------------------------------
+
+
+def children(where: StorePath) -> list[str]:
+    """Return the names of what may be nodes right below a place, sorted; also of what `unreachable` returns."""
+    listing = where.store.list_dir(_directory(where))
+    return _names(where, (*listing.keys, *listing.prefixes, *listing.others))
+
+
+def unreachable(where: StorePath) -> list[str]:
+    """Return the names of what may be nodes right below a place, but the store has no keys for them, sorted."""
+    return _names(where, where.store.list_dir(_directory(where)).others)
+
+
+def _directory(where: StorePath) -> str:
+    return dialects_at(where)[0].keyspace.directory(where.path)
+
+
+def _names(where: StorePath, entries: Iterable[str]) -> list[str]:
+    keyspace = dialects_at(where)[0].keyspace
+    names = (keyspace.child(entry[len(_directory(where)) :]) for entry in entries)
+    return sorted({name for name in names if name})
+
+
+def load_children(
+    where: StorePath, names: Iterable[str], prefer: str
+) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
+    """Yield the nodes right below a place; for one that cannot be read, the error that says why.
+
+    What is no node is passed over. A name that a format reserves or forbids hides no node: other programs write such.
+    `prefer` names the dialect to look for first.
+    """
+    look = partial(_child_or_error, where, _preferring(prefer))
+    arrived: dict[int, tuple[str, Found[Metadata] | OmnizarrError | None]] = {}
+    first = 0
+    for position, answer in pool.gather(look, names, where.store.concurrency):
+        arrived[position] = answer
+        while first in arrived:
+            name, found = arrived.pop(first)
+            first += 1
+            if found is not None:
+                yield name, found
+
+
+@cache
+def _preferring(prefer: str) -> tuple[Dialect, ...]:
+    return tuple(sorted(DIALECTS, key=lambda dialect: dialect.name != prefer))
+
+
+def _child_or_error(
+    where: StorePath, dialects: Sequence[Dialect], name: str
+) -> tuple[str, Found[Metadata] | OmnizarrError | None]:
+    place = where.at(f"{where.prefix}{name}")
+    if name in {".", ".."}:
+        message = "a node cannot be called so: in a path it leads elsewhere"
+        return name, NodeNameError(message, store=str(where.store), path=place.path, found=name, remedy=_RENAME)
+    try:
+        return name, here(place, dialects) or implied(place)
+    except InvalidKeyError as error:
+        return name, error.add(path=place.path, remedy=_RENAME)
+    except OmnizarrError as error:
+        return name, error
+
+
+def belongings(where: StorePath) -> Iterator[str]:
+    """Yield the keys of everything that belongs to the node at a place and to those below it."""
+    for prefix in _prefixes(where):
+        yield from where.store.list_prefix(prefix)
+    yield from (key for key in _apart(where) if where.store.exists(key))
+
+
+def sizes(where: StorePath) -> Iterator[tuple[str, int]]:
+    """Yield the same keys, each with the size of its value in bytes."""
+    for prefix in _prefixes(where):
+        yield from where.store.list_sizes(prefix)
+    yield from ((key, size) for key in _apart(where) if (size := where.store.size(key)) is not None)
+
+
+def _prefixes(where: StorePath) -> Iterable[str]:
+    keyspace = dialects_at(where)[0].keyspace
+    return dict.fromkeys((keyspace.directory(where.path), keyspace.chunk_prefix(where.path)))
+
+
+def _apart(where: StorePath) -> Iterable[str]:
+    return () if where.home is None else dialects_at(where)[0].keyspace.belongings(where.path).keys
+
+
+# -- chunks -----------------------------------------------------------------------------------
+
+
+def bind(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) -> Binding:
+    """Return everything that moving chunks of the array at a place needs.
+
+    Raises what `omnizarr.engine.bind` raises.
+    """
+    found = with_keys_in_use(where, metadata)
+    prefix, store = chunk_prefix(where, found), where.store
+    if type(store) is LocalStore:
+        dialect = dialect_of(where, found)
+        document = dialect.keyspace.documents(where.path)[dialect.array_document]
+        home = Home(prefix[:-1], document, partial(check_there, where, document))
+        store = store.of_array(home)
+    return engine.bind(found, store, prefix, policy, where.path)
+
+
+def check_there(where: StorePath, document: str) -> None:
+    """Raise ArrayNotFoundError if the array at a place has been deleted or moved since it was opened."""
+    if where.store.exists(document):
+        return
+    # It may have documents of another format by now.
+    makers = [dialect.keyspace.documents(where.path)[dialect.array_document] for dialect in dialects_at(where)]
+    if any(map(where.store.exists, makers)):
+        return
+    # Some hierarchies have no documents but the consolidated ones.
+    for place in (*where.ancestors(), where):
+        apart = [place.prefix + name for name in _CONSOLIDATED]
+        within = where.store.get(place.prefix + _ENTRY) or b""
+        if any(map(where.store.exists, apart)) or b'"consolidated_metadata"' in bytes(within):
+            return
+    raise ArrayNotFoundError(
+        "the array is not there any more",
+        store=str(where.store),
+        path=where.path,
+        found=f"no {document!r}",
+        remedy="it was deleted, moved or renamed since it was opened: open it where it is now, or create it anew",
+    )
+
+
+def with_keys_in_use(where: StorePath, metadata: ArrayMetadata) -> ArrayMetadata:
+    """Return what an array's documents say, with the chunk keys that its writer used where they leave that open.
+
+    Looks only where programs are known to have differed: at most two requests.
+    """
+    others = dialect_named(metadata.dialect).other_keys(metadata)
+    if not others:
+        return metadata
+    prefix = chunk_prefix(where, metadata)
+    first = (0,) * len(metadata.shape)
+    if where.store.exists(prefix + chunk_keys.bind(metadata.chunk_key_encoding).encode(first)):
+        return metadata
+    for other in others:
+        key = chunk_keys.bind(other).encode(first)
+        if _is_there(where, prefix, key):
+            return replace(metadata, chunk_key_encoding=other)
+    return metadata
+
+
+def _is_there(where: StorePath, prefix: str, key: str) -> bool:
+    """Whether a chunk has this key, or the directory of this key has others."""
+    if "/" not in key:
+        return where.store.exists(prefix + key)
+    directory = prefix + key.partition("/")[0] + "/"
+    try:
+        listing = where.store.list_dir(directory)
+    except StoreError:
+        return False  # a store that cannot be listed
+    return any(entry[len(directory) :].rstrip("/").isdigit() for entry in (*listing.keys, *listing.prefixes))

@@ -1,0 +1,202 @@
+"""What belongs to a hierarchy, of all that lies below a place: its documents and its chunks, told by their keys.
+
+Overwriting a node removes these keys and nothing else. The same directory may hold a README, a repository of git, or
+data of other programs. Removed is all that could come back as data of a new hierarchy: documents of every format, with
+or without their node, and keys of chunks, in any encoding, where there is an array.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Final
+
+from omnizarr.codecs.contract import Buffer
+from omnizarr.errors import OmnizarrError
+from omnizarr.formats import DIALECTS, documents
+from omnizarr.model import ArrayMetadata, Metadata
+from omnizarr.nodes.location import StorePath, dialects_at
+from omnizarr.stores import LocalStore, Store
+
+JOURNAL: Final = "omnizarr-conversion.json"
+"""Name of what an unfinished conversion leaves in its target."""
+
+_ENTRY: Final = "zarr.json"
+_OLDEST: Final = frozenset({"meta", "attrs"})  # of Zarr v1: words that other programs use, too
+_NCZARR: Final = frozenset({".nczarr", ".nczgroup", ".nczvar", ".nczattr"})
+_NAMES: Final = (
+    frozenset(name for dialect in DIALECTS if dialect.entry_point is None for name in dialect.keyspace.documents(""))
+    | _NCZARR
+    | {_ENTRY, JOURNAL}
+) - _OLDEST
+_OF_ARRAYS: Final = frozenset({".zarray", "__zmeta__"})
+_DRAFT: Final = re.compile(r"(?:^|(?<=/))(meta/)(?:(.*[^/])\.)?(array|group)[A-Za-z0-9._-]{0,64}\Z")
+_DRAFT_COPIES: Final = re.compile(r"(?:^|/)meta/root/consolidated/\.zmetadata\Z")
+_CHUNK: Final = re.compile(r"c|(?:c[./]?)?[0-9]+(?:[./][0-9]+)*(?:\.blosc)?")
+_DRAFT_CHUNK: Final = re.compile(r"c|c?[0-9]+(?:[^0-9]+[0-9]+)*")
+_BATCH: Final = 1000
+_MOST_KEPT: Final = 100_000
+"""So many keys are remembered rather than listed again."""
+
+
+def erase(where: StorePath, metadata: Metadata | None = None) -> bool:
+    """Delete documents and chunks of the node at a place, and of all below it; return whether anything else is left.
+
+    `metadata` are those of the node, if they have been read.
+    """
+    keys, prefixes = dialects_at(where)[0].keyspace.belongings(where.path)
+    own = [] if where.home is None else [where.home.chunk_prefix(where.path)]
+    below = [_Below(where.store, prefix) for prefix in prefixes]
+    known = {where.path: isinstance(metadata, ArrayMetadata)} if metadata and metadata.dialect == "v3" else {}
+    is_ours = _test(where.store, keys, below, own, known)
+    where.store.delete_many(keys)
+    left = [_erase_below(where.store, each, is_ours) for each in below]
+    return any(left)
+
+
+class _Below(Iterable[str]):
+    """What there is below a prefix, listed once if it is not too much to be kept."""
+
+    def __init__(self, store: Store, prefix: str) -> None:
+        self.prefix = prefix
+        self._store = store
+        self._kept: list[str] | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        return self._list() if self._kept is None else iter(self._kept)
+
+    def _list(self) -> Iterator[str]:
+        kept: list[str] = []
+        for key in _listed(self._store, self.prefix):
+            if len(kept) <= _MOST_KEPT:
+                kept.append(key)
+            yield key
+        if len(kept) <= _MOST_KEPT:
+            self._kept = kept
+
+
+def _erase_below(store: Store, below: _Below, is_ours: Callable[[str], bool]) -> bool:
+    if all(map(is_ours, below)):
+        store.delete_prefix(below.prefix)
+        return False
+    ours = filter(is_ours, below)
+    while keys := list(islice(ours, _BATCH)):
+        store.delete_many([key for key in keys if not key.endswith("/")])
+        for link in keys:
+            if link.endswith("/"):
+                store.delete_prefix(link)
+    return True
+
+
+def _listed(store: Store, prefix: str) -> Iterator[str]:
+    """Yield all keys; in a directory also what has no key, and links to directories, which are not followed."""
+    if not isinstance(store, LocalStore):
+        yield from store.list_prefix(prefix)
+        return
+    pending = [prefix]
+    while pending:
+        here = pending.pop()
+        listing = store.list_dir(here)
+        yield from listing.keys
+        yield from (f"{entry.rstrip('/')}\0" for entry in listing.others)
+        for below in listing.prefixes:
+            if os.path.islink(os.path.join(store.root, below[:-1])):  # noqa: PTH114, PTH118 - as the store itself does
+                yield below
+            else:
+                pending.append(below)
+
+
+def _test(
+    store: Store,
+    own: Iterable[str],
+    below: Iterable[Iterable[str]],
+    data: Iterable[str],
+    known: Mapping[str, bool],
+) -> Callable[[str], bool]:
+    """Return what tells documents and chunks from all else below some prefixes.
+
+    `own` are keys of documents beside them, `data` prefixes of chunks of drafts that are known to be such, and `known`
+    directories of which it is known whether a ``zarr.json`` makes an array of them.
+    """
+    markers: dict[str, set[str]] = {}
+    chunks_of_drafts = set(data)
+    linked: set[str] = set()
+    for key in chain(own, *below):
+        directory, _, name = key.rpartition("/")
+        if name in _NAMES or name in _OLDEST:
+            markers.setdefault(directory, set()).add(name)
+        elif key.endswith("/") and _leads_to_nodes(store, key):
+            linked.add(key)
+        chunks_of_drafts.update(_chunks_of_draft(key))
+    arrays = _arrays_among(store, markers, known)
+    drafts = tuple(chunks_of_drafts)
+
+    def is_ours(key: str) -> bool:
+        directory, _, name = key.rpartition("/")
+        if name in _NAMES or key in linked:
+            return True
+        if name in _OLDEST and "meta" in markers[directory] and directory in arrays:
+            return True
+        while _CHUNK.fullmatch(key, len(directory) + 1 if directory else 0):
+            if directory in arrays:
+                return True
+            if not directory:
+                break
+            directory = directory.rpartition("/")[0]
+        if key.startswith(drafts) and any(_DRAFT_CHUNK.fullmatch(key, len(at)) for at in drafts if key.startswith(at)):
+            return True
+        return bool(_DRAFT.search(key) or _DRAFT_COPIES.search(key))
+
+    return is_ours
+
+
+def _chunks_of_draft(key: str) -> Iterator[str]:
+    """Yield where the chunks of an array of a draft lie, if this is the key of its document."""
+    match = _DRAFT.search(key)
+    while match is not None:
+        if match[3] == "array":
+            top, path = f"{key[: match.start(1)]}data/", match[2]
+            yield f"{top}{path}/" if path else top
+            if path is not None and path.partition("/")[0] == "root":  # the draft of 2019 has it for documents alone
+                yield f"{top}{path[5:]}/" if path[5:] else top
+        match = _DRAFT.search(key, match.start(1) + 1)
+
+
+def _arrays_among(store: Store, markers: Mapping[str, set[str]], known: Mapping[str, bool]) -> set[str]:
+    """Return the directories of arrays, by the names of the documents in each; where these do not tell, by reading."""
+    arrays = {at for at, names in markers.items() if names & _OF_ARRAYS or ("meta" in names and _is_v1(store, at))}
+    arrays.update(at for at, is_array in known.items() if is_array)
+    unsure = [at for at, names in markers.items() if _ENTRY in names and at not in arrays and at not in known]
+    for position, document in store.get_many([(_join(at, _ENTRY), None) for at in unsure]):
+        if document is not None and not _is_group(document):
+            arrays.add(unsure[position])
+    return arrays
+
+
+def _join(directory: str, name: str) -> str:
+    return f"{directory}/{name}" if directory else name
+
+
+def _is_group(data: Buffer) -> bool:
+    """Tell the document of a group from that of an array; and from a broken one, which may be that of an array."""
+    try:
+        document = documents.parse(data)
+    except OmnizarrError:
+        return False
+    return isinstance(document, Mapping) and document.get("node_type") == "group"
+
+
+def _is_v1(store: Store, directory: str) -> bool:
+    """Tell the document of an array of Zarr v1 from what else is called ``meta``."""
+    data = bytes(store.get(_join(directory, "meta")) or b"")
+    try:
+        document = documents.parse(data)
+    except OmnizarrError:
+        return b"zarr_format" in data
+    return isinstance(document, Mapping) and ("zarr_format" in document or {"shape", "chunks"} <= document.keys())
+
+
+def _leads_to_nodes(store: Store, link: str) -> bool:
+    return any(key.rpartition("/")[2] in _NAMES for key in store.list_prefix(link))

@@ -1,0 +1,712 @@
+"""Groups: mappings of names to arrays and other groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
+from weakref import ReferenceType, ref
+
+import numpy as np
+
+from omnizarr import metadata as public
+from omnizarr.errors import (
+    ArrayNotFoundError,
+    ContainsArrayError,
+    ContainsGroupError,
+    GroupNotFoundError,
+    NodeNameError,
+    NodeNotFoundError,
+    OmnizarrError,
+)
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.nodes import consolidated, detection, hierarchy
+from omnizarr.nodes import creating as nodes
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.attributes import Attrs, to_json
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.consolidated import Snapshot
+from omnizarr.nodes.creating import ArrayOptions
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.info_tree import Tree, draw
+from omnizarr.nodes.location import StorePath, dialect_named
+from omnizarr.nodes.node import Node
+from omnizarr.stores import pool
+from omnizarr.stores.resolve import resolve_root
+from omnizarr.support.lazy import Lazy
+from omnizarr.support.text import visible
+
+if TYPE_CHECKING:
+    from omnizarr.nodes import info as cards
+else:
+    cards = Lazy("omnizarr.nodes.info")
+
+T = TypeVar("T")
+
+
+class UnreadableNode:
+    """A node whose documents cannot be understood: it is listed beside its siblings, and says why.
+
+    Attributes
+    ----------
+    store_path : StorePath
+    error : OmnizarrError
+        What opening it raises.
+    """
+
+    def __init__(self, store_path: StorePath, error: OmnizarrError) -> None:
+        self.store_path = store_path
+        self.error = error
+
+    @property
+    def path(self) -> str:
+        """Path within the store, without a leading slash."""
+        return self.store_path.path
+
+    @property
+    def name(self) -> str:
+        """Path with a leading slash."""
+        return f"/{self.store_path.path}"
+
+    @property
+    def basename(self) -> str:
+        """Last part of the path."""
+        return self.store_path.name
+
+    def __repr__(self) -> str:
+        return f"<Unreadable {visible(self.name)}: {visible(self.error.message)}>"
+
+
+class _Names(Iterator[str]):
+    """The names of members, which are looked up when they are counted, or when the first is taken."""
+
+    __slots__ = ("__weakref__", "_members", "_names")
+
+    def __init__(self, members: Callable[[], Iterable[tuple[str, object]]]) -> None:
+        self._members = members
+        self._names: Iterator[str] | None = None
+
+    def __next__(self) -> str:
+        if self._names is None:
+            self._names = (name for name, _ in self._members())
+        return next(self._names)
+
+    def count(self) -> int | None:
+        """Return how many there are; None if they have been looked up already."""
+        if self._names is not None:
+            return None
+        names = [name for name, _ in self._members()]
+        self._names = iter(names)
+        return len(names)
+
+
+class Group(Node):
+    """A group in a store.
+
+    Made by `omnizarr.open_group`, `omnizarr.create_group` and other groups. Nothing is kept in memory but
+    the group's own metadata: members are looked up when asked for. A group that was opened from
+    consolidated metadata takes its members from there, and keeps it current when it changes them.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> root = omnizarr.create_group({})
+    >>> temp = root.create_array("atmos/temp", shape=(365, 180), dtype="float32")
+    >>> root["atmos"].attrs["source"] = "buoys"
+    >>> root.tree()
+    /
+    └── atmos
+        └── temp (365, 180) float32
+    """
+
+    __slots__ = ("_asked", "_config", "_copies", "_metadata")
+
+    _metadata: GroupMetadata
+
+    def __init__(
+        self,
+        store_path: StorePath,
+        metadata: GroupMetadata,
+        config: ArrayConfig | None = None,
+        snapshot: Snapshot | Callable[[], Snapshot | None] | None = None,
+    ) -> None:
+        self._where = store_path
+        self._metadata = metadata
+        self._config = config
+        self._copies = snapshot
+        self._asked: ReferenceType[_Names] | None = None
+
+    @property
+    def _snapshot(self) -> Snapshot | None:
+        """Consolidated metadata that members are taken from; looked for when first needed."""
+        if self._copies is not None and not isinstance(self._copies, Snapshot):
+            self._copies = self._copies()
+        return self._copies
+
+    @classmethod
+    def open(
+        cls, store: Any, *, zarr_format: int | str | None = None, use_consolidated: bool | str | None = None
+    ) -> Group:
+        """Return the group at a store, a `StorePath`, a path or a URL. Raises GroupNotFoundError."""
+        where = store if isinstance(store, StorePath) else StorePath(*resolve_root(store))
+        found = detection.open_group(where, zarr_format)
+        return cls(found.where, found.metadata, None, Snapshot.of(found, use_consolidated))
+
+    @classmethod
+    def from_store(
+        cls,
+        store: Any,
+        *,
+        attributes: Mapping[str, Any] | None = None,
+        zarr_format: int | str | None = None,
+        overwrite: bool = False,
+    ) -> Group:
+        """Create a group at a store, a `StorePath`, a path or a URL, and return it."""
+        where = store if isinstance(store, StorePath) else StorePath(*resolve_root(store, "a"))
+        found = nodes.new_group(where, zarr_format, attributes, overwrite=overwrite)
+        return cls(found.where, found.metadata)
+
+    # -- what it is ---------------------------------------------------------------
+
+    @property
+    def metadata(self) -> public.GroupMetadata:
+        """What its documents say."""
+        return public.GroupMetadata.of(self._metadata)
+
+    @property
+    def is_consolidated(self) -> bool:
+        """Whether members are taken from consolidated metadata."""
+        return self._snapshot is not None
+
+    @property
+    def info(self) -> cards.GroupInfo:
+        """What it is, as a card to be printed."""
+        return self._info({})
+
+    def info_complete(self) -> cards.GroupInfo:
+        """Return the card with the number of members, at all depths."""
+        found = [node for _, node in self.members(max_depth=None)]
+        arrays = sum(isinstance(node, Array) for node in found)
+        groups = sum(isinstance(node, Group) for node in found)
+        return self._info({"members": len(found), "arrays": arrays, "groups": groups})
+
+    def _info(self, counts: Mapping[str, int]) -> cards.GroupInfo:
+        return cards.GroupInfo(
+            name=self.name,
+            zarr_format=self.zarr_format,
+            read_only=self.read_only,
+            store_type=type(self._where.store).__name__,
+            is_implicit=self._metadata.implicit,
+            is_consolidated=self.is_consolidated,
+            **counts,
+        )
+
+    # -- members ------------------------------------------------------------------
+
+    def __getitem__(self, path: str) -> Any:
+        """Return the array or group at a path below this one.
+
+        Raises
+        ------
+        NodeNotFoundError
+            If there is none (a KeyError; it says which names come near).
+        MetadataError
+            If its documents break their format.
+        """
+        where = self._where / path
+        if where.path == self._where.path:
+            return self
+        if self._snapshot is None:
+            return self._node(detection.open_node(where, prefer=self._metadata.dialect))
+        found = self._find(where)
+        if found is None:
+            raise detection.not_found(where, NodeNotFoundError)
+        return self._node(found)
+
+    def _find(self, where: StorePath) -> Found[Metadata] | None:
+        if self._snapshot is None:
+            return detection.look(where, self._metadata.dialect)
+        metadata = self._snapshot.load(where.path)
+        return None if metadata is None else Found(where, metadata)
+
+    def _node(self, found: Found[Metadata]) -> Any:
+        where, metadata = found.where, found.metadata
+        if isinstance(metadata, ArrayMetadata):
+            return Array(where, metadata, self._config, self._snapshot)
+        return Group(where, metadata, self._config, self._snapshot)
+
+    @overload
+    def get(self, path: str) -> Any: ...
+    @overload
+    def get(self, path: str, default: T) -> Any | T: ...
+    def get(self, path: str, default: Any = None) -> Any:
+        """Return the array or group at a path, or `default` if there is none."""
+        where = self._where / path
+        if where.path == self._where.path:
+            return self
+        found = self._find(where)
+        return default if found is None else self._node(found)
+
+    def get_array(self, path: str) -> Array:
+        """Return the array at a path. Raises ArrayNotFoundError, or ContainsGroupError if there is a group."""
+        node = self._get(path, ArrayNotFoundError)
+        if not isinstance(node, Array):
+            raise ContainsGroupError("there is a group, not an array", store=str(self._where.store), path=node.path)
+        return node
+
+    def get_group(self, path: str) -> Group:
+        """Return the group at a path. Raises GroupNotFoundError, or ContainsArrayError if there is an array."""
+        node = self._get(path, GroupNotFoundError)
+        if not isinstance(node, Group):
+            raise ContainsArrayError("there is an array, not a group", store=str(self._where.store), path=node.path)
+        return node
+
+    def _get(self, path: str, kind: type[NodeNotFoundError]) -> Any:
+        try:
+            return self[path]
+        except NodeNotFoundError as error:
+            raise kind(error.message, store=error.store, path=error.path, remedy=error.remedy) from None
+
+    def __contains__(self, path: object) -> bool:
+        if not isinstance(path, str):
+            return False
+        try:
+            return self._find(self._where / path) is not None
+        except NodeNotFoundError:
+            return False
+        except OmnizarrError:
+            return True  # something is there, broken as it may be
+
+    def _children(self) -> Iterator[tuple[str, Any]]:
+        """Yield name and node of each member right below."""
+        snapshot = self._snapshot
+        for name, found in self._listed() if snapshot is None else _from_snapshot(snapshot, self._where):
+            if isinstance(found, OmnizarrError):
+                yield name, UnreadableNode(self._where.at(f"{self._where.prefix}{name}"), found)
+            else:
+                yield name, self._node(found)
+
+    def _listed(self) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
+        """Yield name and node of what is listed right below."""
+        return detection.load_children(self._where, detection.children(self._where), self._metadata.dialect)
+
+    def members(
+        self, max_depth: int | None = 0, *, use_consolidated_for_children: bool = True
+    ) -> tuple[tuple[str, Any], ...]:
+        """Return (path relative to this group, node) for each node below, a group before its members.
+
+        A node that cannot be read is an `UnreadableNode`.
+
+        Parameters
+        ----------
+        max_depth : int, optional
+            0: only right below; None: at all depths.
+        use_consolidated_for_children : bool
+            Take them from consolidated metadata, if the group was opened from it.
+
+        Raises
+        ------
+        ValueError
+            If `max_depth` is negative.
+        """
+        return tuple(self._walk(max_depth, use_consolidated_for_children=use_consolidated_for_children))
+
+    def _walk(self, max_depth: int | None, *, use_consolidated_for_children: bool = True) -> Iterator[tuple[str, Any]]:
+        if max_depth is not None and max_depth < 0:
+            raise ValueError(f"max_depth must be None or an integer from 0, and is {max_depth}")
+        top = self
+        if not use_consolidated_for_children and self._snapshot is not None:
+            top = Group(self._where, self._metadata, self._config)
+        is_far = self._where.store.concurrency > 1
+        look = top._look_wide(max_depth) if top._snapshot is None and is_far else Group._children
+        # Not recursive: a hierarchy may be deeper than Python's stack.
+        stack: list[tuple[int, Iterator[tuple[str, Any]]]] = [(0, look(top))]
+        skip = len(self._where.prefix)
+        while stack:
+            depth, iterator = stack[-1]
+            item = next(iterator, None)
+            if item is None:
+                stack.pop()
+                continue
+            node = item[1]
+            yield node.path[skip:], node
+            if isinstance(node, Group) and (max_depth is None or depth < max_depth):
+                stack.append((depth + 1, look(node)))
+
+    def _look_wide(self, max_depth: int | None) -> Callable[[Group], Iterator[tuple[str, Any]]]:
+        """Return what has the members of each group below, looked up level by level, those of a level side by side."""
+        known: dict[str, list[tuple[str, Any]]] = {}
+        level, depth = [self], 0
+        while level and (max_depth is None or depth <= max_depth):
+            answers = pool.gather(lambda group: list(group._children()), level, self._where.store.concurrency)  # noqa: SLF001
+            known.update((level[position].path, members) for position, members in answers)
+            level = [node for group in level for _, node in known[group.path] if isinstance(node, Group)]
+            depth += 1
+        return lambda group: iter(known[group.path])
+
+    def nmembers(self, max_depth: int | None = 0) -> int:
+        """Return the number of nodes below; `max_depth` as for `members`."""
+        return sum(1 for _ in self._walk(max_depth))
+
+    def __len__(self) -> int:
+        # `list(group)` asks for an iterator, then for the length, then for the names: all by one look at the members.
+        asked, self._asked = self._asked, None
+        names = None if asked is None else asked()
+        count = None if names is None else names.count()
+        return self.nmembers() if count is None else count
+
+    def __bool__(self) -> bool:
+        return True  # a group without members is a group all the same
+
+    def __iter__(self) -> Iterator[str]:
+        names = _Names(self._children)
+        self._asked = ref(names)
+        return names
+
+    def keys(self) -> Iterator[str]:
+        """Yield the names of the members right below."""
+        return iter(self)
+
+    def values(self) -> Iterator[Any]:
+        """Yield the members right below."""
+        return (node for _, node in self._children())
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """Yield name and node of each member right below."""
+        return self._children()
+
+    def groups(self) -> Iterator[tuple[str, Group]]:
+        """Yield name and group of each group right below."""
+        return ((name, node) for name, node in self._children() if isinstance(node, Group))
+
+    def group_keys(self) -> Iterator[str]:
+        """Yield the names of the groups right below."""
+        return (name for name, _ in self.groups())
+
+    def group_values(self) -> Iterator[Group]:
+        """Yield the groups right below."""
+        return (node for _, node in self.groups())
+
+    def arrays(self) -> Iterator[tuple[str, Array]]:
+        """Yield name and array of each array right below."""
+        return ((name, node) for name, node in self._children() if isinstance(node, Array))
+
+    def array_keys(self) -> Iterator[str]:
+        """Yield the names of the arrays right below."""
+        return (name for name, _ in self.arrays())
+
+    def array_values(self) -> Iterator[Array]:
+        """Yield the arrays right below."""
+        return (node for _, node in self.arrays())
+
+    def visit(self, function: Callable[[str], T | None]) -> T | None:
+        """Call `function` with the path of each node below; stop at the first result that is not None, return it."""
+        return self.visititems(lambda path, _: function(path))
+
+    def visititems(self, function: Callable[[str, Any], T | None]) -> T | None:
+        """Call `function` with path and node of each node below; stop at the first result that is not None."""
+        for path, node in self._walk(None):
+            result = function(path, node)
+            if result is not None:
+                return result
+        return None
+
+    def tree(
+        self,
+        expand: bool | None = None,  # noqa: FBT001 - zarr's signature
+        level: int | None = None,
+        *,
+        max_nodes: int = 500,
+        plain: bool = False,
+    ) -> Tree:
+        """Return a drawing of what lies below.
+
+        Parameters
+        ----------
+        expand : bool
+            Without effect; a keyword of zarr-python.
+        level : int, optional
+            How deep to go; 0: only members right below; None: all the way.
+        max_nodes : int
+            How many nodes to draw at most.
+        plain : bool
+            Without effect: the text is always plain.
+        """
+        return draw(self.name, self._walk(level), max_nodes)
+
+    # -- making and removing ------------------------------------------------------------
+
+    def create_group(self, name: str, *, overwrite: bool = False, attributes: Mapping[str, Any] | None = None) -> Group:
+        """Create a group below this one, with the groups between, and return it.
+
+        Raises ContainsArrayError or ContainsGroupError if there is something already, and not `overwrite`.
+        """
+        where = self._below(name)
+        metadata = nodes.new_group_metadata(where, dialect_named(self._metadata.dialect), attributes)
+        where = hierarchy.create(where, metadata, overwrite=overwrite).where
+        nodes.note_change(self._snapshot, where)
+        return Group(where, metadata, self._config, self._snapshot)
+
+    def require_group(self, name: str, overwrite: bool = False) -> Group:  # noqa: FBT001, FBT002 - zarr's signature
+        """Return the group at a path, after creating it if there is none.
+
+        Raises ContainsArrayError if there is an array, and not `overwrite`.
+        """
+        if overwrite:
+            return self.create_group(name, overwrite=True)
+        where = self._where / name
+        metadata = nodes.new_group_metadata(where, dialect_named(self._metadata.dialect), None)
+        found = hierarchy.require(where, metadata)
+        if found.metadata is metadata:  # there was none
+            nodes.note_change(self._snapshot, found.where)
+        return Group(found.where, found.metadata, self._config, self._snapshot)
+
+    def require_groups(self, *names: str) -> tuple[Group, ...]:
+        """Return the groups at several paths, after creating those that are not there."""
+        return tuple(self.require_group(name) for name in names)
+
+    def create_array(self, name: str, **options: Unpack[ArrayOptions]) -> Array:
+        """Create an array below this group, with the groups between, and return it.
+
+        Keywords as those of `omnizarr.create_array`.
+        """
+        options.setdefault("config", self._config)
+        return nodes.new_array(self._below(name), zarr_format=self.zarr_format, snapshot=self._snapshot, **options)
+
+    def _below(self, path: str) -> StorePath:
+        """Return a place below this group; an empty path would mean the group itself, with all that is in it."""
+        where = self._where / path
+        if where.path == self._where.path:
+            raise NodeNameError("a member of a group must have a name", path=self.path, found=repr(path))
+        return where
+
+    create = create_array
+    create_dataset = create_array
+
+    def require_array(self, name: str, *, shape: Any, dtype: Any = None, exact: bool = False, **options: Any) -> Array:
+        """Return the array at a path, after creating it if there is none.
+
+        Parameters
+        ----------
+        name : str
+        shape : int or tuple of int
+        dtype : data type, optional
+        exact : bool
+            Whether an existing array must have this very `dtype`; else one is enough that can be cast to it.
+        **options
+            As for `create_array`.
+
+        Raises
+        ------
+        ValueTypeError
+            If there is an array of another shape or data type.
+        """
+        options.setdefault("config", self._config)
+        return nodes.require_array(
+            self._where / name,
+            shape=shape,
+            dtype=dtype,
+            exact=exact,
+            zarr_format=self.zarr_format,
+            snapshot=self._snapshot,
+            **options,
+        )
+
+    require_dataset = require_array
+
+    def __setitem__(self, path: str, value: Any) -> None:
+        """Store values as an array at a path; an array that is there is replaced, a group is not."""
+        if isinstance(self.get(path), Group):
+            raise ContainsGroupError(
+                "there is a group already",
+                store=str(self._where.store),
+                path=(self._where / path).path,
+                remedy="delete it first",
+            )
+        self.create_array(path, data=value, overwrite=True)
+
+    def __delitem__(self, path: str) -> None:
+        """Remove the node at a path, and all below it. Raises NodeNotFoundError if there is none."""
+        where = self._below(path)
+        if path not in self:
+            raise detection.not_found(where, NodeNotFoundError)
+        hierarchy.delete(where)
+        nodes.note_change(self._snapshot, where)
+
+    def create_hierarchy(
+        self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
+    ) -> Iterator[tuple[str, Any]]:
+        """Create many nodes below this group; yield path and node of each.
+
+        Parameters
+        ----------
+        nodes : mapping of str to metadata
+            By path relative to this group.
+        overwrite : bool
+            Replace what is there.
+        """
+        for path, metadata in sorted(nodes.items()):
+            where = self._where / path
+            yield path, create_node(where, metadata, self._config, self._snapshot, overwrite=overwrite)
+
+    def empty(self, *, name: str, shape: Any, **options: Any) -> Array:
+        """Create an array whose elements are not set."""
+        return self.create_array(name, shape=shape, **_with_dtype(options))
+
+    def zeros(self, *, name: str, shape: Any, **options: Any) -> Array:
+        """Create an array of zeros."""
+        return self.create_array(name, shape=shape, **{"fill_value": 0, **_with_dtype(options)})
+
+    def ones(self, *, name: str, shape: Any, **options: Any) -> Array:
+        """Create an array of ones."""
+        return self.create_array(name, shape=shape, **{"fill_value": 1, **_with_dtype(options)})
+
+    def full(self, *, name: str, shape: Any, fill_value: Any, **options: Any) -> Array:
+        """Create an array of one value."""
+        return self.create_array(name, shape=shape, fill_value=fill_value, **_with_dtype(options))
+
+    def empty_like(self, *, name: str, data: Any, **options: Any) -> Array:
+        """Create an array like another."""
+        return self._like(name, data, options)
+
+    def zeros_like(self, *, name: str, data: Any, **options: Any) -> Array:
+        """Create an array of zeros like another."""
+        return self._like(name, data, {"fill_value": 0, **options})
+
+    def ones_like(self, *, name: str, data: Any, **options: Any) -> Array:
+        """Create an array of ones like another."""
+        return self._like(name, data, {"fill_value": 1, **options})
+
+    def full_like(self, *, name: str, data: Any, fill_value: Any, **options: Any) -> Array:
+        """Create an array of one value like another."""
+        return self._like(name, data, {"fill_value": fill_value, **options})
+
+    def _like(self, name: str, data: Any, options: Mapping[str, Any]) -> Array:
+        found = nodes.like(data, {"zarr_format": self.zarr_format, **options})
+        return nodes.new_array(self._below(name), snapshot=self._snapshot, **found)
+
+    # -- moving and copying -------------------------------------------------------------
+
+    def move(self, source: str, dest: str) -> None:
+        """Move a node and all below it to another path of this group.
+
+        Raises
+        ------
+        NodeNotFoundError
+            If there is nothing at `source`.
+        ContainsArrayError, ContainsGroupError
+            If there is something at `dest`.
+        """
+        old, new = self._where / source, self._where / dest
+        hierarchy.move(old, new)
+        self._note_copy(old)
+        self._note_copy(new)
+
+    rename = move
+
+    def copy(self, source: str, dest: str, *, overwrite: bool = False) -> None:
+        """Copy a node and all below it, byte for byte, to another path of this group; raises as `move`."""
+        new = self._where / dest
+        hierarchy.copy(self._where / source, new, overwrite=overwrite)
+        self._note_copy(new)
+
+    def _note_copy(self, where: StorePath) -> None:
+        if self._snapshot is None:
+            return
+        nodes.note_change(self._snapshot, where)
+        if detection.find(where) is not None:
+            self._snapshot.refresh([place.path for place in consolidated.walk(where)])
+
+    # -- metadata ------------------------------------------------------------------
+
+    def update_attributes(self, new_attributes: Mapping[str, Any]) -> Group:
+        """Set several attributes in one atomic change; return the group."""
+        self.attrs.update(to_json(new_attributes))
+        return self
+
+    @property
+    def _own_format(self) -> str | None:
+        """The format whose documents are its own; None if it has none yet."""
+        return None if self._metadata.implicit else self._metadata.dialect
+
+    def refresh(self) -> None:
+        """Read the documents again: others may have changed them."""
+        self._metadata = detection.open_group(self._where, self._own_format).metadata
+
+    def _change_attributes(self, change: Callable[[Attrs], Attrs]) -> None:
+        self._metadata = hierarchy.update(
+            self._where,
+            GroupMetadata,
+            lambda metadata: replace(metadata, implicit=False, attributes=change(dict(metadata.attributes))),
+            self._own_format,
+        )
+        if self._snapshot is not None:
+            self._snapshot.refresh([self._where.path])
+
+    # -- Python's ways -------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the store."""
+        self._where.store.close()
+
+    def __repr__(self) -> str:
+        return f"<Group {visible(self.name)} {cards.store_name(self._where.store)}>"
+
+    def _repr_html_(self) -> str | None:
+        return cards.html_of(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Group):
+            return NotImplemented
+        return self._where == other._where and self._metadata == other._metadata
+
+    def __hash__(self) -> int:
+        return hash((Group, self._where.path))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        metadata = self._metadata
+        if metadata.consolidated is not None:
+            # Perhaps copies of thousands of documents, as they were spelled too; the snapshot reads them again.
+            metadata = replace(metadata, consolidated=None, spellings={})
+        return type(self), (self._where, metadata, self._config, self._snapshot)
+
+    def __dask_tokenize__(self) -> object:
+        return self._token()
+
+
+def create_node(
+    where: StorePath,
+    metadata: ArrayMetadata | GroupMetadata,
+    config: ArrayConfig | None = None,
+    snapshot: Snapshot | None = None,
+    *,
+    overwrite: bool = False,
+) -> Array | Group:
+    """Store the documents of a new node, and return it; an explicit group that is there stays as it is."""
+    if isinstance(metadata, ArrayMetadata):
+        return nodes.add_array(where, public.as_model(metadata), config, overwrite=overwrite, snapshot=snapshot)
+    found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
+    nodes.note_change(snapshot, found.where)
+    return Group(found.where, found.metadata, config, snapshot)
+
+
+def _from_snapshot(snapshot: Snapshot, where: StorePath) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
+    for name in snapshot.children(where.path):
+        try:
+            metadata = snapshot.load(f"{where.prefix}{name}")
+        except OmnizarrError as error:
+            yield name, error
+            continue
+        if metadata is not None:
+            yield name, Found(where.at(f"{where.prefix}{name}"), metadata)
+
+
+def _with_dtype(options: Mapping[str, Any]) -> Any:
+    """Return options with the data type that NumPy gives who names none."""
+    return {"dtype": np.dtype("float64"), **options}

@@ -1,0 +1,546 @@
+"""Changing a hierarchy: creating nodes, changing their documents, removing, copying and moving them.
+
+This is where dialects (documents) and stores (bytes) meet. Every change of a node's
+documents is made under the node's lock, after reading them again, so that two writers never undo
+each other's changes.
+
+Spec: Zarr v3 core, "Storage", "Operations"; Zarr v2, "Storage".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import groupby
+from typing import Final, TypeVar
+
+from omnizarr.errors import (
+    ContainsArrayError,
+    ContainsGroupError,
+    InvalidKeyError,
+    NodeNameError,
+    NodeNotFoundError,
+    NotRepresentableError,
+    OmnizarrError,
+    ReadOnlyError,
+    StoreError,
+)
+from omnizarr.formats import DIALECTS, documents
+from omnizarr.formats.contract import Dialect
+from omnizarr.formats.keyspaces import Split
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.model import keys as chunk_keys
+from omnizarr.nodes import erasing
+from omnizarr.nodes.detection import (
+    Documents,
+    Entries,
+    Found,
+    Kind,
+    Values,
+    children,
+    detect,
+    here,
+    implied,
+    is_free,
+    load,
+    load_children,
+    not_found,
+    open_node,
+    read_documents,
+)
+from omnizarr.nodes.location import StorePath, dialect_named, dialect_of, dialects_at
+from omnizarr.stores import conflicts, pool
+from omnizarr.support.memo import Memo
+
+M = TypeVar("M", ArrayMetadata, GroupMetadata)
+
+
+def check_path(dialect: Dialect, path: str) -> None:
+    """Raise NodeNameError if the dialect does not allow a name in a path of a new node."""
+    for part in path.split("/") if path else ():
+        try:
+            dialect.check_name(part)
+        except OmnizarrError as error:
+            raise error.add(path=path)
+
+
+@conflicts.retried
+def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Above | None = None) -> Found[M]:
+    """Write the documents of a new node, and those of the groups above that have none.
+
+    Of several that do so at the same time without `overwrite`, one succeeds. What lies `above` is not looked at again.
+
+    Raises
+    ------
+    ContainsArrayError, ContainsGroupError
+        If there is a node already, or an array among the nodes above.
+    NodeNameError
+        If the dialect does not allow a name in the path.
+    NotRepresentableError
+        If the dialect has no words for `metadata`.
+    ReadOnlyError
+    """
+    _refuse_read_only(where)
+    above = above or Above()
+    where = settled(where, dialect_named(metadata.dialect), above)
+    dialect = dialect_of(where, metadata)
+    # In the older variants of a draft, chunks have other keys than those its new arrays ask for.
+    metadata = dialect.keyspace.settle(metadata)
+    check_path(dialect, where.path)
+    values = rendered(where, metadata)  # refuse before anything is deleted or written
+    _create_ancestors(where, dialect, above)
+    _refuse_sibling(where, dialect)
+    with where.lock():
+        existing = _occupant(where)
+        is_rest = False
+        if existing is not None:
+            if not overwrite:
+                raise _in_the_way(where, existing)
+            is_rest = _clear_for(where, existing)
+        if overwrite and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
+            delete_strays(where, metadata)
+        _write_entry_point(where, dialect)
+        _write(where, dialect, values)
+    return Found(where, metadata)
+
+
+class Above:
+    """What lies at places above a new node; each is looked at once. `entries` is what has been read there before."""
+
+    def __init__(self, entries: Entries | None = None) -> None:
+        self._entries = entries or {}
+        self._seen: dict[tuple[str, bool], Found[Metadata] | OmnizarrError | None] = {}
+
+    def at(self, where: StorePath) -> Found[Metadata] | OmnizarrError | None:
+        """Return the node at a place; a broken one as the error that it raises."""
+        key = where.path, where.home is None
+        if key not in self._seen:
+            self._seen[key] = _here_or_error(where, "group", self._entries.get(where.path))
+        return self._seen[key]
+
+
+def settled(where: StorePath, dialect: Dialect, looked: Above | None = None) -> StorePath:
+    """Return a place within the hierarchy that a new node of a dialect will belong to.
+
+    In formats whose nodes stand for themselves that is the place as it is. A draft's hierarchy begins where its entry
+    point is; where there is none yet, at the root of the store, or, within a hierarchy of another format or beside
+    others, at the place itself.
+
+    Raises NotRepresentableError for a node of another format within the hierarchy of a draft, where nobody would
+    find it, and for an entry point that would hide what there is.
+    """
+    looked = looked or Above()
+    above: Found[Metadata] | OmnizarrError | None = None
+    if where.home is None:
+        own = [where] if dialect.entry_point is not None else []
+        for place in (*own, *reversed(list(where.ancestors()))):
+            above = looked.at(place)
+            if above is not None:
+                break
+        if isinstance(above, Found) and above.where.home is not None:
+            where = above.where.at(where.path)
+    if where.home is not None and where.home.dialect != dialect.name:
+        if where.path == where.home.root:  # where it would be replaced as a whole
+            keyspace = dialect.keyspace
+            return replace(where, home=replace(keyspace, root=where.path) if isinstance(keyspace, Split) else None)
+        raise NotRepresentableError(
+            f"a hierarchy of {where.home.dialect} holds no nodes of Zarr {dialect.name}",
+            store=str(where.store),
+            path=where.path,
+            remedy="create it in another store, or in the format of that hierarchy, or convert that first",
+        )
+    if where.home is None and isinstance(dialect.keyspace, Split):
+        begins_here = above is not None or _has_others(where.at(""))
+        if begins_here and above is None and not where.path:
+            raise NotRepresentableError(
+                f"below lie nodes of other formats, which a hierarchy of {dialect.name} would hide",
+                store=str(where.store),
+                path=where.path,
+                remedy="create it at a path of its own, or in another store",
+            )
+        return replace(where, home=replace(dialect.keyspace, root=where.path if begins_here else ""))
+    return where
+
+
+def _has_others(root: StorePath) -> bool:
+    """Whether a store without a node at its root has nodes further down, as far as it can be listed."""
+    try:
+        return implied(root) is not None
+    except StoreError:
+        return False
+
+
+def _refuse_sibling(where: StorePath, dialect: Dialect) -> None:
+    """Raise NodeNameError if a sibling is called the same but for case, in a format that forbids it."""
+    if dialect.has_cases or not where.path:
+        return
+    for name in children(where.parent):
+        if name != where.name and name.lower() == where.name.lower():
+            raise NodeNameError(
+                "siblings must differ in more than upper and lower case",
+                store=str(where.store),
+                path=where.path,
+                found=f"a node called {name!r}",
+                expected="names that are unique under case-insensitive comparison",
+                spec='Zarr v3 draft of 2019, "Node names"',
+            )
+
+
+def _write_entry_point(where: StorePath, dialect: Dialect) -> None:
+    """Write the document that opens the hierarchy, if there is none yet."""
+    home = where.home
+    if home is not None and dialect.entry_point is not None and (not home.entry or where.path == home.root):
+        where.store.set_if_absent(home.entry_key, documents.render(home.entry or dialect.entry_point.new()))
+
+
+def _erase(where: StorePath) -> None:
+    """Remove whatever belongs to the node at a place, in its format and in others."""
+    belongings = dialects_at(where)[0].keyspace.belongings(where.path)
+    where.store.delete_many(belongings.keys)
+    for prefix in belongings.prefixes:
+        where.store.delete_prefix(prefix)
+
+
+def delete_strays(where: StorePath, metadata: ArrayMetadata) -> None:
+    """Delete what would become chunks of a new array: of one that was not removed completely, or written to since.
+
+    Files of other programs stay.
+    """
+    prefix = dialect_of(where, metadata).keyspace.chunk_prefix(where.path)
+    encoding = chunk_keys.bind(metadata.chunk_key_encoding)
+    found = list(where.store.list_prefix(prefix))
+    ndim = len(metadata.shape)
+    where.store.delete_many([key for key in found if encoding.decode(key[len(prefix) :], ndim) is not None])
+
+
+def clear(where: StorePath) -> None:
+    """Remove the documents and chunks of a node, and of all below it; what else lies there stays."""
+    _refuse_read_only(where)
+    with where.lock():
+        erasing.erase(where)
+
+
+def require(where: StorePath, metadata: GroupMetadata) -> Found[GroupMetadata]:
+    """Return the group at a place, after creating it if there is none.
+
+    Raises ContainsArrayError if there is an array.
+    """
+    entries: Entries = {}
+    existing = detect(where, kind="group", entries=entries)
+    if existing is None and not dialect_named(metadata.dialect).has_groups:
+        existing = implied(where)
+    if existing is None:
+        try:
+            return create(where, metadata, above=Above(entries))
+        except ContainsGroupError:
+            existing = detect(where, kind="group")  # another was faster
+    if existing is None or not isinstance(existing.metadata, GroupMetadata):
+        raise ContainsArrayError("there is an array, not a group", store=str(where.store), path=where.path)
+    return Found(existing.where, existing.metadata)
+
+
+@conflicts.retried
+def update(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_format: int | str | None = None) -> M:
+    """Change a node's documents: read them, apply `change`, write back those that differ, all under the node's lock.
+
+    An implicit group gets a document of its own. Where documents of several formats lie side by side, `zarr_format`
+    says which to change.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If the node has gone.
+    ReadOnlyError, NotRepresentableError, MetadataError
+    """
+    _refuse_read_only(where)
+    with where.lock():
+        return update_locked(where, kind, change, zarr_format)
+
+
+def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_format: int | str | None = None) -> M:
+    """Do as `update`, for a caller that holds the lock."""
+    for dialect in dialects_at(where, zarr_format):
+        found = read_documents(where, dialect, "array" if kind is ArrayMetadata else "group")
+        metadata = load(where, dialect, found)
+        if metadata is not None:
+            break
+    else:
+        implicit = implied(where, zarr_format)
+        if implicit is None:
+            raise not_found(where, NodeNotFoundError, zarr_format)
+        metadata, found, where = implicit.metadata, {}, implicit.where
+        dialect = dialect_of(where, metadata)
+    if not isinstance(metadata, kind):
+        error = ContainsArrayError if isinstance(metadata, ArrayMetadata) else ContainsGroupError
+        raise error("another node has taken this place", store=str(where.store), path=where.path)
+    changed = change(metadata)
+    rewrite(where, dialect, changed, found)
+    return changed
+
+
+def delete(where: StorePath) -> None:
+    """Remove a node and all below it. Spec: Zarr v3, "Erase a group or array"."""
+    _refuse_read_only(where)
+    with where.lock():
+        _erase(where)
+
+
+def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> None:
+    """Copy a node and all below it, byte for byte, to another place of this or another store.
+
+    Documents come last, so that nothing is seen before it is complete.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is nothing at `source`.
+    ContainsArrayError, ContainsGroupError
+        If there is something at `target`, and not `overwrite`.
+    NodeNameError
+        If `target` lies in `source`, or the other way round.
+    NotRepresentableError
+        If `target` lies in a hierarchy that keeps its keys otherwise.
+    """
+    _refuse_read_only(target)
+    found = open_node(source)
+    source = found.where
+    dialect = dialect_of(source, found.metadata)
+    check_path(dialect, target.path)
+    refuse_overlap(source, target)
+    if isinstance(found.metadata, GroupMetadata):
+        refuse_unreachable(source)
+    above = Above()
+    target = settled(target, dialect, above)
+    _refuse_other_keys(source, target)
+    dialect = dialect_of(target, found.metadata)
+    _create_ancestors(target, dialect, above)
+    _refuse_sibling(target, dialect)
+    with target.lock():
+        existing = _occupant(target)
+        if existing is not None:
+            if not overwrite:
+                raise _in_the_way(target, existing)
+            is_rest = _clear_for(target, existing)
+            if is_rest and isinstance(found.metadata, ArrayMetadata):
+                delete_strays(target, found.metadata)
+        _write_entry_point(target, dialect)
+        _copy_keys(source, target)
+
+
+def refuse_unreachable(source: StorePath) -> None:
+    """Raise InvalidKeyError if something below a group would be left behind, as the store has no keys for it."""
+    pending = [source]
+    while pending:
+        here = pending.pop()
+        for _, below in load_children(here, children(here), ""):
+            if isinstance(below, InvalidKeyError):
+                raise below
+            if isinstance(below, Found) and isinstance(below.metadata, GroupMetadata):
+                pending.append(below.where)
+
+
+def _refuse_other_keys(source: StorePath, target: StorePath) -> None:
+    """Raise NotRepresentableError if bytes cannot be copied because the hierarchies keep their keys otherwise."""
+    if source.home is None or target.home is None:
+        return
+    if replace(source.home, root="", entry={}) != replace(target.home, root="", entry={}):
+        raise NotRepresentableError(
+            "the two hierarchies keep their keys in different ways",
+            store=str(target.store),
+            path=target.path,
+            remedy="use omnizarr.convert",
+        )
+
+
+def _copy_keys(source: StorePath, target: StorePath) -> None:
+    """Copy everything of a node and of those below.
+
+    Documents come last: the deepest first, and of one node the one that makes it a node after the rest.
+    """
+    formats = dialects_at(source)
+    old, new = formats[0].keyspace, dialects_at(target)[0].keyspace
+    documents_there = new.documents(target.path)
+    pairs = {key: documents_there[name] for name, key in old.documents(source.path).items() if name in documents_there}
+    prefixes = {
+        old.directory(source.path): new.directory(target.path),
+        old.chunk_prefix(source.path): new.chunk_prefix(target.path),
+    }
+    for before, after in prefixes.items():
+        pairs.update({key: after + key[len(before) :] for key in source.store.list_prefix(before)})
+    is_document = _document_test(source)
+    makers = tuple(name for dialect in formats for name in (dialect.array_document, dialect.group_document))
+
+    def turn(pair: tuple[str, str]) -> tuple[int, ...]:
+        key, _ = pair
+        return (1, -key.count("/"), key.endswith(makers)) if is_document(key) else (0,)
+
+    workers = max(source.store.concurrency, target.store.concurrency)
+    for _, several in groupby(sorted(pairs.items(), key=turn), turn):
+        together = list(several)
+        pool.run(lambda pair: _copy_value(source, target, *pair), together, min(workers, len(together)), 1)
+
+
+def _document_test(where: StorePath) -> Callable[[str], bool]:
+    """Return what tells documents from chunks by their keys."""
+    home = where.home
+    if home is not None:
+        meta = home.directory(home.root)[:-1]
+        return lambda key: key.startswith(meta)
+    names = {name for dialect in dialects_at(where) for name in dialect.keyspace.documents("")}
+    return lambda key: key.rpartition("/")[2] in names
+
+
+def refuse_overlap(source: StorePath, target: StorePath) -> None:
+    """Raise NodeNameError if a node would be copied into itself, or over itself."""
+    if target.lies_in(source):
+        raise NodeNameError(
+            "a node cannot be copied or moved into itself", path=target.path, expected=f"not below {source.path!r}"
+        )
+    if source.lies_in(target):
+        raise NodeNameError(
+            "a node cannot replace one that it lies in",
+            path=target.path,
+            expected=f"not above {source.path!r}",
+            remedy="copy it elsewhere first",
+        )
+
+
+def _copy_value(source: StorePath, target: StorePath, key: str, copied: str) -> None:
+    value = source.store.get(key)
+    if value is not None:
+        target.store.set(copied, value)
+
+
+def move(source: StorePath, target: StorePath) -> None:
+    """Move a node and all below it to another place of its store; raises as `copy`."""
+    copy(source, target)
+    delete(open_node(source).where)
+
+
+def dump(where: StorePath, metadata: Metadata) -> Documents:
+    """Return the documents of a node at a place. Raises NotRepresentableError, MetadataError."""
+    dialect = dialect_of(where, metadata)
+    try:
+        return dialect.dump(dialect.keyspace.unsettle(metadata))
+    except OmnizarrError as error:
+        raise error.add(store=str(where.store), path=where.path)
+
+
+def rendered(where: StorePath, metadata: Metadata) -> dict[str, bytes]:
+    """Return the documents of a node at a place as they are stored, by name; raises as `dump`."""
+    unsettled = dialect_of(where, metadata).keyspace.unsettle(metadata)
+
+    def render() -> dict[str, bytes]:
+        return {name: documents.render(document) for name, document in dump(where, metadata).items()}
+
+    if not isinstance(unsettled, ArrayMetadata) or unsettled.spellings:
+        return render()
+    # Arrays that are made together are often equal.
+    return _remembered.get(_everything(unsettled), render)
+
+
+def _everything(metadata: ArrayMetadata) -> object:
+    """Return all that `dump` looks at in an array that was not read from a document."""
+    names = (metadata.data_type, metadata.chunk_grid, metadata.chunk_key_encoding)
+    return (
+        (metadata.dialect, metadata.shape, metadata.byte_order, metadata.fill_value, metadata.dimension_names),
+        [
+            [(named.name, named.configuration, named.must_understand) for named in several]
+            for several in (names, metadata.codecs, metadata.storage_transformers)
+        ],
+        (metadata.attributes, metadata.unknown),
+    )
+
+
+_remembered: Final[Memo[dict[str, bytes]]] = Memo()
+
+
+def _write(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> None:
+    """Write documents of a node: the one that makes it last, so that it appears complete."""
+    keys = dialect.keyspace.documents(where.path)
+    # A dialect names first the documents that make a node one.
+    for name in sorted(values, key=list(keys).index, reverse=True):
+        where.store.set(keys[name], values[name])
+
+
+def rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documents) -> None:
+    """Write the documents of a node that differ from `old`; its lock is held by the caller."""
+    new = dump(where, metadata)
+    values = {name: documents.render(document) for name, document in new.items()}
+    changed = {name: value for name, value in values.items() if name not in old or value != documents.render(old[name])}
+    _write(where, dialect, changed)
+    keys = dialect.keyspace.documents(where.path)
+    for name in old:
+        if name not in new:
+            where.store.delete(keys[name])
+
+
+@conflicts.retried
+def _create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> None:
+    """Give every place above a group's document, where there is no node; refuse an array among them."""
+    for place in where.ancestors():
+        existing = looked.at(place)
+        # Above the root of a draft's hierarchy are other formats' nodes, which are not ours to make.
+        if existing is None and dialect.has_groups and place.home == where.home:
+            _refuse_sibling(place, dialect)
+            with place.lock():
+                existing = None if _is_free(place) else _here_or_error(place)  # another may have been faster
+                if existing is None:
+                    _write(place, dialect, rendered(place, GroupMetadata(dialect=dialect.name)))
+        if isinstance(existing, Found) and isinstance(existing.metadata, ArrayMetadata):
+            raise ContainsArrayError(
+                "an array is in the way: nodes cannot lie below it",
+                store=str(where.store),
+                path=place.path,
+                found=f"an array at {'/' + place.path!r}",
+                expected="a group",
+            )
+
+
+def _here_or_error(
+    where: StorePath, kind: Kind = "array", entry: Values | None = None
+) -> Found[Metadata] | OmnizarrError | None:
+    """Return what lies at a place, a broken node as the error that it raises.
+
+    Raises StoreError if the store fails: what it does not say must not pass for what is not there.
+    """
+    try:
+        return here(where, DIALECTS, kind, entry)
+    except StoreError:
+        raise
+    except OmnizarrError as error:
+        return error
+
+
+def _is_free(where: StorePath) -> bool:
+    """Tell whether nothing at a place makes a node, as far as one question of the store tells."""
+    return where.home is None and is_free(where)
+
+
+def _occupant(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
+    """Return what a new node would replace: also, where the hierarchy of a draft is to begin, one of another format."""
+    existing = None if _is_free(where) else _here_or_error(where)
+    if existing is None and where.home is not None and not where.home.entry and where.path == where.home.root:
+        return _here_or_error(replace(where, home=None))
+    return existing
+
+
+def _clear_for(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> bool:
+    """Remove what a new node replaces; return whether anything else is left there."""
+    if isinstance(existing, Found):
+        return erasing.erase(existing.where, existing.metadata)
+    return erasing.erase(where)
+
+
+def _in_the_way(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> OmnizarrError:
+    what = {"store": str(where.store), "path": where.path, "remedy": "pass overwrite=True to replace it"}
+    if isinstance(existing, OmnizarrError):
+        return existing
+    if isinstance(existing.metadata, ArrayMetadata):
+        return ContainsArrayError("there is an array already", **what)
+    return ContainsGroupError("there is a group already", **what)
+
+
+def _refuse_read_only(where: StorePath) -> None:
+    if where.store.read_only:
+        raise ReadOnlyError("the store is read-only", store=str(where.store), path=where.path)

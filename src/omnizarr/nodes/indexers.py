@@ -1,0 +1,127 @@
+"""Ways of looking at an array: by other selections, as another data type, at some of its fields."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from omnizarr import indexing
+from omnizarr.errors import SelectionError
+from omnizarr.indexing import Plan
+from omnizarr.model.grids import Grid
+
+AnyArray: TypeAlias = NDArray[Any]
+Fields: TypeAlias = "str | list[str] | None"
+
+
+class Indexer:
+    """A way of selecting, with brackets: ``array.oindex[...]``."""
+
+    __slots__ = ("_array", "_planner")
+
+    def __init__(self, array: Any, planner: Callable[[Any, Grid], Plan]) -> None:
+        self._array = array
+        self._planner = planner
+
+    def __getitem__(self, selection: Any) -> Any:
+        fields, selection = indexing.pop_fields(selection)
+        return self._array._get(self._planner, selection, None, fields)  # noqa: SLF001 - a part of Array
+
+    def __setitem__(self, selection: Any, value: ArrayLike) -> None:
+        fields, selection = indexing.pop_fields(selection)
+        self._array._set(self._planner, selection, value, fields)  # noqa: SLF001 - a part of Array
+
+
+class AsType:
+    """An array that is read as another data type."""
+
+    def __init__(self, array: Any, dtype: np.dtype[Any]) -> None:
+        self._array = array
+        self.dtype = dtype
+
+    @property
+    def store_path(self) -> Any:
+        """Where the array is: store and path."""
+        return self._array.store_path
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each dimension."""
+        shape: tuple[int, ...] = self._array.shape
+        return shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, selection: Any) -> Any:
+        """Return the selected elements, converted."""
+        result = np.asarray(self._array[selection]).astype(self.dtype)
+        return result if result.ndim else result[()]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (np.asarray(item).astype(self.dtype) for item in self._array)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
+        elements: AnyArray = self._array.__array__(self.dtype, copy)
+        return elements.astype(dtype or self.dtype, copy=False)
+
+    def __repr__(self) -> str:
+        return f"<{self._array!r} as {self.dtype}>"
+
+
+def as_buffer(out: AnyArray, plan: Plan) -> AnyArray | None:
+    """Return `out` in the shape of the plan's buffer, if no copy is needed for that."""
+    if plan.shape == plan.buffer_shape and plan.turned is None:
+        return out
+    view = plan.as_buffer(out)
+    return view if np.may_share_memory(view, out) else None
+
+
+def select_fields(elements: AnyArray, fields: Fields) -> AnyArray:
+    """Return some fields of elements, without the room that the others took."""
+    dtype = fields_dtype(elements.dtype, fields)
+    if isinstance(fields, str):
+        return elements[fields].copy()
+    selected = np.empty(elements.shape, dtype)
+    for name in fields or ():
+        selected[name] = elements[name]
+    return selected
+
+
+def fields_dtype(dtype: np.dtype[Any], fields: Fields) -> np.dtype[Any]:
+    """Return the data type of some fields. Raises SelectionError if there are none such."""
+    wanted = [fields] if isinstance(fields, str) else list(fields or ())
+    for name in wanted:
+        if name not in (dtype.names or ()):
+            raise SelectionError(
+                "there is no such field",
+                found=repr(name),
+                expected=f"one of {', '.join(dtype.names)}" if dtype.names else "no field: the type has none",
+            )
+    if isinstance(fields, str):
+        return dtype[fields]
+    return np.dtype([(name, dtype[name]) for name in wanted])
+
+
+def points(selection: Any, grid: Grid) -> Plan:
+    """Plan what stands between the brackets of ``array.vindex[...]``: coordinates, or a mask."""
+    items = selection if isinstance(selection, tuple) else (selection,)
+    if len(items) == 1:
+        only = np.asarray(items[0])
+        if only.dtype == np.bool_ and only.ndim == len(grid.shape):
+            return indexing.mask(only, grid)
+    return indexing.coordinate(selection, grid)

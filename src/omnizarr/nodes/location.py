@@ -1,0 +1,147 @@
+"""Places: where in a store a node is, or could be, and in which formats.
+
+Spec: Zarr v3 core, "Conceptual model"; Zarr v2, "Logical storage paths".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from omnizarr.errors import NodeNameError
+from omnizarr.formats import DIALECTS
+from omnizarr.formats.contract import Dialect
+from omnizarr.formats.keyspaces import Split
+from omnizarr.model import Metadata
+from omnizarr.stores import Store
+
+_BY_NAME: Final = {dialect.name: dialect for dialect in DIALECTS}
+
+
+@dataclass(frozen=True, slots=True)
+class StorePath:
+    """A place in a store: where a node is, or could be.
+
+    Attributes
+    ----------
+    store : Store
+    path : str
+        Without leading and trailing slashes; "" is the root.
+    """
+
+    store: Store
+    path: str = ""
+    home: Split | None = field(default=None, compare=False, repr=False)
+    """Where the keys of its hierarchy lie, if that is one of a draft with an entry point, and known to be."""
+
+    def __truediv__(self, name: str) -> StorePath:
+        return self.at(normalize(f"{self.path}/{name}"))
+
+    def at(self, path: str) -> StorePath:
+        """Return another place in the store, of the same hierarchy if it lies there."""
+        home = self.home
+        if home is not None and home.root and not f"{path}/".startswith(f"{home.root}/"):
+            home = None
+        return StorePath(self.store, path, home)
+
+    @property
+    def parent(self) -> StorePath:
+        """The place one level up; the root is its own."""
+        return self.at(self.path.rpartition("/")[0])
+
+    @property
+    def name(self) -> str:
+        """The last part of the path; "" for the root."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def prefix(self) -> str:
+        """What all keys of the node and of those below begin with."""
+        return f"{self.path}/" if self.path else ""
+
+    def ancestors(self) -> Iterator[StorePath]:
+        """Yield the places above, the root first."""
+        parts = self.path.split("/") if self.path else []
+        for depth in range(len(parts)):
+            yield self.at("/".join(parts[:depth]))
+
+    def lies_in(self, other: StorePath) -> bool:
+        """Tell whether this place is another one or below it, though the stores may be two upon the same data."""
+        data, path = self._origin()
+        other_data, other_path = other._origin()
+        return data == other_data and f"{path}/".startswith(f"{other_path}/" if other_path else "")
+
+    def _origin(self) -> tuple[Hashable, str]:
+        data, path = self.store.origin()
+        return data, f"{path}/{self.path}".strip("/")
+
+    def lock(self) -> AbstractContextManager[object]:
+        """Return the lock of the node: who changes its documents, in whichever dialect, holds it."""
+        key = f"{self.prefix}zarr.json" if self.home is None else self.home.documents(self.path)["array"]
+        return self.store.lock(key)
+
+    def __str__(self) -> str:
+        return f"{self.store}/{self.path}" if self.path else str(self.store)
+
+
+def normalize(path: str | None) -> str:
+    """Return a path without leading, trailing and doubled slashes.
+
+    Raises NodeNameError for ``.`` and ``..``, which would not stay where they stand.
+    Spec: Zarr v2, "Logical storage paths".
+
+    >>> normalize("/ocean//temp/")
+    'ocean/temp'
+    """
+    if path is None:
+        return ""
+    if not isinstance(path, str):
+        raise NodeNameError("a path must be a string", found=repr(path), expected="a string")
+    parts = [part for part in path.replace("\\", "/").split("/") if part]
+    for part in parts:
+        if part in {".", ".."}:
+            raise NodeNameError("a path cannot contain '.' or '..'", path=path, found=path)
+    return "/".join(parts)
+
+
+def dialect_named(name: str) -> Dialect:
+    """Return a dialect by its own name, as a model bears it."""
+    return _BY_NAME[name]
+
+
+def dialects_for(zarr_format: int | str | None) -> tuple[Dialect, ...]:
+    """Return the dialects that ``zarr_format=`` means; all for None, in the order of detection.
+
+    Raises ValueError if there is none.
+    """
+    if zarr_format is None:
+        return DIALECTS
+    wanted = str(zarr_format)
+    found = tuple(dialect for dialect in DIALECTS if wanted in {dialect.name, str(dialect.zarr_format)})
+    if not found:
+        known = ", ".join(str(dialect.zarr_format) for dialect in DIALECTS)
+        raise ValueError(f"there is no zarr_format {zarr_format!r}; known: {known}")
+    return found
+
+
+def dialects_at(where: StorePath, zarr_format: int | str | None = None) -> tuple[Dialect, ...]:
+    """Return the dialects that a node at a place can have, in the order of detection, with their keys there."""
+    wanted = dialects_for(zarr_format)
+    if where.home is None:
+        return tuple(dialect for dialect in wanted if dialect.entry_point is None)
+    return tuple(replace(dialect, keyspace=where.home) for dialect in wanted if dialect.entry_point is not None)
+
+
+def dialect_of(where: StorePath, metadata: Metadata) -> Dialect:
+    """Return the dialect of the node at a place, with its keys there."""
+    dialect = dialect_named(metadata.dialect)
+    if where.home is None or dialect.entry_point is None:
+        return dialect
+    return replace(dialect, keyspace=where.home)
+
+
+def chunk_prefix(where: StorePath, metadata: Metadata) -> str:
+    """Return what the keys of all chunks of the array at a place begin with."""
+    return dialect_of(where, metadata).keyspace.chunk_prefix(where.path)

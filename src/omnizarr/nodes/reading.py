@@ -1,0 +1,164 @@
+"""Selections that are ready to be read, and reading many of them at once, of whichever arrays and stores."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from omnizarr import engine, indexing
+from omnizarr.engine import Binding, reference
+from omnizarr.errors import ShapeError
+from omnizarr.indexing import Plan
+from omnizarr.nodes.indexers import AnyArray, Fields, as_buffer, select_fields
+from omnizarr.stores import pool
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_Task: TypeAlias = Callable[[], object]
+
+_MOST_AT_ONCE: Final = 512
+# Of chunks that are fetched side by side, no more than about this many bytes, but some chunks in any case.
+_BYTES_AT_ONCE: Final = 256 * 1024 * 1024
+_LEAST_AT_ONCE: Final = 4
+
+
+class Prepared(NamedTuple):
+    """A selection of an array: what there is to be read, and what becomes of it."""
+
+    binding: Binding
+    plan: Plan
+    buffer: AnyArray
+    """To be filled by the engine."""
+    out: AnyArray | None
+    fields: Fields
+    is_in_place: bool = False
+    """The buffer is the memory of `out`."""
+
+    def result(self) -> Any:
+        """Return what the user gets, once the buffer is filled."""
+        out = self.out
+        if self.is_in_place:
+            return out
+        result = self.plan.as_result(self.buffer)
+        if self.fields is not None:
+            result = select_fields(result, self.fields)
+        if out is None:
+            return result if self.plan.shape else result[()]
+        if out.shape != self.plan.shape:
+            raise ShapeError("out has another shape than the selection", found=out.shape, expected=self.plan.shape)
+        np.copyto(out, result, casting="same_kind")
+        return out
+
+
+def prepare(binding: Binding, plan: Plan, order: Any, out: AnyArray | None, fields: Fields) -> Prepared:
+    """Return a planned selection with memory to read it into: `out` itself where that will do."""
+    dtype = binding.spec.dtype
+    if fields is None and out is not None and out.dtype == dtype and out.shape == plan.shape:
+        view = as_buffer(out, plan)
+        if view is not None:
+            return Prepared(binding, plan, view, out, None, is_in_place=True)
+    return Prepared(binding, plan, np.empty(plan.buffer_shape, dtype, order), out, fields)
+
+
+def prepare_many(requests: Iterable[tuple[Any, Any]], out: Sequence[NDArray[Any] | None] | None) -> list[Prepared]:
+    """Return what is to be read for each (array, selection). Raises as `read_many`, before anything is read."""
+    wanted = list(requests)
+    outs = [None] * len(wanted) if out is None else list(out)
+    if len(outs) != len(wanted):
+        raise ShapeError("out must have one array, or None, for each selection", found=len(outs), expected=len(wanted))
+    found = []
+    for (array, selection), target in zip(wanted, outs, strict=True):
+        fields, rest = (None, selection) if array.dtype.names is None else indexing.pop_fields(selection)
+        found.append(array._prepare(indexing.plan, rest, target, fields))  # noqa: SLF001 - a part of Array
+    return found
+
+
+def read_many(
+    requests: Iterable[tuple[Any, Any]],
+    *,
+    out: Sequence[NDArray[Any] | None] | None = None,
+    concurrency: int | None = None,
+) -> list[Any]:
+    """Return several selections, read side by side, be they of one array or of many, in one store or in several.
+
+    Where stores take their time to answer, this takes about as long as the slowest of the selections alone.
+
+    Parameters
+    ----------
+    requests : iterable of (Array, selection)
+        Selections as they stand in ``array[...]``.
+    out : sequence of numpy.ndarray or None, optional
+        For each selection an array to be filled and returned, of the selection's shape, or None.
+    concurrency : int, optional
+        Chunks under way at a time; by default, for each store, as many as it wants.
+
+    Returns
+    -------
+    list
+        For each request what ``array[selection]`` returns.
+
+    Raises
+    ------
+    SelectionError
+        If a selection makes no sense; nothing is read then.
+    ShapeError
+        If an array in `out` has another shape than its selection.
+    ChunkError
+        If a stored chunk is broken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import omnizarr
+    >>> root = omnizarr.create_group({})
+    >>> root["a"], root["b"] = np.arange(5), np.arange(6).reshape(2, 3)
+    >>> omnizarr.read_many([(root["a"], slice(1, 3)), (root["b"], (0, ...))])
+    [array([1, 2]), array([0, 1, 2])]
+    """
+    jobs = prepare_many(requests, out)
+    far: dict[Hashable, list[Prepared]] = {}
+    near: list[_Task] = []
+    for job in jobs:
+        if job.binding.store.concurrency > 1:
+            far.setdefault(job.binding.store.origin()[0], []).append(job)
+        else:
+            near.append(partial(engine.read, job.binding, job.plan, job.buffer, concurrency))
+    tasks = [near, *(_tasks(several) for several in far.values())]
+    workers = min(_MOST_AT_ONCE, sum(_share(several, concurrency) for several in far.values())) or 1
+    pool.run(_run, _in_turn(tasks), min(workers, concurrency or workers), 1)
+    return [job.result() for job in jobs]
+
+
+def _tasks(jobs: Iterable[Prepared]) -> Iterator[_Task]:
+    for binding, plan, buffer, *_ in jobs:
+        for piece in plan:
+            yield partial(reference.read, binding, (piece,), buffer)
+
+
+def _share(jobs: Sequence[Prepared], concurrency: int | None) -> int:
+    """Return how many chunks of one store shall be under way."""
+    largest = max(job.binding.spec.nbytes or 1 for job in jobs) or 1
+    wanted = concurrency or max(job.binding.store.concurrency for job in jobs)
+    pieces = sum(len(job.plan) for job in jobs)
+    return min(wanted, max(_LEAST_AT_ONCE, _BYTES_AT_ONCE // largest), pieces)
+
+
+def _in_turn(several: Iterable[Iterable[_Task]]) -> Iterator[_Task]:
+    """Yield one item of each in turn, as long as there are any: so no store waits until another one is done."""
+    iterators = [iter(tasks) for tasks in several]
+    while iterators:
+        left = []
+        for iterator in iterators:
+            for task in itertools.islice(iterator, 1):
+                yield task
+                left.append(iterator)
+        iterators = left
+
+
+def _run(task: _Task) -> None:
+    task()

@@ -1,0 +1,1 @@
+"""Stores in databases: SQLite and LMDB."""

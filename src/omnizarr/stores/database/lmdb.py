@@ -1,0 +1,706 @@
+"""Values in an LMDB database: a tree of keys in a file that processes map into their memory.
+
+The layout is that of zarr-python 2: keys and values are records of the unnamed database. Its keys are ASCII, ours are
+UTF-8.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from importlib import import_module
+from typing import Any, Final, TypeAlias, TypeVar
+
+from omnizarr.errors import (
+    ConflictError,
+    MissingDependencyError,
+    OmnizarrError,
+    StoreAccessError,
+    StoreClosedError,
+    StoreError,
+    StoreLimitError,
+)
+from omnizarr.stores import conflicts
+from omnizarr.stores.base import (
+    Buffer,
+    Buffers,
+    Change,
+    Exclusion,
+    Listing,
+    Parts,
+    Span,
+    Stamped,
+    Store,
+    as_prefix,
+    bounds,
+    check_key,
+    fill,
+    is_key,
+    listing,
+)
+from omnizarr.stores.database import files
+from omnizarr.stores.fork_locks import Gate
+
+T = TypeVar("T")
+Transaction: TypeAlias = Any  # lmdb has no types
+
+MAP_SIZE: Final = 2**30 if os.name != "nt" else 2**26  # on Windows the file is as large as the map
+MAX_KEY: Final = 511
+"""Bytes of a key, as LMDB is usually built."""
+
+_MAX_READERS: Final = 1024
+_LOCK_SIZE: Final = 2**17  # of the lock file: 64 bytes for each reader, and some
+_LEAST_ROOM: Final = 2**16
+_PATIENCE: Final = 5.0
+_PAGE = 1000  # keys of a listing that are fetched at once
+_BATCH = 2**24  # bytes of values that are written in one transaction
+
+
+class LMDBStore(Store):
+    """A store in an LMDB database (extra ``lmdb``).
+
+    Parameters
+    ----------
+    path : path
+        The database: a directory that holds ``data.mdb``, or the file itself. What does not exist yet comes into
+        being with the first value.
+    read_only : bool, default False
+        Refuse to write.
+    map_size : int, optional
+        Bytes that the database may grow to before the map has to be made larger, which happens by itself.
+    subdir : bool, default True
+        Make a new database a directory (True), or a file with its lock file beside it. What is there stays what it is.
+    fsync : bool, default False
+        Wait after each change until it is on the disk. Without, `close` does; a crash of the operating system (not
+        of a program) before that may damage the database.
+
+    Notes
+    -----
+    Each verb is one transaction, `set_many` one for several megabytes. Many threads and processes of one machine may
+    read and write; a process opens a database once, however many stores are upon it. Keys have at most 511 bytes.
+    `lock` takes a lock file beside the database, so writers of different keys do not wait while the others compute.
+
+    Values are copied out of the map: a part of one costs no more than that part. LMDB believes what a database says
+    of itself, so do not open one that comes from somebody you do not trust.
+
+    Spec: none; the layout is that of ``zarr.LMDBStore`` of zarr-python 2.18.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with LMDBStore(folder.name + "/data.lmdb") as store:
+    ...     store.set("a/c/0", b"0123456789")
+    ...     store.get("a/c/0", (1, 5)), store.size("a/c/0"), store.list_dir("")
+    (b'1234', 10, Listing(keys=[], prefixes=['a/']))
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        map_size: int = MAP_SIZE,
+        subdir: bool = True,
+        fsync: bool = False,
+    ) -> None:
+        path = os.fspath(path)
+        if not path:
+            raise ValueError("the path of a database cannot be empty")
+        if map_size <= 0:
+            raise ValueError(f"map_size is {map_size}, must be positive")
+        self.path = os.path.abspath(path)
+        self.read_only = read_only
+        self.map_size = map_size
+        self.subdir = subdir
+        self.fsync = fsync
+        self._open()
+
+    def _open(self) -> None:
+        user = _User()
+        self._environment: _Environment | None = _acquire(self, user)
+        self._finalizer = weakref.finalize(self, _release, self._environment, user)
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """All who can reach these values are kept out."""
+        return "lock"
+
+    @property
+    def is_shared(self) -> bool:
+        """Other processes see the same files."""
+        return True
+
+    # -- transactions -------------------------------------------------------------
+
+    def _read(self, work: Callable[[Transaction], T], key: str | None = None) -> T | None:
+        """Return what `work` makes of one state of the database; None if there is none at all."""
+        return self._opened(key).run(work, repr(self), key, writes=False)
+
+    def _write(self, work: Callable[[Transaction], T], key: str | None = None, size: int = 0) -> T:
+        """Return what `work` returns, which changes the database wholly or not at all; it may be called again."""
+        result = self._opened(key).run(
+            lambda transaction: (work(transaction),), repr(self), key, writes=True, size=size
+        )
+        assert result is not None  # noqa: S101 - who writes makes the database
+        return result[0]
+
+    def _opened(self, key: str | None) -> _Environment:
+        if self._environment is None:
+            raise StoreClosedError("the store is closed", store=repr(self), key=key)
+        return self._environment
+
+    # -- reading ------------------------------------------------------------------
+
+    def _view(self, key: str, look: Callable[[Transaction, memoryview], T]) -> T | None:
+        """Return what `look` makes of the value of `key`, which lies in the map as long as the transaction lasts."""
+        check_key(key)
+        raw = key.encode()
+        if len(raw) > MAX_KEY:
+            return None
+
+        def work(transaction: Transaction) -> T | None:
+            value = transaction.get(raw)
+            return None if value is None else look(transaction, memoryview(value))
+
+        return self._read(work, key)
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Copy the value, or no more than what `span` means."""
+        return self._view(key, lambda _, value: bytes(_cut(value, span)))
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Copy the parts of the value in one transaction."""
+        spans = list(spans)
+
+        def look(_: Transaction, value: memoryview) -> Buffers:
+            return Parts([bytes(_cut(value, span)) for span in spans], len(value))
+
+        return self._view(key, look)
+
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        """Copy from the map straight into `out`."""
+        return self._view(key, lambda _, value: fill(out, value[start:]))
+
+    def exists(self, key: str) -> bool:
+        """Look the key up."""
+        return self.size(key) is not None
+
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Look the keys up."""
+        prefix = as_prefix(prefix)
+        return any(self.exists(prefix + name) for name in names)
+
+    def size(self, key: str) -> int | None:
+        """Return the size of the value, without reading it."""
+        return self._view(key, lambda _, value: value.nbytes)
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Return which version of the whole database it is: every change of any value gives all of them new stamps."""
+        return self._view(key, lambda transaction, _: self._stamp(transaction))
+
+    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+        """Copy the value and its stamp in one transaction."""
+
+        def look(transaction: Transaction, value: memoryview) -> tuple[Stamped | None]:
+            stamp = self._stamp(transaction)
+            return (None if stamp == unless else Stamped(bytes(value), stamp),)
+
+        found = self._view(key, look)
+        return Stamped(None, None) if found is None else found[0]
+
+    def _stamp(self, transaction: Transaction) -> Hashable:
+        return self._opened(None).token, transaction.id()
+
+    # -- writing ------------------------------------------------------------------
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Put the record."""
+        self.check_writable()
+        raw, view = self._checked(key, value)
+        self._write(lambda transaction: transaction.put(raw, view), key, len(view))
+
+    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
+        """Put the records, several megabytes of them in one transaction."""
+        self.check_writable()
+        batch: list[tuple[bytes, memoryview]] = []
+        size = 0
+        for key, value in items:
+            batch.append(self._checked(key, value))
+            size += len(key) + len(value)
+            if size >= _BATCH:
+                self._put_all(batch, size)
+                batch, size = [], 0
+        self._put_all(batch, size)
+
+    def _put_all(self, batch: list[tuple[bytes, memoryview]], size: int) -> None:
+        if batch:
+            self._write(lambda transaction: [transaction.put(*record) for record in batch], size=size)
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Put the record, if there is none."""
+        self.check_writable()
+        raw, view = self._checked(key, value)
+        return bool(self._write(lambda transaction: transaction.put(raw, view, overwrite=False), key, len(view)))
+
+    def update(self, key: str, change: Change) -> None:
+        """Replace the record by what `change` makes of it; takes the lock of the key.
+
+        While `change` runs, other keys can be written. If a program that takes no locks writes this one meanwhile,
+        `change` is called again.
+        """
+        self.check_writable()
+
+        def once() -> None:
+            with self.lock(key):
+                old = self.get(key)
+                new = change(old)
+                if new is old:
+                    return
+                raw, view = self._checked(key, b"" if new is None else new)
+
+                def replace(transaction: Transaction) -> None:
+                    if transaction.get(raw) != old:
+                        raise ConflictError("somebody else wrote the value meanwhile", store=repr(self), key=key)
+                    if new is None:
+                        transaction.delete(raw)
+                    else:
+                        transaction.put(raw, view)
+
+                self._write(replace, key, len(view))
+
+        conflicts.retrying(once)
+
+    def _checked(self, key: str, value: Buffer) -> tuple[bytes, memoryview]:
+        self.check_storable(key)
+        return key.encode(), memoryview(value).cast("B")
+
+    def check_storable(self, key: str) -> None:
+        """Check its length, too."""
+        check_key(key)
+        raw = key.encode()
+        if len(raw) > MAX_KEY:
+            raise StoreLimitError(
+                "LMDB cannot keep a key of this length",
+                store=repr(self),
+                key=key,
+                found=f"{len(raw)} bytes",
+                expected=f"at most {MAX_KEY} bytes",
+                remedy="choose shorter names, or another store",
+            )
+
+    def delete(self, key: str) -> None:
+        """Delete the record."""
+        self.delete_many([key])
+
+    def delete_many(self, keys: Iterable[str]) -> None:
+        """Delete the records in one transaction."""
+        self.check_writable()
+        raws = []
+        for key in keys:
+            check_key(key)
+            raw = key.encode()
+            if len(raw) <= MAX_KEY:
+                raws.append(raw)
+        if raws and self._is_there():
+            self._write(lambda transaction: [transaction.delete(raw) for raw in raws])
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Delete a range of records in one transaction. What becomes free is used again; the file does not shrink."""
+        self.check_writable()
+        start = as_prefix(prefix).encode()
+
+        def work(transaction: Transaction) -> None:
+            with transaction.cursor() as cursor:
+                there = _seek(cursor, start)
+                while there and bytes(cursor.key()).startswith(start):
+                    there = cursor.delete() and bool(cursor.key())
+
+        if self._is_there():
+            self._write(work)
+
+    def _is_there(self) -> bool:
+        """Return whether there is a database to delete from: deleting makes none."""
+        return bool(self._read(lambda _: True))
+
+    def lock(self, key: str) -> AbstractContextManager[object]:
+        """Take a lock file beside the database; others can write other keys meanwhile."""
+        self.check_writable()
+        check_key(key)
+        return files.lock(self.path, key)
+
+    # -- listing ------------------------------------------------------------------
+
+    def list(self) -> Iterator[str]:
+        """Yield the keys in the order of their bytes."""
+        return self.list_prefix("")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield a range of keys in the order of their bytes."""
+        return self._list(as_prefix(prefix).encode())
+
+    def _list(self, prefix: bytes) -> Iterator[str]:
+        last = b""
+
+        def page(transaction: Transaction) -> list[bytes]:
+            found: list[bytes] = []
+            with transaction.cursor() as cursor:
+                there = _seek(cursor, last or prefix)
+                if there and last and bytes(cursor.key()) == last:
+                    there = cursor.next()
+                while there and len(found) < _PAGE and (raw := bytes(cursor.key())).startswith(prefix):
+                    found.append(raw)
+                    there = cursor.next()
+            return found
+
+        # No transaction is open while the caller looks at them: it would keep what is deleted meanwhile.
+        while raws := self._read(page):
+            yield from filter(is_key, map(_name, raws))
+            last = raws[-1]
+
+    def list_dir(self, prefix: str) -> Listing:
+        """Step from entry to entry; what lies below them is not looked at."""
+        start = as_prefix(prefix).encode()
+        skip = len(start)
+
+        def work(transaction: Transaction) -> list[bytes]:
+            found: list[bytes] = []
+            with transaction.cursor() as cursor:
+                there = _seek(cursor, start)
+                while there and (raw := bytes(cursor.key())).startswith(start):
+                    slash = raw.find(b"/", skip)
+                    found.append(raw if slash < 0 else raw[: slash + 1])
+                    # 0 follows upon the slash.
+                    there = cursor.next() if slash < 0 else cursor.set_range(raw[:slash] + b"0")
+            return found
+
+        return listing(map(_name, self._read(work) or ()), as_prefix(prefix))
+
+    # -- the store itself ---------------------------------------------------------
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return which database it is."""
+        return ("lmdb", os.path.realpath(self.path)), ""
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
+        """Return a store upon the same database."""
+        return LMDBStore(self.path, read_only=read_only, map_size=self.map_size, subdir=self.subdir, fsync=self.fsync)
+
+    def close(self) -> None:
+        """Let go of the database; the last store upon it closes it."""
+        self._environment = None
+        self._finalizer()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_environment", "_finalizer")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LMDBStore) and self.path == other.path and self.read_only == other.read_only
+
+    def __hash__(self) -> int:
+        return hash((LMDBStore, self.path))
+
+    def __repr__(self) -> str:
+        return f"LMDBStore({self.path!r})"
+
+
+class _User:
+    """Stands for a store among those that use an environment, as long as it is not closed."""
+
+
+class _Environment:
+    """A database as this process has it open, at most once: what LMDB demands."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.users: weakref.WeakSet[_User] = weakref.WeakSet()
+        self.token = object()  # of the time since it was opened
+        self._opened: Any = None
+        self._writes = False
+        self._opening = threading.Lock()
+        self._gate = Gate(self._close, self._abandon)
+        self._lmdb = _library()
+
+    def configure(self, *, subdir: bool, map_size: int, fsync: bool) -> None:
+        """Say how it is to be opened next."""
+        self._subdir, self._map_size, self._fsync = subdir, map_size, fsync
+
+    def run(
+        self, work: Callable[[Transaction], T], store: str, key: str | None, *, writes: bool, size: int = 0
+    ) -> T | None:
+        """Return what `work` returns of a transaction; None if there is nothing to read."""
+        while True:
+            seen = self.token
+            try:
+                with self._gate.enter():
+                    environment = self._environment(writes=writes)
+                    if environment is not None:
+                        with environment.begin(write=writes, buffers=True) as transaction:
+                            return work(transaction)
+                    elif not writes and not self._exists():
+                        return None
+                self._reopen(seen, writes=writes)
+            except self._lmdb.MapFullError as error:
+                self._grow(seen, size, error, store, key)
+            except self._lmdb.MapResizedError:  # another process has made it larger
+                self._reopen(seen)
+            except self._lmdb.Error as error:
+                raise self._failure(error, size).add(store=store, key=key) from error
+            except OmnizarrError as error:
+                raise error.add(store=store, key=key) from error.__cause__
+
+    def close(self) -> None:
+        """Close the database, when nobody is inside."""
+        self._gate.alone(self._close_synced, _PATIENCE)
+
+    def _close_synced(self, is_alone: bool) -> None:  # noqa: FBT001 - what a gate says
+        if is_alone and self._opened is not None:
+            if self._writes and not self._fsync:
+                self._opened.sync(True)  # noqa: FBT003 - lmdb's own
+            self._close()
+
+    def _environment(self, *, writes: bool) -> Any:
+        """Return the open database; None if it has to be opened (again) for this, or is not there."""
+        with self._opening:
+            if self._opened is None and (writes or self._exists()):
+                token = object()
+                opened = self._open(writes=writes)
+                self.token, self._opened, self._writes = token, opened, writes
+        return self._opened if self._writes or not writes else None
+
+    def _open(self, *, writes: bool) -> Any:
+        folder = self.path if self._is_directory() else os.path.dirname(self.path)
+        if writes:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        there = os.path.getsize(self._file()) if self._exists() else 0
+        self._reserve(is_new=not there)
+        options = {
+            "subdir": self._is_directory(),
+            "map_size": max(self._map_size, there),
+            "readonly": not writes,
+            "create": writes,
+            "sync": self._fsync,
+            "metasync": self._fsync,
+            "max_readers": _MAX_READERS,
+        }
+        try:
+            environment = self._lmdb.open(self.path, **options)
+        except self._lmdb.Error:
+            if writes or os.access(folder, os.W_OK):
+                raise
+            options["lock"] = False  # a medium that nobody can write
+            environment = self._lmdb.open(self.path, **options)
+        try:
+            if options.get("lock", True):
+                environment.reader_check()  # slots of readers that were killed
+            self._check_whole(environment)
+        except BaseException:
+            environment.close()  # it could not be opened again beside
+            raise
+        return environment
+
+    def _check_whole(self, environment: Any) -> None:
+        """Raise StoreError if pages are missing: to look at what is not there would end the process."""
+        said = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
+        there = os.path.getsize(self._file())
+        # Pages may be missing that were never written, as nothing refers to them any more; never as many as this.
+        if said - there > max(said // 4, 2**20):
+            raise StoreError("the database is truncated", found=f"{there} bytes", expected=f"{said} bytes")
+
+    def _reserve(self, *, is_new: bool) -> None:
+        """Raise StoreError if the disk is full: to write into a mapped file for which it has no room ends the process.
+
+        That is the lock file alone; the database itself is written as files usually are.
+        """
+        folder = self.path if self._is_directory() else os.path.dirname(self.path)
+        if not hasattr(os, "posix_fallocate") or (os.path.exists(folder) and not os.access(folder, os.W_OK)):
+            return
+        if is_new and _room(os.path.dirname(self.path)) < _LEAST_ROOM:  # half of the first page is no database
+            raise _full()
+        try:
+            os.makedirs(folder, exist_ok=True)
+            name = os.path.join(self.path, "lock.mdb") if self._is_directory() else f"{self.path}-lock"
+            (file,) = map(os.open, (name,), (os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,), (0o755,))  # see `interrupts`
+            try:
+                # Never larger than it is: processes that have it open know of no more slots.
+                os.posix_fallocate(file, 0, os.fstat(file).st_size or _LOCK_SIZE)
+            finally:
+                os.close(file)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise _full() from error
+
+    def _is_directory(self) -> bool:
+        return os.path.isdir(self.path) or (self._subdir and not os.path.exists(self.path))
+
+    def _file(self) -> str:
+        return os.path.join(self.path, "data.mdb") if self._is_directory() else self.path
+
+    def _exists(self) -> bool:
+        return os.path.exists(self._file())
+
+    def _reopen(self, seen: object, *, writes: bool = False) -> None:
+        """Close the database, unless somebody else has opened it again by now; who needs it next opens it."""
+
+        def work(_: bool) -> None:  # noqa: FBT001 - what a gate says
+            if self.token is seen or (writes and not self._writes):
+                self._close()
+            if writes and self._opened is None:
+                self._environment(writes=True)
+
+        self._gate.alone(work)
+
+    def _grow(self, seen: object, size: int, error: Exception, store: str, key: str | None) -> None:
+        """Make the map large enough for `size` bytes more."""
+
+        def work(_: bool) -> None:  # noqa: FBT001 - what a gate says
+            if self.token is not seen or self._opened is None:
+                return
+            old = self._opened.info()["map_size"]
+            self._close()
+            smaller, self._map_size = self._map_size, 2 * old + 2 * size
+            try:
+                self._environment(writes=True)
+            except self._lmdb.Error as failure:
+                self._map_size = smaller
+                raise StoreLimitError(
+                    f"the map of the database cannot be made larger: {failure}",
+                    store=store,
+                    key=key,
+                    found=f"{old} bytes",
+                    expected=f"at least {old + size} bytes",
+                ) from error
+
+        self._gate.alone(work)
+
+    def _close(self) -> None:
+        try:
+            if self._opened is not None:
+                self._opened.close()
+        finally:
+            self._opened = None
+            self._writes = False
+
+    def _abandon(self) -> None:
+        """In a child: forget what the parent has open; closing it would take its locks away."""
+        self._opening = threading.Lock()
+        _abandoned.append(self._opened)
+        self._opened = None
+        self._writes = False
+
+    def _failure(self, error: Exception, size: int) -> StoreError:
+        """Return what LMDB says in our words; `size` bytes were to be written."""
+        lmdb = self._lmdb
+        # It calls a write that ended early an error of the device.
+        is_broken_off = "Input/output error" in str(error) and _room(os.path.dirname(self._file())) < size + _LEAST_ROOM
+        if is_broken_off or "No space left" in str(error):
+            return _full()
+        if isinstance(error, lmdb.InvalidError | lmdb.VersionMismatchError):
+            return StoreError(f"not an LMDB database of this version: {error}", remedy="is it of another format?")
+        if isinstance(error, lmdb.CorruptedError | lmdb.PageNotFoundError | lmdb.PanicError):
+            return StoreError(f"the database is damaged: {error}", remedy="take a copy")
+        if isinstance(error, lmdb.ReadonlyError | lmdb.LockError):
+            return StoreAccessError(f"the database cannot be opened: {error}")
+        if isinstance(error, lmdb.BadValsizeError | lmdb.ReadersFullError):
+            return StoreLimitError(f"LMDB cannot do it: {error}")
+        return StoreError(f"LMDB cannot do it: {error}")
+
+
+# Also those that no store is upon any more, while a thread is inside: nobody may open the same database beside.
+_environments: weakref.WeakValueDictionary[str, _Environment] = weakref.WeakValueDictionary()
+_registry = threading.RLock()  # a store can be forgotten, and so closed, at any time
+_abandoned: list[Any] = []
+
+
+def _start_anew() -> None:
+    """In a child: whoever held it does not exist there."""
+    global _registry  # noqa: PLW0603
+    _registry = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)
+
+
+def _acquire(store: LMDBStore, user: _User) -> _Environment:
+    """Return what all stores upon one database share."""
+    path = os.path.realpath(store.path)
+    with _registry:
+        environment = _environments.get(path)
+        if environment is None:
+            environment = _environments[path] = _Environment(path)
+        if not environment.users:
+            environment.configure(subdir=store.subdir, map_size=store.map_size, fsync=store.fsync)
+        environment.users.add(user)
+        return environment
+
+
+def _release(environment: _Environment, user: _User) -> None:
+    """Close what nobody uses any more."""
+    with _registry:
+        environment.users.discard(user)
+        if not environment.users:
+            environment.close()
+
+
+def _room(folder: str) -> int:
+    """Return how many bytes can still be written to the disk."""
+    try:
+        status = os.statvfs(folder)
+    except (AttributeError, OSError):  # Windows
+        return 2**62
+    return status.f_bavail * status.f_frsize
+
+
+def _full() -> StoreError:
+    failure = StoreError(os.strerror(errno.ENOSPC), remedy="make room on the disk; what was stored is as it was")
+    failure.errno = errno.ENOSPC
+    return failure
+
+
+def _library() -> Any:
+    try:
+        return import_module("lmdb")
+    except ImportError as error:
+        raise MissingDependencyError("LMDB needs the package lmdb", remedy="pip install 'omnizarr[lmdb]'") from error
+
+
+def _cut(value: memoryview, span: Span | None) -> memoryview:
+    if span is None:
+        return value
+    start, length = bounds(span, value.nbytes)
+    return value[start : start + length]
+
+
+def _seek(cursor: Any, start: bytes) -> bool:
+    """Move to the first key that is not less than `start`."""
+    # No key is longer than the longest; what would begin with more is none, either.
+    return bool(cursor.set_range(start) if start else cursor.first()) if len(start) <= MAX_KEY else False
+
+
+def _name(raw: bytes) -> str:
+    """Return what a record is called, be it a key or not."""
+    return raw.decode(errors="surrogateescape")  # with what no key can have, where it is no UTF-8
+
+
+def open_path(path: str, mode: str) -> Store:
+    """Return the store that a path means."""
+    return LMDBStore(path, read_only=mode == "r")
+
+
+def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
+    """Return the store that ``lmdb:///path/to/database`` means, and the path in it where the hierarchy begins.
+
+    Options are those of `LMDBStore`.
+    """
+    files.check_options(options, {"fsync", "map_size", "subdir"})
+    return LMDBStore(files.path_of(url), read_only=mode == "r", **options), ""

@@ -1,0 +1,740 @@
+"""Values in a table of an SQLite database.
+
+The table is the one of zarr-python 2, ``zarr (k TEXT PRIMARY KEY, v BLOB)``, which reads and writes what is written
+here. Beside it stands what makes stamps possible: the number of a row grows with each value that is written, as long
+as the row with the largest number is not deleted; triggers count how often that (or anything else that could make a
+number mean two values) has happened.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, suppress
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeVar
+
+from omnizarr.errors import (
+    ConflictError,
+    OmnizarrError,
+    StoreAccessError,
+    StoreClosedError,
+    StoreError,
+    StoreLimitError,
+    StoreTimeoutError,
+)
+from omnizarr.stores import conflicts
+from omnizarr.stores.base import (
+    Buffer,
+    Buffers,
+    Change,
+    Exclusion,
+    Listing,
+    Parts,
+    Reader,
+    Span,
+    Stamped,
+    Store,
+    as_prefix,
+    bounds,
+    check_key,
+    fill,
+    is_key,
+    listing,
+)
+from omnizarr.stores.database import files
+from omnizarr.stores.fork_locks import Gate
+
+T = TypeVar("T")
+
+_List: TypeAlias = list  # within the class, `list` is a verb
+
+_PAGE = 1000  # keys of a listing that are fetched at once
+_BATCH = 2**24  # bytes of values that are written in one transaction
+
+_TABLE = "CREATE TABLE IF NOT EXISTS zarr(k TEXT PRIMARY KEY, v BLOB)"
+_STAMPS = "CREATE TABLE IF NOT EXISTS omnizarr_stamps(identity BLOB NOT NULL, epoch INTEGER NOT NULL)"
+_TRIGGERS: Final = tuple(
+    f"CREATE TRIGGER zarr_{event} BEGIN UPDATE omnizarr_stamps SET epoch = epoch + 1; END"  # noqa: S608
+    for event in (
+        "inserted AFTER INSERT ON zarr WHEN NEW.rowid <> (SELECT max(rowid) FROM zarr)",
+        "updated AFTER UPDATE ON zarr",
+        "deleted AFTER DELETE ON zarr WHEN OLD.rowid > (SELECT coalesce(max(rowid), 0) FROM zarr)",
+    )
+)
+_COUNT_TRIGGERS: Final = "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND sql IN (?, ?, ?)"
+
+# What begins with one entry of a directory is found by one step into the index, however much lies below it.
+_LIST_DIR = """
+    WITH RECURSIVE entry(k) AS (
+        SELECT (SELECT min(k) FROM zarr WHERE k > :prefix AND k < :end)
+        UNION ALL
+        SELECT CASE instr(substr(k, :skip), '/')
+            WHEN 0 THEN (SELECT min(z.k) FROM zarr z WHERE z.k > entry.k AND z.k < :end)
+            ELSE (
+                SELECT min(z.k) FROM zarr z
+                WHERE z.k >= substr(entry.k, 1, :skip - 2 + instr(substr(entry.k, :skip), '/')) || '0' AND z.k < :end
+            )
+            END
+        FROM entry WHERE k IS NOT NULL
+    )
+    SELECT k FROM entry WHERE k IS NOT NULL
+"""
+_SIZE = "CASE typeof(v) WHEN 'blob' THEN length(v) ELSE coalesce(length(CAST(v AS BLOB)), 0) END"
+
+
+class SQLiteStore(Store):
+    """A store in an SQLite database.
+
+    Parameters
+    ----------
+    path : path
+        The database. What does not exist yet comes into being with the first value.
+    read_only : bool, default False
+        Refuse to write.
+    timeout : float, default 60
+        Seconds to wait for others who are writing.
+    fsync : bool, default False
+        Wait after each change until it is on the disk. Without, a crash of the operating system may undo the last
+        changes, but damages nothing.
+
+    Notes
+    -----
+    Each verb is one transaction, `set_many` one for several megabytes. The database is in WAL mode, so readers and
+    writers do not wait for each other; it cannot be shared by several machines over a network file system. Values have
+    a limit, of one billion bytes as SQLite is usually built. `lock` takes a lock file beside the database, so writers
+    of different keys work at the same time.
+
+    Databases that zarr-python 2 wrote are read and written, and it reads and writes those that are written here.
+
+    Spec: none; the table is that of ``zarr.SQLiteStore`` of zarr-python 2.18.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with SQLiteStore(folder.name + "/data.sqlite") as store:
+    ...     store.set("a/c/0", b"0123456789")
+    ...     store.set_partial("a/c/0", 2, b"ab")
+    ...     store.get("a/c/0", (1, 5)), store.size("a/c/0"), store.list_dir("")
+    (b'1ab4', 10, Listing(keys=[], prefixes=['a/']))
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        timeout: float = 60.0,
+        fsync: bool = False,
+    ) -> None:
+        path = os.fspath(path)
+        if path in ("", ":memory:"):
+            raise ValueError(f"{path!r} is no path of a database; for values in memory take a MemoryStore")
+        self.path = os.path.abspath(path)
+        self.read_only = read_only
+        self.timeout = timeout
+        self.fsync = fsync
+        self._open()
+
+    def _open(self) -> None:
+        self._connections: _Connections | None = _Connections(
+            self.path, read_only=self.read_only, timeout=self.timeout, fsync=self.fsync
+        )
+        self._finalizer = weakref.finalize(self, self._connections.close)
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """All who can reach these values are kept out."""
+        return "lock"
+
+    @property
+    def is_shared(self) -> bool:
+        """Other processes see the same files."""
+        return True
+
+    # -- transactions -------------------------------------------------------------
+
+    def _run(
+        self,
+        work: Callable[[_Connection], T],
+        key: str | None = None,
+        *,
+        writes: bool = False,
+        begin: str | None = None,
+    ) -> T | None:
+        """Return what `work` makes of a connection; None if there are no values at all. Errors of SQLite become ours.
+
+        What begins with a statement (`begin`) is one transaction: `work` sees one state of the database, and changes it
+        wholly or not at all.
+        """
+        connections = self._connections
+        if connections is None:
+            raise StoreClosedError("the store is closed", store=repr(self))
+        try:
+            return connections.run(work, writes=writes, begin=begin)
+        except sqlite3.Error as error:
+            raise _failure(error, self.timeout).add(store=repr(self), key=key) from error
+        except OmnizarrError as error:
+            raise error.add(store=repr(self), key=key) from error.__cause__
+
+    def _read(self, work: Callable[[_Connection], T], key: str | None = None) -> T | None:
+        """Return what `work` makes of one state of the database; None if there are no values at all."""
+        return self._run(work, key, begin="BEGIN")
+
+    def _write(self, work: Callable[[_Connection], object], key: str | None = None) -> None:
+        """Let `work` change the database wholly or not at all; nobody else writes meanwhile."""
+        self._run(work, key, writes=True, begin="BEGIN IMMEDIATE")
+
+    def _execute(self, statement: str, parameters: Sequence[object], key: str | None = None) -> int:
+        """Run a statement that is a transaction by itself; return how many rows it changed."""
+        return self._run(lambda connection: connection.execute(statement, parameters).rowcount, key, writes=True) or 0
+
+    # -- reading ------------------------------------------------------------------
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Read the value, or no more than what `span` means."""
+        check_key(key)
+        if span is not None:
+            values = self.get_spans(key, [span])
+            return None if values is None else values[0]
+        return self._run(lambda connection: connection.value(key), key)
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Read the parts of the value in one transaction, and no more than them."""
+        check_key(key)
+        return self._read(lambda connection: connection.parts(key, spans), key)
+
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        """Read what fits into `out`."""
+        check_key(key)
+
+        def work(connection: _Connection) -> tuple[int, Buffers] | None:
+            size = connection.size(key)
+            values = connection.parts(key, [(start, start + out.nbytes)])
+            return None if size is None or values is None else (size, values)
+
+        found = self._read(work, key)
+        if found is None:
+            return None
+        size, values = found
+        fill(out, memoryview(values[0]))
+        return max(0, size - start)
+
+    def exists(self, key: str) -> bool:
+        """Look the key up in the index."""
+        check_key(key)
+        return bool(self._run(lambda connection: connection.one("SELECT 1 FROM zarr WHERE k = ?", key), key))
+
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Look the keys up in the index."""
+        prefix = as_prefix(prefix)
+        return any(self.exists(prefix + name) for name in names)
+
+    def size(self, key: str) -> int | None:
+        """Return the size of the value, without reading it."""
+        check_key(key)
+        return self._run(lambda connection: connection.size(key), key)
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Return which row it is, of which time; None if nobody has written here but programs that know no stamps."""
+        check_key(key)
+        return self._read(lambda connection: connection.stamp(key), key)
+
+    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+        """Read the value and its stamp in one transaction."""
+        check_key(key)
+
+        def work(connection: _Connection) -> tuple[Stamped | None]:
+            stamp = connection.stamp(key)
+            return (None if stamp is not None and stamp == unless else Stamped(connection.value(key), stamp),)
+
+        found = self._read(work, key)
+        return Stamped(None, None) if found is None else found[0]
+
+    def pinned(self, key: str) -> Reader | None:
+        """Return what reads parts of one row; None if nobody has written here but programs that know no stamps."""
+        check_key(key)
+        if not self._run(lambda connection: connection.has_stamps(), key):
+            return None
+        first: list[Hashable] = []
+
+        def read(spans: Sequence[Span] | None) -> Buffers | None:
+            def work(connection: _Connection) -> tuple[Hashable | None, Buffers | None]:
+                return connection.stamp(key), connection.parts(key, spans or [(0, None)])
+
+            stamp, values = self._read(work, key) or (None, None)
+            if not first:
+                first.append(stamp)
+            elif stamp != first[0]:
+                raise ConflictError("the value was replaced while it was read", store=repr(self), key=key)
+            return values
+
+        return read
+
+    # -- writing ------------------------------------------------------------------
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Replace the row."""
+        self.check_writable()
+        self._execute("REPLACE INTO zarr(k, v) VALUES (?, ?)", (key, self._checked(key, value)), key)
+
+    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
+        """Replace the rows, several megabytes of them in one transaction."""
+        self.check_writable()
+        batch: list[tuple[str, memoryview]] = []
+        size = 0
+        for key, value in items:
+            batch.append((key, self._checked(key, value)))
+            size += len(key) + len(value)
+            if size >= _BATCH:
+                self._set_all(batch)
+                batch, size = [], 0
+        self._set_all(batch)
+
+    def _set_all(self, rows: list[tuple[str, memoryview]]) -> None:
+        if rows:
+            self._write(lambda connection: connection.executemany("REPLACE INTO zarr(k, v) VALUES (?, ?)", rows))
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Insert a row, if there is none."""
+        self.check_writable()
+        row = (key, self._checked(key, value))
+        return self._execute("INSERT OR IGNORE INTO zarr(k, v) VALUES (?, ?)", row, key) > 0
+
+    def set_partial(self, key: str, start: int, value: Buffer) -> None:
+        """Replace the row by one that has `value` from byte `start` on; takes the lock of the key."""
+        self._check_size(key, start + len(value))
+        super().set_partial(key, start, value)
+
+    def update(self, key: str, change: Change) -> None:
+        """Replace the row by what `change` makes of it; takes the lock of the key.
+
+        While `change` runs, other keys can be written. If a program that takes no locks writes this one meanwhile,
+        `change` is called again.
+        """
+        self.check_writable()
+
+        def once() -> None:
+            with self.lock(key):
+                old, stamp = self.get_stamped(key) or (None, None)
+                new = change(old)
+                if new is old:
+                    return
+                row = None if new is None else (key, self._checked(key, new))
+
+                def replace(connection: _Connection) -> None:
+                    if connection.stamp(key) != stamp:
+                        raise ConflictError("somebody else wrote the value meanwhile", store=repr(self), key=key)
+                    if row is None:
+                        connection.execute("DELETE FROM zarr WHERE k = ?", (key,))
+                    else:
+                        connection.execute("REPLACE INTO zarr(k, v) VALUES (?, ?)", row)
+
+                self._write(replace, key)
+
+        conflicts.retrying(once)
+
+    def _checked(self, key: str, value: Buffer) -> memoryview:
+        check_key(key)
+        view = memoryview(value).cast("B")
+        self._check_size(key, len(view))
+        return view
+
+    def _check_size(self, key: str, size: int) -> None:
+        """Raise StoreLimitError if a row cannot be as large."""
+        connections = self._connections
+        limit = connections.limit if connections is not None else size
+        if size > limit:
+            raise StoreLimitError(
+                "SQLite cannot keep a value of this size",
+                store=repr(self),
+                key=key,
+                found=f"{size} bytes",
+                expected=f"at most {limit} bytes",
+                remedy="choose smaller chunks or shards, or another store",
+            )
+
+    def delete(self, key: str) -> None:
+        """Delete the row."""
+        self.check_writable()
+        check_key(key)
+        self.delete_many([key])
+
+    def delete_many(self, keys: Iterable[str]) -> None:
+        """Delete the rows in one transaction."""
+        self.check_writable()
+        rows = []
+        for key in keys:
+            check_key(key)
+            rows.append((key,))
+        if rows and self._is_there():
+            self._write(lambda connection: connection.executemany("DELETE FROM zarr WHERE k = ?", rows))
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Delete a range of rows in one statement. What becomes free is used again; the file does not shrink."""
+        self.check_writable()
+        between = _range(as_prefix(prefix))
+        if self._is_there():
+            self._execute("DELETE FROM zarr WHERE k > ? AND k < ?", between)
+
+    def _is_there(self) -> bool:
+        """Return whether there is a table to delete from: deleting makes none."""
+        return bool(self._run(lambda _: True))
+
+    def lock(self, key: str) -> AbstractContextManager[object]:
+        """Take a lock file beside the database; others can write other keys meanwhile."""
+        self.check_writable()
+        check_key(key)
+        return files.lock(self.path, key)
+
+    # -- listing ------------------------------------------------------------------
+
+    def list(self) -> Iterator[str]:
+        """Yield the keys in the order of the index."""
+        return self.list_prefix("")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield a range of keys in the order of the index."""
+        start, end = _range(as_prefix(prefix))
+        return self._list(start, end)
+
+    def _list(self, start: str | bytes, end: str | bytes) -> Iterator[str]:
+        while True:
+            statement = "SELECT k FROM zarr WHERE k > CAST(? AS TEXT) AND k < ? ORDER BY k LIMIT ?"
+            found = self._all(statement, (start, end, _PAGE))
+            # No transaction is open while the caller looks at them: he may take his time, and write.
+            yield from filter(is_key, (_name(key) for (key,) in found))
+            if len(found) < _PAGE:
+                return
+            (start,) = found[-1]
+
+    def list_dir(self, prefix: str) -> Listing:
+        """Step from entry to entry in the index; what lies below them is not looked at."""
+        prefix = as_prefix(prefix)
+        start, end = _range(prefix)
+        found = self._all(_LIST_DIR, {"prefix": start, "end": end, "skip": len(prefix) + 1})
+        return listing((_name(key) for (key,) in found), prefix)
+
+    def _all(self, statement: str, parameters: Sequence[object] | Mapping[str, object]) -> _List[tuple[Any, ...]]:
+        """Return the rows of a query: all at once, as a query that is broken off keeps what it saw of the database."""
+        return self._run(lambda connection: connection.execute(statement, parameters).fetchall()) or []
+
+    # -- the store itself ---------------------------------------------------------
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return which database it is."""
+        return ("sqlite", os.path.realpath(self.path)), ""
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
+        """Return a store upon the same database, with connections of its own."""
+        return SQLiteStore(self.path, read_only=read_only, timeout=self.timeout, fsync=self.fsync)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connections = None
+        self._finalizer()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_connections", "_finalizer")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SQLiteStore) and self.path == other.path and self.read_only == other.read_only
+
+    def __hash__(self) -> int:
+        return hash((SQLiteStore, self.path))
+
+    def __repr__(self) -> str:
+        return f"SQLiteStore({self.path!r})"
+
+
+class _Connection(sqlite3.Connection):
+    """A connection, and what it knows of the database."""
+
+    has_table = False  # seen once: nobody takes it away
+    writes = False  # what writing needs is there
+    _schema = -1  # the version of the schema of which the next is known
+    _has_stamps = False
+
+    def transact(self, begin: str, work: Callable[[_Connection], T]) -> T:
+        """Return what `work` returns, which sees one state of the database, and changes it wholly or not at all."""
+        with self:  # written in C: it commits or rolls back, whatever comes in between
+            self.execute(begin)
+            return work(self)
+
+    def one(self, statement: str, *parameters: object) -> Any:
+        """Return the first column of the first row; None if there is none."""
+        row = self.execute(statement, parameters).fetchone()
+        return None if row is None else row[0]
+
+    def value(self, key: str) -> bytes | None:
+        """Return the value of `key`."""
+        row = self.execute("SELECT v FROM zarr WHERE k = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        (value,) = row
+        if value is None:
+            return b""
+        if not isinstance(value, bytes):
+            raise StoreError("the value is a number", found=value, expected="a BLOB")
+        return value
+
+    def size(self, key: str) -> int | None:
+        """Return the size of the value of `key`."""
+        return self.one(f"SELECT {_SIZE} FROM zarr WHERE k = ?", key)  # type: ignore[no-any-return]  # noqa: S608
+
+    def parts(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Return parts of the value of `key`; to be called in a transaction."""
+        row = self.execute("SELECT rowid, typeof(v) FROM zarr WHERE k = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        number, kind = row
+        if kind not in (b"blob", b"text"):
+            return [(self.value(key) or b"")[:0] for _ in spans]
+        parts = Parts((), None)
+        with self.blobopen("zarr", "v", number, readonly=True) as blob:
+            parts.size = size = len(blob)
+            for span in spans:
+                start, length = bounds(span, size)
+                blob.seek(start)
+                parts.append(blob.read(length))
+        return parts
+
+    def has_stamps(self) -> bool:
+        """Return whether the triggers are there without which a row's number tells nothing."""
+        version = self.one("PRAGMA schema_version")
+        if version != self._schema:
+            found = self.one(_COUNT_TRIGGERS, *_TRIGGERS)
+            self._has_stamps = found == len(_TRIGGERS)
+            self._schema = version
+        return self._has_stamps
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Return the stamp of `key`; to be called in a transaction."""
+        if not self.has_stamps():
+            return None
+        statement = "SELECT identity, epoch, zarr.rowid FROM zarr, omnizarr_stamps WHERE k = ?"
+        row = self.execute(statement, (key,)).fetchone()
+        # The version of the schema: zarr-python 2 clears the table by making a new one, and numbers begin anew.
+        return None if row is None else (self._schema, *row)
+
+
+class _Connections:
+    """The connections of this process to one database; each serves one thread at a time."""
+
+    def __init__(self, path: str, *, read_only: bool, timeout: float, fsync: bool) -> None:
+        self._path = path
+        self._read_only = read_only
+        self._timeout = timeout
+        self._fsync = fsync
+        self._idle: list[_Connection] = []
+        self._busy: set[_Connection] = set()
+        self._closed = False
+        self._gate = Gate(self._close_idle, self._abandon)
+        with self._gate.enter(), closing(sqlite3.connect(":memory:")) as memory:
+            # A row holds its key, too, and a few bytes that say what is where.
+            self.limit = memory.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) - 2**12
+
+    def run(self, work: Callable[[_Connection], T], *, writes: bool, begin: str | None) -> T | None:
+        """Return what `work` makes of a connection, in a transaction if `begin`; None if there is nothing to read."""
+        with self._gate.enter():
+            connection = self._take(writes=writes)
+            if connection is None:
+                return None
+            try:
+                self._busy.add(connection)
+                if not self._prepare(connection, writes=writes):
+                    return None
+                return work(connection) if begin is None else connection.transact(begin, work)
+            finally:
+                self._busy.discard(connection)
+                if connection.in_transaction:
+                    connection.close()
+                else:
+                    self._idle.append(connection)
+                if self._closed:
+                    self._close_idle()
+
+    def close(self) -> None:
+        """Close the connections; those in use, when they are given back."""
+        self._closed = True
+        self._gate.visit(self._close_idle)  # a fork in the midst of it would leave the child locks that nobody has
+
+    def _close_idle(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def _abandon(self) -> None:
+        """In a child: forget the parent's connections; closing them would take its locks away."""
+        _abandoned.extend(self._busy)
+        _abandoned.extend(self._idle)
+        self._busy.clear()
+        self._idle.clear()
+
+    def _take(self, *, writes: bool) -> _Connection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
+        if writes:
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            return self._connect("mode=rwc")
+        if not os.path.exists(self._path):
+            return None
+        try:
+            return self._connect("mode=rw")
+        except sqlite3.OperationalError:
+            if not self._is_on_read_only_medium():
+                raise
+            return self._connect("mode=ro&immutable=1")
+
+    def _is_on_read_only_medium(self) -> bool:
+        """Return whether nobody can write the database: so WAL mode cannot keep its files, and needs none."""
+        folder = os.path.dirname(self._path)
+        return self._read_only and not os.access(folder, os.W_OK) and not os.path.exists(self._path + "-wal")
+
+    def _connect(self, mode: str) -> _Connection:
+        connection = sqlite3.connect(
+            f"{Path(self._path).as_uri()}?{mode}",
+            uri=True,
+            timeout=self._timeout,
+            isolation_level=None,
+            check_same_thread=False,  # one thread at a time
+            factory=_Connection,
+        )
+        try:
+            connection.text_factory = bytes
+            # What a database that somebody sent us says in its schema must not do more than a table does.
+            connection.execute("PRAGMA trusted_schema = OFF")
+            # Not opened read-only: who reads last could not remove the files that WAL mode keeps beside the database.
+            connection.execute(f"PRAGMA query_only = {'ON' if self._read_only else 'OFF'}")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self._fsync else 'NORMAL'}")
+            _check_encoding(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: _Connection, *, writes: bool) -> bool:
+        """Return whether there is a table; make what writing needs."""
+        if writes and not connection.writes:
+            _make(connection)
+            connection.writes = connection.has_table = True
+        if not connection.has_table:
+            connection.has_table = _has_table(connection)
+        return connection.has_table
+
+
+_abandoned: list[_Connection] = []
+
+
+def _check_encoding(connection: _Connection) -> None:
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # or nothing would have been read yet
+    encoding = connection.one("PRAGMA encoding")
+    if encoding != b"UTF-8":  # text would be in another order
+        raise StoreError("the text in the database is not in UTF-8", found=encoding.decode())
+
+
+def _make(connection: _Connection) -> None:
+    """Make what writing needs, as far as it is missing."""
+    if not connection.one("PRAGMA page_count"):
+        # Pages like this let a part of a value be found without a walk through all pages before it.
+        connection.execute("PRAGMA page_size = 16384")
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    if connection.one("PRAGMA journal_mode") != b"wal":
+        with suppress(sqlite3.OperationalError):  # somebody is using it: it works without, one after the other
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if _has_table(connection) and connection.has_stamps():
+        return
+    connection.transact("BEGIN IMMEDIATE", _make_tables)
+    _has_table(connection)
+
+
+def _make_tables(connection: _Connection) -> None:
+    connection.execute(_TABLE)
+    connection.execute(_STAMPS)
+    if not connection.one("SELECT count(*) FROM omnizarr_stamps"):
+        connection.execute("INSERT INTO omnizarr_stamps VALUES (randomblob(16), 0)")
+    for name, statement in zip(("inserted", "updated", "deleted"), _TRIGGERS, strict=True):
+        connection.execute(f"DROP TRIGGER IF EXISTS zarr_{name}")
+        connection.execute(statement)
+
+
+def _has_table(connection: _Connection) -> bool:
+    """Return whether there is a table of values; raise StoreError if something else has its name."""
+    kind = connection.one("SELECT type FROM sqlite_master WHERE name = 'zarr' COLLATE NOCASE")
+    if kind is None:
+        return False
+    key = connection.one(
+        "SELECT group_concat(c.name || ' ' || c.coll) FROM pragma_index_list('zarr') i, pragma_index_xinfo(i.name) c "
+        "WHERE i.origin = 'pk' AND c.key"
+    )
+    try:
+        connection.execute("SELECT rowid, k, v FROM zarr LIMIT 0")
+    except sqlite3.OperationalError:
+        key = None
+    if kind != b"table" or key != b"k BINARY":
+        raise StoreError(
+            "what is called 'zarr' in the database is not a table of values",
+            expected="zarr(k TEXT PRIMARY KEY, v BLOB)",
+        )
+    return True
+
+
+def _range(prefix: str) -> tuple[str, str | bytes]:
+    """Return what all keys that begin with `prefix` are greater than, and less than."""
+    # 0 follows upon the slash, and bytes upon all text.
+    return prefix, prefix[:-1] + "0" if prefix else b""
+
+
+def _name(raw: object) -> str:
+    """Return what a row is called, be it a key or not; "" where that is no text."""
+    return raw.decode(errors="surrogateescape") if isinstance(raw, bytes) else ""
+
+
+def _failure(error: sqlite3.Error, timeout: float) -> StoreError:
+    """Return what SQLite says in our words."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreTimeoutError(
+            "others keep the database locked",
+            found=f"waited for {timeout:g} seconds",
+            remedy="give a longer timeout, or let other programs end their transactions",
+        )
+    if code == sqlite3.SQLITE_CORRUPT:
+        return StoreError(
+            f"the database is damaged: {error}", remedy="take a copy, or see what the .recover of sqlite3 saves"
+        )
+    if code == sqlite3.SQLITE_NOTADB:
+        return StoreError("not an SQLite database", remedy="is it of another format?")
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+        return StoreAccessError(f"the database cannot be written: {error}")
+    if code == sqlite3.SQLITE_TOOBIG:
+        return StoreLimitError(f"SQLite cannot keep a value of this size: {error}", remedy="choose smaller chunks")
+    failure = StoreError(f"SQLite cannot do it: {error}")
+    if code == sqlite3.SQLITE_FULL:
+        failure.errno = errno.ENOSPC
+    return failure
+
+
+def open_path(path: str, mode: str) -> Store:
+    """Return the store that a path means."""
+    return SQLiteStore(path, read_only=mode == "r")
+
+
+def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
+    """Return the store that ``sqlite:///path/to/file`` means, and the path in it where the hierarchy begins.
+
+    Options are those of `SQLiteStore`.
+    """
+    files.check_options(options, {"fsync", "timeout"})
+    return SQLiteStore(files.path_of(url), read_only=mode == "r", **options), ""

@@ -1,0 +1,1 @@
+"""Stores on this machine: directories, memory, zip archives."""

@@ -1,0 +1,664 @@
+"""Values in files, keys as their paths below one directory.
+
+What a key cannot do
+    Leave the root. Keys are checked as text, and each directory is checked once for symbolic links
+    that lead out of the root (unless the root itself is one): they are refused in reading and writing
+    and left out of listings, as are files that are such links. Links that stay inside are
+    followed in reading; writing replaces a linked file by a file of its own. Listings leave out links to a
+    directory that they lie in: they would never end. The check protects from
+    data that came from elsewhere with links in it, not from somebody who swaps directories for links
+    while the store is open: whoever can do that can write the files themselves.
+
+What the file system decides
+    Where it does not tell ``A`` from ``a`` (macOS and Windows by default), neither does the store: such keys
+    are one key. Where ``a`` is a value there can be no ``a/b``, and the other way round. Windows takes paths of more
+    than 260 characters only if it is set up to (LongPathsEnabled), and some names never (``con``, ``a:b``).
+
+Writing
+    A value is written to a temporary file beside it, which is then renamed: others see the old value or
+    the new one, also if the writer is killed. A killed writer leaves its temporary file
+    behind, under a name that cannot be a key and is not listed; `delete_prefix` removes such files too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreError, StoreLimitError
+from omnizarr.stores.base import (
+    RESERVED,
+    Buffer,
+    Buffers,
+    Exclusion,
+    Listing,
+    Parts,
+    Span,
+    Store,
+    as_prefix,
+    bounds,
+    check_key,
+    is_key,
+)
+from omnizarr.stores.interrupts import contextmanager
+from omnizarr.stores.local import filelocks, files
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = Lazy("hashlib")
+
+_List: TypeAlias = list  # within the class, `list` is a verb
+_NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
+_MAX_KNOWN = 100_000  # directories remembered as checked
+_FEW = 16  # entries of a directory that are listed sooner than names are looked for
+_MAX_NAME = 255  # bytes, on most file systems; what has a lower limit says so itself
+_ATTEMPTS = 1000  # to create a directory that others keep removing
+_SPARE = bytearray(1)  # one byte past the end: whoever reads it learns that there is more; its content means nothing
+
+# What Windows cannot have in a name, or has another meaning for (streams, devices).
+_is_windows_key = re.compile(
+    r'(?:(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:[./]|\Z))[^<>:"|?*\x01-\x1f/]*[^<>:"|?*\x01-\x1f/. ](?:/|\Z))+',
+    re.IGNORECASE,
+).fullmatch
+
+
+class Home(NamedTuple):
+    """Where the array is whose chunks are stored."""
+
+    folder: str
+    """Its directory, a key without a slash at its end; "" for the root."""
+    document: str
+    """The key of a document that it has."""
+    check: Callable[[], None]
+    """Raises if it is not there any more."""
+
+
+@lru_cache(maxsize=16)
+def _are_keys(names: tuple[str, ...]) -> bool:
+    """Return whether all are keys by themselves, and so behind any prefix."""
+    return all(map(is_key, names))
+
+
+class LocalStore(Store):
+    """A store in a directory of the local file system.
+
+    Parameters
+    ----------
+    root : path
+        The directory. It need not exist; the first value written creates it, reading never does.
+    read_only : bool, default False
+        Refuse to write.
+    fsync : bool, default False
+        Wait until each value, and the name it is found under, is on the disk: a power failure then loses nothing
+        that was written. Costs milliseconds per value.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = LocalStore(folder.name)
+    >>> store.set("a/c/0", b"abcdef")
+    >>> store.get("a/c/0", (2, 4)), list(store.list())
+    (b'cd', ['a/c/0'])
+    >>> folder.cleanup()
+    """
+
+    home: Home | None = None
+
+    def __init__(self, root: str | os.PathLike[str], *, read_only: bool = False, fsync: bool = False) -> None:
+        self.root = os.path.abspath(os.fspath(root))
+        self.read_only = read_only
+        self.fsync = fsync
+        self._base = self.root.rstrip(os.sep) + os.sep
+        self._known: set[str] = set()  # parents of keys: there, and inside the root
+
+    def of_array(self, home: Home) -> LocalStore:
+        """Return a store upon the same files for the chunks of an array.
+
+        It does not make the directory of the array again, once the array is gone.
+        """
+        clone = object.__new__(LocalStore)
+        clone.__dict__.update(self.__dict__, home=home)  # the same set of directories that are known, too
+        return clone
+
+    def check_home(self) -> None:
+        """Raise what `Home.check` raises if the array is not there any more; for stores of arrays alone."""
+        if self.home is not None:
+            try:
+                os.lstat(self._base + self.home.document)
+            except OSError:
+                self.home.check()
+
+    def has_root(self) -> bool:
+        """Return whether the directory is there."""
+        self._known.discard("")
+        return self._admit("")  # which remembers it, so that the first value need not ask again
+
+    # -- reading ------------------------------------------------------------------
+
+    # These two are the hottest functions of the library; hence a single frame, and no pathlib.
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """All who can reach these values are kept out."""
+        return "lock"
+
+    @property
+    def is_shared(self) -> bool:
+        """Other processes see the same files."""
+        return True
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Read the file."""
+        parent, slash, name = key.rpartition("/")
+        if parent not in self._known or not name.isalnum() or (slash and not parent):
+            check_key(key)
+        try:
+            (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
+        except OSError as error:
+            if error.errno == errno.ENOENT:
+                return None
+            file = self._open_otherwise(key, error)
+            if file < 0:
+                return None
+        try:
+            if parent not in self._known:
+                self._admit(parent)
+            if files.FOLLOWS_LINKS and os.path.islink(self._base + key):
+                self._inside(key)
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            if span is None:
+                value = os.read(file, status.st_size)
+                return value if len(value) == status.st_size else files.read(file, 0, status.st_size)
+            return files.read(file, *bounds(span, status.st_size))
+        except StoreError:
+            raise
+        except OSError as error:
+            raise self._failure(error, key) from error
+        except (MemoryError, OverflowError):
+            raise self._too_large(key, file) from None
+        finally:
+            os.close(file)
+
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        """Read from the file straight into `out`."""
+        parent, slash, name = key.rpartition("/")
+        if parent not in self._known or not name.isalnum() or (slash and not parent):
+            check_key(key)
+        try:
+            (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
+        except OSError as error:
+            if error.errno == errno.ENOENT:
+                return None
+            file = self._open_otherwise(key, error)
+            if file < 0:
+                return None
+        try:
+            if parent not in self._known:
+                self._admit(parent)
+            if files.FOLLOWS_LINKS and os.path.islink(self._base + key):
+                self._inside(key)
+            if files.HAS_PREADV:
+                # A byte more than fits: if it is not read, then the file ends here, and need not be asked for its size.
+                size = os.preadv(file, (out, _SPARE), start)
+                if size == out.nbytes:
+                    return size
+            return files.read_into(file, out, start)
+        except StoreError:
+            raise
+        except OSError as error:
+            if files.is_absence(error):  # a directory
+                return None
+            raise self._failure(error, key) from error
+        finally:
+            os.close(file)
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Read the parts from one open file, so that they belong together."""
+        file = self._open(key)
+        if file is None:
+            return None
+        try:
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            return Parts([files.read(file, *bounds(span, status.st_size)) for span in spans], status.st_size)
+        except OSError as error:
+            raise self._failure(error, key) from error
+        except (MemoryError, OverflowError):
+            raise self._too_large(key, file) from None
+        finally:
+            os.close(file)
+
+    def size(self, key: str) -> int | None:
+        """Return the size of the file."""
+        check_key(key)
+        try:
+            status = os.stat(self._base + key, follow_symlinks=False)
+            parent = key.rpartition("/")[0]
+            if parent not in self._known:
+                self._admit(parent)
+            if stat.S_ISLNK(status.st_mode):
+                status = os.stat(self._inside(key))
+        except StoreError:
+            raise
+        except OSError as error:
+            if files.is_absence(error):
+                return None
+            raise self._failure(error, key) from error
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Return which file it is and when it changed; None if that was a moment ago (see `stores.local.files`)."""
+        # Opened, as network file systems tell the truth about open files alone.
+        file = self._open(key)
+        if file is None:
+            return None
+        try:
+            return files.stamp(file)
+        except OSError as error:
+            raise self._failure(error, key) from error
+        finally:
+            os.close(file)
+
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """List the directory, if there is little in it: faster than to look for each name."""
+        prefix, names = as_prefix(prefix), tuple(names)
+        if not _are_keys(names):
+            for name in names:
+                check_key(prefix + name)
+        try:
+            with os.scandir(self._base + prefix) as entries:
+                self._admit(prefix[:-1])
+                found = {entry.name.casefold() for entry in islice(entries, _FEW + 1)}
+        except OSError:  # it is not there, or who may write here may not list
+            return super().has_any(prefix, names)
+        return super().has_any(prefix, names) if len(found) > _FEW else not found.isdisjoint(map(str.casefold, names))
+
+    def _open(self, key: str) -> int | None:
+        """Return a descriptor of the file, or None if there is none."""
+        check_key(key)
+        try:
+            (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
+        except OSError as error:
+            file = self._open_otherwise(key, error)
+            if file < 0:
+                return None
+        try:
+            self._admit(key.rpartition("/")[0])
+            if files.FOLLOWS_LINKS and os.path.islink(self._base + key):
+                self._inside(key)
+        except BaseException:
+            os.close(file)
+            raise
+        return file
+
+    def _open_otherwise(self, key: str, error: OSError) -> int:
+        """Open a file that did not open because it is a symbolic link; -1 if there is no such file."""
+        if error.errno in (errno.ELOOP, errno.EMLINK):  # what O_NOFOLLOW says; FreeBSD the second
+            try:
+                (file,) = map(os.open, (self._inside(key),), (files.READ_LINK,))  # see `interrupts`
+            except StoreError:
+                raise
+            except OSError as second:
+                error = second
+            else:
+                return file
+        if files.is_absence(error):
+            return -1
+        raise self._failure(error, key) from error
+
+    # -- writing ------------------------------------------------------------------
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Write a temporary file, and rename it."""
+        self.check_writable()
+        self.check_storable(key)
+        self._place(key, value, files.replace)
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Write a temporary file, and give it the name only if that is free."""
+        self.check_writable()
+        self.check_storable(key)
+        try:
+            self._place(key, value, files.rename_to_free)
+        except FileExistsError:
+            if self.size(key) is None and os.path.isdir(self._base + key):
+                raise self._failure(IsADirectoryError(errno.EISDIR, ""), key) from None
+            return False
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            return super().set_if_absent(key, value)
+        return True
+
+    def delete(self, key: str) -> None:
+        """Remove the file, and the directories that it leaves empty."""
+        self.check_writable()
+        check_key(key)
+        parent = key.rpartition("/")[0]
+        try:
+            self._admit(parent)
+            os.unlink(self._base + key)
+        except StoreError:
+            raise
+        except OSError as error:
+            if not files.is_absence(error) and not os.path.isdir(self._base + key):
+                raise self._failure(error, key) from error
+            return
+        self._prune(parent)
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Remove the directory and all in it; links are removed, not followed."""
+        self.check_writable()
+        folder = as_prefix(prefix)[:-1]
+        self._admit(folder)
+        try:
+            files.remove_tree(self._base + folder, keep=not folder)
+        except OSError as error:
+            raise self._failure(error, prefix) from error
+        self._known.clear()
+        if folder:
+            self._prune(folder.rpartition("/")[0])
+
+    @contextmanager
+    def _locked(self, key: str) -> Iterator[None]:
+        parent, slash, name = key.rpartition("/")
+        if len(name) > 60:  # keeps the name of the lock file well below the limit of 255 bytes
+            name = hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
+        path = f"{self._base}{parent}{slash}{RESERVED}{name}{filelocks.SUFFIX}"
+        has_root = True
+
+        def make_parent() -> None:
+            nonlocal has_root
+            has_root = os.path.isdir(self._base)
+            self._make_parent(parent)
+
+        try:
+            if parent not in self._known:
+                make_parent()
+            with filelocks.lock(path, make_parent):
+                yield
+        finally:
+            # What the lock file kept `delete` from removing, or what was made for it alone.
+            if not os.path.lexists(self._base + key):
+                self._prune(parent)
+                if not has_root:
+                    with suppress(OSError):
+                        os.rmdir(self._base)
+
+    def lock(self, key: str) -> AbstractContextManager[object]:
+        """Lock a file beside that of the value; see `omnizarr.stores.local.filelocks`."""
+        self.check_writable()
+        self.check_storable(key)
+        return self._locked(key)
+
+    def _place(self, key: str, value: Buffer, rename: Callable[[str, str], None]) -> None:
+        """Write `value` to a temporary file and `rename` that to where `key` says; nothing is left if that fails."""
+        parent, slash, _ = key.rpartition("/")
+        folder = self._base + parent + slash
+        for _attempt in range(_ATTEMPTS):
+            if parent not in self._known:
+                self._make_parent(parent)
+            temporary = f"{folder}{RESERVED}{os.urandom(8).hex()}.tmp"
+            try:
+                files.write_new(temporary, value, fsync=self.fsync)
+                rename(temporary, self._base + key)
+            except FileNotFoundError:  # the directory was removed meanwhile, and all that was in it
+                self._known.discard(parent)
+            except BaseException as error:
+                try:  # noqa: SIM105 - `suppress` would be called first, and a Ctrl-C could come behind it
+                    os.unlink(temporary)
+                except OSError:
+                    pass
+                if isinstance(error, FileExistsError) or not isinstance(error, OSError):
+                    raise
+                raise self._failure(error, key) from error
+            else:
+                if self.fsync:
+                    files.sync_directory(folder)
+                return
+        raise StoreError("the directory is removed again and again", store=repr(self), key=key)
+
+    def _make_parent(self, parent: str) -> None:
+        """Create the directory `parent` below the root, unless it is there, and check it."""
+        folder = self._base + parent
+        self._known.discard(parent)
+        is_home = self.home is not None and parent == self.home.folder
+        if parent and not is_home and parent.rpartition("/")[0] in self._known and self._make_below_known(folder):
+            self._remember(parent)
+            return
+        for _attempt in range(_ATTEMPTS):
+            try:
+                # The part that exists is checked before anything is created behind it.
+                if not self._admit(parent):
+                    self._create_directories(folder)
+                    continue
+            except OmnizarrError:
+                raise
+            except FileNotFoundError:  # somebody prunes at the same time
+                continue
+            except OSError as error:
+                raise self._failure(error, parent) from error
+            return
+        raise StoreError("the directory is removed again and again", store=repr(self), key=parent)
+
+    def _make_below_known(self, folder: str) -> bool:
+        """Create a directory right below one that is checked, and return True; False if that needs a closer look.
+
+        What was not there, and now is, is no link, and lies where it seems to.
+        """
+        try:
+            os.mkdir(folder)
+        except OSError:
+            return False
+        if self.fsync:
+            files.sync_directory(os.path.dirname(folder))
+        return True
+
+    def _create_directories(self, folder: str) -> None:
+        folder = folder.rstrip(os.sep)
+        missing = []
+        while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+            missing.append(folder)
+            folder = os.path.dirname(folder)
+        if self.home is not None and (self._base + self.home.folder).rstrip(os.sep) in missing:
+            self.home.check()
+        for path in reversed(missing):
+            with suppress(FileExistsError):
+                os.mkdir(path)
+            if self.fsync:
+                files.sync_directory(os.path.dirname(path))
+        if missing and files.is_in_the_way(missing[0]):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), missing[0])
+
+    def _prune(self, parent: str) -> None:
+        """Remove the directory `parent` and those above it, as far as they are empty, up to the root."""
+        while parent:
+            try:
+                os.rmdir(self._base + parent)
+            except OSError:
+                return
+            self._known.discard(parent)
+            parent = parent.rpartition("/")[0]
+
+    # -- listing ------------------------------------------------------------------
+
+    def list(self) -> Iterator[str]:
+        """Walk through the directories."""
+        return self.list_prefix("")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Walk through the directories below `prefix`."""
+        return self._walk(as_prefix(prefix))
+
+    def list_dir(self, prefix: str) -> Listing:
+        """List one directory. Empty directories are listed as prefixes."""
+        prefix = as_prefix(prefix)
+        keys, prefixes, others = self._scan(prefix)
+        return Listing(sorted(keys), sorted(prefixes), sorted(others))
+
+    def _walk(self, prefix: str) -> Iterator[str]:
+        todo = [prefix]
+        while todo:
+            prefix = todo.pop()
+            keys, prefixes, _ = self._scan(prefix)
+            yield from keys
+            todo.extend(prefixes)
+
+    def _scan(self, prefix: str) -> tuple[_List[str], _List[str], _List[str]]:
+        """Return keys, prefixes and others directly under `prefix`; without links to directories that it lies in."""
+        keys: _List[str] = []
+        prefixes: _List[str] = []
+        others: _List[str] = []
+        above: _List[str] = []
+        try:
+            with os.scandir(self._base + prefix) as entries:
+                self._admit(prefix[:-1])
+                for entry in entries:
+                    key = prefix + entry.name
+                    is_link = entry.is_symlink()
+                    # A drive letter is a name like others, except at the root.
+                    is_named = is_key(entry.name) or is_key(key)
+                    if not is_named or (is_link and not self._is_inside(key)):
+                        if os.path.isdir(entry):
+                            others.append(f"{key}/")
+                        elif not entry.name.startswith(RESERVED):
+                            others.append(key)
+                        continue
+                    # A link may lead in a circle; `isdir` and `isfile` make no fuss of that.
+                    if os.path.isdir(entry) if is_link else entry.is_dir():
+                        if is_link:
+                            above = above or self._directories_above(prefix)
+                            target = os.path.realpath(self._base + key).rstrip(os.sep) + os.sep
+                            if any(folder.startswith(target) for folder in above):
+                                continue
+                        prefixes.append(key + "/")
+                    elif os.path.isfile(entry) if is_link else entry.is_file():
+                        keys.append(key)
+        except StoreError:
+            raise
+        except OSError as error:
+            if not files.is_absence(error):
+                raise self._failure(error, prefix) from error
+        return keys, prefixes, others
+
+    def _directories_above(self, prefix: str) -> _List[str]:
+        """Return where the directories really are that the way to `prefix` leads through, its own among them."""
+        parts = prefix.split("/")
+        return [os.path.realpath(self._base + "/".join(parts[:depth])) + os.sep for depth in range(len(parts))]
+
+    # -- keeping inside -----------------------------------------------------------
+
+    def check_storable(self, key: str) -> None:
+        """Check its names by the rules for files, too."""
+        check_key(key)
+        if files.WINDOWS:
+            if _is_windows_key(key) is None:
+                raise InvalidKeyError("Windows has no such file names", store=repr(self), key=key)
+        elif len(key) > _MAX_NAME // 4 and any(len(name.encode()) > _MAX_NAME for name in key.split("/")):
+            expected = f"at most {_MAX_NAME} bytes"
+            raise InvalidKeyError("a file name is too long", store=repr(self), key=key, expected=expected)
+
+    def _admit(self, parent: str) -> bool:
+        """Return whether the directory `parent` exists; raise `InvalidKeyError` if it is reached by a link outwards."""
+        if parent in self._known:
+            return True
+        # From the nearest directory that has been checked: deep hierarchies are come through level by level.
+        end = parent.rfind("/")
+        while end > 0 and parent[:end] not in self._known:
+            end = parent.rfind("/", 0, end)
+        end = max(end, 0)
+        while end < len(parent):
+            end = parent.find("/", end + 1)
+            if end < 0:
+                end = len(parent)
+            try:
+                mode = os.lstat(self._base + parent[:end]).st_mode
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            if stat.S_ISLNK(mode):
+                self._inside(parent[:end])
+        if not os.path.isdir(self._base + parent):
+            return False
+        self._remember(parent)
+        return True
+
+    def _remember(self, parent: str) -> None:
+        if len(self._known) >= _MAX_KNOWN:
+            self._known.clear()
+        self._known.add(parent)
+
+    def _inside(self, key: str) -> str:
+        """Return where the symbolic link `key` leads to; raise `InvalidKeyError` if that is outside the root."""
+        root = os.path.realpath(self._base).rstrip(os.sep)
+        target = os.path.realpath(self._base + key)
+        if not target.startswith(root + os.sep) and target != root:
+            raise InvalidKeyError(
+                "a symbolic link leads out of the store",
+                store=repr(self),
+                key=key,
+                found=target,
+                remedy="open its target as a store of its own",
+            )
+        return target
+
+    def _is_inside(self, key: str) -> bool:
+        try:
+            self._inside(key)
+        except (InvalidKeyError, OSError):
+            return False
+        return True
+
+    def _failure(self, error: OSError, key: str) -> StoreError:
+        """Return our own error for one of the operating system."""
+        remedy = None
+        kind: type[StoreError] = StoreError
+        if error.errno in (errno.EISDIR, errno.ENOTEMPTY):
+            remedy = "there are keys below it; a file system has either a file or a directory of one name"
+        elif error.errno in (errno.ENOTDIR, errno.EEXIST):
+            remedy = "a parent of the key is a key itself; a file system has either a file or a directory of one name"
+        elif error.errno == errno.ENAMETOOLONG:
+            kind = InvalidKeyError
+        failure = kind(error.strerror or type(error).__name__, store=repr(self), key=key, remedy=remedy)
+        failure.errno = error.errno
+        return failure
+
+    def _too_large(self, key: str, file: int) -> StoreLimitError:
+        """Return the error for a file that does not fit into memory, or says so."""
+        return StoreLimitError(
+            "the value is larger than the memory that there is",
+            store=repr(self),
+            key=key,
+            found=f"{os.fstat(file).st_size} bytes",
+            remedy="look what wrote the file, or read where there is more memory",
+        )
+
+    # -- the store itself ---------------------------------------------------------
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return where the directory really is."""
+        return "files", os.path.normcase(os.path.realpath(self.root)).replace(os.sep, "/").strip("/")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_known": set()}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LocalStore) and (self.root, self.read_only) == (other.root, other.read_only)
+
+    def __hash__(self) -> int:
+        return hash((LocalStore, self.root))
+
+    def __repr__(self) -> str:
+        return f"LocalStore({self.root!r})"

@@ -1,0 +1,196 @@
+"""Files and directories, as far as the local store needs them: read, write, rename, remove."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Hashable
+from contextlib import suppress
+
+from omnizarr.stores.base import RESERVED, Buffer, fill
+from omnizarr.stores.local import filelocks
+
+WINDOWS = os.name == "nt"
+HAS_PREADV = hasattr(os, "preadv")
+
+# A directory, a pipe, a socket or a link that leads in a circle is no value either.
+_ABSENCE = {
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ENXIO,
+    errno.ESPIPE,
+    errno.ELOOP,
+}
+if WINDOWS:
+    _ABSENCE |= {errno.EINVAL, errno.EACCES}  # a name that cannot be; a directory
+
+_COMMON = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)
+# O_NONBLOCK: a named pipe in the place of a file must not make us wait for its writer.
+READ_LINK = os.O_RDONLY | _COMMON | getattr(os, "O_NONBLOCK", 0)
+READ = READ_LINK | getattr(os, "O_NOFOLLOW", 0)
+FOLLOWS_LINKS = not hasattr(os, "O_NOFOLLOW")  # Windows: opening says nothing of links, one has to look
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON
+
+
+# Nanoseconds after which a change was certainly made in another tick of the clock: ten of the longest ticks; and the
+# same for file systems that write down no fractions of seconds (at most hundredths): some count every other second.
+_SETTLED = 100_000_000
+_SETTLED_COARSELY = 3_000_000_000
+_COARSE = 10_000_000
+
+
+def is_absence(error: OSError) -> bool:
+    """Return whether an error says that there is no such file."""
+    return error.errno in _ABSENCE
+
+
+def read(file: int, start: int, length: int) -> Buffer:
+    """Return `length` bytes from `start` on; fewer only if the file ends before."""
+    if hasattr(os, "pread"):
+        value = os.pread(file, length, start)
+    else:
+        os.lseek(file, start, os.SEEK_SET)
+        value = os.read(file, length)
+    if len(value) == length:
+        return value
+    # The operating system reads 2 GiB at most at once, and a network file system as much as it likes.
+    whole = bytearray(length)
+    size = read_into(file, memoryview(whole), start)
+    return memoryview(whole)[:size]
+
+
+def read_into(file: int, out: memoryview, start: int) -> int:
+    """Fill `out` as far as the file reaches; return how many bytes it has from `start` on."""
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    available = max(0, status.st_size - start)
+    out = out.cast("B")[:available]
+    done = 0
+    while done < len(out):
+        if HAS_PREADV:
+            size = os.preadv(file, (out[done:],), start + done)
+        else:
+            os.lseek(file, start + done, os.SEEK_SET)
+            size = fill(out[done:], memoryview(os.read(file, min(len(out) - done, 2**24))))
+        if not size:
+            return done
+        done += size
+    return available
+
+
+def stamp(file: int) -> Hashable | None:
+    """Return what tells the content of an open file from all others that it, or another under its name, ever has.
+
+    None if nothing does: file systems count time in ticks (1 to 10 ms; some of them in seconds), and give the number
+    of a file that is gone to the next one. Of two values that are written within a tick the second can look like the
+    first in every respect. So a file has a stamp only if its last change lies well behind the time at which it is
+    looked at; whatever is written from then on shows another time. A change in the future says that clocks disagree.
+    """
+    now = time.time_ns()  # before the file is looked at: a thread may have to wait in between
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    modified, changed = status.st_mtime_ns, status.st_ctime_ns
+    if now - max(modified, changed) <= (_SETTLED if modified % _COARSE or changed % _COARSE else _SETTLED_COARSELY):
+        return None
+    return status.st_dev, status.st_ino, status.st_size, modified, changed
+
+
+def write_new(path: str, value: Buffer, *, fsync: bool) -> None:
+    """Write `value` to a file that must not exist yet."""
+    (file,) = map(os.open, (path,), (_CREATE,), (0o666,))  # see `interrupts`
+    try:
+        if (written := os.write(file, value)) != len(value):
+            _write_rest(file, value, written)
+        if fsync:
+            os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _write_rest(file: int, value: Buffer, written: int) -> None:
+    """Write what one call did not: the operating system takes 2 GiB at most at once."""
+    rest = memoryview(value).cast("B")[written:]
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+def discard(path: str) -> None:
+    """Remove a file, if that is possible."""
+    with suppress(OSError):
+        os.unlink(path)
+
+
+def sync_directory(folder: str) -> None:
+    """Wait until the names in a directory are on the disk."""
+    if WINDOWS:  # directories cannot be opened there
+        return
+    try:
+        (file,) = map(os.open, (folder,), (os.O_RDONLY | _COMMON,))  # see `interrupts`
+    except FileNotFoundError:  # removed again
+        return
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def is_in_the_way(path: str) -> bool:
+    """Return whether something that is no directory stands where one should be."""
+    try:
+        return not stat.S_ISDIR(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return os.path.islink(path)
+
+
+def remove_tree(top: str, *, keep: bool) -> None:
+    """Remove the directory `top` and all below it, except (`keep`) itself; what others create meanwhile may stay."""
+    if not keep and os.path.islink(top):
+        discard(top)
+        return
+    folders = [top]
+    for folder in folders:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    elif entry.name.startswith(RESERVED) and entry.name.endswith(filelocks.SUFFIX):
+                        filelocks.discard(entry.path)
+                    else:
+                        with suppress(FileNotFoundError):
+                            os.unlink(entry.path)
+        except (FileNotFoundError, NotADirectoryError):  # a value is not what stands below a prefix
+            continue
+    for folder in reversed(folders[1:] if keep else folders):
+        with suppress(OSError):
+            os.rmdir(folder)
+
+
+def _replace_patiently(source: str, target: str) -> None:
+    """Rename, though others may have the target open: Windows refuses that for as long as they have."""
+    for attempt in range(50):
+        try:
+            os.replace(source, target)
+        except PermissionError:
+            if os.path.isdir(target):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target) from None
+            time.sleep(0.001 * attempt)
+        else:
+            return
+    os.replace(source, target)
+
+
+def _link(source: str, target: str) -> None:
+    """Give a file a second name, unless that exists, and take the first away."""
+    os.link(source, target)
+    os.unlink(source)
+
+
+replace = _replace_patiently if WINDOWS else os.replace
+rename_to_free = os.rename if WINDOWS else _link  # on Windows, `rename` never replaces

@@ -1,0 +1,229 @@
+"""Values in one zip archive."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from bisect import bisect_left
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import IO, Any
+from zipfile import ZIP_STORED
+
+from omnizarr.errors import OmnizarrError, ReadOnlyError
+from omnizarr.stores import threads
+from omnizarr.stores.base import Buffer, Buffers, Exclusion, Listing, Span, Store, as_prefix, check_key, is_key, listing
+from omnizarr.stores.local.archive import Archive, Mode, Value
+from omnizarr.stores.wrap.wrappers import ReadOnlyStore
+
+
+class ZipStore(Store):
+    """A store in a zip archive.
+
+    Parameters
+    ----------
+    path : path or binary file object
+        The archive. A file object must be able to seek; it is not closed with the store. With `store`: its key there.
+    store : Store, optional
+        Where the archive is a value. It is not closed with this store.
+    mode : {"r", "r+", "a", "w", "w-", "x"}, default "r"
+        Read; read and write an archive that exists; the same or begin a new one; begin a new one; the
+        same, only if there is none ("w-" and "x").
+    read_only : bool, optional
+        Refuse to write, whatever the mode; by default that is what the mode says.
+    compression : int, default zipfile.ZIP_STORED
+        How new entries are compressed. Chunks usually are already.
+    allowZip64 : bool, default True
+        Let the archive grow beyond 4 GiB.
+
+    Notes
+    -----
+    What is written goes to a temporary file beside the archive. `close` (or leaving the ``with`` block, or the
+    end of the program) brings old and new together, without what was overwritten or deleted, and renames the
+    result: until then the archive is as it was, whatever happens. One process at a time can write.
+
+    An archive in a store is read by parts: one request or two to open it, and one for each entry, as many at once as
+    the store is asked. All of them are of one version: if the archive is replaced, reading raises `ConflictError`
+    where the store can tell. `close` writes the whole archive at once, if nobody else has meanwhile.
+
+    Entries that are no valid keys (``../x``, ``/x``) are passed over, so nothing is found outside. Of several entries
+    of one name the last one counts.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> with ZipStore(file, mode="w") as store:
+    ...     store.set("a/c/0", b"old")
+    ...     store.set("a/c/0", b"new")
+    >>> with ZipStore(file) as store:
+    ...     store.get("a/c/0")
+    b'new'
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | IO[bytes],
+        *,
+        store: Store | None = None,
+        mode: str = "r",
+        read_only: bool | None = None,
+        compression: int = ZIP_STORED,
+        allowZip64: bool = True,  # noqa: N803 - zipfile's and zarr-python's name
+    ) -> None:
+        self.mode = _mode(mode)
+        self.path: str | IO[bytes]
+        self.store = store
+        if store is not None:
+            self.path = str(path)
+            check_key(self.path)
+            if self.mode != "r":
+                store.check_writable()
+        else:
+            self.path = os.path.abspath(os.fspath(path)) if isinstance(path, str | os.PathLike) else path
+        if read_only is None:
+            read_only = self.mode == "r"
+        if self.mode == "r" and not read_only:
+            raise ReadOnlyError("an archive opened for reading cannot be written", remedy='open it with mode "r+"')
+        self.read_only = read_only
+        self._compression = compression
+        self._allow_zip64 = allowZip64
+        self._open()
+
+    def _open(self) -> None:
+        place = self.path if self.store is None else Value(self.store, str(self.path))
+        self._archive = Archive(place, self.mode, self._compression, allow_zip64=self._allow_zip64)
+        # Also when the program ends, or nobody refers to the store any more.
+        self._finalizer = weakref.finalize(self, self._archive.close)
+
+    @property
+    def concurrency(self) -> int:
+        """That of the store in which the archive is a value."""
+        return 1 if self.store is None else self.store.concurrency
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """All who can reach these values are kept out."""
+        return "lock"
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the archive is a file, or a value of a store that is shared."""
+        return isinstance(self.path, str) if self.store is None else self.store.is_shared
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Read the entry; a part of it alone if it is not compressed. All of it has its checksum checked."""
+        values = self._read(key, None if span is None else [span])
+        return None if values is None else values[0]
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Read the parts of the entry alone, if it is not compressed."""
+        return self._read(key, list(spans))
+
+    def _read(self, key: str, spans: Sequence[Span] | None) -> Buffers | None:
+        check_key(key)
+        try:
+            return self._archive.read(key, spans)
+        except OmnizarrError as error:
+            raise error.add(store=repr(self), key=key) from error.__cause__
+
+    def size(self, key: str) -> int | None:
+        """Return the size that the directory of the archive says."""
+        check_key(key)
+        return self._archive.size(key)
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Return which entry it is, of which version of the file; None if the archive has no file of its own."""
+        check_key(key)
+        return self._archive.stamp(key)
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Append an entry; one of that name that was there is gone after `close`."""
+        self.check_writable()
+        check_key(key)
+        self._archive.write(key, value)
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Append an entry if there is none."""
+        self.check_writable()
+        check_key(key)
+        return self._archive.write_if_absent(key, value)
+
+    def delete(self, key: str) -> None:
+        """Forget the entry; it is gone after `close`."""
+        self.check_writable()
+        check_key(key)
+        self._archive.remove(key)
+
+    def lock(self, key: str) -> AbstractContextManager[object]:
+        """Lock the key among the threads of this process: no other can write the archive."""
+        self.check_writable()
+        check_key(key)
+        return threads.lock((id(self._archive), key))
+
+    def list(self) -> Iterator[str]:
+        """Yield the names of the entries."""
+        return filter(is_key, self._archive.names())
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield the names of the entries under `prefix`."""
+        return filter(is_key, self._names(as_prefix(prefix)))
+
+    def list_dir(self, prefix: str) -> Listing:
+        """Look at the names of the entries under `prefix`."""
+        prefix = as_prefix(prefix)
+        return listing(self._names(prefix), prefix)
+
+    def _names(self, prefix: str) -> Iterator[str]:
+        names = self._archive.names()
+        for position in range(bisect_left(names, prefix), len(names)):
+            if not names[position].startswith(prefix):
+                return
+            yield names[position]
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return which archive it is."""
+        if self.store is not None:
+            data, path = self.store.origin()
+            return ("zip", data, f"{path}/{self.path}".strip("/")), ""
+        return ("zip", os.path.realpath(self.path) if isinstance(self.path, str) else id(self.path)), ""
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
+        """Return a view that may not be written; an archive opened for reading cannot become writable."""
+        if read_only:
+            return self if self.read_only else ReadOnlyStore(self)
+        self.check_writable()
+        return self
+
+    def close(self) -> None:
+        """Write the archive, if anything changed."""
+        self._finalizer()
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.mode != "r" or not isinstance(self.path, str):
+            raise TypeError(f"cannot pickle {self!r}: only an archive that is opened for reading, by its path")
+        return {name: value for name, value in self.__dict__.items() if name not in ("_archive", "_finalizer")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ZipStore):
+            return False
+        same = self.path == other.path and self.store == other.store
+        return self is other or (self.mode == other.mode == "r" and same)
+
+    def __hash__(self) -> int:
+        return hash((ZipStore, self.path))
+
+    def __repr__(self) -> str:
+        store = "" if self.store is None else f"store={self.store!r}, "
+        return f"ZipStore({self.path!r}, {store}mode={self.mode!r})"
+
+
+def _mode(mode: str) -> Mode:
+    modes: dict[str, Mode] = {"r": "r", "r+": "r+", "a": "a", "w": "w", "w-": "x", "x": "x"}
+    if mode not in modes:
+        raise ValueError(f"mode is {mode!r}, must be one of {', '.join(map(repr, modes))}")
+    return modes[mode]

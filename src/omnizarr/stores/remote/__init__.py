@@ -1,0 +1,1 @@
+"""Stores far away, and stores of other libraries."""

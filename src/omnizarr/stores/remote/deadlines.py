@@ -1,0 +1,67 @@
+"""To give up what takes too long, where a library only lets its coroutines be stopped."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from omnizarr.stores import threads
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = Lazy("asyncio")
+
+T = TypeVar("T")
+
+_loops: dict[str, asyncio.AbstractEventLoop] = {}
+_abandoned: list[asyncio.AbstractEventLoop] = []
+"""Loops of the parent: to close one in a child would take from the parent what wakes it."""
+
+
+def _start_anew() -> None:
+    """In a child: the thread that ran the loop does not exist there."""
+    _abandoned.extend(_loops.values())
+    _loops.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop that runs in a thread of its own, as the caller's thread may have one that runs."""
+    with threads.lock(__name__):
+        while "loop" not in _loops:
+            # The thread itself makes the loop known, as one that is known and does not run would never answer.
+            made = SimpleQueue[None]()
+            threading.Thread(target=_serve, args=(made,), name="omnizarr-deadlines", daemon=True).start()
+            made.get()
+        return _loops["loop"]
+
+
+def _serve(made: SimpleQueue[None]) -> None:
+    loop = asyncio.new_event_loop()
+    is_first = _loops.setdefault("loop", loop) is loop  # whoever started the other one was interrupted
+    made.put(None)
+    if is_first:
+        loop.run_forever()
+    loop.close()
+
+
+def within(seconds: float, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Return what the coroutine returns; raise TimeoutError, having stopped it, if it takes longer.
+
+    >>> import asyncio
+    >>> within(10, lambda: asyncio.sleep(0, "done"))
+    'done'
+    """
+
+    async def limited() -> T:
+        return await asyncio.wait_for(ask(), seconds)
+
+    return asyncio.run_coroutine_threadsafe(limited(), _loop()).result()

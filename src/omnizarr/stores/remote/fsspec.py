@@ -1,0 +1,859 @@
+"""Values in the files of any filesystem that fsspec knows.
+
+URLs
+    ``scheme://path`` of every scheme that fsspec knows and omnizarr has no store of its own for (``sftp``, ``hf``,
+    ``github``, ...), and chains of them as fsspec writes them: ``zip://folder::https://host/a.zip``,
+    ``simplecache::s3://bucket/a``. ``fsspec+`` before a URL says that fsspec shall serve it although omnizarr could:
+    ``fsspec+s3://bucket/a`` takes the options of s3fs, and ``fsspec+https://host/a`` lists what the index pages of a
+    server show. `storage_options` go to fsspec as they are; those for one part of a chain stand under its name:
+    ``{"s3": {"anon": True}}``.
+
+What is promised
+    fsspec has no conditional writes and no locks, so `FsspecStore.exclusion` is "process". A value becomes visible
+    whole where the service sees to it (object stores do), in memory, and in local directories, where it is written to
+    a temporary file first. Archives, caches and web servers are for reading.
+
+    Listings are asked for anew each time, whatever the filesystem may remember. What a cache of fsspec keeps is as old
+    as its options allow.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext, suppress
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from urllib.parse import quote, unquote
+
+from omnizarr.errors import (
+    MissingDependencyError,
+    OmnizarrError,
+    ReadOnlyError,
+    StoreError,
+    StoreLimitError,
+)
+from omnizarr.stores import failures, pool, threads
+from omnizarr.stores.base import (
+    RESERVED,
+    Buffer,
+    Buffers,
+    Listing,
+    Request,
+    Span,
+    Store,
+    as_prefix,
+    check_key,
+    cut,
+    is_key,
+    listing,
+)
+from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.redaction import redact, secrets_of
+from omnizarr.stores.remote import loops
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from omnizarr.stores.remote import references
+    from omnizarr.stores.wrap import wrappers
+else:
+    references = Lazy("omnizarr.stores.remote.references")
+    wrappers = Lazy("omnizarr.stores.wrap.wrappers")
+
+_List: TypeAlias = list  # within the classes, `list` is a verb
+_Info: TypeAlias = dict[str, Any]
+
+_local: Any = Lazy("fsspec.implementations.local")
+_memory: Any = Lazy("fsspec.implementations.memory")
+
+_MANY: Final = 64  # requests at once where each costs a task on an event loop
+_LARGE: Final = 1 << 26  # bytes; a part of a value beyond that is worth asking for the size of the value first
+_DEPTH: Final = 1000  # levels of directories; who has more has links that lead in circles
+_ATTEMPTS: Final = 3  # to read parts of a value that others keep replacing
+
+_PREFIX: Final = "fsspec+"
+
+# What can be read, and not written: archives are packed by ZipStore, and a cache that does not ask whether it is still
+# right would make writers undo what others have written.
+_ONLY_READ: Final = frozenset({
+    *("http", "https", "zip", "tar", "libarchive", "reference", "github", "git", "gist", "data", "jar"),
+    *("cached", "blockcache", "filecache", "simplecache"),
+})  # fmt: skip
+# Where an ETag stands for the bytes, not for the second in which they were written.
+_HAS_ETAGS: Final = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
+# Where another writer's file is refused by the service itself, not by looking first.
+_CREATES: Final = frozenset({"s3", "s3a", "gs", "gcs"})
+# Where an empty directory is removed by `rmdir`, and no other one.
+_HAS_RMDIR: Final = frozenset({"file", "local", "sftp", "ssh", "ftp"})
+
+_has_magic = re.compile(r"[*?[]").search
+_ABSENCE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
+
+
+class FsspecStore(Store):
+    """A store upon a filesystem of fsspec.
+
+    Parameters
+    ----------
+    fs : fsspec.AbstractFileSystem
+        The filesystem. One made with ``asynchronous=True`` is made again without; nothing else about it changes.
+    path : str
+        The directory in it, with or without the protocol: ``"bucket/prefix"``. "" is all of the filesystem.
+    read_only : bool, optional
+        Refuse to write. By default only where nothing can be written: archives, caches, web servers.
+    concurrency : int, optional
+        How many requests may be on their way at once. By default 64 where they run on the event loop of fsspec, else 1:
+        many of the others talk over one connection. Filesystems of which more than one is asked for must bear to be
+        called by several threads.
+
+    Raises
+    ------
+    MissingDependencyError
+        fsspec is not installed.
+    ReadOnlyError
+        If ``read_only=False`` is asked for where nothing can be written.
+
+    Examples
+    --------
+    >>> import fsspec
+    >>> store = FsspecStore(fsspec.filesystem("memory"), "data.zarr")
+    >>> store.set("c/0", b"abc")
+    >>> store, store.get("c/0", (1, None)), list(store.list())
+    (FsspecStore('memory://data.zarr'), b'bc', ['c/0'])
+    >>> store.delete_prefix("")
+    """
+
+    def __init__(
+        self, fs: Any, path: str = "", *, read_only: bool | None = None, concurrency: int | None = None
+    ) -> None:
+        _check_installed()
+        fs, path = _base_of(fs, path)
+        self.fs = fs
+        self.path: str = path.rstrip("/")
+        self._protocol = _protocols(fs)[0]
+        can_write = _ONLY_READ.isdisjoint(_protocols(fs))
+        if concurrency is not None and concurrency < 1:
+            raise ValueError(f"concurrency is {concurrency}, must be at least 1")
+        self._concurrency = concurrency
+        self._made: tuple[int, _Files] | None = None
+        self.read_only = not can_write if read_only is None else read_only
+        if not (can_write or self.read_only):
+            raise self._cannot_write()
+
+    @classmethod
+    def from_url(
+        cls, url: str, storage_options: Mapping[str, Any] | None = None, *, read_only: bool | None = None
+    ) -> Self:
+        """Return the store of a URL, or a chain of them, with the options that fsspec takes.
+
+        Raises
+        ------
+        MissingDependencyError
+            fsspec, or the package that it needs for this scheme, is not installed.
+        StoreError
+            fsspec does not know the scheme, or does not understand the rest.
+
+        Examples
+        --------
+        >>> FsspecStore.from_url("memory://data.zarr")
+        FsspecStore('memory://data.zarr')
+        """
+        return cls(*_open(url.removeprefix(_PREFIX), storage_options or {}), read_only=read_only)
+
+    @classmethod
+    def from_upath(cls, path: Any, *, read_only: bool | None = None) -> Self:
+        """Return the store in the directory that a ``UPath`` of universal_pathlib means."""
+        return cls(path.fs, path.path, read_only=read_only)
+
+    @classmethod
+    def from_mapper(cls, mapper: Any, *, read_only: bool | None = None) -> Self:
+        """Return the store upon the same files as an ``FSMap``, which is what ``fsspec.get_mapper`` returns."""
+        return cls(mapper.fs, mapper.root, read_only=read_only)
+
+    @property
+    def concurrency(self) -> int:
+        """64 where requests run on the event loop of fsspec, else 1, if nobody says otherwise."""
+        return self._concurrency or self._files.concurrency
+
+    @property
+    def is_shared(self) -> bool:
+        """What is in memory is seen by this process alone."""
+        return not isinstance(self.fs, _memory.MemoryFileSystem)
+
+    @property
+    def _files(self) -> _Files:
+        """The filesystem as it is called; made anew after a fork, which the event loop of fsspec does not survive."""
+        if self._made is None or self._made[0] != os.getpid():
+            self._made = (os.getpid(), _files_of(self.fs, many=(self._concurrency or 1) > 1))
+        return self._made[1]
+
+    # -- reading ------------------------------------------------------------------
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Read the file, or the part of it."""
+        path = self._path_of(key)
+        try:
+            return self._files.get(path, span)
+        except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
+            return self._unread(error, key, span)
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Read side by side, on the event loop of fsspec where the filesystem runs there."""
+        files = self._files
+        if not isinstance(files, _AsyncFiles):
+            yield from pool.gather(lambda request: self.get(*request), requests, self.concurrency)
+            return
+
+        def task(request: Request) -> Any:
+            return files.read(self._path_of(request[0]), request[1])
+
+        answers = loops.gather(task, requests, self.concurrency, files.loop)
+        for (key, span), position, future in answers:
+            yield position, self._answer(future, key, span)
+
+    def _answer(self, future: Future[bytes], key: str, span: Span | None) -> Buffer | None:
+        try:
+            return future.result()
+        except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
+            return self._unread(error, key, span)
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Read the parts, and look at the stamp before and after; all of the file where there are no stamps."""
+        if len(spans) == 1:
+            part = self.get(key, spans[0])
+            return None if part is None else [part]
+        for _attempt in range(_ATTEMPTS):
+            before = self.stamp(key)
+            if before is None:
+                break
+            parts: _List[Buffer | None] = [None] * len(spans)
+            for position, part in self.get_many((key, span) for span in spans):
+                parts[position] = part
+            if before == self.stamp(key) and None not in parts:
+                return [part for part in parts if part is not None]
+        return super().get_spans(key, spans)
+
+    def size(self, key: str) -> int | None:
+        """Return the size that the filesystem knows; where it knows none, that of the value."""
+        info = self._info(key)
+        if info is None:
+            return None
+        size = info.get("size")
+        return super().size(key) if size is None else int(size)
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Return the ETag, where it stands for the bytes: of S3, Google and Azure."""
+        check_key(key)
+        if self._protocol not in _HAS_ETAGS:
+            return None
+        info = self._info(key) or {}
+        return info.get("ETag") or info.get("etag") or None
+
+    def _info(self, key: str) -> _Info | None:
+        path = self._path_of(key)
+        try:
+            info: _Info = self._files.call("info", path, fresh=path)
+        except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
+            self._unread(error, key)
+            return None
+        return None if info.get("type") == "directory" else info
+
+    # -- writing ------------------------------------------------------------------
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Write the file; directories that are missing are made."""
+        self._write(key, value, self._files.put)
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Look for the file, and write it, under the lock; S3 and Google also refuse what others were faster with."""
+        if self._protocol not in _CREATES:
+            return super().set_if_absent(key, value)
+        with self.lock(key):
+            if self.exists(key):
+                return False
+            try:
+                self._write(key, value, self._files.create)
+            except StoreError:  # there are many ways to say so
+                if self.exists(key):
+                    return False
+                raise
+            return True
+
+    def _write(self, key: str, value: Buffer, write: Callable[[str, bytes], None]) -> None:
+        self.check_writable()
+        path = self._path_of(key)
+        data = value if type(value) is bytes else memoryview(value).tobytes()
+        try:
+            write(path, data)
+        except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
+            raise self._failure(error, key)
+
+    def delete(self, key: str) -> None:
+        """Remove the file, and the local directories that it leaves empty."""
+        self.check_writable()
+        path = self._path_of(key)
+        if self._protocol in _HAS_RMDIR and not self.exists(key):  # it might be a directory
+            return
+        try:
+            self._files.call("rm_file", path)
+        except _ABSENCE:
+            return
+        except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
+            raise self._failure(error, key)
+        self._prune(key.rpartition("/")[0])
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Remove what is below it, many at once where the service can."""
+        self.check_writable()
+        prefix = as_prefix(prefix)
+        paths = [self._path_of(key) for key in self.list_prefix(prefix)]
+        try:
+            self._files.remove(paths)
+        except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
+            raise self._failure(error, prefix)
+        if self._protocol in _HAS_RMDIR:
+            self._remove_folders(prefix)
+            self._prune(prefix[:-1])
+
+    def _remove_folders(self, prefix: str) -> None:
+        """Remove the directories below `prefix`, and the temporary files that writers left who were killed."""
+        for info in self._ls(self._base + prefix):
+            path = info["name"]
+            name = path.rpartition("/")[2]
+            with suppress(OSError):  # others may write there, or have been faster
+                if info["type"] != "directory":
+                    if name.startswith(RESERVED):
+                        self._files.call("rm_file", path)
+                elif is_key(prefix + name):
+                    self._remove_folders(f"{prefix}{name}/")
+                    self._files.call("rmdir", path)
+
+    def _prune(self, folder: str) -> None:
+        """Remove `folder` and its parents up to the root of the store, as far as they are empty."""
+        if self._protocol not in _HAS_RMDIR:
+            return
+        with suppress(OSError):
+            while folder:
+                self._files.call("rmdir", self._base + folder)
+                folder = folder.rpartition("/")[0]
+
+    def lock(self, key: str) -> AbstractContextManager[object]:
+        """Lock the file among the threads of this process, whichever store of fsspec it is reached through."""
+        self.check_writable()
+        check_key(key)
+        data, path = self.origin()
+        return threads.lock((data, f"{path}/{key}"))
+
+    def check_writable(self) -> None:
+        """Raise `ReadOnlyError` if the store may not be written, or cannot be."""
+        super().check_writable()
+        if not _ONLY_READ.isdisjoint(_protocols(self.fs)):
+            raise self._cannot_write()
+
+    def _cannot_write(self) -> ReadOnlyError:
+        return ReadOnlyError(
+            f"{self._protocol!r} of fsspec is for reading here",
+            store=repr(self),
+            remedy="archives are written by ZipStore, and what lies behind a cache is written without the cache",
+        )
+
+    # -- listing ------------------------------------------------------------------
+
+    def list(self) -> Iterator[str]:
+        """Yield the keys there are now."""
+        return self.list_prefix("")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Ask for all at once where the filesystem can, else directory by directory, many of them at once."""
+        prefix = as_prefix(prefix)
+        if not self._files.finds:
+            return self._walk(prefix)
+        return (key for key, _ in self._find(prefix))
+
+    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Take the sizes from the listing, where the filesystem lists all at once and knows them."""
+        if not self._files.finds:
+            return super().list_sizes(prefix)
+        found = self._find(as_prefix(prefix), detail=True)
+        sizes = ((key, self.size(key) if info.get("size") is None else int(info["size"])) for key, info in found)
+        return ((key, size) for key, size in sizes if size is not None)
+
+    def _find(self, prefix: str, *, detail: bool = False) -> Iterator[tuple[str, _Info]]:
+        path = (self._base + prefix).removesuffix("/")
+        try:
+            found = self._files.call("find", path, fresh=path, detail=detail)
+        except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
+            self._unread(error, prefix)
+            return
+        for name in found:
+            key = self._key_of(name)
+            if key is not None and key.startswith(prefix) and is_key(key):
+                yield key, found[name] if detail else {}
+
+    def _walk(self, prefix: str) -> Iterator[str]:
+        level = [prefix]
+        for depth in count():
+            if depth > _DEPTH:
+                raise StoreLimitError(
+                    "directories within directories without end", store=repr(self), key=prefix, expected=_DEPTH
+                )
+            below: _List[str] = []
+            for _, found in pool.gather(self.list_dir, level, self.concurrency):
+                yield from found.keys
+                below += found.prefixes
+            if not below:
+                return
+            level = below
+
+    def list_dir(self, prefix: str) -> Listing:
+        """List the directory."""
+        prefix = as_prefix(prefix)
+        return listing(self._entries(prefix), prefix)
+
+    def _entries(self, prefix: str) -> Iterator[str]:
+        for info in self._ls(self._base + prefix):
+            name = self._key_of(info["name"].removesuffix("/"))
+            if name is None or not name.startswith(prefix) or "/" in name[len(prefix) :]:
+                continue  # a file lists itself, and web pages have links to anywhere
+            if info["type"] == "directory":
+                yield f"{name}/"
+            elif info["type"] == "file" or self._files.call("isfile", info["name"]):
+                yield name
+
+    def _ls(self, path: str) -> _List[_Info]:
+        path = path if self._files.keeps_slash else path.removesuffix("/")
+        try:
+            return list(self._files.call("ls", path, detail=True, fresh=path))
+        except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
+            self._unread(error, path.removeprefix(self._base))
+            return []
+
+    # -- names and errors ---------------------------------------------------------
+
+    @property
+    def _base(self) -> str:
+        """What stands before the key in the path of a file; a query of a URL is no part of it."""
+        root = self.path.partition("?")[0].rstrip("/") if self._is_web else self.path
+        return f"{root}/" if root else str(self.fs.root_marker)
+
+    @property
+    def _is_web(self) -> bool:
+        return self._protocol in ("http", "https")
+
+    def _path_of(self, key: str) -> str:
+        check_key(key)
+        if not self._is_web:
+            return self._base + key
+        _, mark, query = self.path.partition("?")  # a signature, say
+        return self._base + quote(key) + mark + query
+
+    def _key_of(self, path: str) -> str | None:
+        base = self._base
+        if not path.startswith(base):
+            path = "/" + path  # some leave out the mark of the root
+            if not path.startswith(base):
+                return None
+        key = path[len(base) :]
+        if not self._is_web:
+            return key
+        return None if "?" in key or "#" in key else unquote(key)  # what sorts the page is no file
+
+    def _unread(self, error: Exception, key: str, span: Span | None = None) -> Buffer | None:
+        """Return what an error in reading means: None, if there is no such file; raise what is really wrong."""
+        if isinstance(error, OmnizarrError) or failures.is_missing_place(error):
+            raise self._failure(error, key)
+        # FileExistsError: in memory, if a parent of the path is a file.
+        if isinstance(error, (*_ABSENCE, FileExistsError)):
+            return None
+        if span is not None and failures.is_past_the_end(error):
+            size = self.size(key)
+            if size is None or size == 0 or span[0] >= size:
+                return None if size is None else b""
+        raise self._failure(error, key)
+
+    def _failure(self, error: Exception, key: str) -> OmnizarrError:
+        return failures.translate(error, self, key, secrets_of(self.fs.storage_options))
+
+    # -- the store itself ---------------------------------------------------------
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return what is known of the service, without who asks, and the path."""
+        if isinstance(self.fs, _local.LocalFileSystem):
+            return LocalStore(self.path or "/").origin()
+        path = self._base.strip("/")
+        if self._is_web:
+            return ("web",), redact(self._base).rstrip("/")
+        if isinstance(self.fs, _memory.MemoryFileSystem):
+            return ("fsspec", "memory", id(self.fs.store)), path
+        if self._protocol in _HAS_ETAGS:
+            options = self.fs.storage_options
+            clients = options.get("client_kwargs") or {}
+            where = options.get("endpoint_url") or clients.get("endpoint_url") or options.get("account_name")
+            return ("fsspec", self._protocol, where and redact(str(where))), path
+        return ("fsspec", self._protocol, hash(self.fs)), path
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
+        """Return a store upon the same files that may not be written, or (False) one that may."""
+        return type(self)(self.fs, self.path, read_only=read_only, concurrency=self._concurrency)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_made": None}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FsspecStore):
+            return False
+        return self._facts() == other._facts()
+
+    def _facts(self) -> tuple[object, ...]:
+        return self.fs, self.path, self.read_only, self._concurrency
+
+    def __hash__(self) -> int:
+        return hash((FsspecStore, self.fs, self.path))
+
+    def __repr__(self) -> str:
+        path = self.path if self._is_web else f"{self._protocol}://{self.path.removeprefix(self.fs.root_marker)}"
+        return f"FsspecStore({redact(path)!r})"
+
+
+# -- filesystems, as they are called ---------------------------------------------------
+
+
+class _Files:
+    """A filesystem whose methods answer when they are done."""
+
+    keeps_slash = False
+    """Whether the path of a directory ends with a slash in `ls`."""
+
+    def __init__(self, fs: Any, *, many: bool) -> None:
+        self.fs = fs
+        self._is_local = isinstance(fs, _local.LocalFileSystem)
+        self._is_at_hand = self._is_local or isinstance(fs, _memory.MemoryFileSystem)
+        # Others may talk over one connection, or keep files open, and what they say of threads is little.
+        self._bears_threads = many or self._is_at_hand
+        # The fallback of fsspec leaves out directories that cannot be listed, whatever the reason.
+        self.finds = type(fs).find is not _class("fsspec.spec", "AbstractFileSystem").find
+
+    @property
+    def concurrency(self) -> int:
+        return 1
+
+    def call(self, verb: str, *arguments: Any, fresh: str | None = None, **options: Any) -> Any:
+        """Call a method of the filesystem; `fresh`: the path of which it shall remember nothing."""
+        with nullcontext() if self._bears_threads else threads.lock(("fsspec", id(self.fs))):
+            if fresh is not None:
+                self.fs.invalidate_cache(fresh)
+            return getattr(self.fs, verb)(*arguments, **options)
+
+    def get(self, path: str, span: Span | None) -> bytes:
+        if span is None or span == (0, None):
+            return self._bytes(path)
+        start, stop = span
+        if start < 0 and not self._is_at_hand:  # the files of some do not know where they end
+            start = max(0, int(self.call("info", path, fresh=path)["size"]) + start)
+        # Some make room for as much as is asked for, or read everything if asked for less than nothing.
+        if start > _LARGE or (stop is not None and not 0 < stop - start <= _LARGE):
+            size = int(self.call("info", path, fresh=path)["size"])
+            start, stop = min(start, size), size if stop is None else min(stop, size)
+            if stop <= start:
+                return self._bytes(path, 0, 1)[:0]
+        return self._bytes(path, start, stop)
+
+    def _bytes(self, path: str, start: int | None = None, stop: int | None = None) -> bytes:
+        return bytes(self.call("cat_file", path, start=start, end=stop))
+
+    def put(self, path: str, data: bytes) -> None:
+        if not self._is_local:
+            self._in_folder(path, lambda: self.call("pipe_file", path, data))
+            return
+        parent, _, _ = path.rpartition("/")
+        temporary = f"{parent}/{RESERVED}{os.urandom(8).hex()}.tmp"
+
+        def write() -> None:
+            try:
+                self.call("pipe_file", temporary, data)
+                os.replace(self.fs._strip_protocol(temporary), self.fs._strip_protocol(path))  # noqa: SLF001
+            except BaseException:
+                with suppress(OSError):
+                    self.call("rm_file", temporary)
+                raise
+
+        self._in_folder(path, write)
+
+    def _in_folder(self, path: str, write: Callable[[], None]) -> None:
+        """Write; if that fails, make the directory first. It may be gone again meanwhile, if others delete."""
+        for _attempt in range(100):
+            try:
+                write()
+            except FileNotFoundError as error:
+                try:
+                    self.call("makedirs", path.rpartition("/")[0], exist_ok=True)
+                except OSError:
+                    raise error
+            else:
+                return
+        write()
+
+    def create(self, path: str, data: bytes) -> None:
+        self.call("pipe_file", path, data, mode="create")
+
+    def remove(self, paths: list[str]) -> None:
+        for path in paths:
+            with suppress(FileNotFoundError):
+                self.call("rm_file", path)
+
+
+class _AsyncFiles(_Files):
+    """A filesystem whose methods are coroutines, on the event loop that fsspec runs in a thread of its own."""
+
+    def __init__(self, fs: Any, *, many: bool) -> None:
+        super().__init__(fs, many=many)
+        self.loop: asyncio.AbstractEventLoop = fs.loop
+        self.finds = type(fs)._find is not _class("fsspec.asyn", "AsyncFileSystem")._find  # noqa: SLF001
+        # s3fs and others ask for the size first if they may use several connections for one value.
+        parameters = inspect.signature(fs._cat_file).parameters  # noqa: SLF001
+        self._at_once = {"max_concurrency": 1} if "max_concurrency" in parameters else {}
+
+    @property
+    def concurrency(self) -> int:
+        return _MANY
+
+    def call(self, verb: str, *arguments: Any, fresh: str | None = None, **options: Any) -> Any:
+        if fresh is not None:
+            self.fs.invalidate_cache(fresh)
+        return loops.run(getattr(self.fs, f"_{verb}")(*arguments, **options), self.loop)
+
+    def get(self, path: str, span: Span | None) -> bytes:
+        return loops.run(self.read(path, span), self.loop)
+
+    async def read(self, path: str, span: Span | None) -> bytes:
+        """Read a file, or a part of it."""
+        if span is None or span == (0, None):
+            return bytes(await self.fs._cat_file(path, **self._at_once))  # noqa: SLF001
+        start, stop = span
+        if stop is not None and stop <= start:  # no request can ask for nothing
+            await self.fs._cat_file(path, start=0, end=1, **self._at_once)  # noqa: SLF001
+            return b""
+        part = bytes(await self.fs._cat_file(path, start=start, end=stop, **self._at_once))  # noqa: SLF001
+        length = -start if stop is None and start < 0 else None if stop is None else stop - start
+        if length is not None and len(part) > length:
+            raise StoreError("more bytes than were asked for", found=len(part), expected=length)
+        return part
+
+    def put(self, path: str, data: bytes) -> None:
+        self.call("pipe_file", path, data)
+
+    def remove(self, paths: list[str]) -> None:
+        # `rm` takes many paths for one request, and names with * or [ in them for patterns.
+        patterns = [path for path in paths if _has_magic(path)]
+        plain = [path for path in paths if not _has_magic(path)]
+        if plain:
+            with suppress(FileNotFoundError):
+                self.call("rm", plain)
+        for path in patterns:
+            with suppress(FileNotFoundError):
+                self.call("rm_file", path)
+
+
+class _WebFiles(_AsyncFiles):
+    """Files of a web server.
+
+    Asked for directly: fsspec takes whatever comes for the part that it asked for, also from a server that sends the
+    whole file, and every error in looking for a file for the absence of the file.
+    """
+
+    keeps_slash = True
+
+    def __init__(self, fs: Any, *, many: bool) -> None:
+        super().__init__(fs, many=many)
+        self.finds = False
+
+    async def read(self, path: str, span: Span | None) -> bytes:
+        start, stop = span or (0, None)
+        headers = {}
+        if span is not None and span != (0, None):
+            limit = "" if stop is None else max(stop, start + 1) - 1
+            headers["Range"] = f"bytes={start}-{limit}" if start >= 0 else f"bytes={start}"
+        async with await self._ask("get", path, headers) as response:
+            _check_response(response)
+            if response.status == 416:
+                return b""
+            if response.status != 206:
+                return bytes(cut(await response.read(), (start, stop)))
+            body: bytes = await response.read()
+        if start >= 0 and not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
+            raise StoreError("another part of the value than was asked for")
+        if stop is not None and stop <= start:
+            return b""
+        length = -start if start < 0 else len(body) if stop is None else stop - start
+        if len(body) > length:
+            raise StoreError("more bytes than were asked for", found=len(body), expected=length)
+        return body
+
+    def call(self, verb: str, *arguments: Any, fresh: str | None = None, **options: Any) -> Any:
+        if verb == "info":
+            return loops.run(self._info(*arguments), self.loop)
+        return super().call(verb, *arguments, fresh=fresh, **options)
+
+    async def _info(self, path: str) -> _Info:
+        async with await self._ask("head", path, {}) as response:
+            if response.status in (405, 501):  # some servers know GET alone
+                return {"type": "file", "size": len(await self.read(path, None))}
+            _check_response(response)
+            length = response.headers.get("Content-Length")
+            return {"type": "file", "size": int(length) if length else None}
+
+    async def _ask(self, method: str, path: str, headers: dict[str, str]) -> Any:
+        session = await self.fs.set_session()
+        options = {"allow_redirects": True, **self.fs.kwargs}
+        # The bytes as they are stored, not a compressed form of them.
+        options["headers"] = {**options.get("headers", {}), "Accept-Encoding": "identity", **headers}
+        return getattr(session, method)(self.fs.encode_url(path), **options)
+
+
+def _check_response(response: Any) -> None:
+    if response.status in (404, 410):
+        raise FileNotFoundError
+    if response.status != 416:
+        response.raise_for_status()
+    if response.url.path.endswith("/"):  # where the server leads those who ask for a directory
+        raise IsADirectoryError
+
+
+def _files_of(fs: Any, *, many: bool) -> _Files:
+    """Return the filesystem as it is to be called in this process."""
+    if not fs.async_impl:
+        return _Files(fs, many=many)
+    cache = getattr(fs, "dircache", None)
+    caches = isinstance(cache, _class("fsspec.dircache", "DirCache")) and cache.use_listings_cache
+    if fs.asynchronous or caches or fs._pid != os.getpid():  # noqa: SLF001
+        options = {**fs.storage_options, "asynchronous": False}
+        options.pop("loop", None)
+        if caches:
+            options["use_listings_cache"] = False
+        fs = type(fs)(*fs.storage_args, **options)
+    kind = _WebFiles if {"http", "https"} & set(_protocols(fs)) else _AsyncFiles
+    return kind(fs, many=many)
+
+
+def _base_of(fs: Any, path: str) -> tuple[Any, str]:
+    """Return the filesystem that does the work, and the path in it."""
+    if not isinstance(fs, _class("fsspec.spec", "AbstractFileSystem")):
+        raise TypeError(f"{type(fs).__name__} is no filesystem of fsspec")
+    if not isinstance(path, str):
+        raise TypeError(f"a path must be a str, not {type(path).__name__}")
+    while True:
+        kind = type(fs).__name__
+        if kind == "AsyncFileSystemWrapper":
+            fs = fs.sync_fs
+        elif kind == "DirFileSystem":
+            fs, path = fs.fs, f"{fs.path}/{fs._strip_protocol(path)}".rstrip("/")  # noqa: SLF001
+        else:
+            return fs, fs._strip_protocol(path)  # noqa: SLF001
+
+
+def _protocols(fs: Any) -> tuple[str, ...]:
+    # Set per instance by the filesystems that are caches.
+    protocol = fs.protocol
+    if type(fs).__module__ == "fsspec.implementations.cached":
+        protocol = type(fs).protocol
+    return (protocol,) if isinstance(protocol, str) else tuple(protocol)
+
+
+def _class(module: str, name: str) -> Any:
+    return getattr(Lazy(module), name)
+
+
+# -- what `omnizarr.stores.resolve` calls ------------------------------------------------
+
+
+def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
+    """Return the store that a URL means to fsspec, and the path in it: none."""
+    return _in_mode(*_open(url.removeprefix(_PREFIX), options), mode), ""
+
+
+def file_at(url: str, options: Mapping[str, Any]) -> tuple[Store, str]:
+    """Return the store that has the file of a URL, and its key."""
+    return place_in(*_open(url.removeprefix(_PREFIX), options))
+
+
+def place_in(fs: Any, path: str) -> tuple[Store, str]:
+    """Return the store that has a file of a filesystem, given by its path or its URL, and its key."""
+    fs, path = _base_of(fs, path)
+    parent, _, name = path.rpartition("/")
+    return _in_mode(fs, parent, "r"), name
+
+
+def adapt(storelike: Any, mode: str, options: Mapping[str, Any]) -> tuple[Store, str] | None:
+    """Return the store that a filesystem, an FSMap or a UPath means; None for a local path, and for all else."""
+    if hasattr(storelike, "storage_options") and hasattr(storelike, "fs") and hasattr(storelike, "path"):  # UPath
+        if storelike.protocol in ("", "file", "local") and not options:
+            return None
+        fs, path = storelike.fs, storelike.path
+    elif isinstance(storelike, _class("fsspec.mapping", "FSMap")):
+        fs, path = storelike.fs, storelike.root
+    elif isinstance(storelike, _class("fsspec.spec", "AbstractFileSystem")):
+        fs, path = storelike, ""
+    else:
+        return None
+    if options:
+        raise StoreError("storage_options mean nothing to a filesystem that is there already", found=sorted(options))
+    return _in_mode(fs, path, mode), ""
+
+
+def _in_mode(fs: Any, path: str, mode: str) -> Store:
+    """Return a store upon a filesystem; a directory of this machine is served by the store that can do more."""
+    fs, path = _base_of(fs, path)
+    if type(fs) is _local.LocalFileSystem:
+        return LocalStore(path or "/", read_only=mode == "r")
+    return upon(fs, path, read_only=mode == "r")
+
+
+def upon(fs: Any, path: str, *, read_only: bool | None) -> Store:
+    """Return a store upon a filesystem: references are served by the store that can do more."""
+    if "reference" in _protocols(fs):
+        store, below = references.ReferenceStore.from_filesystem(fs), path.strip("/")
+        return wrappers.PrefixStore(store, below) if below else store
+    return FsspecStore(fs, path, read_only=read_only)
+
+
+def _open(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return filesystem and path of a URL."""
+    _check_installed()
+    core: Any = Lazy("fsspec.core")
+    secrets = secrets_of(options)
+    try:
+        fs, path = core.url_to_fs(url, **options)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"fsspec needs another package for this URL: {error}",
+            found=redact(url, secrets),
+            remedy="install that package",
+        ) from error
+    except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
+        text = redact(str(error), secrets)
+        failure = StoreError(f"fsspec cannot open this URL: {text}", found=redact(url, secrets))
+        raise failure from (error if text == str(error) else None)
+    return fs, path
+
+
+def known_protocols() -> list[str]:
+    """Return the schemes that fsspec knows, installed or not; none if it is not installed itself."""
+    try:
+        return list(_class("fsspec.registry", "known_implementations"))
+    except ImportError:
+        return []
+
+
+def _check_installed() -> None:
+    try:
+        _class("fsspec", "__version__")
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"this store needs the package 'fsspec', which cannot be imported ({error})",
+            remedy="pip install 'omnizarr[cloud]'",
+        ) from error

@@ -1,0 +1,422 @@
+"""What URLs and options of object stores mean.
+
+========================================  ============================================================================
+``s3://bucket/path``, ``s3a://``          S3, and servers that speak its language
+``gs://bucket/path``, ``gcs://``          Google Cloud Storage
+``az://container/path``, ``azure://``,    Azure Blob Storage; the account by ``account_name`` or the environment, or as
+``adl://``, ``abfs://``, ``abfss://``     in ``abfs://container@account.dfs.core.windows.net/path``
+``http://host/path``, ``https://``        HTTP; it can be written if the server takes PUT and DELETE
+========================================  ============================================================================
+
+What stands first in each line is canonical: the scheme, the bucket, and the path as it is, not percent-encoded, as the
+tools of these clouds write it. URLs of HTTP are percent-encoded, and may have a user and a password, and a query, which
+are sent along with every request and never shown. ``https://`` is HTTP even if it leads to S3: for that, give ``s3://``
+and `endpoint`.
+
+Options (``storage_options``) are those of obstore:
+
+- of a cloud: `endpoint`, `region`, `access_key_id`, `secret_access_key`, `session_token`, `skip_signature` (anonymous),
+  `virtual_hosted_style_request` (the bucket is part of the host, not of the path), `conditional_put`, ...; `base_url`,
+  `service_account`, `service_account_key`, `bearer_token`, ...; `account_name`, `account_key`, `sas_key`, ...; with or
+  without ``aws_``, ``google_``, ``azure_`` before them; or `credential_provider`;
+- of its clients: `timeout`, `connect_timeout`, `read_timeout` (seconds, or text like "2min"), `allow_http`,
+  `proxy_url`, `default_headers`, ...; one by one, or together as `client_options`;
+- of repetitions: `max_retries`, `retry_timeout`, `backoff`; one by one, or together as `retry_config` or `retry`;
+- `concurrency`, `max_value_bytes`, `max_keys`, `list_timeout` of `ObjectStore`;
+- as fsspec spells them: `anon`, `key`, `secret`, `token`, `endpoint_url`, `client_kwargs`, `profile` (read by boto3),
+  `connection_string`, `sas_token`, `headers`.
+
+What is not given is taken from the environment: ``AWS_*``, ``GOOGLE_*``, ``AZURE_*``; also ``AWS_ENDPOINT_URL``,
+``AWS_PROFILE``, ``STORAGE_EMULATOR_HOST``, ``AZURE_STORAGE_CONNECTION_STRING``. Plain http is allowed if the endpoint
+says so.
+
+A request is sent again if there was no connection, if the answer broke off, or was a status of 5xx or 429; for 30
+seconds, ten times at most. A server that falls silent is given up after 20 seconds; so the last try ends after 50.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping
+from datetime import timedelta
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from omnizarr.errors import MissingDependencyError, StoreError
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from urllib import parse as urls
+else:
+    urls = Lazy("urllib.parse")
+
+_BACKENDS: Final = {
+    **dict.fromkeys(("s3", "s3a"), "s3"),
+    **dict.fromkeys(("gs", "gcs"), "gs"),
+    **dict.fromkeys(("az", "azure", "adl", "abfs", "abfss"), "az"),
+    **dict.fromkeys(("http", "https"), "http"),
+}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OWN: Final = frozenset({"concurrency", "max_value_bytes", "max_keys", "list_timeout"})
+
+_CLIENT: Final = _words(
+    "allow_http allow_invalid_certificates connect_timeout default_content_type default_headers http1_only "
+    "http2_keep_alive_interval http2_keep_alive_timeout http2_keep_alive_while_idle http2_only pool_idle_timeout "
+    "pool_max_idle_per_host proxy_url proxy_ca_certificate proxy_excludes root_certificate randomize_addresses "
+    "read_timeout timeout user_agent"
+)
+
+_RETRY: Final = frozenset({"max_retries", "retry_timeout", "backoff"})
+
+_OPTIONS: Final = {
+    "s3": _words(
+        "access_key_id checksum_algorithm conditional_put container_credentials_relative_uri "
+        "container_credentials_full_uri container_authorization_token_file copy_if_not_exists default_region "
+        "disable_tagging disable_bulk_delete endpoint imdsv1_fallback metadata_endpoint region request_payer role_arn "
+        "role_session_name s3_express secret_access_key server_side_encryption session_token skip_signature "
+        "sse_bucket_key_enabled sse_customer_key_base64 sse_kms_key_id sts_endpoint unsigned_payload "
+        "virtual_hosted_style_request web_identity_token_file"
+    ),
+    "gs": _words("service_account service_account_key base_url bearer_token application_credentials skip_signature"),
+    "az": _words(
+        "account_name account_key client_id client_secret credential_type tenant_id authority_host sas_key token "
+        "use_emulator use_fabric_endpoint encryption_key endpoint msi_endpoint object_id msi_resource_id "
+        "federated_token_file use_azure_cli skip_signature disable_tagging fabric_token_service_url "
+        "fabric_workload_host fabric_session_token fabric_cluster_identifier"
+    ),
+    "http": frozenset[str](),
+}
+
+# What is no option of obstore, and becomes one or several.
+_OTHERS: Final = {"s3": {"profile"}, "gs": {"token", "project"}, "az": {"connection_string"}, "http": set[str]()}
+
+# How other libraries, and the libraries of the clouds, call the same.
+_SPELLINGS: Final = {
+    "s3": {
+        "anon": "skip_signature",
+        "key": "access_key_id",
+        "secret": "secret_access_key",
+        "token": "session_token",
+        "endpoint_url": "endpoint",
+        "region_name": "region",
+        "aws_session_token": "session_token",
+        "requester_pays": "request_payer",
+    },
+    "gs": {"anon": "skip_signature", "endpoint_url": "base_url", "endpoint": "base_url"},
+    "az": {
+        "anon": "skip_signature",
+        "account_host": "endpoint",
+        "sas_token": "sas_key",
+        "credential": "account_key",
+        "account_url": "endpoint",
+        "endpoint_url": "endpoint",
+        "blob_endpoint": "endpoint",
+    },
+    "http": {},
+}
+_PREFIXES: Final = {"s3": ("aws_",), "gs": ("google_",), "az": ("azure_storage_", "azure_"), "http": ()}
+
+_CONNECTION: Final = {
+    "accountname": "account_name",
+    "accountkey": "account_key",
+    "blobendpoint": "endpoint",
+    "sharedaccesssignature": "sas_key",
+}
+
+_CLIENT_DEFAULTS: Final = {"connect_timeout": "5s", "read_timeout": "20s", "timeout": "10min"}
+_RETRY_DEFAULTS: Final = {
+    "max_retries": 10,
+    "retry_timeout": timedelta(seconds=20),
+    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
+}
+
+
+def backend_of(scheme: str) -> str | None:
+    """Return "s3", "gs", "az" or "http", the service that a scheme names; None if it names none.
+
+    >>> backend_of("s3a"), backend_of("https"), backend_of("ftp")
+    ('s3', 'http', None)
+    """
+    return _BACKENDS.get(scheme)
+
+
+def own_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options that are of `ObjectStore` itself; raise StoreError for any other."""
+    for name in options:
+        if name not in _OWN:
+            raise _unknown(name, _OWN, "a store of obstore has its options already")
+    return options
+
+
+def parse(url: str, options: dict[str, Any]) -> tuple[Any, str, dict[str, Any]]:
+    """Return the store of obstore that a URL means, the path in it, and the options of `ObjectStore` itself."""
+    scheme, _, rest = url.partition("://")
+    backend = _BACKENDS.get(scheme.lower())
+    if backend is None:
+        raise StoreError(
+            "no URL of an object store", found=f"{scheme}://", expected=", ".join(map("{}://".format, _BACKENDS))
+        )
+    own = {name: options.pop(name) for name in _OWN & options.keys()}
+    if backend == "http":
+        settings = _settings(backend, options)
+        root, path = _split_http(url)
+        root = _log_in(root, settings["client_options"])
+        settings["client_options"].setdefault("allow_http", scheme.lower() == "http")
+        return _make("HTTPStore", root, settings), path, own
+    bucket, _, path = rest.partition("/")
+    if backend == "az" and "@" in bucket:
+        bucket, _, host = bucket.partition("@")
+        options.setdefault("account_name", host.partition(".")[0])
+    if not bucket or "@" in bucket:
+        raise StoreError(
+            "the URL names no bucket",
+            found=f"{scheme}://{bucket.rpartition('@')[2]}",
+            expected=f"{scheme}://bucket/path",
+        )
+    settings = _settings(backend, options)
+    make = {"s3": _s3, "gs": _gs, "az": _az}[backend]
+    return make(bucket, settings), path.strip("/"), own
+
+
+def _split_http(url: str) -> tuple[str, str]:
+    """Return the URL of the server, with user and query, and the path, decoded."""
+    try:
+        parts = urls.urlsplit(url)
+    except ValueError as error:
+        raise StoreError("no URL", found=str(error), expected="https://host/path") from None
+    if not parts.hostname:
+        raise StoreError("the URL names no host", found=f"{parts.scheme}://", expected="https://host/path")
+    path = urls.unquote(parts.path).strip("/")
+    return urls.urlunsplit((parts.scheme.lower(), parts.netloc, "/", parts.query, "")), path
+
+
+def _log_in(root: str, client: dict[str, Any]) -> str:
+    """Return the URL without user and password; they become a header, as obstore does not send them."""
+    parts = urls.urlsplit(root)
+    user, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return root
+    given = urls.unquote_to_bytes(user if ":" in user else f"{user}:")
+    token = import_module("base64").b64encode(given).decode()
+    client["default_headers"] = {"Authorization": f"Basic {token}", **(client.get("default_headers") or {})}
+    return urls.urlunsplit(parts._replace(netloc=host))
+
+
+def _settings(backend: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return options sorted into those of the backend, its client and its retries; under the names that obstore has."""
+    client: dict[str, Any] = {**_CLIENT_DEFAULTS, **(options.pop("client_options", None) or {})}
+    retry: dict[str, Any] = dict(_RETRY_DEFAULTS)
+    for name in ("retry", "retry_config"):
+        given = options.pop(name, None)
+        retry.update({"max_retries": given} if isinstance(given, int) else given or {})
+    provider = options.pop("credential_provider", None)
+    for name in ("config", "client_kwargs"):
+        options = {**(options.pop(name, None) or {}), **options}
+    config: dict[str, Any] = {}
+    known = _OPTIONS[backend] | _OTHERS[backend] | _CLIENT | _RETRY
+    for given, value in options.items():
+        name = _name(backend, given)
+        if value is None:
+            continue
+        if name in _CLIENT:
+            client[name] = value
+        elif name in _RETRY:
+            retry[name] = value
+        elif name in known:
+            config[name] = value
+        else:
+            raise _unknown(
+                given, known | _SPELLINGS[backend].keys() | _OWN, f"an option that {backend}:// does not have"
+            )
+    for name in ("timeout", "connect_timeout", "read_timeout", "pool_idle_timeout"):
+        if isinstance(client.get(name), (int, float)):
+            client[name] = timedelta(seconds=client[name])
+    if isinstance(retry["retry_timeout"], (int, float)):
+        retry["retry_timeout"] = timedelta(seconds=retry["retry_timeout"])
+    return {"config": config, "client_options": client, "retry_config": retry, "credential_provider": provider}
+
+
+def _name(backend: str, name: str) -> str:
+    name = name.lower()
+    for prefix in _PREFIXES[backend]:
+        if name.startswith(prefix):
+            name = name.removeprefix(prefix)
+            break
+    return "default_headers" if name == "headers" else _SPELLINGS[backend].get(name, name)
+
+
+def _unknown(name: str, known: frozenset[str], message: str) -> StoreError:
+    close = import_module("difflib").get_close_matches(name, known, 1)
+    return StoreError(message, found=name, remedy=f"did you mean {close[0]!r}?" if close else None)
+
+
+def _s3(bucket: str, settings: dict[str, Any]) -> Any:
+    config = settings["config"]
+    profile = config.pop("profile", None) or (None if _has_keys(config, settings) else os.environ.get("AWS_PROFILE"))
+    if profile is not None:
+        _take_profile(profile, config)
+    endpoint = config.get("endpoint") or next(
+        filter(None, map(os.environ.get, ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"))), ""
+    )
+    if endpoint:
+        config["endpoint"] = _endpoint(endpoint, bucket, config)
+        _allow_http(endpoint, settings)
+    return _make("S3Store", bucket, settings)
+
+
+def _has_keys(config: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    return bool("access_key_id" in config or config.get("skip_signature") or settings["credential_provider"])
+
+
+def _endpoint(endpoint: str, bucket: str, config: Mapping[str, Any]) -> str:
+    """Return the endpoint as obstore wants it: with the bucket in it, if that is where the bucket is to be."""
+    endpoint = endpoint.rstrip("/")
+    if str(config.get("virtual_hosted_style_request", "")).lower() in ("true", "1"):
+        scheme, _, host = endpoint.partition("://")
+        if not host.startswith(f"{bucket}."):
+            return f"{scheme}://{bucket}.{host}"
+    return endpoint
+
+
+def _take_profile(profile: str, config: dict[str, Any]) -> None:
+    try:
+        boto3 = import_module("boto3")
+    except ImportError as error:
+        raise MissingDependencyError(
+            "profiles of AWS are read by the package boto3", remedy="pip install boto3, or give the keys"
+        ) from error
+    try:
+        session = boto3.Session(profile_name=profile)
+        credentials = session.get_credentials()
+    except Exception as error:  # there is no such profile, or its file is broken
+        raise StoreError("the profile cannot be read", found=f"{profile}: {error}") from error
+    if credentials is None:
+        raise StoreError("the profile has no credentials", found=profile)
+    keys = credentials.get_frozen_credentials()
+    found = {
+        "access_key_id": keys.access_key,
+        "secret_access_key": keys.secret_key,
+        "session_token": keys.token,
+        "region": session.region_name,
+    }
+    config.update({name: value for name, value in found.items() if value and name not in config})
+
+
+def _gs(bucket: str, settings: dict[str, Any]) -> Any:
+    config = settings["config"]
+    config.pop("project", None)  # reading and writing needs none
+    token = config.pop("token", None)
+    if token == "anon":  # noqa: S105 - as gcsfs spells it
+        config["skip_signature"] = True
+    elif isinstance(token, str):
+        config["service_account" if os.path.exists(token) else "bearer_token"] = token
+    base = config.get("base_url") or os.environ.get("STORAGE_EMULATOR_HOST")
+    if base:
+        base = config["base_url"] = base if "://" in base else f"http://{base}"
+        _allow_http(base, settings)
+    return _make("GCSStore", bucket, settings)
+
+
+def _az(container: str, settings: dict[str, Any]) -> Any:
+    config = settings["config"]
+    text = config.pop("connection_string", None) or os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
+    for part in filter(None, text.split(";")):
+        name, _, value = part.partition("=")
+        if name.lower() in _CONNECTION:
+            config.setdefault(_CONNECTION[name.lower()], value)
+    _allow_http(config.get("endpoint") or os.environ.get("AZURE_STORAGE_ENDPOINT", ""), settings)
+    return _make("AzureStore", container, settings)
+
+
+def _allow_http(endpoint: str, settings: dict[str, Any]) -> None:
+    """Allow plain http if the endpoint says so; raise StoreError if it says nothing that obstore could read."""
+    try:
+        _ = urls.urlsplit(endpoint).port
+    except ValueError as error:
+        raise StoreError("the endpoint is no URL", found=str(error), expected="https://host:port") from None
+    if endpoint.lower().startswith("http://"):
+        settings["client_options"].setdefault("allow_http", True)
+
+
+# Stores of obstore by all that makes them: to make one takes as long as several requests, and it has connections.
+_made: Final[dict[Hashable, Any]] = {}
+_MOST_MADE: Final = 64
+_VARIABLES: Final = ("AWS_", "GOOGLE_", "AZURE_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_")
+
+
+def _name_of(kind: str, place: str, settings: Mapping[str, Any]) -> Hashable:
+    """Return what tells a store from all that would be made otherwise; None if nothing does."""
+    if settings.get("credential_provider") is not None:
+        return None
+    given = tuple(sorted((name, repr(value)) for name, value in settings.items()))
+    variables = tuple(sorted(item for item in os.environ.items() if item[0].upper().startswith(_VARIABLES)))
+    return os.getpid(), kind, place, given, variables
+
+
+def _make(kind: str, place: str, settings: dict[str, Any]) -> Any:
+    settings = {name: value for name, value in settings.items() if value}
+    name = _name_of(kind, place, settings)
+    made = _made.get(name)
+    if made is None:
+        made = _new(kind, place, settings)
+        if len(_made) >= _MOST_MADE:
+            _made.clear()
+        if name is not None:
+            _made[name] = made
+    return made
+
+
+def _new(kind: str, place: str, settings: dict[str, Any]) -> Any:
+    from omnizarr.stores.remote import object_errors  # noqa: PLC0415 - not needed before
+
+    make = getattr(import_obstore(), kind)
+    try:
+        return make(place, **settings)
+    except Exception as error:  # noqa: BLE001 - what obstore raises has no base in common
+        found = object_errors.clean(str(error))
+    raise StoreError("the options make no store", found=found)
+
+
+def import_obstore() -> Any:
+    """Return the stores of obstore; raise MissingDependencyError if it is not installed."""
+    try:
+        return import_module("obstore.store")
+    except ImportError as error:
+        raise MissingDependencyError(
+            "object stores need the package obstore", remedy="pip install 'omnizarr[cloud]'"
+        ) from error
+
+
+def origin(store: Any, kind: str) -> tuple[tuple[Hashable, ...], str]:
+    """Return what tells the bucket of a store of obstore from all others, and the path in it where the store begins."""
+    if kind == "HTTPStore":
+        root, path = _split_http(store.url)
+        return ("http", _shown_host(root)), path
+    if kind == "MemoryStore":
+        return ("obstore", id(store)), ""
+    config = store.config
+    place = [config.get(name) for name in ("bucket", "container_name", "account_name")]
+    ends = [_shown_host(config[name]) if name in config else None for name in ("endpoint", "base_url")]
+    return (kind, *place, *ends), str(store.prefix or "").strip("/")
+
+
+def shown(store: Any, kind: str, prefix: str) -> str:
+    """Return the URL of a store of obstore as it may be shown: without user, query, and options."""
+    (_, *place), below = origin(store, kind)
+    path = f"{below}/{prefix}".strip("/")
+    if kind == "HTTPStore":
+        return f"{place[0]}{urls.quote(path)}"
+    if kind == "MemoryStore":
+        return f"obstore-memory:///{path}"
+    scheme = {"S3Store": "s3", "GCSStore": "gs", "AzureStore": "az"}[kind]
+    return f"{scheme}://{place[0] or place[1]}/{path}".rstrip("/")
+
+
+def _shown_host(url: str) -> str:
+    parts = urls.urlsplit(url)
+    return urls.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path or "/", "", ""))

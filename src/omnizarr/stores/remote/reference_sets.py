@@ -1,0 +1,587 @@
+"""Sets of Kerchunk references: which key stands for which bytes, of which file.
+
+A set is written in one of two ways:
+
+JSON
+    Version 0 is one object, from keys to references. Version 1 has them in ``refs``; ``templates`` stand for parts of
+    their URLs, ``{{u}}``, and ``gen`` makes references by rule. The file may be compressed with gzip or Zstandard.
+Parquet
+    A directory. ``.zmetadata`` has all documents, and ``record_size``. Each array has its references in the files
+    ``<array>/refs.<number>.parq``, `record_size` chunks in each, in C order: columns ``path``, ``offset``, ``size`` and
+    ``raw``. A file is read when one of its chunks is asked for, and a bounded number of them is kept. One that is not
+    there says that none of its chunks is stored.
+
+A reference is text, or ``base64:...``, or an object: the value itself. ``[url]`` is a whole file, ``[url, offset,
+length]`` a part of one.
+
+Spec: Kerchunk, "References specification"; fsspec, ``ReferenceFileSystem``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import itertools
+import json
+import math
+import pickle
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+from weakref import WeakValueDictionary
+
+from omnizarr.errors import MissingDependencyError, StoreError, StoreLimitError
+from omnizarr.stores import threads
+from omnizarr.stores.base import Buffer, Listing, Store, as_prefix, is_key
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = Lazy("numpy")
+
+METADATA: Final = ".zmetadata"
+"""The document of a set in Parquet that has all others."""
+
+_SPEC: Final = "Kerchunk, references specification"
+_DOCUMENTS: Final = (".zgroup", ".zarray", ".zattrs", ".zmetadata", "zarr.json")
+_MOST_GENERATED: Final = 10_000_000
+_MOST_BYTES: Final = 1 << 27  # of references of a set in Parquet that are kept in memory
+_GZIP: Final = b"\x1f\x8b"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_is_variable = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}").sub
+
+
+class Target(NamedTuple):
+    """A part of a file, or all of it."""
+
+    url: str | None
+    """None: the one file that all such references are about."""
+    offset: int = 0
+    length: int | None = None
+    """None: the whole file."""
+
+
+Reference: TypeAlias = bytes | Target
+"""The value itself, or where it is."""
+
+
+class References(Protocol):
+    """A set of references."""
+
+    def find(self, key: str) -> Reference | None:
+        """Return what `key` stands for; None if it is not in the set. Raises StoreError for what is no reference."""
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield all keys that begin with `prefix`, which is empty or ends with a slash."""
+
+    def below(self, prefix: str) -> Listing:
+        """Return what stands directly under `prefix`."""
+
+    def sample(self) -> Target | None:
+        """Return one of the targets; None if there is none."""
+
+
+# -- JSON ------------------------------------------------------------------------------
+
+
+class Table:
+    """A set that is in memory as a whole.
+
+    >>> table = Table({"a/0": ["/data/a.nc", 10, 4], ".zgroup": '{"zarr_format": 2}'})
+    >>> table.find("a/0"), table.find("a/1"), table.below("")
+    (Target(url='/data/a.nc', offset=10, length=4), None, Listing(keys=['.zgroup'], prefixes=['a/']))
+    """
+
+    def __init__(self, entries: Mapping[str, Any]) -> None:
+        # VirtualiZarr gives the chunk of a scalar no name.
+        nameless = [key for key in entries if key.endswith("/") and f"{key}.zarray" in entries]
+        if nameless:
+            entries = {**{f"{key}0": entries[key] for key in nameless}, **entries}
+        self._entries = entries
+        self._sorted: list[str] | None = None
+        self._source: _Source | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A set can be large, and copies of a store many: from where it came, each process reads it once.
+        return (_read_again, self._source) if self._source is not None else (Table, (dict(self._entries),))
+
+    def find(self, key: str) -> Reference | None:
+        """Return what `key` stands for."""
+        return reference_of(key, self._entries[key]) if key in self._entries else None
+
+    @property
+    def _keys(self) -> list[str]:
+        if self._sorted is None:
+            self._sorted = sorted(filter(is_key, self._entries))
+        return self._sorted
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield all keys under a prefix."""
+        start = bisect_left(self._keys, prefix)
+        return itertools.takewhile(lambda key: key.startswith(prefix), itertools.islice(self._keys, start, None))
+
+    def below(self, prefix: str) -> Listing:
+        """Return what stands directly under a prefix, without a look at what lies deeper."""
+        keys, position = self._keys, bisect_left(self._keys, prefix)
+        found = Listing([], [])
+        while position < len(keys) and keys[position].startswith(prefix):
+            end = keys[position].find("/", len(prefix))
+            if end < 0:
+                found.keys.append(keys[position])
+                position += 1
+            else:
+                below = keys[position][: end + 1]
+                found.prefixes.append(below)
+                # "0" is what comes behind "/"
+                position = bisect_left(keys, below[:-1] + "0", position)
+        return Listing(sorted(found.keys), sorted(found.prefixes))
+
+    def sample(self) -> Target | None:
+        """Return the first target."""
+        found = (reference_of(key, value) for key, value in self._entries.items() if isinstance(value, list | tuple))
+        return next((each for each in found if isinstance(each, Target)), None)
+
+
+class _Source(NamedTuple):
+    """Where a table was read from."""
+
+    store: Store
+    key: str
+    overrides: Mapping[str, str] | None
+
+
+_in_use: Final[WeakValueDictionary[bytes, Table]] = WeakValueDictionary()
+
+
+def read(store: Store, key: str, overrides: Mapping[str, str] | None = None) -> Table | None:
+    """Return the set in a file of a store, None if the file is not there; raises as `parse`."""
+    data = store.get(key)
+    if data is None:
+        return None
+    table = parse(data, overrides)
+    table._source = _Source(store, key, overrides)  # noqa: SLF001 - of this module
+    return table
+
+
+def _read_again(store: Store, key: str, overrides: Mapping[str, str] | None) -> Table:
+    name = pickle.dumps((store, key, overrides, store.stamp(key)))
+    table = _in_use.get(name) or read(store, key, overrides)
+    if table is None:
+        raise StoreError("the references are not there any more", store=repr(store), key=key)
+    _in_use[name] = table
+    return table
+
+
+def reference_of(key: str, value: Any) -> Reference:
+    """Return what a reference says. Raises StoreError if it is none."""
+    match value:
+        case bytes():
+            return value
+        case str():
+            return _inline(key, value)
+        case Mapping():
+            return json.dumps(value).encode()
+        case [url] | [url, None, None] if isinstance(url, str | None):
+            return Target(url)
+        case [url, offset, length] if isinstance(url, str | None) and _is_size(offset) and _is_size(length):
+            return Target(url, int(offset), int(length))
+    if hasattr(value, "to_bytes") and not isinstance(value, int):  # a buffer of zarr-python
+        return bytes(value.to_bytes())
+    raise StoreError("no reference", key=key, found=value, expected="text, [url] or [url, offset, length]", spec=_SPEC)
+
+
+def _inline(key: str, text: str) -> bytes:
+    try:
+        return base64.b64decode(text[7:], validate=True) if text.startswith("base64:") else text.encode()
+    except (binascii.Error, ValueError) as error:
+        raise StoreError(f"the value of a reference cannot be read: {error}", key=key, found=text) from error
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and value == int(value)
+
+
+def parse(data: Buffer, overrides: Mapping[str, str] | None = None) -> Table:
+    """Return the set that the bytes of a file hold.
+
+    `overrides` take the place of templates of the same name.
+
+    Raises
+    ------
+    StoreError
+        The file holds something else.
+    MissingDependencyError
+        Its templates need a package that is not installed.
+    """
+    try:
+        document = json.loads(_unpacked(bytes(data)))
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"a file that is no JSON: {error}", expected="references of Kerchunk", spec=_SPEC) from error
+    return of_document(document, overrides)
+
+
+def of_document(document: Any, overrides: Mapping[str, str] | None = None) -> Table:
+    """Return the set that a JSON document, or an object of the same form, describes; raises as `parse`."""
+    if isinstance(document, Mapping) and "version" not in document and _is_version_0(document):
+        return Table(document)
+    version = document.get("version") if isinstance(document, Mapping) else None
+    if version != 1 or isinstance(version, bool) or not isinstance(document.get("refs", {}), Mapping):
+        is_node = isinstance(document, Mapping) and "zarr_format" in document
+        raise StoreError(
+            "a JSON file that holds no references",
+            found=None if version is None else f"version {version!r}",
+            expected="references of Kerchunk, version 0 or 1",
+            remedy="this is the document of a node: open the directory that it lies in" if is_node else None,
+            spec=_SPEC,
+        )
+    templates = {**document.get("templates", {}), **(overrides or {})}
+    entries: dict[str, Any] = dict(document.get("refs", {}))
+    if templates:
+        renderer = _Renderer(templates)
+        for key, value in entries.items():
+            if isinstance(value, list) and value and isinstance(value[0], str) and "{{" in value[0]:
+                entries[key] = [renderer.render(value[0]), *value[1:]]
+    for rule in document.get("gen", []):
+        entries.update(_generated(rule, _Renderer(templates)))
+    return Table(entries)
+
+
+def _unpacked(data: bytes) -> bytes:
+    if data.startswith(_GZIP):
+        unpacked: bytes = import_module("gzip").decompress(data)
+        return unpacked
+    if data.startswith(_ZSTD):
+        return bytes(import_module("numcodecs.zstd").Zstd().decode(data))
+    return data
+
+
+def _is_version_0(document: Mapping[str, Any]) -> bool:
+    """Whether the keys of an object are those of a store."""
+    return any(name.rpartition("/")[2] in _DOCUMENTS for name in document)
+
+
+class _Renderer:
+    """Puts the values of templates into texts: names by itself, all else as jinja2 does."""
+
+    def __init__(self, templates: Mapping[str, Any]) -> None:
+        self._templates = templates
+        self._compiled: dict[str, Callable[..., str]] = {}
+
+    def render(self, text: str, **variables: Any) -> str:
+        """Return `text` with the values of templates and variables in it."""
+        known = {**self._templates, **variables}
+
+        def value_of(match: re.Match[str]) -> str:
+            if match[1] not in known:
+                raise StoreError(
+                    "a reference uses a template that is not there",
+                    found=match[0],
+                    expected=f"one of {', '.join(map(repr, known))}" if known else None,
+                    spec=_SPEC,
+                )
+            return str(known[match[1]])
+
+        rendered = _is_variable(value_of, text)
+        return rendered if "{{" not in rendered else self._render_by_jinja(text, variables)
+
+    def _render_by_jinja(self, text: str, variables: Mapping[str, Any]) -> str:
+        try:
+            jinja2 = import_module("jinja2")
+            environment = import_module("jinja2.sandbox").SandboxedEnvironment(undefined=jinja2.StrictUndefined)
+        except ImportError as error:
+            raise MissingDependencyError(
+                "templates of references with more than names in them need the package 'jinja2'",
+                found=text,
+                remedy="pip install jinja2",
+            ) from error
+        functions = {
+            name: environment.from_string(value).render if isinstance(value, str) and "{{" in value else value
+            for name, value in self._templates.items()
+        }
+        try:
+            if text not in self._compiled:
+                self._compiled[text] = environment.from_string(text).render
+            return self._compiled[text](**{**functions, **variables})
+        except Exception as error:  # templates are programs: they raise whatever they like
+            raise StoreError(
+                f"the template of a reference cannot be filled in: {error}", found=text, spec=_SPEC
+            ) from error
+
+
+def _generated(rule: Mapping[str, Any], renderer: _Renderer) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the references that a rule makes."""
+    try:
+        ranges = {name: _range(given) for name, given in rule["dimensions"].items()}
+        has_part = "offset" in rule or "length" in rule
+        texts = [rule["key"], rule["url"], *((rule["offset"], rule["length"]) if has_part else ())]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise StoreError(
+            f"a rule that makes references is malformed: {error!r}",
+            found=rule,
+            expected="key, url, dimensions, and offset and length or neither",
+            spec=_SPEC,
+        ) from error
+    if (number := math.prod(map(len, ranges.values()))) > _MOST_GENERATED:
+        raise StoreLimitError("a rule makes too many references", found=number, expected=f"at most {_MOST_GENERATED}")
+    for values in itertools.product(*ranges.values()):
+        key, url, *part = (renderer.render(str(text), **dict(zip(ranges, values, strict=True))) for text in texts)
+        try:
+            yield key, [url, *map(int, part)]
+        except ValueError as error:
+            raise StoreError(
+                f"a rule makes no reference: {error}", found=part, expected="integers", spec=_SPEC
+            ) from error
+
+
+def _range(given: Any) -> Sequence[Any]:
+    return given if isinstance(given, list) else range(given.get("start", 0), given["stop"], given.get("step", 1))
+
+
+# -- Parquet ---------------------------------------------------------------------------
+
+
+def is_metadata(data: bytes) -> bool:
+    """Whether a ``.zmetadata`` is that of a set in Parquet, and not consolidated metadata of Zarr v2."""
+    return b'"record_size"' in data
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """An array of a set in Parquet."""
+
+    grid: tuple[int, ...]
+    separator: str
+
+    @property
+    def nchunks(self) -> int:
+        return math.prod(self.grid)
+
+    def number_of(self, name: str) -> int | None:
+        """Return the number of the chunk that is called so, None if no chunk is."""
+        if not self.grid:
+            return 0 if name == "0" else None
+        parts = name.split(self.separator)
+        if len(parts) != len(self.grid):
+            return None
+        number = 0
+        for part, length in zip(parts, self.grid, strict=True):
+            if not part.isdecimal() or str(int(part[:20])) != part or int(part) >= length:
+                return None
+            number = number * length + int(part)
+        return number
+
+    def name_of(self, number: int) -> str:
+        coords: list[str] = []
+        for length in reversed(self.grid):
+            number, index = divmod(number, length)
+            coords.append(str(index))
+        return self.separator.join(reversed(coords)) or "0"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The references of one file."""
+
+    paths: Any
+    offsets: Any
+    sizes: Any
+    raws: Any
+    """Objects: text or None; integers; integers; bytes or None. (n,) each; None for a column that is not there."""
+    nbytes: int
+
+    def __getitem__(self, index: int) -> Reference | None:
+        raw = None if self.raws is None else self.raws[index]
+        if isinstance(raw, bytes):
+            return raw
+        if isinstance(raw, str):
+            return _inline("", raw)
+        path = None if self.paths is None else self.paths[index]
+        if not isinstance(path, str):
+            return None
+        offset, size = int(self.offsets[index]), int(self.sizes[index])
+        return Target(path) if offset == size == 0 else Target(path, offset, size)
+
+    def __len__(self) -> int:
+        return next(len(column) for column in (self.paths, self.raws, ()) if column is not None)
+
+
+class Partitions:
+    """A set in Parquet, its files read as they are needed.
+
+    Parameters
+    ----------
+    store : Store
+    prefix : str
+        Where in it the set begins.
+    data : buffer
+        Its ``.zmetadata``.
+    """
+
+    def __init__(self, store: Store, prefix: str, data: Buffer) -> None:
+        self._store = store
+        self._prefix = as_prefix(prefix)
+        try:
+            document = json.loads(bytes(data))
+            documents: Mapping[str, Any] = document["metadata"]
+            self._record_size = int(document["record_size"])
+            self._arrays = {key[:-8]: _array(value) for key, value in documents.items() if key.endswith("/.zarray")}
+        except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
+            raise StoreError(
+                f"the metadata of a set of references cannot be read: {error!r}",
+                store=repr(store),
+                key=self._prefix + METADATA,
+                spec=_SPEC,
+            ) from error
+        unknown = [key for key in documents if key == ".zarray" or key.rpartition("/")[2] == "zarr.json"]
+        if unknown:  # their chunks would seem to be missing
+            raise StoreError(
+                "references in Parquet are known of arrays of Zarr v2 below the root only",
+                store=repr(store),
+                found=unknown[0],
+                remedy="write these references as JSON",
+            )
+        self._table = Table(documents)
+        self._kept: dict[tuple[str, int], _Part | None] = {}
+
+    @property
+    def _guard(self) -> AbstractContextManager[object]:
+        """What keeps other threads out; a forked child does not find it taken."""
+        return threads.lock((id(self), "parts"))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": {}}
+
+    def find(self, key: str) -> Reference | None:
+        """Return what `key` stands for."""
+        found = self._table.find(key)
+        if found is not None:
+            return found
+        for end in (position for position, character in enumerate(key) if character == "/"):
+            array = self._arrays.get(key[:end])
+            if array is not None:
+                number = array.number_of(key[end + 1 :])
+                return None if number is None else self._at(key[:end], number)
+        return None
+
+    def _at(self, path: str, number: int) -> Reference | None:
+        record, index = divmod(number, self._record_size)
+        part = self._part(path, record)
+        if part is None:
+            return None
+        if index >= len(part):
+            raise StoreError(
+                "a file of references has fewer than the metadata of the set says",
+                store=repr(self._store),
+                key=self._key_of(path, record),
+                found=len(part),
+                expected=self._record_size,
+            )
+        return part[index]
+
+    def _key_of(self, path: str, record: int) -> str:
+        return f"{self._prefix}{path}/refs.{record}.parq"
+
+    def _part(self, path: str, record: int) -> _Part | None:
+        """Return the references of one file; None if it is not there."""
+        place = path, record
+        with self._guard:
+            if place in self._kept:
+                self._kept[place] = part = self._kept.pop(place)
+                return part
+        key = self._key_of(path, record)
+        data = self._store.get(key)
+        part = None if data is None else _read_parquet(bytes(data), repr(self._store), key)
+        with self._guard:
+            self._kept[place] = part
+            while len(self._kept) > 1 and sum(each.nbytes for each in self._kept.values() if each) > _MOST_BYTES:
+                del self._kept[next(iter(self._kept))]
+        return part
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield all keys under a prefix; reads the files of the arrays there, one after the other."""
+        yield from self._table.keys(prefix)
+        for path, array in self._arrays.items():
+            place = f"{path}/"
+            if place.startswith(prefix) or prefix.startswith(place):
+                yield from (key for key in self._chunks(path, array) if key.startswith(prefix))
+
+    def _chunks(self, path: str, array: _Array) -> Iterator[str]:
+        for first in range(0, array.nchunks, self._record_size):
+            part = self._part(path, first // self._record_size)
+            for index in range(min(len(part or ()), array.nchunks - first)):
+                if part is not None and part[index] is not None:
+                    yield f"{path}/{array.name_of(first + index)}"
+
+    def below(self, prefix: str) -> Listing:
+        """Return what stands directly under a prefix; of an array that takes a look at all its references."""
+        found = self._table.below(prefix)
+        if not any(prefix.startswith(f"{path}/") for path in self._arrays):
+            return found
+        keys, prefixes = set(found.keys), set(found.prefixes)
+        for key in self.keys(prefix):
+            end = key.find("/", len(prefix))
+            if end < 0:
+                keys.add(key)
+            else:
+                prefixes.add(key[: end + 1])
+        return Listing(sorted(keys), sorted(prefixes))
+
+    def sample(self) -> Target | None:
+        """Return the first target of the first file that has one."""
+        for path in self._arrays:
+            part = self._part(path, 0)
+            for index in range(len(part or ())):
+                if part is not None and isinstance(found := part[index], Target):
+                    return found
+        return None
+
+
+def _array(document: Mapping[str, Any]) -> _Array:
+    shape, chunks = document["shape"], document["chunks"]
+    grid = tuple(-(-length // size) for length, size in zip(shape, chunks, strict=True))
+    return _Array(grid, document.get("dimension_separator") or ".")
+
+
+def _read_parquet(data: bytes, store: str, key: str) -> _Part:
+    try:
+        columns = _columns(data)
+    except ImportError as error:
+        raise MissingDependencyError(
+            "references in Parquet need the package 'pyarrow' or 'fastparquet'",
+            store=store,
+            key=key,
+            remedy='pip install "omnizarr[parquet]"',
+        ) from error
+    except Exception as error:  # both raise what they like
+        raise StoreError(f"no file of references in Parquet: {error}", store=store, key=key, spec=_SPEC) from error
+    paths, raws = columns.get("path"), columns.get("raw")
+    if raws is not None and not any(isinstance(raw, str | bytes) for raw in raws):  # None, NaN, or the NA of pandas
+        raws = None
+    kept = sum(len(raw) for raw in raws if isinstance(raw, str | bytes)) if raws is not None else 0
+    length = next(map(len, columns.values()), 0)
+    return _Part(paths, columns.get("offset"), columns.get("size"), raws, 64 * length + kept)
+
+
+def _columns(data: bytes) -> dict[str, Any]:
+    """Return the columns of a file as arrays of NumPy."""
+    file = import_module("io").BytesIO(data)
+    names = ["path", "offset", "size", "raw"]
+    try:
+        parquet = import_module("pyarrow.parquet")
+    except ImportError:
+        read = import_module("fastparquet").ParquetFile(file)
+        frame = read.to_pandas(columns=[name for name in names if name in read.columns])
+        found = {name: frame[name].to_numpy(object if name in {"path", "raw"} else None) for name in frame.columns}
+    else:
+        read = parquet.ParquetFile(file)
+        table = read.read(columns=[name for name in names if name in read.schema_arrow.names], use_threads=False)
+        found = {name: table[name].combine_chunks().to_numpy(zero_copy_only=False) for name in table.column_names}
+    if "path" in found:  # the same few names again and again
+        names_of: dict[Any, Any] = {}
+        found["path"] = np.array([names_of.setdefault(path, path) for path in found["path"]], object)
+    return found

@@ -1,0 +1,284 @@
+"""The files that Kerchunk references lead to: which store each of them is in, and under which key.
+
+Paths and URLs in references
+    ``s3://``, ``gs://``, ``az://``, ``https://`` are object stores, one for each bucket or host; other schemes and
+    chains are those of fsspec. What has no scheme is a path of this machine, or, if `remote_protocol` names a
+    scheme, a URL without it. A relative path begins where the references lie; only if nothing is there, in the current
+    directory, as it does to fsspec.
+
+Options
+    As fsspec's ``ReferenceFileSystem`` has them: `remote_protocol`, `remote_options`, `fs`, `target`, and for the
+    references themselves `target_protocol`, `target_options`, `template_overrides`. All others are options of the store
+    that the references lie in, and of targets in the same service.
+
+Trust
+    References from another machine may not read files of this one, and may use HTTP and object stores only.
+    `allow_local` lifts that.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from omnizarr.errors import StoreAccessError, StoreError
+from omnizarr.stores.base import Store
+from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.redaction import redact
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from urllib import parse
+
+    from omnizarr.stores.remote import fsspec as files
+    from omnizarr.stores.remote import object_urls
+else:
+    files = Lazy("omnizarr.stores.remote.fsspec")
+    object_urls = Lazy("omnizarr.stores.remote.object_urls")
+    parse = Lazy("urllib.parse")
+
+_resolving: Any = Lazy("omnizarr.stores.resolve")
+
+LOCAL: Final = frozenset({"file", "local"})
+_OF_THIS_MACHINE: Final = LOCAL | {"memory"}
+_WITHOUT_EFFECT: Final = frozenset(
+    {
+        *("asynchronous", "cache_size", "loop", "max_block", "max_gap", "simple_templates", "skip_instance_cache"),
+        *("use_listings_cache", "lazy"),
+    }
+)
+"""Options of fsspec that mean nothing here."""
+_OF_THE_LOOP: Final = frozenset({"asynchronous", "loop"})
+_MOST_KEPT: Final = 4096
+
+_scheme_of = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)").match
+
+
+def scheme_of(url: str) -> str | None:
+    """Return the scheme of a URL; None for a path. One letter is a drive.
+
+    >>> scheme_of("s3://bucket/a.nc"), scheme_of("simplecache::s3://bucket/a.nc"), scheme_of("C:/a.nc")
+    ('s3', 'simplecache', None)
+    """
+    match = _scheme_of(url)
+    return match[1].lower() if match else None
+
+
+def path_of_file(url: str) -> str:
+    """Return the path that ``file://...`` or ``local://...`` means.
+
+    As fsspec has it, a path is not percent-encoded; only if there is no such file, the URL is taken at its word.
+
+    >>> path_of_file("file:///data/a.nc"), path_of_file("file:///no%20such%20file.nc")
+    ('/data/a.nc', '/no such file.nc')
+    """
+    path = url.partition("://")[2]
+    path = parse.unquote(path) if "%" in path and not os.path.exists(path) else path
+    return path[1:] if os.name == "nt" and re.match(r"/[A-Za-z]:", path) else path
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user says of a set of references."""
+
+    target: str | None = None
+    target_protocol: str | None = None
+    target_options: Mapping[str, Any] | None = None
+    remote_protocol: str | None = None
+    remote_options: Mapping[str, Any] | None = None
+    fs: Any = None
+    template_overrides: Mapping[str, str] | None = None
+    allow_local: bool | None = None
+    rest: Mapping[str, Any] = field(default_factory=dict)
+    """Those of the store that the references lie in."""
+
+    @classmethod
+    def names(cls) -> frozenset[str]:
+        """Return the names of all options of references."""
+        return frozenset(cls.__dataclass_fields__) - {"rest"}
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """Return options sorted into those of references, and all others."""
+        names = cls.names()
+        known = {name: given[name] for name in names & given.keys()}
+        if "ref_storage_args" in given:  # the older name
+            known.setdefault("target_options", given["ref_storage_args"])
+        others = given.keys() - names - _WITHOUT_EFFECT - {"ref_storage_args"}
+        return cls(**known, rest={name: given[name] for name in others})
+
+    @property
+    def of_references(self) -> dict[str, Any]:
+        """Options of the store that the references lie in."""
+        given = {**self.rest, **(self.target_options or {})}
+        given.pop("compression", None)  # which the file tells itself
+        return {name: value for name, value in given.items() if name not in _OF_THE_LOOP}
+
+
+class Targets:
+    """The files that the references of one set lead to.
+
+    Parameters
+    ----------
+    options : Options
+    base : str
+        Where the references lie: a directory, or the URL of one; "" if they are in memory.
+    sample : str, optional
+        One of the URLs: `remote_options` are for its scheme, if no `remote_protocol` is given.
+    """
+
+    def __init__(self, options: Options, base: str, sample: str | None = None) -> None:
+        self._options = options
+        self._base = base
+        scheme = scheme_of(base)
+        self._is_remote = scheme is not None and scheme not in _OF_THIS_MACHINE
+        self._service = _service(options.remote_protocol or scheme_of(sample or ""))
+        self._start()
+
+    def _start(self) -> None:
+        self._located: dict[str | None, tuple[Store, str]] = {}
+        self._stores: dict[Hashable, Store] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in {"_located", "_stores"}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._start()
+
+    def locate(self, url: str | None) -> tuple[Store, str]:
+        """Return the store that a file is in, and its key there. The file need not exist.
+
+        Raises
+        ------
+        StoreAccessError
+            References from elsewhere lead to a file of this machine, or use a protocol that was not asked for.
+        StoreError, MissingDependencyError
+            No store can be made of the URL.
+        """
+        found = self._located.get(url)
+        if found is None:
+            found = self._locate(self._options.target if url is None else url)
+            if len(self._located) >= _MOST_KEPT:
+                self._located.clear()
+            self._located[url] = found
+        return found
+
+    def _locate(self, url: str | None) -> tuple[Store, str]:
+        if url is None:
+            raise StoreError("a reference that names no file", remedy="name it in storage_options: target='...'")
+        scheme, options = scheme_of(url), self._options
+        fs = self._filesystem(scheme)
+        if fs is not None:
+            return files.place_in(fs, url)
+        if scheme in LOCAL:
+            return self._on_this_machine(path_of_file(url))
+        if scheme is not None:
+            return self._elsewhere(url, scheme)
+        if options.remote_protocol not in {None, *LOCAL}:
+            return self._elsewhere(f"{options.remote_protocol}://{url.lstrip('/')}", str(options.remote_protocol))
+        if self._is_remote and not os.path.isabs(url):
+            return self._beside_the_references(url)
+        return self._on_this_machine(url)
+
+    def _filesystem(self, scheme: str | None) -> Any:
+        """Return the filesystem of fsspec that the user has given for a scheme."""
+        given = self._options.fs
+        if given is None or isinstance(given, Mapping):
+            found = None if given is None else given.get(scheme)
+            return None if isinstance(found, Mapping) else found
+        protocols = (given.protocol,) if isinstance(given.protocol, str) else given.protocol
+        return given if scheme is None or scheme in protocols else None
+
+    # -- this machine ---------------------------------------------------------------
+
+    def _on_this_machine(self, path: str) -> tuple[Store, str]:
+        is_asked_for = self._options.allow_local or self._options.remote_protocol in LOCAL
+        if self._is_remote and not is_asked_for:
+            raise StoreAccessError(
+                "references that came from another machine lead to a file of this one",
+                found=path,
+                remedy="if you trust them, pass storage_options={'allow_local': True}",
+            )
+        path = os.path.abspath(path if os.path.isabs(path) or self._is_remote else self._relative(path))
+        drive, below = os.path.splitdrive(path)
+        # Not the directory of the file: links may lead anywhere.
+        root = drive + os.sep
+        store = self._stores.setdefault(root, LocalStore(root, read_only=True))
+        return store, below.replace(os.sep, "/").lstrip("/")
+
+    def _relative(self, path: str) -> str:
+        """Return the file that a relative path means: beside the references, or else in the current directory."""
+        beside = os.path.join(self._base, path)
+        if not self._base or not os.path.exists(path) or not os.path.exists(beside):
+            return path if os.path.exists(path) else beside
+        if not os.path.samefile(path, beside):
+            raise StoreError(
+                "a relative path in a reference means two files",
+                found=f"{os.path.abspath(beside)} and {os.path.abspath(path)}",
+                remedy="open the references in the directory that they lie in",
+            )
+        return path
+
+    # -- elsewhere --------------------------------------------------------------------
+
+    def _beside_the_references(self, path: str) -> tuple[Store, str]:
+        """Return a file that lies beside references which are elsewhere, or below."""
+        joined = posixpath.normpath(path)
+        if joined.startswith("../") or scheme_of(self._base) is None:
+            raise StoreError("a relative path in a reference leads out of the directory of the references", found=path)
+        head, query, tail = self._base.partition("?")
+        is_encoded = scheme_of(self._base) in {"http", "https"}
+        url = f"{head.rstrip('/')}/{parse.quote(joined) if is_encoded else joined}{query}{tail}"
+        return self._elsewhere(url, str(scheme_of(url)))
+
+    def _elsewhere(self, url: str, scheme: str) -> tuple[Store, str]:
+        service = object_urls.backend_of(scheme)
+        is_object = service is not None and "::" not in url.partition("?")[0]
+        is_asked_for = self._options.allow_local or scheme in {scheme_of(self._base), self._options.remote_protocol}
+        if self._is_remote and not is_object and not is_asked_for:
+            raise StoreAccessError(
+                "references that came from another machine use a protocol that was not asked for",
+                found=redact(url),
+                remedy=f"if you trust them, pass storage_options={{'remote_protocol': {scheme!r}}}",
+            )
+        if not is_object:
+            # Also of `memory`: what fsspec calls so is not what it is here.
+            return files.file_at(url, self._options_for(scheme, ""))
+        head, _, rest = url.partition("://")
+        host, _, key = rest.partition("/")
+        root = f"{head}://{host}"
+        if service == "http":
+            parts = parse.urlsplit(url)
+            root, key = parts._replace(path="/", fragment="").geturl(), parse.unquote(parts.path).strip("/")
+        if root not in self._stores:
+            if len(self._stores) >= _MOST_KEPT:
+                self._stores.clear()
+            self._stores[root] = _resolving.resolve(root, "r", self._options_for(scheme, host))[0]
+        return self._stores[root], key
+
+    def _options_for(self, scheme: str, host: str) -> dict[str, Any]:
+        """Return the options of the store that has the targets of a scheme, on a host."""
+        options, own = self._options, self._base
+        service = _service(scheme)
+        by_scheme = options.fs.get(scheme) if isinstance(options.fs, Mapping) else None
+        if isinstance(by_scheme, Mapping):
+            given: Mapping[str, Any] = by_scheme
+        elif options.remote_options is not None:
+            given = options.remote_options if service == self._service else {}
+        elif not self._is_remote:
+            given = options.rest if service == self._service else {}
+        else:
+            # Headers and tokens are for the host that the references came from.
+            is_same = service == _service(scheme_of(own)) and (service != "http" or host == parse.urlsplit(own).netloc)
+            given = options.of_references if is_same else {}
+        return {name: value for name, value in given.items() if name not in _OF_THE_LOOP}
+
+
+def _service(scheme: str | None) -> str | None:
+    """Return one name for all schemes of one service."""
+    return None if scheme is None else object_urls.backend_of(scheme) or scheme

@@ -1,0 +1,496 @@
+"""Values in parts of other files: a set of Kerchunk references as a store.
+
+Each key stands for some bytes of a file of any format (netCDF-4, GRIB, TIFF, ...), somewhere. `referencesets` says how
+sets are written, `targets` how the files are found. They are read through stores of our own, by ranges.
+
+What is promised
+    References are read-only. A key that is not in the set has no value. A reference to a file that does not exist, or
+    that ends too early, is an error: such a chunk is lost, and does not hold the fill value. The error is no
+    FileNotFoundError, which other libraries take for a missing chunk.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import os
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
+
+from omnizarr.errors import NodeNotFoundError, OmnizarrError, ReadOnlyError, StoreError
+from omnizarr.stores import pool
+from omnizarr.stores.base import (
+    Buffer,
+    Buffers,
+    Listing,
+    Parts,
+    Request,
+    Span,
+    Store,
+    as_prefix,
+    bounds,
+    check_key,
+    cut,
+    fill,
+    parts_of,
+)
+from omnizarr.stores.redaction import redact
+from omnizarr.stores.remote import reference_sets
+from omnizarr.stores.remote.reference_sets import METADATA, Partitions, Reference, References, Table, Target
+from omnizarr.stores.remote.reference_targets import LOCAL, Options, Targets, path_of_file, scheme_of
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.stores.remote import fsspec as files
+else:
+    files = Lazy("omnizarr.stores.remote.fsspec")
+
+T = TypeVar("T")
+
+_GAP: Final = 1 << 16  # bytes between two parts of a file that are fetched together
+_LARGEST: Final = 1 << 22  # bytes of parts that are fetched together
+_ALL: Final = (0, None)
+
+
+class _Wanted(NamedTuple):
+    """One request."""
+
+    position: int
+    key: str
+    span: Span
+    found: Reference | None
+
+    @property
+    def part(self) -> tuple[int, int] | None:
+        """The byte range to read from the file, its end excluded; None if the reference gives no length."""
+        if not isinstance(self.found, Target) or self.found.length is None:
+            return None
+        start, length = bounds(self.span, self.found.length)
+        return self.found.offset + start, self.found.offset + start + length
+
+    def joins(self, group: Sequence[_Wanted]) -> bool:
+        """Whether it can be had by the request of those before: it comes soon behind them in the same file."""
+        first, last, own = group[0], group[-1].part, self.part
+        if own is None or last is None or first.part is None:
+            return False
+        urls = {each.found.url for each in (first, self) if isinstance(each.found, Target)}
+        return len(urls) == 1 and last[1] <= own[0] <= last[1] + _GAP and own[1] - first.part[0] <= _LARGEST
+
+
+class ReferenceStore(Store):
+    """A store of Kerchunk references.
+
+    Parameters
+    ----------
+    references : str, path or mapping
+        Path or URL of a JSON file, which may be compressed with gzip or Zstandard, or of a directory with references
+        in Parquet; or the references themselves, as kerchunk returns them.
+    target_protocol, target_options : str, mapping, optional
+        How the references are read, where the path does not say it.
+    remote_protocol, remote_options : str, mapping, optional
+        How the files that they lead to are read: scheme of paths without one, and options of its store.
+    fs : fsspec.AbstractFileSystem, or mapping, optional
+        The filesystem to read them from; or by scheme, a filesystem each, or the options of the store.
+    target : str, optional
+        The file that references without a file are about.
+    template_overrides : mapping, optional
+        Values in place of those of templates.
+    allow_local : bool, optional
+        Let references that came from another machine lead to files of this one.
+    **options
+        Of the store that the references lie in.
+
+    Raises
+    ------
+    NodeNotFoundError
+        There are no references.
+    StoreError
+        What is there are no references.
+    MissingDependencyError
+        A package is needed to read them.
+
+    Notes
+    -----
+    All options but the last are those of fsspec's ``ReferenceFileSystem``, as `storage_options` too.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name, "a.bin")
+    >>> _ = file.write_bytes(b"header and data")
+    >>> store = ReferenceStore({"version": 1, "refs": {"a/0": [str(file), 11, 4], "a/1": "text"}})
+    >>> bytes(store.get("a/0")), bytes(store.get("a/0", (1, None))), store.get("a/1"), store.get("a/2")
+    (b'data', b'ata', b'text', None)
+    >>> folder.cleanup()
+    """
+
+    read_only = True
+
+    def __init__(self, references: str | os.PathLike[str] | Mapping[str, Any], **options: Any) -> None:
+        given = Options.of(options)
+        if isinstance(references, Mapping):
+            self._set: References = reference_sets.of_document(references, given.template_overrides)
+            self._name, base = "<references>", ""
+        else:
+            self._name, base, self._set = _load(_url_of(os.fspath(references), given), given)
+        has_options = bool(given.rest or given.remote_options) and given.remote_protocol is None
+        sample = self._set.sample() if has_options else None
+        url = given.remote_protocol and f"{given.remote_protocol}://" if sample is None else sample.url
+        if given.rest and all(scheme_of(each or "") in {None, *LOCAL} for each in (base, url)):
+            raise StoreError(
+                "storage_options mean nothing to references and files of this machine",
+                found=sorted(given.rest),
+                expected=f"only {', '.join(sorted(Options.names()))}",
+                remedy="leave them out",
+            )
+        self._targets = Targets(given, base, url)
+        self._concurrency: int | None = None
+
+    @classmethod
+    def from_filesystem(cls, fs: Any) -> ReferenceStore:
+        """Return the store of the references of a ``ReferenceFileSystem`` of fsspec, read by its own filesystems."""
+        store = cls({"version": 1}, fs=dict(fs.fss), target=fs.target, allow_local=True)
+        store._set, store._name = _set_of(fs.references)
+        return store
+
+    @property
+    def concurrency(self) -> int:
+        """That of the store that the targets are in."""
+        if self._concurrency is None:
+            try:
+                sample = self._set.sample()
+                self._concurrency = 1 if sample is None else self._targets.locate(sample.url)[0].concurrency
+            except OmnizarrError:  # told when the file is asked for
+                self._concurrency = 1
+        return self._concurrency
+
+    @property
+    def is_shared(self) -> bool:
+        """Other processes see the same files."""
+        return True
+
+    # -- reading ------------------------------------------------------------------
+
+    def _find(self, key: str) -> Reference | None:
+        check_key(key)
+        try:
+            return self._set.find(key)
+        except OmnizarrError as error:
+            raise error.add(store=repr(self), key=key)
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Read the part of the file that the key stands for."""
+        found = self._find(key)
+        if not isinstance(found, Target):
+            return None if found is None else cut(found, span)
+        return self._read(key, found, [_ALL if span is None else span])[0]
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Read side by side, and parts that lie close to each other in one file together."""
+        groups = self._groups(requests)
+        for group in groups:
+            if isinstance(group[0].found, Target):  # what is in the references needs no look at where files lie
+                for _, answers in pool.gather(self._read_group, itertools.chain([group], groups), self.concurrency):
+                    yield from answers
+            else:
+                yield from self._read_group(group)
+
+    def _groups(self, requests: Iterable[Request]) -> Iterator[list[_Wanted]]:
+        """Yield requests, those together that go to neighbouring parts of one file."""
+        group: list[_Wanted] = []
+        for position, (key, span) in enumerate(requests):
+            wanted = _Wanted(position, key, _ALL if span is None else span, self._find(key))
+            if group and not wanted.joins(group):
+                yield group
+                group = []
+            group.append(wanted)
+        if group:
+            yield group
+
+    def _read_group(self, group: list[_Wanted]) -> list[tuple[int, Buffer | None]]:
+        first = group[0]
+        if not isinstance(first.found, Target):
+            return [(first.position, None if first.found is None else cut(first.found, first.span))]
+        if len(group) == 1:
+            return [(first.position, self._read(first.key, first.found, [first.span])[0])]
+        parts = [each.part for each in group if each.part is not None]
+        start, stop = parts[0][0], parts[-1][1]
+        around = Target(first.found.url, start, stop - start)
+        values = self._read(first.key, around, [(begin - start, end - start) for begin, end in parts])
+        return [(each.position, part) for each, part in zip(group, values, strict=True)]
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Read several parts of the part of the file."""
+        found = self._find(key)
+        if not isinstance(found, Target):
+            return None if found is None else parts_of(found, spans)
+        return self._read(key, found, spans)
+
+    def _read(self, key: str, target: Target, spans: Sequence[Span]) -> Buffers:
+        """Return parts of a target, which has to be there, and to be long enough."""
+
+        def read(store: Store, name: str) -> Buffers | None:
+            wanted = [_within(target, span) for span in spans]
+            if len(wanted) != 1:
+                return store.get_spans(name, wanted)
+            part = store.get(name, None if target.length is None and spans[0] == _ALL else wanted[0])
+            return None if part is None else [part]
+
+        parts = self._ask(key, target, read)
+        if target.length is not None:
+            for part, span in zip(parts, spans, strict=True):
+                if len(part) != bounds(span, target.length)[1]:
+                    raise self._too_short(key, target, len(part), bounds(span, target.length)[1])
+            return Parts(parts, target.length)
+        # The whole of a file, of whatever size; of a part of it, the size of the file says nothing.
+        return parts if not target.offset else list(parts)
+
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        """Read from the file straight into `out`."""
+        found = self._find(key)
+        if not isinstance(found, Target):
+            return None if found is None else fill(out, memoryview(found)[start:])
+        if found.length is None:
+            return self._ask(key, found, lambda store, name: store.read_into(name, out, start))
+        size = max(0, found.length - start)
+        room = out.cast("B")[:size]
+        there = self._ask(key, found, lambda store, name: store.read_into(name, room, found.offset + start))
+        if there < len(room):
+            raise self._too_short(key, found, there, len(room))
+        return size
+
+    def _ask(self, key: str, target: Target, ask: Callable[[Store, str], T | None]) -> T:
+        """Return what the store of a target answers; raise StoreError if it cannot, or the file is not there."""
+        try:
+            answer = ask(*self._targets.locate(target.url))
+        except OmnizarrError as error:
+            failure = type(error)(
+                f"the reference leads to {_shown(target)}, which cannot be read: {error.message}",
+                store=repr(self),
+                key=key,
+                found=error.found,
+                expected=error.expected,
+                remedy=error.remedy,
+            )
+            raise failure from error
+        if answer is None:
+            raise StoreError(
+                f"the reference leads to {_shown(target)}, which is not there",
+                store=repr(self),
+                key=key,
+                remedy="if the file has moved, make the references again, or give storage_options that lead to it",
+            )
+        return answer
+
+    def _too_short(self, key: str, target: Target, found: int, expected: int) -> StoreError:
+        return StoreError(
+            f"the reference leads to {_shown(target)}, which is too short: has the file changed?",
+            store=repr(self),
+            key=key,
+            found=f"{found} bytes",
+            expected=f"{expected} of the {target.length} from byte {target.offset} on",
+            remedy="make the references again",
+        )
+
+    def exists(self, key: str) -> bool:
+        """Whether there is a reference; the file is not asked."""
+        return self._find(key) is not None
+
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Whether there is one of the references."""
+        prefix = as_prefix(prefix)
+        return any(self._find(prefix + name) is not None for name in names)
+
+    def size(self, key: str) -> int | None:
+        """Return the size that the reference says; only of whole files the file is asked."""
+        found = self._find(key)
+        if found is None or isinstance(found, bytes):
+            return None if found is None else len(found)
+        return self._ask(key, found, lambda store, name: store.size(name)) if found.length is None else found.length
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Return the stamp of the file, and which part of it is meant."""
+        found = self._find(key)
+        if not isinstance(found, Target):
+            return found
+        stamp = self._ask(key, found, lambda store, name: (store.stamp(name),))[0]
+        return None if stamp is None else (*found, stamp)
+
+    # -- listing ------------------------------------------------------------------
+
+    def list(self) -> Iterator[str]:
+        """Yield every key that there is a reference for."""
+        return self.list_prefix("")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield every key under `prefix`."""
+        return self._set.keys(as_prefix(prefix))
+
+    def list_dir(self, prefix: str) -> Listing:
+        """Return what stands directly under `prefix`."""
+        return self._set.below(as_prefix(prefix))
+
+    # -- what references are not for ----------------------------------------------------
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Refuse."""
+        self._refuse()
+
+    def delete(self, key: str) -> None:
+        """Refuse."""
+        self._refuse()
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
+        """Return a store upon the same references; one that may be written is refused."""
+        if not read_only:
+            self._refuse()
+        return copy.copy(self)
+
+    def _refuse(self) -> NoReturn:
+        raise cannot_write(repr(self))
+
+    def __repr__(self) -> str:
+        return f"ReferenceStore({redact(self._name)!r})"
+
+
+def _within(target: Target, span: Span) -> Span:
+    """Return which part of a file a part of a target is."""
+    if target.length is None:
+        return span
+    start, length = bounds(span, target.length)
+    return target.offset + start, target.offset + start + length
+
+
+def _shown(target: Target) -> str:
+    return "no file" if target.url is None else redact(target.url)
+
+
+def cannot_write(store: str) -> ReadOnlyError:
+    """Return the error that says that references are for reading."""
+    return ReadOnlyError(
+        "references can only be read", store=store, remedy='open them with mode "r", and copy what you want to change'
+    )
+
+
+# -- where references lie ------------------------------------------------------------------
+
+
+def _url_of(references: str, options: Options) -> str:
+    """Return the path or URL of references, with the protocol that the options name."""
+    if options.target_protocol in {None, *LOCAL} or scheme_of(references) is not None:
+        return os.path.expanduser(references)
+    return f"{options.target_protocol}://{references.lstrip('/')}"
+
+
+def _place(url: str, options: Options) -> tuple[Store, str]:
+    """Return the store that references lie in, and their key, or that of their directory."""
+    return Targets(Options(rest=options.of_references), "", url).locate(url.rstrip("/"))
+
+
+def _load(url: str, options: Options) -> tuple[str, str, References]:
+    """Return path or URL of references, the directory that they are relative to, and the references."""
+    store, key = _place(url, options)
+    path = _path_of(url)
+    if path is not None:
+        url = os.path.abspath(path)
+    try:
+        return url, _above(url), _read(store, key, options, is_directory=path is not None and os.path.isdir(path))
+    except OmnizarrError as error:
+        raise error.add(store=redact(url))
+
+
+def _path_of(url: str) -> str | None:
+    """Return the path of this machine that a URL or path means, None if it means none."""
+    scheme = scheme_of(url)
+    if scheme is None:
+        return url
+    return path_of_file(url) if scheme in LOCAL else None
+
+
+def _above(url: str) -> str:
+    """Return the directory, or the URL of that, which something lies in."""
+    if scheme_of(url) is None:
+        return os.path.dirname(url)
+    head, query, tail = url.partition("?")
+    return head.rstrip("/").rpartition("/")[0] + query + tail
+
+
+def _read(store: Store, key: str, options: Options, *, is_directory: bool) -> References:
+    table = None if is_directory or not key else reference_sets.read(store, key, options.template_overrides)
+    if table is not None:
+        return table
+    documents = store.get(as_prefix(key) + METADATA)
+    if documents is None:
+        raise NodeNotFoundError(
+            "there are no references here", expected=f"a JSON file, or a directory with {METADATA} and files in Parquet"
+        )
+    if not reference_sets.is_metadata(bytes(documents)):
+        raise StoreError(
+            "a directory without references",
+            found=f"{METADATA} of consolidated metadata",
+            expected="references of Kerchunk in Parquet",
+        )
+    return Partitions(store, key, documents)
+
+
+def _set_of(references: Any) -> tuple[References, str]:
+    """Return the set that a filesystem of fsspec has, and how to call it."""
+    if type(references).__name__ != "LazyReferenceMapper":
+        return Table(references), "<references>"
+    if any(isinstance(key, tuple) for key in references._items):  # changed, and not saved  # noqa: SLF001
+        return Table({key: references[key] for key in references}), str(references.root)
+    store, name = files.place_in(references.fs, references.root)
+    return _read(store, name, Options(), is_directory=True), str(references.root)
+
+
+# -- what `omnizarr.stores.resolve` calls ------------------------------------------------------
+
+
+def open_path(path: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
+    """Return the store of the references in a file, or a directory."""
+    if mode != "r":
+        raise cannot_write(path)
+    return ReferenceStore(path, **options), ""
+
+
+def is_set(path: str) -> bool:
+    """Whether a directory has references in Parquet."""
+    try:
+        with open(os.path.join(path, METADATA), "rb") as file:
+            return reference_sets.is_metadata(file.read())
+    except OSError:  # told by the store that the directory is otherwise
+        return False
+
+
+def open_if_there(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str] | None:
+    """Return the store of references at a URL that ends as those of references do; None if there are none."""
+    store, key = _place(url, Options.of(options))
+    if not store.exists(key):
+        documents = store.get(f"{key}/{METADATA}")
+        if documents is None or not reference_sets.is_metadata(bytes(documents)):
+            return None
+    return open_path(url, mode, options)
+
+
+def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
+    """Return the store of ``reference://path`` or ``reference::URL``, and the path in it; options as fsspec has them.
+
+    The references are those of the option ``fo``, or the rest of the chain.
+    """
+    if mode != "r":
+        raise cannot_write(redact(url))
+    given = {**options, **options.get("reference", {})}
+    given.pop("reference", None)
+    head, _, rest = url.partition("::")
+    if rest:
+        given.setdefault("fo", rest)
+    references = given.pop("fo", None)
+    if references is None:
+        raise StoreError(
+            "the URL names no references", found=redact(url), remedy="name them in storage_options: fo='refs.json'"
+        )
+    scheme = scheme_of(references) if isinstance(references, str) else None
+    if isinstance(given.get(scheme or ""), Mapping):
+        given.setdefault("target_options", given.pop(scheme or ""))
+    return ReferenceStore(references, **given), head.partition("://")[2].strip("/")

@@ -1,0 +1,370 @@
+"""Values in a store of zarr-python 3, its own or one that others wrote for it: Icechunk's, say."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+from omnizarr.errors import MissingDependencyError, StoreError
+from omnizarr.stores import failures, threads
+from omnizarr.stores.base import (
+    Buffer,
+    Buffers,
+    Listing,
+    Request,
+    Span,
+    Store,
+    as_prefix,
+    check_key,
+    is_key,
+    listing,
+)
+from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.remote import loops
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.stores.local import zip as archives
+    from omnizarr.stores.remote import fsspec as files
+    from omnizarr.stores.remote import object as objects
+else:
+    files = Lazy("omnizarr.stores.remote.fsspec")
+    objects = Lazy("omnizarr.stores.remote.object")
+    archives = Lazy("omnizarr.stores.local.zip")
+
+try:
+    import zarr
+    from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
+    from zarr.abc.store import Store as TheirStore
+    from zarr.core.buffer import default_buffer_prototype
+    from zarr.core.sync import _get_loop
+    from zarr.storage import FsspecStore as TheirFsspecStore
+    from zarr.storage import LocalStore as TheirLocalStore
+    from zarr.storage import MemoryStore as TheirMemoryStore
+    from zarr.storage import ObjectStore as TheirObjectStore
+    from zarr.storage import StorePath as TheirStorePath
+    from zarr.storage import WrapperStore as TheirWrapperStore
+    from zarr.storage import ZipStore as TheirZipStore
+except ImportError as _error:
+    raise MissingDependencyError(
+        f"sharing stores with zarr-python needs the package 'zarr', which cannot be imported ({_error})",
+        remedy="pip install 'omnizarr[zarr]'",
+    ) from _error
+if zarr.__name__ != "zarr":
+    raise MissingDependencyError(
+        "sharing stores with zarr-python needs zarr-python itself",
+        found=f"the module {zarr.__name__} under its name",
+        remedy="use that one's own stores and nodes",
+    )
+if "set_partial_values" in TheirStore.__abstractmethods__:  # what a store of theirs had to be able to do before 3.1.3
+    raise MissingDependencyError(
+        "sharing stores with zarr-python needs a later release of it",
+        found=zarr.__version__,
+        expected="3.1.3 or later",
+        remedy="pip install 'omnizarr[zarr]'",
+    )
+
+T = TypeVar("T")
+_List: TypeAlias = list  # within the class, `list` is a verb
+
+_LARGE: Final = 1 << 26  # bytes; a part of a value beyond that is worth asking for the size of the value first
+_MANY: Final = 64  # requests at once on their event loop
+# zarr-python 3.1.6 reads from memory without its event loop, which takes ten times as long.
+_MEMORY_ANSWERS_AT_ONCE: Final = hasattr(TheirMemoryStore, "get_sync")
+
+
+class ZarrPythonStore(Store):
+    """A store of zarr-python 3, as omnizarr wants it.
+
+    Parameters
+    ----------
+    store : zarr.abc.store.Store
+        The store. Closing this one closes it.
+
+    Notes
+    -----
+    Each verb runs on the event loop of zarr-python and waits for it: from a coroutine on that very loop
+    it cannot be used. `get_many` has up to 64 requests there at once, but for stores in memory and in local files.
+
+    `lock`, and with it `set_if_absent` and `set_partial`, excludes threads of this process that use the same store
+    through omnizarr, nobody else: stores of zarr-python have no locks. Whether a value becomes visible whole is up
+    to them.
+
+    Where a key is a prefix of others as well, `list_dir` says that it is a key.
+
+    Examples
+    --------
+    >>> import zarr.storage
+    >>> from omnizarr.interop.zarr_python import ZarrPythonStore
+    >>> store = ZarrPythonStore(zarr.storage.MemoryStore())
+    >>> store.set("a/b", b"abc")
+    >>> store.get("a/b", (1, None)), list(store.list())
+    (b'bc', ['a/b'])
+    """
+
+    def __init__(self, store: TheirStore) -> None:
+        if not isinstance(store, TheirStore):
+            raise TypeError(f"{type(store).__name__} is no store of zarr-python 3")
+        self._store = store
+        self.read_only = store.read_only
+
+    @property
+    def store(self) -> TheirStore:
+        """The store of zarr-python."""
+        return self._store
+
+    @property
+    def concurrency(self) -> int:
+        """64, but 1 for stores in memory and in local files."""
+        return 1 if isinstance(_innermost(self._store), (TheirMemoryStore, TheirLocalStore, TheirZipStore)) else _MANY
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a store of omnizarr's own upon the same data would be; of others nobody can tell."""
+        store = native(_innermost(self._store))
+        return not isinstance(store, ZarrPythonStore) and store.is_shared
+
+    # -- reading ------------------------------------------------------------------
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Read the value, or a part of it."""
+        check_key(key)
+        if _MEMORY_ANSWERS_AT_ONCE and isinstance(self._store, TheirMemoryStore):
+            value = self._store.get_sync(key)
+            return None if value is None else (value if span is None else value[slice(*span)]).to_bytes()
+        return self._await(self._read(key, span), key)
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Read side by side on the event loop of zarr-python."""
+        if self.concurrency == 1:
+            yield from super().get_many(requests)
+            return
+
+        def task(request: Request) -> Coroutine[Any, Any, Buffer | None]:
+            check_key(request[0])
+            return self._read(*request)
+
+        for (key, _), position, future in loops.gather(task, requests, self.concurrency, _get_loop()):
+            yield position, self._result(future, key)
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Read one part, or several of what does not change meanwhile; else cut them from the whole value."""
+        if not spans or not (len(spans) == 1 or _is_snapshot(self._store)):
+            return super().get_spans(key, spans)
+        parts = dict(self.get_many((key, span) for span in spans))
+        found = [part for _, part in sorted(parts.items(), key=itemgetter(0)) if part is not None]
+        return found if len(found) == len(spans) else None
+
+    async def _read(self, key: str, span: Span | None) -> Buffer | None:
+        if span is None or span == (0, None):
+            return await self._ask(key, None)
+        start, stop = span
+        if start < 0:
+            return await self._read_last(key, -start)
+        if stop is None:
+            return await self._ask(key, OffsetByteRequest(start))
+        if stop - start > _LARGE:  # some of their stores make room for as much as is asked for
+            stop = min(stop, await self._size(key) or 0)
+        if stop <= start:  # an error for some of their stores
+            return b"" if await self._there(key) else None
+        return await self._ask(key, RangeByteRequest(start, stop))
+
+    async def _read_last(self, key: str, length: int) -> Buffer | None:
+        value = await self._ask(key, SuffixByteRequest(length))
+        if value is None or len(value) == length:
+            return value
+        # The value is shorter than what was asked for, and their stores disagree on what they return then.
+        value = await self._ask(key, None)
+        return None if value is None else value[-length:]
+
+    async def _ask(self, key: str, byte_range: ByteRequest | None) -> bytes | None:
+        try:
+            value = await self._store.get(key, default_buffer_prototype(), byte_range)
+        except Exception as error:
+            if _cannot_be_there(error):
+                return None
+            if byte_range is None or not failures.is_past_the_end(error):
+                raise
+            return b"" if await self._there(key) else None
+        return None if value is None else value.to_bytes()
+
+    async def _size(self, key: str) -> int | None:
+        try:
+            return await self._store.getsize(key) if await self._there(key) else None
+        except FileNotFoundError:
+            return None
+
+    async def _there(self, key: str) -> bool:
+        try:
+            return await self._store.exists(key)
+        except Exception as error:
+            if _cannot_be_there(error):
+                return False
+            raise
+
+    def exists(self, key: str) -> bool:
+        """Ask for it."""
+        check_key(key)
+        return self._await(self._there(key), key)
+
+    def size(self, key: str) -> int | None:
+        """Ask for it, if it is there: their LocalStore has sizes of directories too."""
+        check_key(key)
+        return self._await(self._size(key), key)
+
+    # -- writing ------------------------------------------------------------------
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Store a copy of the value."""
+        self.check_writable()
+        check_key(key)
+        data = default_buffer_prototype().buffer.from_bytes(memoryview(value).tobytes())
+        self._await(self._store.set(key, data), key)
+
+    def delete(self, key: str) -> None:
+        """Remove the key. Raises StoreError if it is there and the store cannot remove anything."""
+        self.check_writable()
+        if not self.exists(key):  # their LocalStore would remove a directory of that name, and all in it
+            return
+        try:
+            self._await(self._store.delete(key), key)
+        except NotImplementedError as error:
+            raise StoreError("the store cannot remove a value", store=repr(self), key=key) from error
+
+    def lock(self, key: str) -> AbstractContextManager[object]:
+        """Lock the key among the threads of this process that use this very store, or the same dictionary."""
+        self.check_writable()
+        check_key(key)
+        return threads.lock((id(self._values), key))
+
+    @property
+    def _values(self) -> object:
+        """What this store may share with others: a dictionary becomes a new MemoryStore each time it is opened."""
+        return getattr(self._store, "_store_dict", self._store)
+
+    # -- listing ------------------------------------------------------------------
+
+    def list(self) -> Iterator[str]:
+        """Yield the keys there are now."""
+        return self.list_prefix("")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield the keys there are now."""
+        prefix = as_prefix(prefix)
+        keys = self._await(_collect(self._store.list_prefix(prefix)), prefix)
+        return (key for key in keys if key.startswith(prefix) and is_key(key))
+
+    def list_dir(self, prefix: str) -> Listing:
+        """List the names, and ask which of them are keys."""
+        prefix = as_prefix(prefix)
+
+        async def found() -> Listing:
+            names = {
+                prefix + name.rstrip("/") for name in await _collect(self._store.list_dir(prefix.removesuffix("/")))
+            }
+            asked = list(filter(is_key, names))
+            are_keys = await asyncio.gather(*map(self._there, asked))
+            keys = {name for name, is_one in zip(asked, are_keys, strict=True) if is_one}
+            return listing((name if name in keys else f"{name}/" for name in names), prefix)
+
+        return self._await(found(), prefix)
+
+    # -- the store itself ---------------------------------------------------------
+
+    def _await(self, answer: Coroutine[Any, Any, T], key: str = "") -> T:
+        """Run a coroutine on the event loop of zarr-python, and return what it returns."""
+        return self._told(partial(loops.run, answer, _get_loop()), key)
+
+    def _result(self, future: Future[T], key: str) -> T:
+        return self._told(future.result, key)
+
+    def _told(self, result: Callable[[], T], key: str) -> T:
+        try:
+            return result()
+        except Exception as error:
+            # What a store of theirs raises by itself (a ValueError, say) speaks of how it was called.
+            if type(error).__module__ == "builtins" and not isinstance(error, OSError):
+                raise
+            raise failures.translate(error, self, key)
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return the identity of the store, or of the dictionary that holds its values."""
+        return ("zarr-python", id(self._values)), ""
+
+    def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
+        """Return a store upon the same data that may not be written, or (False) one that may."""
+        upgrade = self._store.read_only and not read_only
+        clone = ZarrPythonStore(self._store.with_read_only(read_only=False)) if upgrade else copy.copy(self)
+        clone.read_only = read_only
+        return clone
+
+    def close(self) -> None:
+        """Close the store of zarr-python."""
+        self._store.close()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ZarrPythonStore) or self.read_only != other.read_only:
+            return False
+        return self._values is other._values or self._store == other._store
+
+    def __hash__(self) -> int:
+        return hash((ZarrPythonStore, type(self._store)))
+
+    def __repr__(self) -> str:
+        return f"ZarrPythonStore({self._store!r})"
+
+
+def native(store: TheirStore) -> Store:
+    """Return a store upon the same data: one of our own that can do more where the data is known, else an adapter."""
+    inner = getattr(store, "store", None)
+    if isinstance(inner, Store):  # a store of omnizarr, as zarr-python has it
+        return inner
+    # What others derive from these may do things of its own. (Their MemoryStore keeps buffers that only they can read.)
+    if type(store) is TheirLocalStore:
+        return LocalStore(store.root, read_only=store.read_only)
+    if type(store) is TheirZipStore and store.read_only and getattr(store, "_zmode", None) == "r":
+        return archives.ZipStore(store.path)
+    if type(store) is TheirObjectStore:
+        adapted = objects.adapt(store.store, "r" if store.read_only else "a", {})
+        return ZarrPythonStore(store) if adapted is None else adapted[0]
+    if type(store) is TheirFsspecStore:
+        return files.upon(store.fs, store.path, read_only=store.read_only or None)
+    return ZarrPythonStore(store)
+
+
+def adapt(storelike: Any, mode: str, options: Mapping[str, Any]) -> tuple[Store, str] | None:
+    """Return the store, and the path in it, that a Store or StorePath of zarr-python means; None if it is neither."""
+    path = ""
+    if isinstance(storelike, TheirStorePath):
+        storelike, path = storelike.store, storelike.path
+    if not isinstance(storelike, TheirStore):
+        return None
+    if options:
+        raise StoreError("storage_options mean nothing to a store that is there already", found=sorted(options))
+    return native(storelike), path
+
+
+def _innermost(store: TheirStore) -> TheirStore:
+    while isinstance(store, TheirWrapperStore):
+        store = store._store  # noqa: SLF001
+    return store
+
+
+def _is_snapshot(store: TheirStore) -> bool:
+    """Return whether nobody else can change what the store shows: Icechunk's sessions."""
+    return type(_innermost(store)).__module__.partition(".")[0] == "icechunk"
+
+
+def _cannot_be_there(error: Exception) -> bool:
+    """Return whether a store that holds nothing but Zarr says that the key is no key of Zarr 3: Icechunk's."""
+    return type(error).__module__.partition(".")[0] == "icechunk" and "invalid zarr key" in str(error)
+
+
+async def _collect(keys: AsyncIterator[str]) -> _List[str]:
+    return [key async for key in keys]

@@ -1,0 +1,1 @@
+"""Stores upon other stores."""

@@ -1,0 +1,463 @@
+"""A cache of bytes before a store: in memory, in a directory, or in any other store.
+
+What is believed, and for how long
+    A value is kept with its stamp (of an object store, its ETag). Whenever it is wanted again, the store is asked for
+    it unless the stamp is the same still (`Store.get_stamped`): one request, in which no value moves. So by default
+    (``max_age=0``) what is read is never older than the question, and a value without a stamp is not kept.
+    With a `max_age`, no question is asked for so many seconds after the last one; not even whether a key that was
+    missing still is. Data that nobody changes can have ``max_age=math.inf``.
+
+Parts of values
+    are cut from values that are kept. Parts of others pass through, and nothing is kept of them, as nobody could tell
+    whether two parts are of one version; but with ``max_age=math.inf`` there is one version, and parts are kept too.
+
+Writers
+    Whatever is written through the store is read from it at once. What others write is seen when the next question is
+    asked. A thread that holds a `lock` (so also in `update`, and whenever a part of a chunk is written) passes the
+    cache by, whichever key it reads: what is changed under a lock is changed as it is, not as it was.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from omnizarr.errors import SettingError
+from omnizarr.stores import threads
+from omnizarr.stores.base import Buffer, Buffers, Reader, Request, Span, Stamped, Store, as_prefix, cut, fill, parts_of
+from omnizarr.stores.interrupts import contextmanager
+from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.wrap.cache_backends import Entry, MemoryShelf, Name, Shelf, StoreShelf, namespace_of
+from omnizarr.stores.wrap.wrappers import WrapperStore
+
+Place: TypeAlias = "Store | str | os.PathLike[str] | None"
+
+DEFAULT_MAX_BYTES: Final = 256 * 1024 * 1024
+_SLOTS: Final = 256  # keys share notes of when they were last written: too few cost questions, never the truth
+
+
+class CacheInfo(NamedTuple):
+    """What a `CacheStore` has done."""
+
+    hits: int
+    """Reads that were answered without a question to the store."""
+    revalidated: int
+    """Reads of a value that was kept, after asking whether it is the same still."""
+    misses: int
+    """Reads of what the store had to send."""
+    nbytes: int
+    """Bytes that are kept now."""
+
+
+class CacheStore(WrapperStore):
+    """A store that keeps what was read, up to a number of bytes; what was not used for longest goes first.
+
+    See `omnizarr.stores.wrap.cached` for what is believed, and for how long.
+
+    Parameters
+    ----------
+    store : Store
+        Where the values really are.
+    cache : path or Store, optional
+        A directory, or another store, to keep them in: it may be shared by many processes, and by caches of several
+        stores. By default they are kept in memory, for this store and read-only views of it alone.
+    max_bytes : int or None, default 256 MiB
+        How much to keep; None: no limit. A directory may exceed it by an eighth per process that shares it.
+    max_age : float, default 0
+        Seconds for which the store is not asked again; ``math.inf`` for data that are not changed by others.
+    cache_set_data : bool, default True
+        With a `max_age`, keep also what is written.
+    cache_store, max_size, max_age_seconds
+        The names that zarr-python has for `cache`, `max_bytes` and `max_age` (there, "infinity" means ``math.inf``).
+
+    Notes
+    -----
+    Pickling takes the cache along if it is a directory or store; one in memory begins empty elsewhere.
+
+    Examples
+    --------
+    >>> from omnizarr.stores import MemoryStore
+    >>> below = MemoryStore({"a": b"old"})
+    >>> store = CacheStore(below)
+    >>> store.get("a"), store.get("a"), store.info()[:3]
+    (b'old', b'old', (0, 1, 1))
+    >>> below.set("a", b"new")
+    >>> store.get("a"), store.get("a", (0, 1)).tobytes()
+    (b'new', b'n')
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        cache: Place = None,
+        *,
+        max_bytes: int | None = DEFAULT_MAX_BYTES,
+        max_age: float = 0.0,
+        cache_set_data: bool = True,
+        cache_store: Store | None = None,
+        max_size: int | None = None,
+        max_age_seconds: float | Literal["infinity"] | None = None,
+    ) -> None:
+        super().__init__(store)
+        self.max_bytes = max_bytes if max_size is None else max_size
+        if self.max_bytes is not None and operator.index(self.max_bytes) < 0:
+            raise SettingError("a cache cannot have less than no bytes", found=self.max_bytes, expected="0 or more")
+        self.max_age = _seconds(max_age if max_age_seconds is None else max_age_seconds)
+        self.cache_set_data = cache_set_data
+        self.cache = _as_store(cache if cache_store is None else cache_store)
+        self._state = _State(store, self.cache, self.max_bytes)
+
+    @property
+    def _is_immutable(self) -> bool:
+        return self.max_age == math.inf
+
+    def info(self) -> CacheInfo:
+        """Return how often the cache was of use, and how much it keeps."""
+        state = self._state
+        return CacheInfo(state.hits, state.revalidated, state.misses, state.shelf.nbytes)
+
+    def clear_cache(self) -> None:
+        """Forget all that is kept, also by others who share the cache."""
+        self._state.shelf.clear()
+
+    # -- what is kept -------------------------------------------------------------
+
+    def _kept(self, name: Name) -> Entry | None:
+        """Return what is kept, if it may be believed, or the store can be asked whether it may."""
+        entry = self._state.shelf.get(name)
+        return entry if entry is None or entry.stamp is not None or self._is_fresh(name[0], entry) else None
+
+    def _is_fresh(self, key: str, entry: Entry) -> bool:
+        """Return whether no question need be asked."""
+        state = self._state
+        # A clock that was set back makes ages negative, which tell nothing.
+        return entry.checked > state.changed_at(key) and 0 <= state.shelf.clock() - entry.checked < self.max_age
+
+    def _true(self, key: str, entry: Entry | None) -> Entry:
+        """Return the whole value, from what is kept of it if that is true still, else from the store."""
+        state = self._state
+        if entry is not None and self._is_fresh(key, entry):
+            state.hits += 1
+            return entry
+        asked = state.shelf.clock()
+        found = self.store.get_stamped(key, None if entry is None else entry.stamp)
+        if found is None and entry is not None:
+            state.revalidated += 1
+            entry = entry._replace(checked=asked)
+            state.shelf.touch((key, None), entry)
+            return entry
+        return self._keep(key, found or Stamped(None, None), asked)
+
+    def _keep(self, key: str, found: Stamped, asked: float) -> Entry:
+        """Keep what the store has sent, if it can be of use."""
+        state = self._state
+        state.misses += 1
+        stamp = None if found.value is None else state.shelf.usable(found.stamp)
+        if stamp is not None or self.max_age:
+            state.shelf.put((key, None), Entry(_settled(found.value), stamp, asked))
+        return Entry(found.value, found.stamp, asked)
+
+    def _parts(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Return parts of a value that nobody changes, and keep them."""
+        state = self._state
+        entries = {span: self._kept((key, span)) for span in spans}
+        wanted = [span for span, entry in entries.items() if entry is None]
+        if not wanted:
+            state.hits += 1
+            return [entries[span].value for span in spans]  # type: ignore[union-attr,misc]
+        asked = state.shelf.clock()
+        parts = [self.store.get(key, wanted[0])] if len(wanted) == 1 else self.store.get_spans(key, wanted)
+        if parts is None or parts[0] is None:
+            self._keep(key, Stamped(None, None), asked)
+            return None
+        state.misses += 1
+        for span, part in zip(wanted, parts, strict=True):
+            entries[span] = Entry(_settled(part), None, asked)
+            state.shelf.put((key, span), entries[span])  # type: ignore[arg-type]
+        return [entries[span].value for span in spans]  # type: ignore[union-attr,misc]
+
+    # -- reading ------------------------------------------------------------------
+
+    def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Return what is kept, or ask the store."""
+        if self._state.holds():
+            return self.store.get(key, span)
+        entry = self._kept((key, None))
+        if span is None or entry is not None:
+            value = self._true(key, entry).value
+            return None if value is None else cut(value, span)
+        if self._is_immutable:
+            parts = self._parts(key, [span])
+            return None if parts is None else parts[0]
+        return self.store.get(key, span)
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Ask for each with `get`, many at once; within a lock, the store itself."""
+        return self.store.get_many(requests) if self._state.holds() else Store.get_many(self, requests)
+
+    def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Cut the parts from what is kept, or ask the store."""
+        if self._state.holds():
+            return self.store.get_spans(key, spans)
+        entry = self._kept((key, None))
+        if entry is not None:
+            value = self._true(key, entry).value
+            return None if value is None else parts_of(value, spans)
+        return self._parts(key, spans) if self._is_immutable and spans else self.store.get_spans(key, spans)
+
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        """Copy what is kept, or the whole value once it has been read; parts of others come from the store."""
+        entry = None if self._state.holds() else self._kept((key, None))
+        if self._state.holds() or (entry is None and start):
+            return self.store.read_into(key, out, start)
+        value = self._true(key, entry).value
+        return None if value is None else fill(out, memoryview(value)[start:])
+
+    def _fresh(self, key: str) -> Entry | None:
+        """Return what is kept, if no question need be asked."""
+        if not self.max_age or self._state.holds():
+            return None
+        entry = self._state.shelf.get((key, None))
+        return entry if entry is not None and self._is_fresh(key, entry) else None
+
+    def exists(self, key: str) -> bool:
+        """Say what is known, or ask the store."""
+        entry = self._fresh(key)
+        return self.store.exists(key) if entry is None else entry.value is not None
+
+    def size(self, key: str) -> int | None:
+        """Say what is known, or ask the store."""
+        entry = self._fresh(key)
+        if entry is None:
+            return self.store.size(key)
+        return None if entry.value is None else len(entry.value)
+
+    def stamp(self, key: str) -> Hashable | None:
+        """Say what is known, or ask the store."""
+        entry = self._fresh(key)
+        return self.store.stamp(key) if entry is None or entry.stamp is None else entry.stamp
+
+    def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+        """Return what is kept, or ask the store."""
+        entry = None if self._state.holds() else self._kept((key, None))
+        if entry is not None and entry.stamp is not None:
+            value, stamp, _ = self._true(key, entry)
+            return None if stamp is not None and stamp == unless else Stamped(value, stamp)
+        asked = self._state.shelf.clock()
+        found = self.store.get_stamped(key, unless)
+        if found is not None and not self._state.holds():
+            self._keep(key, found, asked)
+        return found
+
+    def pinned(self, key: str) -> Reader | None:
+        """Return what reads parts of the value that is kept, or of one version that the store has."""
+        if self._state.holds():
+            return self.store.pinned(key)
+        entry = self._kept((key, None))
+        if entry is not None:
+            return _of(self._true(key, entry))
+        if self._is_immutable:
+            return lambda spans: _of(self._true(key, None))(None) if spans is None else self.get_spans(key, spans)
+        below = self.store.pinned(key)
+        return None if below is None else _FirstWhole(self, key, below)
+
+    # -- writing ------------------------------------------------------------------
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Write to the store, and keep the value if it can be used without asking."""
+        state = self._state
+        before = state.changed_at(key)
+        try:
+            super().set(key, value)
+        except BaseException:
+            state.change(key)
+            raise
+        now = state.change(key, before)
+        if now is not None and self.max_age and self.cache_set_data:
+            # Later than this change, and earlier than whatever comes after it.
+            entry = Entry(bytes(memoryview(value)), None, math.nextafter(now, math.inf))
+            state.shelf.put((key, None), entry)
+
+    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
+        """Set each with `set`."""
+        Store.set_many(self, items)
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Write to the store."""
+        try:
+            return super().set_if_absent(key, value)
+        finally:
+            self._state.change(key)
+
+    def set_partial(self, key: str, start: int, value: Buffer) -> None:
+        """Write to the store."""
+        try:
+            super().set_partial(key, start, value)
+        finally:
+            self._state.change(key)
+
+    def delete(self, key: str) -> None:
+        """Delete in the store."""
+        try:
+            super().delete(key)
+        finally:
+            self._state.change(key)
+
+    def delete_many(self, keys: Iterable[str]) -> None:
+        """Delete in the store."""
+        gone: list[str] = []
+
+        def taken() -> Iterator[str]:
+            for key in keys:
+                gone.append(key)
+                yield key
+
+        try:
+            super().delete_many(taken())
+        finally:
+            for key in gone:
+                self._state.change(key)
+
+    def delete_prefix(self, prefix: str) -> None:
+        """Delete in the store."""
+        as_prefix(prefix)
+        try:
+            super().delete_prefix(prefix)
+        finally:
+            self._state.change_all()
+
+    def lock(self, key: str) -> AbstractContextManager[object]:
+        """Lock in the store; within, what is read and written passes by the cache."""
+        return self._locked(super().lock, key)
+
+    @contextmanager
+    def _locked(self, lock: Callable[[str], AbstractContextManager[object]], key: str) -> Iterator[None]:
+        with lock(key), self._state.holding():
+            yield
+
+    # -- the store itself ---------------------------------------------------------
+
+    def close(self) -> None:
+        """Close the store, and the one that is the cache."""
+        super().close()
+        if self.cache is not None:
+            self.cache.close()
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.store, self.cache, self.max_bytes, self.max_age, self.cache_set_data
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CacheStore) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash((CacheStore, self.store))
+
+    def __repr__(self) -> str:
+        return f"CacheStore({self.store!r}{'' if self.cache is None else f', {self.cache!r}'})"
+
+
+class _State:
+    """What a `CacheStore` shares with read-only views of it, and begins anew in other processes."""
+
+    def __init__(self, store: Store, cache: Store | None, max_bytes: int | None) -> None:
+        self._made_of = store, cache, max_bytes
+        self.shelf: Shelf = (
+            MemoryShelf(max_bytes) if cache is None else StoreShelf(cache, max_bytes, namespace_of(store))
+        )
+        self.hits = self.revalidated = self.misses = 0
+        self._changed = [-math.inf] * _SLOTS
+        self._local = threading.local()
+
+    def changed_at(self, key: str) -> float:
+        """Return when a key was last written through this store, at the latest."""
+        return self._changed[hash(key) % _SLOTS]
+
+    def change(self, key: str, since: float | None = None) -> float | None:
+        """Note that a key has been written, and return when; None if others have written it after `since`."""
+        with threads.lock((id(self), "changed")):
+            is_alone = since is None or since == self.changed_at(key)
+            now = self._later(hash(key) % _SLOTS)
+        self.shelf.drop((key, None))
+        return now if is_alone else None
+
+    def change_all(self) -> None:
+        """Note that any key may have been written."""
+        with threads.lock((id(self), "changed")):
+            for slot in range(_SLOTS):
+                self._later(slot)
+
+    def _later(self, slot: int) -> float:
+        """Note that something has happened now, and after all that is noted; two steps leave room between them."""
+        before = math.nextafter(math.nextafter(self._changed[slot], math.inf), math.inf)
+        self._changed[slot] = max(before, self.shelf.clock())
+        return self._changed[slot]
+
+    def holds(self) -> bool:
+        """Return whether this thread has a lock: of any key, as one lock may stand for several documents."""
+        return getattr(self._local, "depth", 0) > 0
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Note that this thread has a lock."""
+        self._local.depth = getattr(self._local, "depth", 0) + 1
+        try:
+            yield
+        finally:
+            self._local.depth -= 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _State, self._made_of
+
+
+class _FirstWhole:
+    """Reads parts of one version; if all of it is asked for first, by way of the cache."""
+
+    def __init__(self, store: CacheStore, key: str, below: Reader) -> None:
+        self._store = store
+        self._key = key
+        self._below = below
+        self._whole: Reader | None = None
+        self._has_begun = False
+
+    def __call__(self, spans: Sequence[Span] | None) -> Buffers | None:
+        if spans is None and not self._has_begun:
+            value = self._store.get(self._key)
+            self._whole = _of(Entry(value, None, 0.0))
+        self._has_begun = True
+        return (self._whole or self._below)(spans)
+
+
+def _of(entry: Entry) -> Reader:
+    """Return what reads parts of a value that is here."""
+    value = entry.value
+
+    def read(spans: Sequence[Span] | None) -> Buffers | None:
+        if value is None:
+            return None
+        return [value] if spans is None else parts_of(value, spans)
+
+    return read
+
+
+def _settled(value: Buffer | None) -> Buffer | None:
+    """Return a value that nobody changes any more, and that keeps no larger one in memory."""
+    return value if value is None or type(value) is bytes else bytes(value)
+
+
+def _seconds(age: float | str) -> float:
+    if age == "infinity":
+        return math.inf
+    if not isinstance(age, (int, float)) or not age >= 0:
+        raise SettingError("not an age of cached values", found=age, expected="seconds, 0 or more")
+    return age
+
+
+def _as_store(cache: Place) -> Store | None:
+    if cache is None or isinstance(cache, Store):
+        return cache
+    return LocalStore(os.path.expanduser(cache))

@@ -1,0 +1,195 @@
+"""A store for tests: it counts what it is asked for, takes its time, and fails when it is told to."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import AbstractContextManager
+
+from omnizarr.errors import StoreError
+from omnizarr.stores import threads
+from omnizarr.stores.base import Buffer, Request, Stamped, Store
+from omnizarr.stores.local.memory import MemoryStore
+from omnizarr.stores.wrap.observed import Asked, ObservedStore, Spans
+
+_WRITING = frozenset({"set", "set_if_absent", "set_partial"})
+
+
+class FaultyStore(ObservedStore):
+    """A store that counts requests and bytes, and injects faults; for tests.
+
+    Each key of `get_many`, `set_many` and `delete_many` counts as a `get`, `set` or `delete`, each call of what
+    `pinned` returns as a `get` or `get_spans`; `get_spans` and `get_stamped` count once.
+
+    Parameters
+    ----------
+    store : Store
+        Where the values really are.
+    delay : float, default 0
+        Seconds that each request takes; many at once take no longer than one.
+    jitter : float, default 0
+        Up to so many seconds more, at random: answers come in another order than they were asked for.
+    concurrency : int, optional
+        How many requests users shall have under way at once; by default as many as for the store.
+
+    Attributes
+    ----------
+    requests : Counter
+        How often each verb was called.
+    bytes_read, bytes_written : int
+        How many bytes went through.
+    log : list of (verb, key)
+        Every request in its order.
+    in_flight, max_in_flight : int
+        How many requests are under way, and the most that ever were.
+
+    Examples
+    --------
+    >>> from omnizarr.stores import MemoryStore
+    >>> store = FaultyStore(MemoryStore())
+    >>> store.fail("set", 2)
+    >>> store.set("a", b"123")
+    >>> store.set("b", b"456")
+    Traceback (most recent call last):
+    ...
+    omnizarr.errors.StoreError: ...: key 'b': injected fault in request 2 of 'set'
+    >>> store.requests["set"], store.bytes_written, store.get("b")
+    (2, 3, None)
+    """
+
+    def __init__(
+        self, store: Store, *, delay: float = 0.0, jitter: float = 0.0, concurrency: int | None = None
+    ) -> None:
+        super().__init__(store)
+        self.delay = delay
+        self.jitter = jitter
+        self.requests: Counter[str] = Counter()
+        self.bytes_read = 0
+        self.bytes_written = 0
+        self.log: list[tuple[str, str]] = []
+        self.in_flight = 0
+        self.max_in_flight = 0
+        self._concurrency = concurrency
+        self._faults: dict[tuple[str, int], BaseException | None] = {}
+        self._slow: dict[tuple[str, int], float] = {}
+        self._tears: dict[int, int] = {}
+        self._frozen: dict[str, tuple[_Frozen, int]] = {}
+
+    @property
+    def _guard(self) -> AbstractContextManager[object]:
+        """What keeps other threads out; a forked child does not find it taken."""
+        return threads.lock((id(self), "faults"))
+
+    @property
+    def concurrency(self) -> int:
+        """As many as were asked for, else that of the store."""
+        return self.store.concurrency if self._concurrency is None else self._concurrency
+
+    # -- faults -------------------------------------------------------------------
+
+    def fail(self, verb: str, nth: int = 1, error: BaseException | None = None) -> None:
+        """Make the nth request of `verb` from now on raise `error` (by default a StoreError) and do nothing else."""
+        with self._guard:
+            self._faults[verb, self.requests[verb] + nth] = error
+
+    def slow(self, verb: str, nth: int = 1, seconds: float = 1.0) -> None:
+        """Make the nth request of `verb` from now on take so many seconds more."""
+        with self._guard:
+            self._slow[verb, self.requests[verb] + nth] = seconds
+
+    def tear(self, nth: int = 1, keep: int = 0) -> None:
+        """Make the nth `set` from now on store only the first `keep` bytes, as a store that is not atomic would."""
+        with self._guard:
+            self._tears[self.requests["set"] + nth] = keep
+
+    def freeze(self, key: str, reads: int = 1) -> None:
+        """Answer the next `reads` questions for `key` as now, whatever is written meanwhile.
+
+        So does a store, or a cache before it, that is consistent only in the end: value and stamp are both old.
+        """
+        value, stamp = self.store.get_stamped(key) or Stamped(None, None)
+        with self._guard:
+            self._frozen[key] = _Frozen(key, value, stamp), reads
+
+    def reset(self) -> None:
+        """Start counting anew; faults that have not happened yet are forgotten."""
+        with self._guard:
+            self.requests.clear()
+            self._faults.clear()
+            self._slow.clear()
+            self._tears.clear()
+            self._frozen.clear()
+            self.log.clear()
+            self.bytes_read = self.bytes_written = 0
+            self.max_in_flight = self.in_flight
+
+    # -- requests -----------------------------------------------------------------
+
+    def _begin(self, verb: str, key: str, span: Spans = None) -> Asked:
+        with self._guard:
+            self.requests[verb] += 1
+            this = verb, self.requests[verb]
+            self.log.append((verb, key))
+            failing = this in self._faults
+            error = self._faults.pop(this, None)
+            pause = self.delay + self._slow.pop(this, 0.0)
+            self.in_flight += 1
+            self.max_in_flight = max(self.max_in_flight, self.in_flight)
+        begun = super()._begin(verb, key, span)
+        try:
+            if pause or self.jitter:
+                time.sleep(pause + random.uniform(0, self.jitter))  # noqa: S311 - no secret
+            if failing:
+                text = f"injected fault in request {this[1]} of {verb!r}"
+                text = f"injected fault in request {this[1]} of {verb!r}"
+                raise error or StoreError(text, store=repr(self), key=key)  # noqa: TRY301 - as whoever is below would
+        except BaseException:
+            self._leave()
+            raise
+        return begun
+
+    def _end(self, asked: Asked, moved: int | None, seconds: float, *, failed: bool) -> None:
+        self._leave(**{"written" if asked.verb in _WRITING else "read": moved or 0})
+
+    def _leave(self, *, read: int = 0, written: int = 0) -> None:
+        with self._guard:
+            self.in_flight -= 1
+            self.bytes_read += read
+            self.bytes_written += written
+
+    def _target(self, key: str) -> Store:
+        with self._guard:
+            if key not in self._frozen:
+                return self.store
+            frozen, reads = self._frozen.pop(key)
+            if reads > 1:
+                self._frozen[key] = frozen, reads - 1
+            return frozen
+
+    def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
+        """Ask for each with `get`, as many at once as `concurrency` says."""
+        return Store.get_many(self, requests)
+
+    def set(self, key: str, value: Buffer) -> None:
+        """Hand on, or only a part of it."""
+        with self._guard:
+            keep = self._tears.pop(self.requests["set"] + 1, None)
+        super().set(key, value if keep is None else memoryview(value)[:keep])
+
+    def lock(self, key: str) -> AbstractContextManager[object]:
+        """Count and hand on."""
+        self._run(("lock", key, None), lambda: None)
+        return super().lock(key)
+
+
+class _Frozen(MemoryStore):
+    """One value as it was."""
+
+    def __init__(self, key: str, value: Buffer | None, stamp: Hashable | None) -> None:
+        super().__init__({} if value is None else {key: value})
+        self._stamp = stamp
+
+    def stamp(self, key: str) -> Hashable | None:
+        return self._stamp

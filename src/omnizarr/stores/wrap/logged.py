@@ -1,0 +1,57 @@
+"""A store that says what it is asked for."""
+
+from __future__ import annotations
+
+import logging
+
+from omnizarr.stores.base import Store
+from omnizarr.stores.wrap.observed import Asked, ObservedStore
+
+LOGGER = logging.getLogger("omnizarr.stores")
+
+
+class LoggingStore(ObservedStore):
+    """A store that logs each request: verb, key, span, bytes and seconds; then it does what the store below does.
+
+    Parameters
+    ----------
+    store : Store
+        Where the values really are.
+    log_level : int or str, default "DEBUG"
+        Level of the records.
+    log_handler : logging.Handler, optional
+        Gets the records, whatever the logger ``omnizarr.stores`` does with them.
+
+    Notes
+    -----
+    A record has the fields ``verb``, ``key``, ``span`` (the part of the value that was asked for, or several; None: all
+    of it), ``bytes`` (None if none are moved) and ``seconds``. It is made when a request has ended, be it by an error.
+    Each key of `get_many`, `set_many` and `delete_many` has a record of its own, and so has each call of what `pinned`
+    returns. `lock` has none, but what is read and written under it has.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from omnizarr.stores import MemoryStore
+    >>> store = LoggingStore(MemoryStore(), log_handler=logging.StreamHandler(sys.stdout))
+    >>> store.set("zarr.json", b"{}")
+    set 'zarr.json' 2 bytes ... s
+    """
+
+    def __init__(
+        self, store: Store, log_level: int | str = "DEBUG", log_handler: logging.Handler | None = None
+    ) -> None:
+        super().__init__(store)
+        self.log_level = logging.getLevelNamesMapping()[log_level] if isinstance(log_level, str) else log_level
+        self.log_handler = log_handler
+
+    def _end(self, asked: Asked, moved: int | None, seconds: float, *, failed: bool) -> None:
+        if self.log_handler is None and not LOGGER.isEnabledFor(self.log_level):
+            return
+        text = f"{asked.verb} {asked.key!r} {'' if moved is None else f'{moved} bytes '}{seconds:.6f} s"
+        fields = {"verb": asked.verb, "key": asked.key, "span": asked.span, "bytes": moved, "seconds": seconds}
+        record = LOGGER.makeRecord(LOGGER.name, self.log_level, "(store)", 0, text, (), None, extra=fields)
+        if self.log_handler is not None:
+            self.log_handler.handle(record)
+        if LOGGER.isEnabledFor(self.log_level):
+            LOGGER.handle(record)

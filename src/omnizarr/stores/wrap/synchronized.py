@@ -1,0 +1,158 @@
+"""Locks of the user's own, for stores that cannot keep writers apart themselves; and what each store promises."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Final, TypeAlias
+
+from omnizarr.stores import threads
+from omnizarr.stores.base import Buffer, Change, Exclusion, Store
+from omnizarr.stores.interrupts import contextmanager
+from omnizarr.stores.wrap.wrappers import WrapperStore
+
+Synchronizer: TypeAlias = Any
+"""An object with ``[key] -> context manager``, a callable of the same, or one context manager for all keys."""
+
+# The locks of users that a thread of this process has entered.
+_entered: Final[set[Hashable]] = set()
+if hasattr(os, "register_at_fork"):
+    # The threads that have entered them do not exist in the child.
+    os.register_at_fork(after_in_child=_entered.clear)
+
+_SENTENCES: Final[dict[Exclusion, str]] = {
+    "lock": "kept apart by locks",
+    "condition": "kept apart by conditional writes",
+    "process": "kept apart within one process only: others need synchronizer=",
+}
+
+
+class SynchronizedStore(WrapperStore):
+    r"""A store whose `lock` takes a lock of the user's as well.
+
+    Writers of parts of one value lose nothing to each other if all of them give the same lock: in several processes, on
+    several machines, as far as that lock reaches.
+
+    Parameters
+    ----------
+    store : Store
+        Where the values really are.
+    synchronizer : object
+        Where locks come from. Either ``synchronizer[key]`` is a context manager (zarr-python 2's `ThreadSynchronizer`
+        and `ProcessSynchronizer`, a dictionary), or ``synchronizer(key)`` is, or it is one itself, for all keys
+        (`dask.distributed.Lock`, `filelock.FileLock`, `fasteners.InterProcessLock`, a lock of redis).
+
+    Notes
+    -----
+    In this process, threads queue before the user's lock, and the one that has entered it may enter again: so that lock
+    need not be reentrant, nor safe for threads. The keys are those of the store. A lock for all keys lets in one writer
+    of a part at a time. Where the store has locks or conditions of its own, they hold as well.
+
+    Examples
+    --------
+    >>> import threading
+    >>> from omnizarr.stores import MemoryStore
+    >>> store = SynchronizedStore(MemoryStore(), threading.Lock())
+    >>> with store.lock("a"), store.lock("a"):
+    ...     store.set_partial("a", 1, b"x")
+    >>> store.get("a")
+    b'\x00x'
+    """
+
+    def __init__(self, store: Store, synchronizer: Synchronizer) -> None:
+        super().__init__(store)
+        self.synchronizer = synchronizer
+        self._lock_of = _locks_of(synchronizer)  # raises for what gives no locks
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """The user's lock keeps out all who have it; where the store has conditions, it keeps them."""
+        return "lock" if self.store.exclusion == "process" else self.store.exclusion
+
+    def lock(self, key: str) -> AbstractContextManager[object]:
+        """Take the user's lock, then that of the store."""
+        return self._locked(key, super().lock)
+
+    @contextmanager
+    def _locked(self, key: str, lock: Callable[[str], AbstractContextManager[object]]) -> Iterator[None]:
+        name = (id(self.synchronizer), None if _is_one(self.synchronizer) else key)
+        # One lock for all keys comes before that of any key: who has it may need that of another key as well.
+        with threads.lock(("synchronizer", name)):
+            if name in _entered:
+                with lock(key):
+                    yield
+                return
+            with self._lock_of(key):
+                try:
+                    _entered.add(name)
+                    with lock(key):
+                        yield
+                finally:
+                    _entered.discard(name)
+
+    def set_if_absent(self, key: str, value: Buffer) -> bool:
+        """Look and set under the lock."""
+        self.check_writable()
+        with self.lock(key):
+            return super().set_if_absent(key, value)
+
+    def set_partial(self, key: str, start: int, value: Buffer) -> None:
+        """Change the value under the lock."""
+        if self.store.exclusion == "condition":
+            super().set_partial(key, start, value)
+            return
+        Store.set_partial(self, key, start, value)
+
+    def update(self, key: str, change: Change) -> None:
+        """Change the value under the lock."""
+        Store.update(self, key, change)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock_of"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock_of=_locks_of(state["synchronizer"]))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, SynchronizedStore)
+            and self.store == other.store
+            and (self.synchronizer is other.synchronizer or self.synchronizer == other.synchronizer)
+        )
+
+    def __hash__(self) -> int:
+        return hash((SynchronizedStore, self.store))
+
+    def __repr__(self) -> str:
+        return f"SynchronizedStore({self.store!r}, {type(self.synchronizer).__name__})"
+
+
+def guarantee(store: Store) -> str:
+    """Return in words how writers of disjoint parts of one value are kept from losing each other's changes.
+
+    Examples
+    --------
+    >>> from omnizarr.stores import MemoryStore, WrapperStore
+    >>> guarantee(MemoryStore())
+    'kept apart by locks'
+    """
+    return _SENTENCES[store.exclusion]
+
+
+def _is_one(synchronizer: Synchronizer) -> bool:
+    """Return whether an object is a context manager: one lock for all keys."""
+    return hasattr(type(synchronizer), "__enter__") and hasattr(type(synchronizer), "__exit__")
+
+
+def _locks_of(synchronizer: Synchronizer) -> Callable[[str], AbstractContextManager[Any]]:
+    """Return what gives the user's lock of a key."""
+    if _is_one(synchronizer):
+        return lambda _: synchronizer
+    found: Any = getattr(synchronizer, "__getitem__", synchronizer)
+    if callable(found):
+        return found  # type: ignore[no-any-return]
+    raise TypeError(
+        f"{type(synchronizer).__name__} gives no locks: synchronizer must be a context manager, "
+        "or give one for a key, as synchronizer[key] or synchronizer(key)"
+    )

@@ -1,0 +1,156 @@
+"""One check, from a place in a store to the account of what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from omnizarr.api import opening
+from omnizarr.engine import Binding
+from omnizarr.errors import NodeNotFoundError, StoreError
+from omnizarr.model import ArrayMetadata, Metadata
+from omnizarr.nodes import detection
+from omnizarr.nodes.location import StorePath
+from omnizarr.stores import pool
+from omnizarr.tools.checking import (
+    chunks,
+    copies,
+    documents,
+    extensions,
+    inventory,
+    keyspace,
+    meaning,
+    siblings,
+    writers,
+)
+from omnizarr.tools.checking.findings import CheckReport, Findings
+
+Progress = Callable[[int], object]
+
+
+def run(
+    store: Any,
+    *,
+    path: str | None,
+    zarr_format: int | str | None,
+    data: bool,
+    strict: bool,
+    concurrency: int | None,
+    progress: Progress | None,
+) -> CheckReport:
+    """Return what is wrong at a place and below it; see `omnizarr.check`."""
+    where, _ = opening.locate(store, path, "r", None)
+    where = inventory.home_of(where, zarr_format)
+    findings = Findings(strict=strict)
+    found = inventory.take(where, zarr_format)
+    for at, entry, problems in found.entries:
+        documents.check_json(findings, at, entry)
+        for problem in problems:
+            documents.enter_entry_problem(findings, at, entry, problem)
+    bindings: dict[int, Binding | None] = {}
+    essences: dict[str, Metadata] = {}
+    is_netcdf = False
+    for node in found:
+        is_netcdf = is_netcdf or writers.is_netcdf(node)
+        before = len(findings.found)
+        documents.understand(findings, node)
+        bindings[id(node)] = extensions.check_extensions(findings, node)
+        findings.rebase(before, node.base)
+        if node.base:
+            message = "only consolidated metadata speaks of this node"
+            findings.add("only-consolidated", node.path, message, key=node.marker.key, pointer=node.base)
+        extensions.check_keys_in_use(findings, node, bindings[id(node)])
+        writers.check_byte_order(findings, found, node)
+        essence = meaning.essence(node)
+        if essence is not None:
+            essences.setdefault(node.path, essence)
+        if isinstance(node.metadata, ArrayMetadata):
+            _forget(node)
+    if is_netcdf:
+        writers.check_netcdf(findings, found, where)
+    siblings.check_places(findings, where, found)
+    meaning.check_conventions(findings, where.path, found, essences)
+    for node in found:
+        copies.check_copies(findings, found, node)
+        _forget(node)
+    keys = keyspace.Keys(findings, where, found, bindings)
+    looked = _check_chunks(findings, keys, data=data, concurrency=concurrency, progress=progress)
+    keys.check_leftovers()
+    if not found.nodes and not found.entries and all(finding.severity == "note" for finding in findings.found):
+        raise _nothing(where)
+    return CheckReport(
+        store=str(where.store),
+        path=where.path,
+        findings=findings.sorted(),
+        nodes=len(found.nodes),
+        chunks=looked,
+        missing=keys.missing,
+        data=data,
+        strict=strict,
+    )
+
+
+def _nothing(where: StorePath) -> NodeNotFoundError:
+    """Return the error that says that there is nothing to check, and which names come near."""
+    error = detection.not_found(where, NodeNotFoundError)
+    if error.remedy is not None and error.remedy.startswith("create"):
+        error.remedy = None
+    return error
+
+
+def _forget(node: inventory.Node) -> None:
+    """Let go of what is not needed any more: there may be many nodes."""
+    for document in node.documents.values():
+        document.value, document.data = None, b""
+    if node.metadata is not None:
+        node.metadata = replace(node.metadata, attributes={}, spellings={})
+
+
+def _check_chunks(
+    findings: Findings, keys: keyspace.Keys, *, data: bool, concurrency: int | None, progress: Progress | None
+) -> int:
+    """Look at every stored chunk, several at a time, and return how many there were."""
+    looked = 0
+
+    def stream() -> Any:
+        nonlocal looked
+        for chunk in keys.chunks(with_sizes=not data):
+            looked += 1
+            yield chunk
+
+    def look(chunk: keyspace.Chunk) -> None:
+        path = chunk.owner.node.path
+        try:
+            troubles = list(_troubles(chunk, data=data))
+        except StoreError as error:
+            findings.add("unreadable-key", path, error.message, key=chunk.key, found=error.found)
+            troubles = []
+        for trouble in troubles:
+            findings.add(
+                trouble.code,
+                path,
+                trouble.message,
+                key=chunk.key,
+                found=trouble.found,
+                expected=trouble.expected,
+                spec=trouble.spec,
+            )
+        if progress is not None:
+            progress(1)
+
+    workers = concurrency or max(pool.default_concurrency() if data else 1, keys.where.store.concurrency)
+    pool.run(look, stream(), workers, 1 if data else 64)
+    return looked
+
+
+def _troubles(chunk: keyspace.Chunk, *, data: bool) -> Any:
+    store = chunk.binding.store
+    if data:
+        value = store.get(chunk.key)
+        if value is not None:
+            yield from chunks.check_data(chunk.binding, chunk.coords, value)
+        return
+    size = store.size(chunk.key) if chunk.size is None else chunk.size
+    if size is not None:
+        yield from chunks.check_size(size, chunks.exact_size(chunk.binding, chunk.coords))

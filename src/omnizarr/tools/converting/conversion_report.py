@@ -1,0 +1,263 @@
+"""What a conversion did, node by node, and what it could not carry: for people, and as JSON for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from omnizarr.errors import NotRepresentableError
+from omnizarr.formats import conventions
+from omnizarr.nodes.location import StorePath
+from omnizarr.support.text import visible
+from omnizarr.tools import wording
+from omnizarr.tools.translation import Loss
+
+How: TypeAlias = Literal["copied", "recompressed", "encoded", "documents", "done before", "left out"]
+Verified: TypeAlias = Literal["values", "bytes", ""]
+
+_HOW: Final = {
+    "copied": "chunks copied as they are",
+    "recompressed": "chunks compressed anew",
+    "encoded": "chunks encoded anew",
+    "documents": "documents only",
+    "done before": "done before",
+    "left out": "left out",
+}
+_KEPT: Final[Mapping[How, str]] = {
+    "copied": "; their bytes are copied as they are",
+    "recompressed": "; their bytes are copied as they are",
+    "encoded": "; the target holds the fill value in their place",
+}
+"""What becomes of chunks that cannot be read."""
+_SHOWN: Final = 5
+"""Chunks that cannot be read, by name, on one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """What became of one node.
+
+    Attributes
+    ----------
+    path : str
+        Below the root of what was converted, without a leading slash.
+    node_type : {"array", "group", ""}
+        Empty if nobody can tell.
+    how : {"copied", "recompressed", "encoded", "documents", "done before", "left out"}
+        Chunks were copied as they are; were decompressed, and compressed otherwise; were decoded and encoded anew; the
+        node has none, or they stay where they are; it was complete when an unfinished conversion was resumed; it has no
+        document in the target.
+    chunks, nbytes : int
+        Chunks that were written, and their size as they are stored; 0 in a dry run.
+    losses : tuple of Loss
+        What could not be carried.
+    remarks : tuple of str
+        What is said in other words.
+    conventions : mapping of str to (tuple of str)
+        The conventions that the node follows (``"xarray"``), and what is carried of them in another form.
+    verified : {"values", "bytes", ""}
+        What was read again, and found to be equal; empty if some chunks of the source cannot be read.
+    unreadable : mapping of str to str
+        Keys of stored chunks of the source that cannot be read, and why. The target has them as they are, or if chunks
+        are encoded anew, the fill value instead of their elements.
+    stored : int
+        Number of stored chunks of the source; 0 if `unreadable` is empty, as they are not counted then.
+    """
+
+    path: str
+    node_type: Literal["array", "group", ""]
+    how: How
+    chunks: int = 0
+    nbytes: int = 0
+    losses: tuple[Loss, ...] = ()
+    remarks: tuple[str, ...] = ()
+    conventions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    verified: Verified = ""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    stored: int = 0
+
+    def __str__(self) -> str:
+        """Say it on a line, and with a line for each thing worth knowing."""
+        kind = f"{self.node_type}: " if self.node_type else ""
+        lines = [f"{visible(f'/{self.path}')}  {kind}{_HOW[self.how]}"]
+        lines += [f"    {remark}" for remark in self.remarks]
+        lines += [f"    lost: {_in_words(loss)}" for loss in self.losses]
+        if self.unreadable:
+            lines.append(f"    {self.unreadable_in_words('')}{_KEPT.get(self.how, '')}")
+        return "\n".join(lines)
+
+    def unreadable_in_words(self, whose: str) -> str:
+        """Say how many chunks cannot be read, which ones first, and why."""
+        shown = [f"{key} ({why})" if why else key for key, why in sorted(self.unreadable.items())[:_SHOWN]]
+        more = len(self.unreadable) - len(shown)
+        names = "; ".join([*shown, f"and {more} more"] if more else shown)
+        return f"{len(self.unreadable)} of {wording.plural(self.stored, 'chunk')}{whose} cannot be read: {names}"
+
+
+def _in_words(loss: Loss) -> str:
+    kept = f"; {loss.kept} stands there instead" if loss.kept else ""
+    return f"{loss.what}: {loss.why}{kept}"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """The account of a conversion.
+
+    Attributes
+    ----------
+    source, target : str
+        Where from, and where to; the same if it was done in place.
+    source_format, target_format : str
+        Names of the formats: ``"v2"``.
+    nodes : tuple of NodeReport
+        Groups before what lies in them.
+    dry_run, in_place : bool
+    verify : bool
+        The target was read again.
+    removed : tuple of str
+        In place: keys of documents that were (in a dry run: would be) removed.
+    seconds : float
+    """
+
+    source: str
+    target: str
+    source_format: str
+    target_format: str
+    nodes: tuple[NodeReport, ...]
+    dry_run: bool = False
+    in_place: bool = False
+    verify: bool = True
+    removed: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What could not be carried, of all nodes."""
+        return tuple(loss for node in self.nodes for loss in node.losses)
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Keys of the stored chunks of the source that were found to be broken, of all arrays; `nodes` say why."""
+        return tuple(key for node in self.nodes for key in sorted(node.unreadable))
+
+    @property
+    def is_lossless(self) -> bool:
+        """Nothing was lost, and no chunk of the source was found to be broken."""
+        return not self.losses and not self.unreadable
+
+    @property
+    def verified(self) -> bool:
+        """All arrays in the target were read again and found to be equal."""
+        arrays = [node for node in self.nodes if node.node_type == "array" and node.how != "left out"]
+        return self.verify and not self.dry_run and all(node.verified or self.in_place for node in arrays)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the chunks that were written, as they are stored."""
+        return sum(node.nbytes for node in self.nodes)
+
+    def chunks(self, how: How | None = None) -> int:
+        """Return the number of chunks that were written (`how`: "copied", "recompressed", "encoded")."""
+        return sum(node.chunks for node in self.nodes if how in (None, node.how))
+
+    def __str__(self) -> str:
+        """Say in plain words what happened: a line per node that is remarkable, a summary, and what was lost."""
+        return "\n".join(self.lines())
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the account."""
+        before, after = wording.format_name(self.source_format), wording.format_name(self.target_format)
+        if self.in_place:
+            place = f"{self.source}, in place"
+        else:
+            place = f"{self.source} -> {self.target}" if self.target else self.source
+        yield f"{place}: {before} -> {after}"
+        for node in self.nodes:
+            if node.losses or node.remarks or node.unreadable or node.how == "left out":
+                yield str(node)
+        yield from self._conventions()
+        yield self.summary()
+        yield from self._broken()
+        if self.losses or not self.unreadable:
+            yield self._lost()
+
+    def _conventions(self) -> Iterator[str]:
+        """Yield a line that says which conventions were carried from one format to another, and of how many nodes."""
+        kinds = Counter((name, node.node_type) for node in self.nodes for name in node.conventions)
+        if kinds and self.source_format != self.target_format:
+            counts: dict[str, list[str]] = {}
+            for (name, node_type), count in kinds.items():
+                counts.setdefault(name, []).append(wording.plural(count, node_type or "node"))
+            carried = [f"{conventions.title_of(name)} ({', '.join(each)})" for name, each in counts.items()]
+            yield f"conventions carried: {', '.join(carried)}"
+
+    def summary(self) -> str:
+        """Return how much was done, on one line."""
+        groups = sum(node.node_type == "group" for node in self.nodes)
+        arrays = sum(node.node_type == "array" for node in self.nodes)
+        parts = [f"{wording.plural(groups, 'group')}, {wording.plural(arrays, 'array')}"]
+        if self.dry_run:
+            parts.append("nothing was written (dry run)")
+        elif self.in_place:
+            parts.append("chunks stay where they are")
+        else:
+            parts += [f"{wording.plural(self.chunks(how), 'chunk')} {_DONE[how]}" for how in _DONE if self.chunks(how)]
+            parts.append(f"{wording.size(self.nbytes)} in {self.seconds:.1f} s")
+            if self.verify:
+                parts.append("verified" if self.verified else "not all verified")
+        if self.removed:
+            word = "to be removed" if self.dry_run else "removed"
+            parts.append(f"{wording.plural(len(self.removed), 'document')} {word}")
+        return " · ".join(parts)
+
+    def _broken(self) -> Iterator[str]:
+        """Say of how many chunks of the source it is not known what they hold."""
+        broken = [node for node in self.nodes if node.unreadable]
+        if broken:
+            stored = wording.plural(sum(node.stored for node in broken), "chunk")
+            whose = f"{self.source}/{broken[0].path}".rstrip("/") if len(broken) == 1 else f"{len(broken)} arrays"
+            yield f"{len(self.unreadable)} of {stored} of {whose} cannot be read"
+
+    def _lost(self) -> str:
+        if not self.losses:
+            return "nothing would be lost" if self.dry_run else "nothing was lost"
+        things = wording.plural(len(self.losses), "thing")
+        return f"{things} would be lost" if self.dry_run else f"{things} could not be carried"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything in values that JSON has words for."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "source_format": self.source_format,
+            "target_format": self.target_format,
+            "dry_run": self.dry_run,
+            "in_place": self.in_place,
+            "verified": self.verified,
+            "lossless": self.is_lossless,
+            "chunks_copied": self.chunks("copied"),
+            "chunks_recompressed": self.chunks("recompressed"),
+            "chunks_encoded": self.chunks("encoded"),
+            "chunks_unreadable": len(self.unreadable),
+            "bytes_stored": self.nbytes,
+            "seconds": round(self.seconds, 3),
+            "removed": list(self.removed),
+            "nodes": [asdict(node) for node in self.nodes],
+        }
+
+
+_DONE: Final[dict[How, str]] = {
+    "copied": "copied as they are",
+    "recompressed": "compressed anew",
+    "encoded": "encoded anew",
+}
+
+
+def would_be_lost(source: StorePath, losses: Sequence[Loss], remedy: str) -> NotRepresentableError:
+    """Return the error that names losses, where nothing may be lost."""
+    told = [f"/{loss.path}: {loss.what} ({loss.why})" for loss in losses[:_SHOWN]]
+    more = f"; and {len(losses) - _SHOWN} more" if len(losses) > _SHOWN else ""
+    text = f"something would be lost: {'; '.join(told)}{more}"
+    return NotRepresentableError(text, store=str(source.store), path=source.path, remedy=remedy)

@@ -1,0 +1,512 @@
+"""Carrying out a conversion.
+
+What is done is planned first, from the documents alone. Then each array gets its chunks, is read again and compared,
+and gets its document last, so that whoever looks into the target sees no array that is not whole. A journal in the
+target says for as long that there is more to come, and what; see `omnizarr.tools.converting.journal`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from omnizarr.api.opening import Mode, locate
+from omnizarr.errors import (
+    ChunkError,
+    ContainsArrayError,
+    ContainsGroupError,
+    NodeExistsError,
+    NotRepresentableError,
+    OmnizarrError,
+    StoreError,
+)
+from omnizarr.formats import DIALECTS
+from omnizarr.formats.contract import Dialect
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
+from omnizarr.netcdf.repairs import repairs
+from omnizarr.nodes import consolidated, detection, hierarchy
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.location import StorePath, dialect_named, dialect_of, dialects_for
+from omnizarr.settings import config as settings
+from omnizarr.tools.converting import inplace, journal
+from omnizarr.tools.converting.conversion_report import Conversion, NodeReport, would_be_lost
+from omnizarr.tools.converting.executors import Executor, executor
+from omnizarr.tools.converting.journal import Journal
+from omnizarr.tools.converting.moving import Move
+from omnizarr.tools.converting.planning import Options, Plan, Step, explicit, fitted, plan
+from omnizarr.tools.converting.transfer import copy_values
+
+_ALL_SHOWN: Final = "dry_run=True shows all; strict=False converts what can be"
+_UNFINISHED: Final = "continue it with resume=True, or begin anew with overwrite=True"
+
+
+def run(
+    source: Any,
+    target: Any,
+    *,
+    zarr_format: int | str | None,
+    path: str | None,
+    source_format: int | str | None,
+    options: Mapping[str, Any],
+    overwrite: bool,
+    resume: bool,
+    verify: bool,
+    dry_run: bool,
+    in_place: bool,
+    remove_old: bool,
+    strict: bool,
+    allow_pickle: bool,
+    concurrency: int | None,
+    scheduler: Any,
+    max_memory: int | None,
+    progress: Callable[..., Any] | None,
+    storage_options: Mapping[str, Any] | None,
+) -> Conversion:
+    """Convert, as `omnizarr.convert` says; `options` are what is wanted otherwise than in the source.
+
+    Without `zarr_format` the format stays as it is.
+    """
+    _check_keywords(target, overwrite=overwrite, resume=resume, dry_run=dry_run, in_place=in_place)
+    if max_memory is not None and max_memory < 1:
+        raise ValueError(f"max_memory={max_memory}: a number of bytes, of at least 1")
+    began = time.monotonic()
+    wishes = Options(**options)
+    if in_place and wishes.given:
+        raise ValueError(f"in place, chunks stay as they are: {', '.join(wishes.given)} cannot be given")
+    if in_place and scheduler is not None:
+        raise ValueError("in place, chunks stay where they are: there is nothing for a scheduler to do")
+    for_source, for_target = _options_for(source, target, storage_options)
+    with ExitStack() as opened:
+        source_mode: Mode = "r+" if in_place and not dry_run else "r"
+        found = detection.open_node(_place(opened, source, path, source_mode, for_source), source_format)
+        dialect = dialect_named(found.metadata.dialect) if zarr_format is None else dialects_for(zarr_format)[0]
+        if in_place and source_format is None:
+            found = _beside(found, dialect)
+        plans = plan(found, dialect, wishes, in_place=in_place)
+        if strict and plans.losses:
+            raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
+        place = None if target is None else _place(opened, target, None, "r" if dry_run else "a", for_target)
+        if place is not None:
+            hierarchy.refuse_overlap(found.where, place)
+            plans = fitted(plans, place)
+            if strict and plans.losses:
+                raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
+        notes = repairs(found.where)
+        report = Conversion(
+            source=_shown(source, path, found.where),
+            target="",
+            source_format=found.metadata.dialect,
+            target_format=dialect.name,
+            nodes=tuple(_with_repairs(found.where, notes, (step.report(in_place=in_place) for step in plans.steps))),
+            dry_run=dry_run,
+            in_place=in_place,
+            verify=verify and not in_place,
+        )
+        if in_place:
+            removed = inplace.run(plans, remove_old=remove_old, overwrite=overwrite, dry_run=dry_run)
+            return replace(report, target=report.source, removed=removed, seconds=time.monotonic() - began)
+        if place is None:
+            return report
+        report = replace(report, target=_shown(target, None, place))
+        if dry_run:
+            hierarchy.check_path(dialect, hierarchy.settled(place, dialect).path)
+            return report
+        if concurrency is None:
+            concurrency = settings.get("concurrency")
+        workers = opened.enter_context(executor(scheduler))
+        work = _Work(plans, place, workers, verify, allow_pickle, concurrency, max_memory, overwrite, strict)
+        nodes = tuple(_with_repairs(found.where, notes, work.run(progress, resume=resume)))
+        return replace(report, nodes=nodes, seconds=time.monotonic() - began)
+
+
+def _with_repairs(
+    where: StorePath, notes: Mapping[str, tuple[Note, ...]], nodes: Iterable[NodeReport]
+) -> Iterator[NodeReport]:
+    """Yield reports with a remark where netCDF reads a node otherwise than its documents say, which stays so."""
+    for each in nodes:
+        told = [note.message for note in notes.get(f"{where.prefix}{each.path}".rstrip("/"), ()) if _matters(note)]
+        remarks = tuple(f"netCDF reads it otherwise ({text}), and omnizarr.netcdf copies it as meant" for text in told)
+        yield replace(each, remarks=(*each.remarks, *remarks)) if told else each
+
+
+def _matters(note: Note) -> bool:
+    return not note.pointer.endswith("/fill_value")  # with six digits, as in all that netCDF-C writes
+
+
+def _beside(found: Found[Metadata], dialect: Dialect) -> Found[Metadata]:
+    """Return a node in the format that it is to be converted from in place, if documents of that lie beside others.
+
+    They do if this was done already, or interrupted.
+    """
+    if found.metadata.dialect != dialect.name:
+        return found
+    for other in DIALECTS:
+        if other != dialect and other.entry_point is None:
+            beside = detection.detect(found.where, other.name, found.metadata.node_type)
+            if beside is not None:
+                return beside
+    return found
+
+
+def _check_keywords(target: Any, *, overwrite: bool, resume: bool, dry_run: bool, in_place: bool) -> None:
+    if in_place and target is not None:
+        raise ValueError("in place there is no target: leave it out")
+    if target is None and not (in_place or dry_run):
+        raise ValueError("give a target, or in_place=True, or dry_run=True")
+    if overwrite and resume:
+        raise ValueError("overwrite=True begins anew, resume=True continues: give one of them")
+    if resume and in_place:
+        raise ValueError("in place there is nothing to resume: convert again")
+
+
+def _place(opened: ExitStack, store: Any, path: str | None, mode: Mode, storage_options: Any) -> StorePath:
+    """Return the place that a user means; a store that is made for it is closed in the end."""
+    where, _ = locate(store, path, mode, storage_options)
+    if isinstance(store, (str, os.PathLike)):
+        opened.callback(where.store.close)
+    return where
+
+
+def _options_for(source: Any, target: Any, options: Any) -> tuple[Any, Any]:
+    """Return options for source and target: where only one of them is a URL, that one's."""
+    are_urls = [isinstance(place, str) and "://" in place for place in (source, target)]
+    if len(set(are_urls)) == 1:
+        return options, options
+    return (options, None) if are_urls[0] else (None, options)
+
+
+def _shown(given: Any, path: str | None, where: StorePath) -> str:
+    """Return what a user calls a place."""
+    if not isinstance(given, (str, os.PathLike)):
+        return str(where)
+    place = os.fsdecode(given) if isinstance(given, os.PathLike) else given
+    return f"{place.rstrip('/')}/{path.strip('/')}" if path else place
+
+
+class _Progress:
+    """What is shown of the work: bytes of elements, moved and compared. Threads may call it."""
+
+    def __init__(self, bar: Callable[..., Any] | None, total: int) -> None:
+        self._bar = None if bar is None else bar(total=total, desc="converting", unit="B", unit_scale=True)
+        self._left = 0
+        self._guard = threading.Lock()
+
+    def begin(self, nbytes: int) -> None:
+        """Begin with so many bytes."""
+        self._left = nbytes
+
+    def tick(self, nbytes: int) -> None:
+        """So many are done."""
+        with self._guard:
+            nbytes = min(nbytes, self._left)
+            self._left -= nbytes
+            if nbytes and self._bar is not None:
+                self._bar.update(nbytes)
+
+    def end(self) -> None:
+        """All of them are done: there was no more to it."""
+        self.tick(self._left)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+@dataclass
+class _Work:
+    """A conversion under way."""
+
+    plan: Plan
+    place: StorePath
+    """Where to, as the user says it."""
+    executor: Executor
+    verify: bool
+    allow_pickle: bool
+    concurrency: int | None
+    max_memory: int | None
+    overwrite: bool
+    strict: bool
+    root: StorePath = field(init=False)
+    """The same, in the hierarchy that it belongs to."""
+    resumed: Journal | None = None
+    record: Journal = field(init=False)
+    """The journal as it stands."""
+
+    def __post_init__(self) -> None:
+        try:
+            self.root = self._settled()
+        except NotRepresentableError:
+            if not self.overwrite or self.place.home is not None or self.place.path:
+                raise
+            self.root = self.place  # what lies here, and would be hidden, is removed before
+
+    def _settled(self) -> StorePath:
+        root = hierarchy.settled(self.place, self.plan.dialect)
+        hierarchy.check_path(self.plan.dialect, root.path)
+        for place in root.ancestors():
+            existing = detection.here(place, DIALECTS)
+            if existing is not None and isinstance(existing.metadata, ArrayMetadata):
+                raise ContainsArrayError(
+                    "an array is in the way: nodes cannot lie below it",
+                    store=str(root.store),
+                    path=place.path,
+                    remedy="choose another target",
+                )
+        return root
+
+    def run(self, progress: Callable[..., Any] | None, *, resume: bool) -> tuple[NodeReport, ...]:
+        """Write everything, and return what became of each node."""
+        arrays = [step for step in self.plan.steps if step.is_array]
+        for step in arrays:
+            self._move(step).check_memory()
+        for place in (self.plan.source.where, self.root):
+            self.executor.expect(place.store, ())
+        self.record = self.plan.journal(verify=self.verify)
+        is_complete = self._begin(self.record, resume=resume)
+        sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.verify) for step in arrays}
+        shown = _Progress(progress, sum(sizes.values()))
+        try:
+            nodes = []
+            for step in self.plan.steps:
+                shown.begin(sizes.get(step.path, 0))
+                nodes.append(self._node(step, shown))
+                shown.end()
+        finally:
+            shown.close()
+        if is_complete:
+            return tuple(nodes)
+        nodes = [self._with_copies(step, node) for step, node in zip(self.plan.steps, nodes, strict=True)]
+        journal.remove(self.root)
+        return tuple(nodes)
+
+    def _begin(self, ours: Journal, *, resume: bool) -> bool:
+        """Make sure that the target is ours; return whether it is complete already."""
+        if self.overwrite:
+            self._clear()
+            ours.write(self.root)
+            return False
+        with self.root.store.lock(self.root.prefix + journal.KEY):  # of several that begin at once, one does
+            is_complete = self._look(ours, resume=resume)
+            if self.resumed is None and not is_complete:
+                ours.write(self.root)
+        return is_complete
+
+    # -- what is there already ------------------------------------------------------
+
+    def _look(self, ours: Journal, *, resume: bool) -> bool:
+        """Find out whether the target is free, unfinished or (True) complete; refuse anything else."""
+        found = journal.read(self.root)
+        if found is not None:
+            if not resume:
+                raise NodeExistsError(
+                    "there is an unfinished conversion",
+                    store=str(self.root.store),
+                    path=self.root.path,
+                    key=self.root.prefix + journal.KEY,
+                    remedy=_UNFINISHED,
+                )
+            ours.check(found, self.root)
+            self.resumed = found
+            self.record = replace(found, verify=found.verify and ours.verify)
+            if self.record != found:
+                self.record.write(self.root)
+            return False
+        existing = _occupant(self.place)
+        if existing is None:
+            self._refuse_strays()
+            return False
+        if resume and all(self._is_there(step) for step in self.plan.steps if step.target is not None):
+            return True
+        if isinstance(existing, OmnizarrError):
+            raise existing
+        kind = ContainsArrayError if isinstance(existing.metadata, ArrayMetadata) else ContainsGroupError
+        raise kind(
+            f"there is {'an array' if kind is ContainsArrayError else 'a group'} already",
+            store=str(self.root.store),
+            path=self.root.path,
+            remedy="pass overwrite=True to replace it",
+        )
+
+    def _refuse_strays(self) -> None:
+        """Refuse chunks of an array that has no document: they would become chunks of the new one."""
+        for step in self.plan.steps:
+            key = next(self._move(step).strays(), None) if step.is_array else None
+            if key is not None:
+                raise NodeExistsError(
+                    "chunks lie where those of an array are to be, but no array is there",
+                    store=str(self.root.store),
+                    path=self._at(step).path,
+                    key=key,
+                    remedy="move them away, or pass overwrite=True to replace them",
+                )
+
+    def _clear(self) -> None:
+        """Remove what is at the target."""
+        existing = _occupant(self.place)
+        if existing is not None:
+            _erase(existing if isinstance(existing, Found) else None, self.place)
+            self.root = self._settled()
+        for step in self.plan.steps:
+            if step.is_array:
+                _erase(self._there(step), self._at(step))
+                self.root.store.delete_many(list(self._move(step).strays()))
+        journal.remove(self.root)
+
+    # -- nodes ---------------------------------------------------------------------------
+
+    def _at(self, step: Step) -> StorePath:
+        return self.root.at(f"{self.root.prefix}{step.path}".rstrip("/"))
+
+    def _there(self, step: Step) -> Found[Metadata] | None:
+        """Return the node of the target's format that lies where one belongs."""
+        return detection.detect(self._at(step), self.plan.dialect.name)
+
+    def _is_there(self, step: Step) -> bool:
+        found = self._there(step)
+        if found is None or step.target is None:
+            return False
+        documents = [
+            self.plan.dialect.dump(_plain(found.where, metadata)) for metadata in (found.metadata, step.target)
+        ]
+        return journal.digest([("", documents[0])]) == journal.digest([("", documents[1])])
+
+    def _node(self, step: Step, shown: _Progress) -> NodeReport:
+        """Write a node, unless it is there, and return what became of it."""
+        report = step.report()
+        if step.target is None:
+            return report
+        is_there = self._is_there(step)
+        if not isinstance(step.target, ArrayMetadata):
+            if not is_there:
+                hierarchy.create(self._at(step), explicit(step.target))
+            if step.found is not None and step.files:
+                copy_values(step.found.where, self._at(step), step.files, self.executor)
+            return report
+        move = self._move(step)
+        self._expect(step)
+        if is_there:
+            report = replace(report, how="done before")
+            broken = {} if self.resumed is None else self.resumed.broken.get(step.path, {})
+            if broken:
+                report = replace(report, **broken)
+            elif self.verify and self.resumed is not None and self.resumed.verify:
+                report = replace(report, verified="values")
+            else:
+                report = self._verified(move, report, shown)
+            self._refuse_broken(step, report)
+            return report
+        moved = move.run(self.executor, shown.tick)
+        report = replace(report, how=moved.how, chunks=moved.chunks, nbytes=moved.nbytes)
+        report = self._verified(move, _with_broken(report, move, moved.broken), shown)
+        self._refuse_broken(step, report)
+        if report.unreadable:
+            told = {"unreadable": dict(report.unreadable), "stored": report.stored}
+            self.record = replace(self.record, broken={**self.record.broken, step.path: told})
+            self.record.write(self.root)
+        hierarchy.create(self._at(step), step.target)
+        return report
+
+    def _refuse_broken(self, step: Step, report: NodeReport) -> None:
+        """Raise ChunkError if chunks of the source cannot be read, and nothing may be lost."""
+        if self.strict and report.unreadable and step.found is not None:
+            raise ChunkError(
+                report.unreadable_in_words(" of the source"),
+                store=str(step.found.where.store),
+                path=step.found.where.path,
+                remedy="repair the source and convert again with overwrite=True; strict=False carries what can be read",
+            )
+
+    def _expect(self, step: Step) -> None:
+        """Let nobody work for whom the documents of source and target are not there."""
+        if step.found is not None:
+            source = [step.found, self.plan.source]
+            self.executor.expect(source[0].where.store, (key for found in source for key in _documents_of(found)))
+        target = dialect_of(self._at(step), step.target) if step.target is not None else self.plan.dialect
+        self.executor.expect(
+            self.root.store,
+            [self.root.prefix + journal.KEY, *target.keyspace.documents(self._at(step).path).values()],
+        )
+
+    def _verified(self, move: Move, report: NodeReport, shown: _Progress) -> NodeReport:
+        if not self.verify:
+            return report
+        compared = move.compare(self.executor, shown.tick)
+        remarks = report.remarks
+        if compared.why:
+            remarks = (*remarks, f"verified by its stored bytes, as its elements cannot be read here: {compared.why}")
+        if compared.broken:
+            return _with_broken(report, move, compared.broken)
+        return replace(report, verified=compared.how, remarks=remarks)
+
+    def _move(self, step: Step) -> Move:
+        if step.found is None or step.translation is None:
+            raise TypeError("a node that cannot be read has no chunks")
+        return Move(
+            step.found.where,
+            self._at(step),
+            step.translation,
+            concurrency=self.concurrency,
+            allow_pickle=self.allow_pickle,
+            resume=self.resumed is not None,
+            max_memory=self.max_memory,
+            compares=self.verify,
+        )
+
+    def _with_copies(self, step: Step, report: NodeReport) -> NodeReport:
+        """Make consolidated metadata of a group that had some."""
+        if not step.has_copies or step.target is None:
+            return report
+        try:
+            consolidated.consolidate(self._at(step))
+        except StoreError:
+            raise
+        except OmnizarrError as error:
+            return replace(report, remarks=(*report.remarks, f"no consolidated metadata was made: {error.message}"))
+        return report
+
+
+def _with_broken(report: NodeReport, move: Move, broken: Mapping[str, str]) -> NodeReport:
+    """Return a report that names chunks of the source that cannot be read."""
+    if not broken:
+        return report
+    return replace(report, unreadable=broken, stored=sum(1 for _ in move.sides()[0].stored()))
+
+
+def _plain(where: StorePath, metadata: Metadata) -> Metadata:
+    """Return what the documents of a node alone say, without copies of others."""
+    found = dialect_of(where, metadata).keyspace.unsettle(metadata)
+    return replace(found, consolidated=None) if isinstance(found, GroupMetadata) else found
+
+
+def _documents_of(found: Found[Metadata]) -> Iterable[str]:
+    return dialect_of(found.where, found.metadata).keyspace.documents(found.where.path).values()
+
+
+def _occupant(place: StorePath) -> Found[Metadata] | OmnizarrError | None:
+    """Return what lies at a place, be it a group that is only implied."""
+    try:
+        return detection.detect(place) or detection.implied(place)
+    except OmnizarrError as error:
+        return error
+
+
+def _erase(found: Found[Metadata] | None, place: StorePath) -> None:
+    """Remove a node with all below it; of a group that is implied, the nodes in it."""
+    if found is None:
+        return
+    if isinstance(found.metadata, GroupMetadata) and found.metadata.implicit and found.where.home is None:
+        for name, below in detection.load_children(
+            found.where, detection.children(found.where), found.metadata.dialect
+        ):
+            at = found.where.at(f"{found.where.prefix}{name}")
+            if isinstance(below, Found):
+                _erase(below, at)
+            else:
+                hierarchy.clear(at)
+        return
+    hierarchy.clear(found.where)
