@@ -10,6 +10,9 @@ array([0. , 0.5, 1. ])
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from omnizarr import codecs, errors, storage
 from omnizarr.api.creating import (
     array,
@@ -45,6 +48,8 @@ from omnizarr.tools.copy import copy, copy_all, copy_store
 from omnizarr.tools.repair import repair, undo_repair
 
 __version__ = "0.1.0"
+
+_WINGS = frozenset({"aio", "interop", "metadata", "model", "netcdf"})
 
 __all__ = [
     "Array",
@@ -94,3 +99,13 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WINGS:  # imported when first used
+        return import_module(f"omnizarr.{name}")
+    raise AttributeError(f"module 'omnizarr' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WINGS})

@@ -10,10 +10,9 @@ import numpy as np
 
 from omnizarr import model
 from omnizarr.errors import MetadataError
-from omnizarr.formats import DIALECTS
+from omnizarr.formats import DIALECTS, dialect_named
 from omnizarr.formats.documents import to_json
 from omnizarr.model import JSON, Metadata, datatypes, thawed
-from omnizarr.nodes.location import dialect_named
 
 M = TypeVar("M", model.ArrayMetadata, model.GroupMetadata)
 

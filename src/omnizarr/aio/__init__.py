@@ -24,17 +24,14 @@ array([0. , 0.5, 1. ])
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from os import PathLike
 from typing import Any, cast
 
 from omnizarr.aio.array import AsyncArray, read_many
 from omnizarr.aio.group import AsyncGroup, awaited
-from omnizarr.aio.nodes import on, place_on, reading, writing
+from omnizarr.aio.opening import opened
 from omnizarr.api import creating, opening
 from omnizarr.api.opening import Mode
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.nodes.location import StorePath
-from omnizarr.stores import Store
 from omnizarr.stores.tasks import waited
 
 __all__ = [
@@ -113,25 +110,7 @@ async def _open(
     storage_options: Mapping[str, Any] | None,
     options: Mapping[str, Any],
 ) -> Any:
-    where, mode = await _located(store, path, mode, storage_options)
-    if mode not in {"r", "r+"}:
-        return awaited(await writing(where.store, function, where, mode=mode, **options))
-
-    def opened(here: Store) -> Any:
-        return function(where if here is where.store else place_on(where, here), mode=mode, **options)
-
-    node = await reading(where.store, opened)
-    return awaited(node if node.store is where.store else on(node, where.store))
-
-
-async def _located(
-    store: Any, path: str | None, mode: Mode | None, storage_options: Mapping[str, Any] | None
-) -> tuple[StorePath, Mode]:
-    """Return the place that a user means, and the mode."""
-    store = _sync(store)
-    if isinstance(store, str | PathLike):  # a directory, an archive or a server may have to be looked at
-        return await waited(opening.locate, store, path, mode, storage_options)
-    return opening.locate(store, path, mode, storage_options)
+    return awaited(await opened(function, _sync(store), path, mode, storage_options, **options))
 
 
 def _sync(node: Any) -> Any:

@@ -13,14 +13,17 @@ from omnizarr import indexing
 from omnizarr import metadata as public
 from omnizarr.aio import transfer
 from omnizarr.aio.nodes import array_on, reading, writing
+from omnizarr.aio.opening import opened
+from omnizarr.api import opening
 from omnizarr.errors import ReadOnlyError
+from omnizarr.formats import dialect_named
 from omnizarr.indexing import Plan
 from omnizarr.model.grids import Grid
 from omnizarr.nodes import detection
 from omnizarr.nodes.array import AppendedShape, Array
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.indexers import AnyArray, Fields, points
-from omnizarr.nodes.location import StorePath, dialect_named
+from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.reading import prepare_many
 from omnizarr.nodes.writing import converted_value
 from omnizarr.stores import Store
@@ -66,9 +69,8 @@ class AsyncArray:
     @classmethod
     async def open(cls, store: Any, *, config: ArrayConfig | Mapping[str, Any] | None = None) -> AsyncArray:
         """Return the array at a store, a `StorePath`, a path or a URL. Raises ArrayNotFoundError."""
-        from omnizarr import aio  # noqa: PLC0415 - which is made of this
-
-        return await aio.open_array(store, config=config)
+        place = store.array if isinstance(store, AsyncArray) else store
+        return cls(await opened(opening.open_array, place, config=config))
 
     # -- what it is ---------------------------------------------------------------
 

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 from omnizarr import metadata as public
 from omnizarr.aio.array import AsyncArray
 from omnizarr.aio.nodes import copies_on, group_on, on, place_on, unreplayed, writing
+from omnizarr.aio.opening import opened
 from omnizarr.aio.replay import Answers, replay
+from omnizarr.api import opening
 from omnizarr.errors import NodeNotFoundError
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import detection
@@ -70,9 +72,9 @@ class AsyncGroup:
         cls, store: Any, *, zarr_format: int | str | None = None, use_consolidated: bool | str | None = None
     ) -> AsyncGroup:
         """Return the group at a store, a `StorePath`, a path or a URL. Raises GroupNotFoundError."""
-        from omnizarr import aio  # noqa: PLC0415 - which is made of this
-
-        return await aio.open_group(store, zarr_format=zarr_format, use_consolidated=use_consolidated)
+        place = store.group if isinstance(store, AsyncGroup) else store
+        options: dict[str, Any] = {"zarr_format": zarr_format, "use_consolidated": use_consolidated}
+        return cls(await opened(opening.open_group, place, **options))
 
     # -- what it is ---------------------------------------------------------------
 

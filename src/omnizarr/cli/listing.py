@@ -10,11 +10,10 @@ import click
 
 from omnizarr.cli.text import Branches, fit, one_line, shorten, to_json
 from omnizarr.model import Note
-from omnizarr.nodes import info
+from omnizarr.nodes import info, wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.support.text import visible
-from omnizarr.tools import wording
 from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, members
 
 _INDENT = "    "

@@ -11,7 +11,7 @@ from typing import Any, Final, TextIO
 
 from omnizarr.support.text import visible
 
-# What stands for the signs of `omnizarr.tools.wording` where there are none.
+# What stands for the signs of `omnizarr.nodes.wording` where there are none.
 _PLAIN: Final = str.maketrans({"×": "x", "·": "-", "…": "...", "→": "->"})
 
 

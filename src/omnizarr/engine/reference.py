@@ -14,19 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from omnizarr.codecs.chain import Chain, memory_of
 from omnizarr.codecs.contract import AnyArray, Buffer, Span
 from omnizarr.engine import cache
-from omnizarr.engine.binding import Binding
 from omnizarr.errors import ChunkMemoryError, ChunkSizeError, OmnizarrError, StoreLimitError
 from omnizarr.indexing import Piece, Pieces
 from omnizarr.stores import Store, pool
 from omnizarr.stores.base import Reader
 from omnizarr.stores.local.directory import LocalStore
+
+if TYPE_CHECKING:
+    from omnizarr.engine.binding import Binding
 
 # Below this many bytes per thread, handing work to a thread costs more than it saves.
 _BYTES_PER_WORKER = 512 * 1024

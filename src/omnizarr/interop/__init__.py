@@ -1,1 +1,18 @@
 """Side by side with other libraries; each module needs the library that it is named after, and no other does."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["as_zarr", "dask", "xarray", "zarr_python"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:  # imported when first used
+        return import_module(f"omnizarr.interop.{name}")
+    raise AttributeError(f"module 'omnizarr.interop' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,18 +10,20 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.netcdf import chars, types
-from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.group import Group
 from omnizarr.netcdf.header import Attribute, GroupHeader, Source, VariableHeader
 from omnizarr.netcdf.session import Session
 from omnizarr.netcdf.variable import MAXSTRLEN, Variable
 from omnizarr.nodes import creating
+
+if TYPE_CHECKING:
+    from omnizarr.netcdf.dataset import Dataset
 
 DEFAULT_MAXSTRLEN: Final = "_nczarr_default_maxstrlen"
 _SLAB: Final = 16 * 2**20

@@ -38,8 +38,10 @@ from omnizarr.support.text import visible
 if TYPE_CHECKING:
     from omnizarr.codecs import values
     from omnizarr.nodes import info as cards
+    from omnizarr.nodes import info_html
 else:
     cards = Lazy("omnizarr.nodes.info")
+    info_html = Lazy("omnizarr.nodes.info_html")
     values = Lazy("omnizarr.codecs.values")
 
 
@@ -709,8 +711,8 @@ class Array(Node):
         name, store = visible(self.name), cards.store_name(self._where.store)
         return f"<Array {name} {self.shape} {visible(cards.type_name(self._metadata))} {store}>"
 
-    def _repr_html_(self) -> str | None:
-        return cards.html_of(self)
+    def _repr_html_(self) -> str:
+        return info_html.render(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Array):

@@ -19,7 +19,7 @@ from omnizarr.errors import (
     ShapeError,
     ValueTypeError,
 )
-from omnizarr.formats import documents
+from omnizarr.formats import dialect_named, dialects_for, documents
 from omnizarr.formats import filters as v2_filters
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, GroupMetadata, datatypes, grids
@@ -31,7 +31,7 @@ from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.hierarchy import Above
-from omnizarr.nodes.location import StorePath, dialect_named, dialects_for
+from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.new_metadata import DEFAULT, Coding
 from omnizarr.settings import config as settings
 

@@ -37,12 +37,12 @@ from omnizarr.errors import (
     OmnizarrError,
     StoreError,
 )
-from omnizarr.formats import DIALECTS, documents
+from omnizarr.formats import DIALECTS, dialect_named, dialects_for, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Note, Problem, strict
 from omnizarr.model import keys as chunk_keys
-from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_named, dialect_of, dialects_at, dialects_for
+from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of, dialects_at
 from omnizarr.stores import LocalStore, pool
 from omnizarr.stores.local.directory import Home
 from omnizarr.support.lazy import Lazy

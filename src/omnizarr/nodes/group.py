@@ -20,6 +20,7 @@ from omnizarr.errors import (
     NodeNotFoundError,
     OmnizarrError,
 )
+from omnizarr.formats import dialect_named
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.nodes import consolidated, detection, hierarchy
 from omnizarr.nodes import creating as nodes
@@ -30,7 +31,7 @@ from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.creating import ArrayOptions
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.info_tree import Tree, draw
-from omnizarr.nodes.location import StorePath, dialect_named
+from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.node import Node
 from omnizarr.stores import pool
 from omnizarr.stores.resolve import resolve_root
@@ -39,8 +40,10 @@ from omnizarr.support.text import visible
 
 if TYPE_CHECKING:
     from omnizarr.nodes import info as cards
+    from omnizarr.nodes import info_html
 else:
     cards = Lazy("omnizarr.nodes.info")
+    info_html = Lazy("omnizarr.nodes.info_html")
 
 T = TypeVar("T")
 
@@ -658,8 +661,8 @@ class Group(Node):
     def __repr__(self) -> str:
         return f"<Group {visible(self.name)} {cards.store_name(self._where.store)}>"
 
-    def _repr_html_(self) -> str | None:
-        return cards.html_of(self)
+    def _repr_html_(self) -> str:
+        return info_html.render(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Group):

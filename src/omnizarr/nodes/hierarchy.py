@@ -25,7 +25,7 @@ from omnizarr.errors import (
     ReadOnlyError,
     StoreError,
 )
-from omnizarr.formats import DIALECTS, documents
+from omnizarr.formats import DIALECTS, dialect_named, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
@@ -48,7 +48,7 @@ from omnizarr.nodes.detection import (
     open_node,
     read_documents,
 )
-from omnizarr.nodes.location import StorePath, dialect_named, dialect_of, dialects_at
+from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import conflicts, pool
 from omnizarr.support.memo import Memo
 

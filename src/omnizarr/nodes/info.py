@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -143,6 +142,11 @@ def of_array(array: Any, *, complete: bool = False) -> ArrayInfo:
     )
 
 
+def is_array(node: Any) -> bool:
+    """Return whether a node is an array."""
+    return isinstance(getattr(node, "metadata", None), ArrayMetadata)
+
+
 def _or_name(value: Any, metadata: ArrayMetadata) -> object:
     try:
         return value()
@@ -226,13 +230,3 @@ def readable(size: int) -> str:
             break
         scaled /= 1024
     return f"{size} ({scaled:.1f}{unit})" if unit else str(size)
-
-
-def html_of(node: Any) -> str | None:
-    """Return a node as HTML for notebooks; None if the page maker is not installed."""
-    # The face lies on a higher floor, and only notebooks ask for it.
-    try:
-        page = importlib.import_module("omnizarr.nodes.info_html")
-    except ModuleNotFoundError:
-        return None
-    return str(page.render(node))

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.errors import OmnizarrError
-from omnizarr.nodes import info
-from omnizarr.nodes.array import Array
-from omnizarr.nodes.group import Group
-from omnizarr.tools import wording
+from omnizarr.nodes import info, wording
+
+if TYPE_CHECKING:
+    from omnizarr.nodes.array import Array
+    from omnizarr.nodes.group import Group
 
 # A page must stay small whatever it shows.
 _MOST_MEMBERS: Final = 200
@@ -33,7 +34,7 @@ _NAME: Final = f"{_CELL};opacity:.65;font-weight:normal;white-space:nowrap"
 _ACCENT: Final = "#4a8fc2"
 
 
-def render(node: Array | Group) -> str:
+def render(node: Any) -> str:
     """Return an array or a group as HTML, without reading any element.
 
     Examples
@@ -43,7 +44,7 @@ def render(node: Array | Group) -> str:
     >>> "&lt;b&gt;" in render(array)
     True
     """
-    body = _array(array=node) if isinstance(node, Array) else _group(node)
+    body = _array(node) if info.is_array(node) else _group(node)
     return f'<div style="font-family:system-ui,sans-serif;font-size:13px;line-height:1.45">{body}</div>'
 
 
@@ -161,10 +162,10 @@ def _list(group: Group, budget: _Budget, depth: int) -> str:
 
 def _member(name: str, node: Any, budget: _Budget, depth: int) -> str:
     label = f"<b>{_text(name)}</b>"
-    if isinstance(node, Array):
+    if info.is_array(node):
         kind = _text(f"{_shape_with_names(node)} {info.type_name(node.metadata)}")
         return f'{label} <span style="opacity:.65">{kind}</span>'
-    if isinstance(node, Group):
+    if not hasattr(node, "error"):
         below = _list(node, budget, depth + 1) if depth < _MOST_DEPTH else '<div style="padding-left:16px">…</div>'
         is_open = ' open=""' if depth == 0 else ""
         return f"<details{is_open}><summary>{label}</summary>{below}</details>" if below else f"{label}/"

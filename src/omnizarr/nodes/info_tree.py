@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from omnizarr.nodes.array import Array
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 
@@ -65,7 +64,7 @@ def draw(
 
 def _label(path: str, node: Any, styled: Callable[[str], str]) -> str:
     name = styled(visible(path.rpartition("/")[2]))
-    if isinstance(node, Array):
+    if info.is_array(node):
         return f"{name} {node.shape} {visible(info.type_name(node.metadata))}"
     if hasattr(node, "error"):
         return f"{name} unreadable: {visible(node.error.message)}"

@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from omnizarr.errors import NodeNameError
-from omnizarr.formats import DIALECTS
+from omnizarr.formats import dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
 from omnizarr.model import Metadata
 from omnizarr.stores import Store
-
-_BY_NAME: Final = {dialect.name: dialect for dialect in DIALECTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,26 +101,6 @@ def normalize(path: str | None) -> str:
         if part in {".", ".."}:
             raise NodeNameError("a path cannot contain '.' or '..'", path=path, found=path)
     return "/".join(parts)
-
-
-def dialect_named(name: str) -> Dialect:
-    """Return a dialect by its own name, as a model bears it."""
-    return _BY_NAME[name]
-
-
-def dialects_for(zarr_format: int | str | None) -> tuple[Dialect, ...]:
-    """Return the dialects that ``zarr_format=`` means; all for None, in the order of detection.
-
-    Raises ValueError if there is none.
-    """
-    if zarr_format is None:
-        return DIALECTS
-    wanted = str(zarr_format)
-    found = tuple(dialect for dialect in DIALECTS if wanted in {dialect.name, str(dialect.zarr_format)})
-    if not found:
-        known = ", ".join(str(dialect.zarr_format) for dialect in DIALECTS)
-        raise ValueError(f"there is no zarr_format {zarr_format!r}; known: {known}")
-    return found
 
 
 def dialects_at(where: StorePath, zarr_format: int | str | None = None) -> tuple[Dialect, ...]:

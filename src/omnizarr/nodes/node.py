@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from omnizarr.formats import dialect_named
 from omnizarr.model import JSON, Metadata, thawed
 from omnizarr.nodes import hierarchy
 from omnizarr.nodes.attributes import Attributes, Attrs
-from omnizarr.nodes.location import StorePath, dialect_named
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import Store
 
 

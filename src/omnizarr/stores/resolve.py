@@ -27,6 +27,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.errors import NodeExistsError, NodeNotFoundError, ReadOnlyError, StoreError
+from omnizarr.stores import registered
 from omnizarr.stores.base import Buffer, Store, as_prefix
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
@@ -369,3 +370,6 @@ def _top_folder(store: Store) -> str:
     if len(folders) == 1 and all(key == ".DS_Store" for key in keys):
         return folders[0].removesuffix("/")
     return ""
+
+
+registered.resolve = resolve

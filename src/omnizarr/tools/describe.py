@@ -10,14 +10,13 @@ from typing import Any, Literal
 
 from omnizarr.errors import OmnizarrError, UnknownExtensionError
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatypes, grids, keys
-from omnizarr.nodes import consolidated, detection, info
+from omnizarr.nodes import consolidated, detection, info, wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.detection import sizes, with_keys_in_use
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, pool
 from omnizarr.stores.wrap import synchronized
-from omnizarr.tools import wording
 
 Tick = Callable[[int], None]
 """Told how many more keys have been counted."""

@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from omnizarr.api.opening import locate
 from omnizarr.errors import OmnizarrError, ReadOnlyError
+from omnizarr.formats import dialects_for
 from omnizarr.model import ArrayMetadata, GroupMetadata, Loss
 from omnizarr.model.grids import Coords
 from omnizarr.nodes import detection
-from omnizarr.nodes.location import dialects_for
 from omnizarr.stores import Buffer, Listing, Request, Span, Store, pool
 from omnizarr.stores.base import (
     RESERVED,

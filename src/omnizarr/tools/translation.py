@@ -18,7 +18,7 @@ import numpy as np
 
 from omnizarr.engine import transformers
 from omnizarr.errors import NodeNameError, OmnizarrError
-from omnizarr.formats import conventions
+from omnizarr.formats import conventions, dialect_named
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes
 from omnizarr.formats.documents import to_json
@@ -26,7 +26,6 @@ from omnizarr.formats.reader import is_list, join
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Loss, Metadata, Named
 from omnizarr.nodes.attributes import quotes_nonfinite
-from omnizarr.nodes.location import dialect_named
 from omnizarr.stores.base import invalid_key, is_key
 from omnizarr.tools.translating.coding import (
     KEEP,

@@ -22,6 +22,7 @@ from xarray import DataArray, Dataset, DataTree, Variable, conventions
 
 from omnizarr.api import opening
 from omnizarr.errors import GroupNotFoundError, NotJSONError, NotRepresentableError, OmnizarrError, SchedulerError
+from omnizarr.formats import dialect_named
 from omnizarr.interop.dask import is_elsewhere
 from omnizarr.interop.xarray import internals
 from omnizarr.interop.xarray.growing import Done, Piece, grown, take_back
@@ -32,7 +33,7 @@ from omnizarr.nodes import consolidated as copies
 from omnizarr.nodes import creating, detection, hierarchy
 from omnizarr.nodes.attributes import to_json
 from omnizarr.nodes.group import Group
-from omnizarr.nodes.location import StorePath, dialect_named
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore, Store, pool
 
 __all__ = ["to_zarr"]

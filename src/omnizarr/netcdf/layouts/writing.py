@@ -21,7 +21,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from omnizarr.errors import NodeNameError, NotRepresentableError
-from omnizarr.formats import v2
+from omnizarr.formats import dialect_named, v2
 from omnizarr.model import JSON, ArrayMetadata, Named
 from omnizarr.netcdf import filters, quantize, types
 from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
@@ -34,7 +34,6 @@ from omnizarr.netcdf.layouts.nczarr_metadata import HIDDEN
 from omnizarr.netcdf.layouts.xarray import Said, is_no_fill
 from omnizarr.netcdf.types import NcType, UserType
 from omnizarr.nodes import new_metadata
-from omnizarr.nodes.location import dialect_named
 from omnizarr.nodes.new_metadata import Coding
 
 Name = Literal["A", "B", "C", "D", "xarray", "pure", "v3", "E", "pure-v3"]

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.errors import StoreAccessError, StoreError
+from omnizarr.stores import registered
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.redaction import redact
@@ -41,7 +42,6 @@ else:
     object_urls = Lazy("omnizarr.stores.remote.object_urls")
     parse = Lazy("urllib.parse")
 
-_resolving: Any = Lazy("omnizarr.stores.resolve")
 
 LOCAL: Final = frozenset({"file", "local"})
 _OF_THIS_MACHINE: Final = LOCAL | {"memory"}
@@ -258,7 +258,7 @@ class Targets:
         if root not in self._stores:
             if len(self._stores) >= _MOST_KEPT:
                 self._stores.clear()
-            self._stores[root] = _resolving.resolve(root, "r", self._options_for(scheme, host))[0]
+            self._stores[root] = registered.resolve(root, "r", self._options_for(scheme, host))[0]
         return self._stores[root], key
 
     def _options_for(self, scheme: str, host: str) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from omnizarr.errors import MetadataError
 from omnizarr.formats import documents
+from omnizarr.nodes import wording
 from omnizarr.support.text import visible
-from omnizarr.tools import wording
 from omnizarr.tools.checking.codes import CODES, RAISED_IF_STRICT, REPAIRABLE
 
 Severity: TypeAlias = Literal["error", "warning", "note"]

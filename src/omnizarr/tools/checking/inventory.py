@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from omnizarr.errors import MetadataError, StoreError
-from omnizarr.formats import DIALECTS, documents
+from omnizarr.formats import DIALECTS, dialects_for, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
 from omnizarr.formats.paths import prefix
 from omnizarr.formats.reader import join
 from omnizarr.model import JSON, Metadata, Problem, Report, strict
 from omnizarr.nodes import detection
-from omnizarr.nodes.location import StorePath, dialects_for
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores.base import Buffer, Store
 
 ENTRY: Final = "zarr.json"

@@ -19,11 +19,11 @@ from omnizarr.formats.paths import prefix
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named
 from omnizarr.model import keys as chunk_keys
 from omnizarr.model.keys import KeyEncoding
+from omnizarr.nodes import wording
 from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.stores import LocalStore
 from omnizarr.stores.base import RESERVED
 from omnizarr.stores.local import filelocks
-from omnizarr.tools import wording
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Inventory, Node, keys_below, sizes_below
 from omnizarr.tools.converting.journal import KEY as JOURNAL

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from omnizarr.errors import NodeNameError, OmnizarrError
 from omnizarr.formats.paths import prefix
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
-from omnizarr.nodes import detection
+from omnizarr.nodes import detection, wording
 from omnizarr.nodes.location import StorePath
-from omnizarr.tools import wording
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Inventory, Node
 

@@ -9,9 +9,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 from omnizarr.errors import NotRepresentableError
 from omnizarr.formats import conventions
+from omnizarr.nodes import wording
 from omnizarr.nodes.location import StorePath
 from omnizarr.support.text import visible
-from omnizarr.tools import wording
 from omnizarr.tools.translation import Loss
 
 How: TypeAlias = Literal["copied", "recompressed", "encoded", "documents", "done before", "left out"]

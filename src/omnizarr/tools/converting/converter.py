@@ -25,13 +25,13 @@ from omnizarr.errors import (
     OmnizarrError,
     StoreError,
 )
-from omnizarr.formats import DIALECTS
+from omnizarr.formats import DIALECTS, dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
 from omnizarr.netcdf.repairs import repairs
 from omnizarr.nodes import consolidated, detection, hierarchy
 from omnizarr.nodes.detection import Found
-from omnizarr.nodes.location import StorePath, dialect_named, dialect_of, dialects_for
+from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.settings import config as settings
 from omnizarr.tools.converting import inplace, journal
 from omnizarr.tools.converting.conversion_report import Conversion, NodeReport, would_be_lost

@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from omnizarr.errors import NodeExistsError, NotRepresentableError, OmnizarrError
-from omnizarr.formats import DIALECTS, documents
+from omnizarr.formats import DIALECTS, dialect_named, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.nodes import consolidated, detection, hierarchy
-from omnizarr.nodes.location import StorePath, dialect_named, dialect_of
+from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.nodes.wording import format_name
 from omnizarr.tools.converting.moving import Chunks
 from omnizarr.tools.converting.planning import Plan, Step
 from omnizarr.tools.translation import translate
-from omnizarr.tools.wording import format_name
 
 _SHOWN = 5
 

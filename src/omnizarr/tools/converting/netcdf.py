@@ -21,11 +21,12 @@ from typing import Any, Final, Self
 
 from omnizarr.api import opening
 from omnizarr.errors import NodeExistsError, NodeNameError, NotRepresentableError, OmnizarrError, SettingError
+from omnizarr.formats import dialect_named
 from omnizarr.netcdf import copying, files, urls
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.header import GroupHeader, Source, VariableHeader
 from omnizarr.nodes import hierarchy
-from omnizarr.nodes.location import StorePath, dialect_named, normalize
+from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.tools.converting import netcdf_planning as planning
 from omnizarr.tools.converting.conversion_report import Conversion, How, NodeReport
 from omnizarr.tools.converting.netcdf_planning import Plan

@@ -14,7 +14,7 @@ from omnizarr import indexing
 from omnizarr.codecs.contract import Buffer
 from omnizarr.engine import write
 from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
-from omnizarr.formats import documents
+from omnizarr.formats import dialect_named, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes
 from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Loss, Metadata
@@ -23,7 +23,7 @@ from omnizarr.nodes import detection
 from omnizarr.nodes.consolidated import stored_copies
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.hierarchy import rendered
-from omnizarr.nodes.location import StorePath, dialect_named
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore, Span, Store
 from omnizarr.stores.base import cut
 from omnizarr.tools.converting.conversion_report import would_be_lost

@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from omnizarr.nodes import wording
 from omnizarr.stores import ZipStore
 from omnizarr.stores.base import is_key
 from omnizarr.stores.local import filelocks
-from omnizarr.tools import wording
 from omnizarr.tools.checking import Finding
 from omnizarr.tools.repairing.backup import base_of, directory_of
 from omnizarr.tools.repairing.repair_report import Action

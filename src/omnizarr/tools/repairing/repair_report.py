@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any, Final
 
-from omnizarr.tools import wording
+from omnizarr.nodes import wording
 from omnizarr.tools.checking import Finding
 
 _LONGEST: Final = 120

@@ -16,8 +16,7 @@ from omnizarr.codecs.contract import Buffer, ChunkPolicy
 from omnizarr.codecs.sharding import Sharding
 from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError, StoreError
-from omnizarr.nodes import detection
-from omnizarr.tools import wording
+from omnizarr.nodes import detection, wording
 from omnizarr.tools.checking import Finding, chunks
 from omnizarr.tools.repairing.repair_report import Action
 from omnizarr.tools.repairing.transaction import Bench

@@ -1,0 +1,43 @@
+"""Opening nodes in event loops: the functions of `omnizarr.api.opening`, by replay or in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any
+
+from omnizarr.aio.nodes import on, place_on, reading, writing
+from omnizarr.api import opening
+from omnizarr.api.opening import Mode
+from omnizarr.nodes.location import StorePath
+from omnizarr.stores import Store
+from omnizarr.stores.tasks import waited
+
+
+async def opened(
+    function: Callable[..., Any],
+    store: Any,
+    path: str | None = None,
+    mode: Mode | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """Return the array or group that a function of `omnizarr.api.opening` opens."""
+    where, mode = await _located(store, path, mode, storage_options)
+    if mode not in {"r", "r+"}:
+        return await writing(where.store, function, where, mode=mode, **options)
+
+    def opened_in(here: Store) -> Any:
+        return function(where if here is where.store else place_on(where, here), mode=mode, **options)
+
+    node = await reading(where.store, opened_in)
+    return node if node.store is where.store else on(node, where.store)
+
+
+async def _located(
+    store: Any, path: str | None, mode: Mode | None, storage_options: Mapping[str, Any] | None
+) -> tuple[StorePath, Mode]:
+    """Return the place that a user means, and the mode."""
+    if isinstance(store, str | PathLike):  # a directory, an archive or a server may have to be looked at
+        return await waited(opening.locate, store, path, mode, storage_options)
+    return opening.locate(store, path, mode, storage_options)
