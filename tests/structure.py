@@ -28,7 +28,7 @@ HOLDS = {
     "model": "metadata, data types, grids, keys",
     "indexing": "selections become plans",
     "codecs": "bytes and elements",
-    "formats": "documents in, model out, and back",
+    "formats": "documents in, model out, back",
     "stores": "keys and bytes",
     "engine": "runs plans against stores",
     "metadata": "the model, as users get it",
@@ -144,10 +144,10 @@ def circles(graph: Mapping[str, Iterable[str]]) -> Iterator[frozenset[str]]:
 
 # -- the picture --------------------------------------------------------------------
 
-_WIDTH, _HEIGHT, _GAP, _RISE = 150, 44, 14, 78
+_WIDTH, _HEIGHT, _GAP, _RISE = 170, 44, 26, 66
 _STYLE = (
-    "text{font:12px system-ui,sans-serif;fill:currentColor}.n{font-weight:600}.h{font-size:9px;opacity:.75}"
-    "rect{fill:none;stroke:currentColor;stroke-opacity:.5}path{fill:none;stroke:#4a8fc2;stroke-opacity:.7}"
+    "text{font:12px system-ui,sans-serif;fill:#1c2733}.n{font-weight:600}.h{font-size:9px;fill:#51606f}"
+    "rect{fill:#f6f8fa;stroke:#8a97a5}path{fill:none;stroke:#4a8fc2}"
 )
 
 
