@@ -1,7 +1,7 @@
 """Values in parts of other files: a set of Kerchunk references as a store.
 
-Each key stands for some bytes of a file of any format (netCDF-4, GRIB, TIFF, ...), somewhere. `referencesets` says how
-sets are written, `targets` how the files are found. They are read through stores of our own, by ranges.
+Each key stands for some bytes of a file of any format (netCDF-4, GRIB, TIFF, ...), somewhere. `reference_sets` says how
+sets are written, `reference_targets` how the files are found. They are read through stores of our own, by ranges.
 
 What is promised
     References are read-only. A key that is not in the set has no value. A reference to a file that does not exist, or
