@@ -231,6 +231,47 @@ class TestMoving:
         any_root.rename("d", "f")
         assert [path for path, _ in any_root.members(None)] == ["b", "c", "f", "f/e", "f/e/x"]
 
+    def test_move_in_a_directory_renames_it(self, tmp_path):
+        root = omnizarr.create_group(tmp_path / "x.zarr")
+        root.create_array("a/b", data=np.arange(4), chunks=(2,))
+        file = tmp_path / "x.zarr/a/b/c/0"
+        inode = file.stat().st_ino
+        root.move("a", "d/e")
+        assert (tmp_path / "x.zarr/d/e/b/c/0").stat().st_ino == inode
+        assert not (tmp_path / "x.zarr/a").exists()
+        assert sorted(path for path, _ in root.members(None)) == ["d", "d/e", "d/e/b"]
+        root.create_array("a/b", data=np.arange(4) + 9, chunks=(2,))
+        assert (root["a/b"][...].tolist(), root["d/e/b"][...].tolist()) == ([9, 10, 11, 12], [0, 1, 2, 3])
+
+    def test_move_beside_files_of_others_leaves_them(self, tmp_path):
+        root = omnizarr.create_group(tmp_path / "x.zarr")
+        root["a"] = np.arange(4)
+        (tmp_path / "x.zarr/b").mkdir()
+        (tmp_path / "x.zarr/b/notes.txt").write_text("mine")
+        root.move("a", "b")
+        assert root["b"][...].tolist() == [0, 1, 2, 3]
+        assert (tmp_path / "x.zarr/b/notes.txt").read_text() == "mine"
+        assert not (tmp_path / "x.zarr/a").exists()
+
+    def test_chunks_are_copied_by_the_object_store_itself(self, monkeypatch):
+        obstore = pytest.importorskip("obstore")
+        root = omnizarr.create_group(obstore.store.MemoryStore())
+        root.create_array("a", data=np.arange(6), chunks=(2,))
+        asked = []
+        for verb in ("get", "put", "copy"):
+            real = getattr(obstore, verb)
+            monkeypatch.setattr(
+                obstore,
+                verb,
+                lambda store, path, *a, verb=verb, real=real, **b: (
+                    asked.append((verb, path)) or real(store, path, *a, **b)
+                ),
+            )
+        root.move("a", "b")
+        assert sorted(path for verb, path in asked if verb == "copy") == ["a/c/0", "a/c/1", "a/c/2"]
+        assert not [path for verb, path in asked if verb != "copy" and "/c/" in path]
+        assert root["b"][...].tolist() == list(range(6))
+
     def test_copy(self, any_root):
         any_root.copy("a", "d")
         assert any_root["d/x"][...].tolist() == any_root["a/x"][...].tolist()

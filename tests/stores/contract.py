@@ -297,6 +297,39 @@ class StoreContract:
         store.set("c/d", b"3")
         assert list(store.list()) == ["c/d"]
 
+    def test_a_value_is_copied_to_another_key(self, store):
+        store.set("a/b", b"12")
+        store.set("c", b"3")
+        assert store.copy_value("a/b", "x/y")
+        assert store.copy_value("a/b", "c")
+        assert [store.get(key) for key in ("a/b", "x/y", "c")] == [b"12"] * 3
+
+    def test_a_missing_value_is_not_copied(self, store):
+        store.set("c", b"3")
+        assert not store.copy_value("a", "c")
+        assert store.get("c") == b"3"
+        with pytest.raises(InvalidKeyError):
+            store.copy_value("c", "../c")
+
+    def test_a_prefix_is_moved_in_one_step_or_not_at_all(self, store):
+        values = {"a/b/x": b"1", "a/b/c/y": b"2", "a/bb": b"3"}
+        for key, value in values.items():
+            store.set(key, value)
+        if store.move_prefix("a/b", "n/m"):
+            values = {"n/m/x": b"1", "n/m/c/y": b"2", "a/bb": b"3"}
+        assert {key: bytes(store.get(key)) for key in store.list()} == values
+
+    def test_a_prefix_is_not_moved_onto_another(self, store):
+        for key in ("a/x", "b/y"):
+            store.set(key, b"1")
+        assert not store.move_prefix("a/", "b/")
+        assert sorted(store.list()) == ["a/x", "b/y"]
+
+    def test_a_prefix_that_is_not_there_is_not_moved(self, store):
+        store.set("c", b"3")
+        assert not store.move_prefix("a", "b")
+        assert list(store.list()) == ["c"]
+
     def test_value_may_become_a_prefix_and_back_after_deleting(self, store):
         store.set("a", b"1")
         store.delete("a")

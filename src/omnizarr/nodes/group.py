@@ -594,6 +594,8 @@ class Group(Node):
     def move(self, source: str, dest: str) -> None:
         """Move a node and all below it to another path of this group.
 
+        In a directory that is one rename. Object stores copy the chunks themselves.
+
         Raises
         ------
         NodeNotFoundError

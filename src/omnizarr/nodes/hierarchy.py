@@ -301,6 +301,22 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
     NotRepresentableError
         If `target` lies in a hierarchy that keeps its keys otherwise.
     """
+    found, target = _ready(source, target)
+    source, dialect = found.where, dialect_of(target, found.metadata)
+    with target.lock():
+        existing = _occupant(target)
+        if existing is not None:
+            if not overwrite:
+                raise _in_the_way(target, existing)
+            is_rest = _clear_for(target, existing)
+            if is_rest and isinstance(found.metadata, ArrayMetadata):
+                delete_strays(target, found.metadata)
+        _write_entry_point(target, dialect)
+        _copy_keys(source, target)
+
+
+def _ready(source: StorePath, target: StorePath) -> tuple[Found[Metadata], StorePath]:
+    """Return what is to be copied, and where to, after creating the groups above it; raise as `copy`."""
     _refuse_read_only(target)
     found = open_node(source)
     source = found.where
@@ -315,16 +331,7 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
     dialect = dialect_of(target, found.metadata)
     _create_ancestors(target, dialect, above)
     _refuse_sibling(target, dialect)
-    with target.lock():
-        existing = _occupant(target)
-        if existing is not None:
-            if not overwrite:
-                raise _in_the_way(target, existing)
-            is_rest = _clear_for(target, existing)
-            if is_rest and isinstance(found.metadata, ArrayMetadata):
-                delete_strays(target, found.metadata)
-        _write_entry_point(target, dialect)
-        _copy_keys(source, target)
+    return found, target
 
 
 def refuse_unreachable(source: StorePath) -> None:
@@ -377,7 +384,16 @@ def _copy_keys(source: StorePath, target: StorePath) -> None:
     workers = max(source.store.concurrency, target.store.concurrency)
     for _, several in groupby(sorted(pairs.items(), key=turn), turn):
         together = list(several)
-        pool.run(lambda pair: _copy_value(source, target, *pair), together, min(workers, len(together)), 1)
+        # Documents are written under the lock of the target, which keeps others from losing what they wrote there.
+        is_within = source.store is target.store and not is_document(together[0][0])
+
+        def transfer(pair: tuple[str, str], *, is_within: bool = is_within) -> None:
+            if is_within:
+                source.store.copy_value(*pair)
+            else:
+                _copy_value(source, target, *pair)
+
+        pool.run(transfer, together, min(workers, len(together)), 1)
 
 
 def _document_test(where: StorePath) -> Callable[[str], bool]:
@@ -413,6 +429,13 @@ def _copy_value(source: StorePath, target: StorePath, key: str, copied: str) -> 
 
 def move(source: StorePath, target: StorePath) -> None:
     """Move a node and all below it to another place of its store; raises as `copy`."""
+    found, place = _ready(source, target)
+    existing = _occupant(place)
+    if existing is not None:
+        raise _in_the_way(place, existing)
+    is_one_tree = found.where.home is None and source.store is target.store
+    if is_one_tree and source.store.move_prefix(found.where.prefix, place.prefix):
+        return
     copy(source, target)
     delete(open_node(source).where)
 

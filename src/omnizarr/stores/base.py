@@ -324,6 +324,26 @@ class Store(ABC):
         """Remove every key under `prefix`; "" empties the store."""
         self.delete_many(list(self.list_prefix(prefix)))
 
+    def copy_value(self, key: str, target: str) -> bool:
+        """Copy the value of `key` to another key of this store; return whether there was one."""
+        value = self.get(key)
+        if value is None:
+            self.check_writable()
+            check_key(target)
+            return False
+        self.set(target, value)
+        return True
+
+    def move_prefix(self, prefix: str, target: str) -> bool:
+        """Move every key under `prefix` to `target` in one step, and return True.
+
+        Return False, with nothing done, where the store cannot do that: where there is something under `target`, and in
+        all stores but those that can rename.
+        """
+        self.check_writable()
+        as_prefix(prefix), as_prefix(target)
+        return False
+
     def lock(self, key: str) -> AbstractContextManager[object]:
         """Keep all others who lock `key` out while the ``with`` block runs: to read, change and write its value.
 

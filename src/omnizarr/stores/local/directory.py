@@ -372,6 +372,28 @@ class LocalStore(Store):
         if folder:
             self._prune(folder.rpartition("/")[0])
 
+    def move_prefix(self, prefix: str, target: str) -> bool:
+        """Rename the directory, unless it is a link, or there is one at the target."""
+        self.check_writable()
+        folder, new = as_prefix(prefix)[:-1], as_prefix(target)[:-1]
+        if not folder or not new or not self._admit(folder) or os.path.lexists(self._base + new):
+            return False
+        parents = [each.rpartition("/")[0] for each in (folder, new)]
+        try:
+            if os.path.islink(self._base + folder):
+                return False
+            self._make_parent(parents[1])
+            os.rename(self._base + folder, self._base + new)
+        except OSError:  # another file system, or another writer was faster
+            return False
+        finally:
+            self._known.clear()
+        if self.fsync:
+            for parent in parents:
+                files.sync_directory(self._base + parent)
+        self._prune(parents[0])
+        return True
+
     @contextmanager
     def _locked(self, key: str) -> Iterator[None]:
         parent, slash, name = key.rpartition("/")

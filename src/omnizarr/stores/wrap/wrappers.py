@@ -296,6 +296,16 @@ class PrefixStore(WrapperStore):
         """Delete below the prefix."""
         super().delete_prefix(self.prefix + as_prefix(prefix))
 
+    def copy_value(self, key: str, target: str) -> bool:
+        """Copy below the prefix."""
+        self.check_writable()
+        return self.store.copy_value(self._full(key), self._full(target))
+
+    def move_prefix(self, prefix: str, target: str) -> bool:
+        """Move below the prefix."""
+        self.check_writable()
+        return self.store.move_prefix(self.prefix + as_prefix(prefix), self.prefix + as_prefix(target))
+
     def lock(self, key: str) -> AbstractContextManager[object]:
         """Lock below the prefix."""
         return super().lock(self._full(key))
