@@ -60,7 +60,7 @@ _DATABASES: Final = {
     ".sqlite": "database.sqlite",
     ".sqlite3": "database.sqlite",
     ".sqldb": "database.sqlite",
-    ".lmdb": "lmdb",
+    ".lmdb": "database.lmdb",
 }
 _SQLITE_HEAD: Final = b"SQLite format 3\0"
 _LMDB_HEAD: Final = (0xBEEFC0DE).to_bytes(4, sys.byteorder)  # behind the 16 bytes with which a page begins

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from omnizarr.errors import StoreAccessError, StoreError
-from omnizarr.stores import LocalStore, MemoryStore
-from omnizarr.stores.remote import reference_targets
+from omnizarr.stores import LocalStore, MemoryStore, registered
 from omnizarr.stores.remote.reference_targets import Options, Targets
 
 
@@ -22,7 +20,7 @@ def asked(monkeypatch):
         found.append((url, dict(options)))
         return MemoryStore(), ""
 
-    monkeypatch.setattr(reference_targets, "_resolving", SimpleNamespace(resolve=resolve))
+    monkeypatch.setattr(registered, "resolve", resolve)
     return found
 
 
