@@ -43,7 +43,7 @@ help:
 	@echo "make demo   the main job on real data"
 	@echo "make test   tests and examples (ARGS=... goes to pytest), with both engines (ENGINES=native, ENGINES=reference)"
 	@echo "make test-oldest tests with the lowest versions of all dependencies that pyproject.toml names"
-	@echo "make downstream the own tests of zarr-python, xarray, dask, anndata and ome-zarr upon omnizarr (ARGS='xarray')"
+	@echo "make downstream the tests of zarr-python, xarray, dask, anndata, ome-zarr and netCDF4-python on omnizarr (ARGS='xarray')"
 	@echo "make lint   ruff, mypy --strict, rustfmt, clippy"
 	@echo "make format put the code into the format of ruff and rustfmt"
 	@echo "make docs   the manual, in docs/_build/html"

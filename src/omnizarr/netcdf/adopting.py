@@ -3,8 +3,6 @@
 Writers store chunks first, and lengths last; netCDF-C stores lengths when a dataset is synchronized or closed.
 """
 
-# ruff: noqa: SLF001 - the nodes of one dataset change together
-
 from __future__ import annotations
 
 import math

@@ -1,4 +1,3 @@
-# ruff: noqa: SLF001 - what goes through several datasets looks inside them
 """Several datasets read as one: variables that have the same dimension follow each other along it.
 
 Spec: netCDF4-python 1.7.5, ``MFDataset`` and ``MFTime``.

@@ -10,8 +10,6 @@ dataset is opened in the same process, before it forks, and when it ends; and by
 passed or many bytes wait. What fails to be stored is kept, and the call raises.
 """
 
-# ruff: noqa: SLF001 - the nodes of one dataset change together
-
 from __future__ import annotations
 
 import atexit

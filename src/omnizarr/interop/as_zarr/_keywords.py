@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from omnizarr.codecs.values import ShardingCodec
+from omnizarr.formats import dialects_for
 from omnizarr.interop.as_zarr.errors import (
     MetadataValidationError,
     ZarrDeprecationWarning,
@@ -13,7 +14,6 @@ from omnizarr.interop.as_zarr.errors import (
     ZarrUserWarning,
     warn,
 )
-from omnizarr.nodes.location import dialects_for
 from omnizarr.settings import config as settings
 
 IGNORED: Final = ("cache_attrs", "cache_metadata", "chunk_store", "meta_array", "read_only")

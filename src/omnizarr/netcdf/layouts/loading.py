@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from omnizarr.errors import OmnizarrError, StoreClosedError, StoreError, StoreTimeoutError, UnknownDataTypeError
-from omnizarr.formats import documents, lenient
+from omnizarr.formats import dialect_named, documents, lenient
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.reader import is_list, is_object, join
 from omnizarr.formats.spelling import Document
@@ -36,7 +36,7 @@ from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.nodes import detection
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
-from omnizarr.nodes.location import StorePath, dialect_named
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
 from omnizarr.stores.base import is_key
 
