@@ -144,7 +144,7 @@ def of_array(array: Any, *, complete: bool = False) -> ArrayInfo:
 
 def is_array(node: Any) -> bool:
     """Return whether a node is an array."""
-    return isinstance(getattr(node, "metadata", None), ArrayMetadata)
+    return hasattr(type(node), "shape")
 
 
 def _or_name(value: Any, metadata: ArrayMetadata) -> object:

@@ -133,7 +133,7 @@ def plain(value: Any) -> Any:
 
 _STATE = {
     CoreArray: ("_where", "_state", "_config", "_snapshot"),
-    CoreGroup: ("_where", "_metadata", "_config", "_copies"),
+    CoreGroup: ("_where", "_metadata", "_config", "_copies", "_asked"),
 }
 
 
