@@ -21,6 +21,7 @@ The tree, with the built-in exceptions that they are as well::
     │       ├── UnknownChunkKeyEncodingError
     │       └── UnknownStorageTransformerError
     ├── NotRepresentableError (ValueError)        a dialect has no words for it
+    │   └── FixedAttributeError (AttributeError)  an attribute that is set by other means
     ├── CodecError (ValueError)                   a codec cannot be set up, or cannot encode this
     │   ├── PickleDisabledError (PermissionError)
     │   └── MissingDependencyError (ImportError)
@@ -239,6 +240,10 @@ class UnknownStorageTransformerError(UnknownExtensionError):
 
 class NotRepresentableError(OmnizarrError, ValueError):
     """A dialect has no words for what should be written."""
+
+
+class FixedAttributeError(NotRepresentableError, AttributeError):
+    """An attribute of netCDF that is set when its variable is created, and not like others."""
 
 
 class CodecError(OmnizarrError, ValueError):

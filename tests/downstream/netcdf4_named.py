@@ -36,8 +36,6 @@ _APART = {
 }
 
 KNOWN = {
-    "test_atts.py::VariablesTestCase::*": "an attribute of two dimensions becomes a vector; netCDF4-python refuses it",
-    "test_unicodeatt.py::*": "`setncattr_string` takes text, no bytes",
     "test_atts.py::*::test_numeric_attribute_byte_order": (
         "expects that attributes in files of netCDF-3 are no int64; there are no such files here"
     ),

@@ -2,9 +2,11 @@
 
 import os
 import pickle
+import random
 import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -510,3 +512,39 @@ def test_all_is_as_if_each_write_had_been_stored_alone(steps, layout):
     for name in "vtw":
         ours, theirs = [omnizarr.open_array(store, path=name, mode="r")[...] for store in stores]
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_threads_read_the_records_that_they_have_written_whatever_others_store(buffered, seed):
+    store, steps, failures = {}, 64, []
+    ds = Dataset(store, "w", buffered=buffered)
+    ds.createDimension("t", None)
+    ds.createDimension("x", 3)
+    planes = ds.createVariable("planes", "i4", ("t", "x"), chunksizes=(4, 2))
+    series = ds.createVariable("series", "i4", ("t",))
+
+    def write(number):
+        choices = random.Random(seed * 100 + number)
+        try:
+            for step in range(number, steps, 8):
+                if choices.random() < 0.3:
+                    planes[step] = 0
+                planes[step], series[step] = [step, step + 1, step + 2], step
+                if choices.random() < 0.2:
+                    ds.sync()
+                if choices.random() < 0.6:
+                    assert (planes[step].tolist(), int(series[step])) == ([step, step + 1, step + 2], step)
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not failures
+    ds.close()
+    again = Dataset(store)
+    assert again["planes"][:].tolist() == [[step, step + 1, step + 2] for step in range(steps)]
+    assert again["series"][:].tolist() == list(range(steps))

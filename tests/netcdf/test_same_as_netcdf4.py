@@ -407,7 +407,7 @@ ERRORS = {
     "too many indices": (lambda ds, v: v[0, 0, 0], (IndexError, ValueError)),
     "wrong shape": (lambda ds, v: v.__setitem__(slice(None), np.zeros((2, 3))), (IndexError, ValueError)),
     "write outside": (lambda ds, v: v.__setitem__((0, 7), 1), (IndexError, RuntimeError)),
-    "fill value late": (lambda ds, v: v.setncattr("_FillValue", 3), (AttributeError, ValueError)),
+    "fill value late": (lambda ds, v: v.setncattr("_FillValue", 3), (AttributeError, AttributeError)),
     "bad name": (lambda ds, v: ds.createDimension("a/b", 3), (RuntimeError, ValueError)),
     "value of a vector": (lambda ds, v: v.getValue(), IndexError),
     "text into numbers": (lambda ds, v: v.__setitem__(0, ["a", "b", "c", "d"]), (ValueError, TypeError)),

@@ -148,17 +148,24 @@ class Records:
 
     # -- writing ------------------------------------------------------------------------
 
-    def write(self, variable: Variable, selection: Selection, values: NDArray[Any], grown: Shape, place: Place) -> None:
-        """Keep, or store, what is written beyond the end that is stored; `grown` is the shape that it needs."""
+    def write(self, variable: Variable, selection: Selection, values: NDArray[Any], grown: Shape) -> bool:
+        """Keep, or store, what is written beyond the end that is stored; `grown` is the shape that it needs.
+
+        Return False, with nothing done, if it does not lie there: another thread may just have stored that end.
+        """
         with self._session.lock:
             if self.waits and (self._size + values.nbytes > MOST or time.monotonic() - self._since > LONGEST):
                 self.store()
+            place = place_of(variable, selection)
+            if place is Place.INSIDE:
+                return False
             if not self._session.buffered or values.nbytes > MOST or place is Place.ACROSS:
                 self.store()
                 wanted = {dim: end for dim, end in zip(variable._dims, grown, strict=True) if end > dim.stored}
                 self._grow({variable: [Piece(selection, values)]}, wanted)
-                return
-            self._keep(variable, selection, values, grown)
+            else:
+                self._keep(variable, selection, values, grown)
+            return True
 
     def _keep(self, variable: Variable, selection: Selection, values: NDArray[Any], grown: Shape) -> None:
         if not self.waits:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omnizarr.errors import NotRepresentableError
+from omnizarr.errors import FixedAttributeError
 from omnizarr.netcdf import chars, chunk_cache, elements, filters, masking, quantize, selections, types
 from omnizarr.netcdf.attributed import Attributed, Attributes
 from omnizarr.netcdf.dimension import Dimension
@@ -360,10 +360,8 @@ class Variable(Attributed):
 
     def _store(self, selection: Any, values: NDArray[Any], grown: tuple[int, ...]) -> None:
         """Write elements, or let them wait if they lie beyond the end that is stored."""
-        place = place_of(self, selection)
         records = self._session.records
-        if place is not Place.INSIDE:
-            records.write(self, selection, values, grown, place)
+        if place_of(self, selection) is not Place.INSIDE and records.write(self, selection, values, grown):
             return
         if records.waits:
             records.settle(self, selection)
@@ -409,12 +407,12 @@ class Variable(Attributed):
     def setncatts(self, attributes: Mapping[str, Any]) -> None:
         """Set several attributes in one change.
 
-        Raises NotRepresentableError for ``_FillValue``, which is an argument of `Group.createVariable`, and for
+        Raises FixedAttributeError for ``_FillValue``, which is an argument of `Group.createVariable`, and for
         ``_nczarr_maxstrlen`` once strings are stored.
         """
         is_widened = MAXSTRLEN in attributes and self._type is types.STRING
         if is_widened and self.array.nchunks_initialized:
-            raise NotRepresentableError(
+            raise FixedAttributeError(
                 "strings are stored already, with the width that they had",
                 path=self.full_name[1:],
                 found=MAXSTRLEN,
@@ -429,7 +427,7 @@ class Variable(Attributed):
     def _refuse_reserved(self, name: str) -> None:
         super()._refuse_reserved(name)
         if name == "_FillValue":
-            raise NotRepresentableError(
+            raise FixedAttributeError(
                 "_FillValue is set when the variable is created",
                 path=self.full_name[1:],
                 remedy="pass fill_value= to createVariable",
