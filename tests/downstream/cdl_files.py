@@ -48,7 +48,7 @@ class Known(NamedTuple):
 
 _UNWRITTEN = Known(
     "omnizarr",
-    "what nobody wrote to, without a fill value: ncdump prints what happens to be in memory, `dump` fill marks",
+    "elements never written, without a fill value: ncdump prints what happens to be in memory, `dump` fill marks",
 )
 _PLUG_IN = Known("both", "chunks in bzip2: ncgen needs a plug-in for them, `gen` does not")
 _NIL = Known(

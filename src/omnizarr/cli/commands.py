@@ -49,7 +49,7 @@ def _absence() -> str:
 
 
 class _Commands(click.Group):
-    """Commands that nobody has called are not imported."""
+    """Imports a command when you call it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(_MODULES)

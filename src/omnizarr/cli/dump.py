@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from omnizarr.netcdf import files, urls
     from omnizarr.netcdf.cdl import writing
     from omnizarr.netcdf.header import Source
-else:  # nobody who lists a directory waits for netCDF
+else:  # imported when first used, as listing a directory needs no netCDF
     datasets = Lazy("omnizarr.netcdf.dataset")
     files = Lazy("omnizarr.netcdf.files")
     urls = Lazy("omnizarr.netcdf.urls")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from omnizarr.netcdf import copying, files, urls
     from omnizarr.netcdf import dataset as datasets
     from omnizarr.netcdf.cdl import compiling
-else:  # nobody who lists a directory waits for netCDF
+else:  # imported when first used, as listing a directory needs no netCDF
     copying = Lazy("omnizarr.netcdf.copying")
     datasets = Lazy("omnizarr.netcdf.dataset")
     files = Lazy("omnizarr.netcdf.files")

@@ -27,7 +27,7 @@ from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFac
 
 if TYPE_CHECKING:
     from omnizarr.netcdf import repairs as netcdf
-else:  # nobody who lists a directory waits for netCDF
+else:  # imported when first used, as listing a directory needs no netCDF
     netcdf = Lazy("omnizarr.netcdf.repairs")
 
 PROBLEM = 1

@@ -221,8 +221,8 @@ class Records:
     def _grow(self, pieces: Mapping[Variable, list[Piece]], wanted: Mapping[Dimension, int]) -> None:
         """Store pieces, and make unlimited dimensions at least so long.
 
-        First the arrays that have them, then the record of the group: whoever reads that finds all arrays long enough,
-        and the data that made them grow. What fails is taken back.
+        The arrays come first, then the record of the group. A reader who finds the new length there finds all arrays
+        that long, with their data. What fails is taken back.
         """
         undo: list[Callable[[], None]] = []
         try:

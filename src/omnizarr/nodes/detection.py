@@ -273,7 +273,7 @@ def detect(
     kind : {"array", "group"}
         What is expected: its documents are looked for first.
     entries : dict, optional
-        Here is noted what is read at places above, for whoever looks there next.
+        Receives what is read at places above, so that it need not be read again.
 
     Raises
     ------

@@ -238,7 +238,7 @@ class Store(ABC):
     def elsewhere(self, prefix: str) -> Elsewhere | None:
         """Return where the chunks below a prefix are, if this store hands all of them on as another one has them.
 
-        Whoever reads them there, from then on, has what this store would hand on.
+        A reader gets there what this store would hand on.
         """
         as_prefix(prefix)
         return None

@@ -691,3 +691,16 @@ def test_missing_obstore_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "obstore.store", None)
     with pytest.raises(MissingDependencyError, match=r"omnizarr\[cloud\]"):
         ObjectStore.from_url("s3://bucket")
+
+
+def test_values_are_copied_by_way_of_this_process_where_the_server_cannot(monkeypatch):
+    store = ObjectStore(obstore.store.MemoryStore())
+    store.set("a", b"12")
+
+    def copy(*_):
+        raise obstore.exceptions.NotSupportedError("no copies")
+
+    monkeypatch.setattr(obstore, "copy", copy)
+    assert store.copy_value("a", "b")
+    assert bytes(store.get("b")) == b"12"
+    assert not store.copy_value("c", "d")

@@ -684,11 +684,15 @@ class ObjectStore(Store):
         self.check_writable()
         path = self._path(target)
         does_copy = _copies.get(self._data)
-        # Some servers take such a request for one to write nothing: the first copy is looked at.
+        # Some servers write an empty value instead, so the size of the first copy is compared.
         size = self.size(key) if does_copy is None else None
         if does_copy is False or (does_copy is None and not size):
             return super().copy_value(key, target)
-        if self._ask(key, _copied, path) is None:
+        try:
+            copied = self._ask(key, _copied, path)
+        except StoreError:  # it has no such request, or takes it for smaller values only
+            return super().copy_value(key, target)
+        if copied is None:
             return False
         _record.seen.pop((self._data, path), None)
         if does_copy is None:

@@ -56,7 +56,7 @@ class CalledStore(stores.Store):
 
     @property
     def concurrency(self) -> int:
-        """As many requests as zarr-python makes at a time, of which nobody knows how long they take."""
+        """As many requests at a time as zarr-python makes: such a store does not say how long one takes."""
         if type(self.outer) in _NEAR and isinstance(self._innermost, OwnStore):
             return self._innermost._inner.concurrency  # noqa: SLF001 - the store below
         return int(config.get("async.concurrency"))
