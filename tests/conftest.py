@@ -1,6 +1,7 @@
 """Settings that hold for every test."""
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -22,3 +23,7 @@ settings.register_profile("dev", **_COMMON)
 # `HYPOTHESIS_PROFILE=thorough`: many more examples, for a night.
 settings.register_profile("thorough", max_examples=2000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
+
+# Tests that a shell starts in the background ignore Ctrl-C, and so would the programs that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -602,6 +602,7 @@ struct PyStore {
     store: Py<PyAny>,
     values: Option<Py<PyDict>>,
     concurrency: usize,
+    most_in_flight: usize,
     is_conditional: bool,
 }
 
@@ -638,6 +639,10 @@ impl Store for PyStore {
 
     fn concurrency(&self) -> usize {
         self.concurrency
+    }
+
+    fn most_in_flight(&self) -> usize {
+        self.most_in_flight
     }
 
     fn changes_parts(&self) -> bool {
@@ -779,11 +784,11 @@ struct Engine {
 #[pymethods]
 impl Engine {
     /// `root`: of a local store; `home`: the directory of the array in it, and the document that must be there if that is
-    /// to be made; `values`: of a store in memory; `concurrency`, `is_conditional`: of any other; `cache`:
-    /// for decoded chunks, and the number of the array in it.
+    /// to be made; `values`: of a store in memory; `concurrency`, `most_in_flight`, `is_conditional`: of any other;
+    /// `cache`: for decoded chunks, and the number of the array in it.
     #[new]
     #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, home=None, values=None, concurrency=1,
-        is_conditional=false, cache=None))]
+        most_in_flight=usize::MAX, is_conditional=false, cache=None))]
     #[allow(clippy::too_many_arguments)] // they have names in Python
     fn new(
         codecs: &PyCodecs,
@@ -794,13 +799,14 @@ impl Engine {
         home: Option<(String, String)>,
         values: Option<Py<PyDict>>,
         concurrency: usize,
+        most_in_flight: usize,
         is_conditional: bool,
         cache: Option<(PyRef<'_, PyChunkCache>, u64)>,
     ) -> PyResult<Self> {
         let (head, separator, tail, scalar) = keys;
         let tells = home.is_some();
         let store: Box<dyn Store> = match root {
-            None => Box::new(PyStore { store, values, concurrency, is_conditional }),
+            None => Box::new(PyStore { store, values, concurrency, most_in_flight, is_conditional }),
             Some(root) => files(root, fsync, home)?,
         };
         let array = Array {

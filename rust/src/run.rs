@@ -26,9 +26,6 @@ const BYTES_PER_THREAD: usize = 256 * 1024;
 const BYTES_PER_PIECE: usize = 16 * 1024;
 /// Threads take pieces of about so many bytes at a time.
 const BYTES_PER_BATCH: usize = 128 * 1024;
-/// Of chunks that are fetched side by side, no more than so many bytes, but some chunks in any case.
-const BYTES_AT_ONCE: usize = 256 * 1024 * 1024;
-const LEAST_AT_ONCE: usize = 4;
 /// How often the caller is asked whether to go on.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -177,8 +174,7 @@ impl Job<'_> {
         let at_once = self.store.concurrency();
         if at_once > 1 {
             // They wait for answers most of the time.
-            let bound = (BYTES_AT_ONCE / chain.layout.nbytes.max(1)).max(LEAST_AT_ONCE);
-            return self.threads.unwrap_or(at_once).min(bound).clamp(1, pieces.max(1));
+            return self.threads.unwrap_or(at_once).min(self.store.most_in_flight()).clamp(1, pieces.max(1));
         }
         let wanted = self.elements.saturating_mul(chain.layout.item);
         // What is decoded, which may be much more than what is wanted of it.

@@ -77,6 +77,11 @@ pub trait Store: Send + Sync {
         1
     }
 
+    /// How many chunks may be on their way at once, so that they fit into memory.
+    fn most_in_flight(&self) -> usize {
+        usize::MAX
+    }
+
     /// Whether `locked` keeps others from changing a value while a part of it is written.
     fn changes_parts(&self) -> bool {
         true

@@ -39,6 +39,7 @@ class Engine:
         home: tuple[str, str] | None = None,
         values: dict[str, Any] | None = None,
         concurrency: int = 1,
+        most_in_flight: int = ...,
         is_conditional: bool = False,
         cache: tuple[ChunkCache, int] | None = None,
     ) -> Self: ...

@@ -20,6 +20,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "array.variable_chunk_bytes": 256 * 1024 * 1024,
     "array.variable_element_bytes": 64 * 1024,
     "attributes.nonfinite": "token",
+    "bytes_in_flight": 256 * 1024 * 1024,
     "concurrency": None,
     "engine": None,
 }

@@ -15,6 +15,7 @@ from omnizarr.aio import transfer
 from omnizarr.aio.nodes import array_on, reading, writing
 from omnizarr.aio.opening import opened
 from omnizarr.api import opening
+from omnizarr.engine import budget
 from omnizarr.errors import ReadOnlyError
 from omnizarr.formats import dialect_named
 from omnizarr.indexing import Plan
@@ -30,8 +31,6 @@ from omnizarr.stores import Store
 from omnizarr.stores.tasks import run, waited
 
 _Planner = Callable[[Any, Grid], Plan]
-
-_MOST_AT_ONCE = 512
 
 
 class AsyncArray:
@@ -469,8 +468,8 @@ async def read_many(
     wanted = [
         (array if isinstance(array, AsyncArray) else AsyncArray(array), selection) for array, selection in requests
     ]
-    await run(lambda array: array._bind(), {id(array): array for array, _ in wanted}.values(), _MOST_AT_ONCE)  # noqa: SLF001
+    await run(lambda array: array._bind(), {id(array): array for array, _ in wanted}.values(), budget.MOST_REQUESTS)  # noqa: SLF001
     jobs = prepare_many([(array.array, selection) for array, selection in wanted], out)
     read = partial(transfer.read, concurrency=concurrency)
-    await run(lambda job: read(job.binding, job.plan, job.buffer), jobs, _MOST_AT_ONCE)
+    await run(lambda job: read(job.binding, job.plan, job.buffer), jobs, budget.MOST_REQUESTS)
     return [job.result() for job in jobs]

@@ -13,6 +13,7 @@ from omnizarr.aio.nodes import copies_on, group_on, on, place_on, unreplayed, wr
 from omnizarr.aio.opening import opened
 from omnizarr.aio.replay import Answers, replay
 from omnizarr.api import opening
+from omnizarr.engine import budget
 from omnizarr.errors import NodeNotFoundError
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import detection
@@ -25,8 +26,6 @@ from omnizarr.stores.asynchronous import AsyncVerbs, asynchronous
 from omnizarr.stores.tasks import run
 
 T = TypeVar("T")
-
-_MOST_AT_ONCE = 512
 
 
 def awaited(node: Any) -> Any:
@@ -376,7 +375,7 @@ async def _bring(
             if isinstance(node, detection.Found) and isinstance(node.metadata, GroupMetadata):
                 groups.append(node.where)
 
-    await run(one, await replay(answers, verbs, listed), _MOST_AT_ONCE)
+    await run(one, await replay(answers, verbs, listed), budget.MOST_REQUESTS)
     if depth is None or depth > 0:
         below = None if depth is None else depth - 1
-        await run(lambda group: _bring(answers, verbs, group, zarr_format, below), groups, _MOST_AT_ONCE)
+        await run(lambda group: _bring(answers, verbs, group, zarr_format, below), groups, budget.MOST_REQUESTS)

@@ -29,9 +29,6 @@ _Fetch = Callable[[Sequence[Span] | None], Awaitable[Sequence[Buffer] | None]]
 
 # Chunks of up to so many bytes are decoded in the loop: to hand them to a thread takes as long.
 _SMALL: Final = 128 * 1024
-# Of pieces under way, no more than about this many bytes, but some in any case.
-_BYTES_AT_ONCE: Final = 256 * 1024 * 1024
-_LEAST_AT_ONCE: Final = 4
 
 
 async def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
@@ -58,8 +55,7 @@ async def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int 
 
 def _at_once(binding: Binding, plan: Plan, concurrency: int | None) -> int:
     """Return how many pieces shall be under way; how many requests, the store says itself."""
-    room = max(_LEAST_AT_ONCE, _BYTES_AT_ONCE // max(1, binding.spec.nbytes or _SMALL))
-    return max(1, min(concurrency or max(binding.store.concurrency, 8), room, len(plan)))
+    return max(1, min(concurrency or max(binding.store.concurrency, 8), binding.most_in_flight, len(plan)))
 
 
 # -- reading --------------------------------------------------------------------------

@@ -42,6 +42,8 @@ class ChunkPolicy:
     """Bytes that the elements of a chunk may decode to, if they are of variable length, however few they are."""
     variable_element_bytes: int = field(default_factory=lambda: config.get("array.variable_element_bytes"))
     """Bytes that each of them may decode to on average, where together they need more than that."""
+    bytes_in_flight: int = field(default_factory=lambda: config.get("bytes_in_flight"))
+    """Bytes, decoded, of the chunks that are fetched or stored at once."""
     engine: str | None = field(default_factory=lambda: config.get("engine"))
     """Who moves chunks: "native" or "reference"; None: what suits the array."""
 

@@ -10,7 +10,7 @@ from omnizarr.codecs import chain as chains
 from omnizarr.codecs import registry
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import ArraySpec, ChunkPolicy
-from omnizarr.engine import native, transformers
+from omnizarr.engine import budget, native, transformers
 from omnizarr.engine.cache import ChunkCache
 from omnizarr.errors import MetadataError, OmnizarrError
 from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, thawed
@@ -50,6 +50,8 @@ class Binding:
         Where decoded chunks are kept; None if they are not.
     number : int
         Tells the array from others in that cache.
+    most_in_flight : int
+        Chunks that may be in flight at once, by their size.
     native : object
         What runs plans natively; None if the reference engine does.
     """
@@ -67,6 +69,7 @@ class Binding:
     base: Store | None = None
     cache: ChunkCache | None = field(init=False, repr=False, default=None)
     number: int = field(init=False, repr=False, default=0)
+    most_in_flight: int = field(init=False, repr=False)
     native: Any = field(init=False, repr=False)
     _chains: dict[tuple[int, ...], Chain] = field(default_factory=dict, repr=False)
 
@@ -75,6 +78,9 @@ class Binding:
             shared = self.chunk_cache if isinstance(self.chunk_cache, ChunkCache) else ChunkCache(self.chunk_cache)
             object.__setattr__(self, "cache", shared)
             object.__setattr__(self, "number", shared.number_of(self.store, self.prefix, self.chain))
+        object.__setattr__(
+            self, "most_in_flight", budget.chunks_in_flight(self.policy.bytes_in_flight, self.spec.nbytes)
+        )
         object.__setattr__(self, "native", native.engine_of(self))
 
     @property

@@ -111,7 +111,11 @@ def engine_of(binding: Binding) -> Any:
     elif binding.cache is not None and has_stamps(store):
         return None  # only the reference engine asks a store in Python whether a value is the same still
     else:
-        where = {"concurrency": store.concurrency, "is_conditional": store.exclusion == "condition"}
+        where = {
+            "concurrency": store.concurrency,
+            "most_in_flight": binding.most_in_flight,
+            "is_conditional": store.exclusion == "condition",
+        }
     if binding.cache is not None and "concurrency" not in where:
         where["cache"] = binding.cache.shared_with(native), binding.number
     return native.Engine(codecs, names, store, **where)

@@ -38,9 +38,6 @@ _SMALLEST_WRITTEN = 16 * 1024
 _SMALLEST_ENCODED = 8 * 1024
 # A thread takes work in batches of about this many bytes, so that small chunks cost few hand-overs.
 _BYTES_PER_BATCH = 256 * 1024
-# Of chunks that are fetched side by side, no more than about this many bytes, but some chunks in any case.
-_BYTES_AT_ONCE = 256 * 1024 * 1024
-_LEAST_AT_ONCE = 4
 
 
 def read(binding: Binding, plan: Pieces, out: AnyArray, concurrency: int | None = None) -> None:
@@ -97,8 +94,7 @@ def _share(binding: Binding, pieces: int, concurrency: int | None, smallest: int
     chunk_bytes = max(1, binding.chain.spec.nbytes or _BYTES_PER_WORKER)
     at_once = binding.store.concurrency
     if at_once > 1:
-        at_once = min(concurrency or at_once, max(_LEAST_AT_ONCE, _BYTES_AT_ONCE // chunk_bytes))
-        return min(at_once, pieces), 1
+        return min(concurrency or at_once, binding.most_in_flight, pieces), 1
     batch = max(1, _BYTES_PER_BATCH // chunk_bytes)
     if concurrency is None:
         # Threads take turns in Python; only what runs between the turns, in C and the kernel, runs side by side.

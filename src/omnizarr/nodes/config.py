@@ -36,6 +36,9 @@ class ArrayConfig:
     variable_chunk_bytes, variable_element_bytes : int
         Bytes that a compressed chunk with elements of variable length may decode to: the larger of the first, and the
         second times the number of elements (as far as that is no more than 2 GiB).
+    bytes_in_flight : int
+        Bytes, decoded, of the chunks that are fetched or stored at once, where a store takes its time to answer; four
+        chunks are in any case.
     engine : {"native", "reference"}, optional
         Who moves chunks; None: what ``OMNIZARR_ENGINE`` says, else what suits the array.
     """
@@ -50,6 +53,7 @@ class ArrayConfig:
     chunk_cache: int | ChunkCache = field(default_factory=lambda: settings.get("array.chunk_cache"))
     variable_chunk_bytes: int = field(default_factory=lambda: settings.get("array.variable_chunk_bytes"))
     variable_element_bytes: int = field(default_factory=lambda: settings.get("array.variable_element_bytes"))
+    bytes_in_flight: int = field(default_factory=lambda: settings.get("bytes_in_flight"))
     engine: str | None = field(default_factory=lambda: settings.get("engine"))
 
     @classmethod
@@ -76,7 +80,7 @@ class ArrayConfig:
             raise ValueError(f"missing={self.missing!r}: expected 'fill' or 'error'")
         if self.order not in {"C", "F", None}:
             raise ValueError(f"order={self.order!r}: expected 'C' or 'F'")
-        for name in ("variable_chunk_bytes", "variable_element_bytes"):
+        for name in ("variable_chunk_bytes", "variable_element_bytes", "bytes_in_flight"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise SettingError(f"{name} is no number of bytes", found=repr(value), expected="an integer from 0")
@@ -92,5 +96,6 @@ class ArrayConfig:
             self.allow_pickle,
             self.variable_chunk_bytes,
             self.variable_element_bytes,
+            self.bytes_in_flight,
             self.engine,
         )

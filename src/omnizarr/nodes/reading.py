@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from omnizarr import engine, indexing
-from omnizarr.engine import Binding, reference
+from omnizarr.engine import Binding, budget, reference
 from omnizarr.errors import ShapeError
 from omnizarr.indexing import Plan
 from omnizarr.nodes.indexers import AnyArray, Fields, as_buffer, select_fields
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _Task: TypeAlias = Callable[[], object]
-
-_MOST_AT_ONCE: Final = 512
-# Of chunks that are fetched side by side, no more than about this many bytes, but some chunks in any case.
-_BYTES_AT_ONCE: Final = 256 * 1024 * 1024
-_LEAST_AT_ONCE: Final = 4
 
 
 class Prepared(NamedTuple):
@@ -129,7 +124,7 @@ def read_many(
         else:
             near.append(partial(engine.read, job.binding, job.plan, job.buffer, concurrency))
     tasks = [near, *(_tasks(several) for several in far.values())]
-    workers = min(_MOST_AT_ONCE, sum(_share(several, concurrency) for several in far.values())) or 1
+    workers = min(budget.MOST_REQUESTS, sum(_share(several, concurrency) for several in far.values())) or 1
     pool.run(_run, _in_turn(tasks), min(workers, concurrency or workers), 1)
     return [job.result() for job in jobs]
 
@@ -142,10 +137,10 @@ def _tasks(jobs: Iterable[Prepared]) -> Iterator[_Task]:
 
 def _share(jobs: Sequence[Prepared], concurrency: int | None) -> int:
     """Return how many chunks of one store shall be under way."""
-    largest = max(job.binding.spec.nbytes or 1 for job in jobs) or 1
     wanted = concurrency or max(job.binding.store.concurrency for job in jobs)
     pieces = sum(len(job.plan) for job in jobs)
-    return min(wanted, max(_LEAST_AT_ONCE, _BYTES_AT_ONCE // largest), pieces)
+    most = min(job.binding.most_in_flight for job in jobs)
+    return min(wanted, most, pieces)
 
 
 def _in_turn(several: Iterable[Iterable[_Task]]) -> Iterator[_Task]:

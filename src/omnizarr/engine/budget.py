@@ -1,0 +1,29 @@
+"""How much may be in flight at once: chunks, bytes and requests. Both engines, `read_many` and `aio` ask here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MOST_REQUESTS: Final = 512
+"""Requests in flight, over all stores that one call reads."""
+
+_LEAST_CHUNKS: Final = 4  # however large they are: fewer would leave the connection idle
+_UNKNOWN_SIZE: Final = 512 * 1024  # assumed of a chunk whose elements have variable length
+
+
+def chunks_in_flight(bytes_in_flight: int, chunk_bytes: int | None) -> int:
+    """Return how many chunks may be in flight, so that decoded they fit into a number of bytes, or are four.
+
+    Parameters
+    ----------
+    bytes_in_flight : int
+        What `ArrayConfig.bytes_in_flight` says.
+    chunk_bytes : int or None
+        Size of a decoded chunk; None if its elements have variable length.
+
+    Examples
+    --------
+    >>> chunks_in_flight(2**28, 2**20), chunks_in_flight(2**28, 2**30)
+    (256, 4)
+    """
+    return max(_LEAST_CHUNKS, bytes_in_flight // max(1, chunk_bytes or _UNKNOWN_SIZE))
