@@ -23,15 +23,17 @@ array([0. , 0.5, 1. ])
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, cast
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from functools import wraps
+from typing import Any, ParamSpec
 
 from omnizarr.aio.array import AsyncArray, read_many
 from omnizarr.aio.group import AsyncGroup, awaited
 from omnizarr.aio.opening import opened
 from omnizarr.api import creating, opening
-from omnizarr.api.opening import Mode
 from omnizarr.model import ArrayMetadata, GroupMetadata
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group
 from omnizarr.stores.tasks import waited
 
 __all__ = [
@@ -57,60 +59,34 @@ __all__ = [
 ]
 
 
-# -- opening --------------------------------------------------------------------------
+P = ParamSpec("P")
 
 
-async def open(  # noqa: A001 - the name that zarr has for it
-    store: Any = None,
-    *,
-    mode: Mode | None = None,
-    path: str | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> AsyncArray | AsyncGroup:
-    """Open the array or group at a place; keywords as those of `omnizarr.open`."""
-    found: AsyncArray | AsyncGroup = await _open(opening.open, store, path, mode, storage_options, options)
-    return found
+def _array(function: Callable[P, Array]) -> Callable[P, Coroutine[Any, Any, AsyncArray]]:
+    return _awaiting(function)  # type: ignore[no-any-return]
 
 
-async def open_array(
-    store: Any = None,
-    *,
-    mode: Mode | None = None,
-    path: str | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> AsyncArray:
-    """Open the array at a place; keywords as those of `omnizarr.open_array`."""
-    return cast("AsyncArray", await _open(opening.open_array, store, path, mode, storage_options, options))
+def _group(function: Callable[P, Group]) -> Callable[P, Coroutine[Any, Any, AsyncGroup]]:
+    return _awaiting(function)  # type: ignore[no-any-return]
 
 
-async def open_group(
-    store: Any = None,
-    *,
-    mode: Mode | None = None,
-    path: str | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> AsyncGroup:
-    """Open the group at a place; keywords as those of `omnizarr.open_group`."""
-    return cast("AsyncGroup", await _open(opening.open_group, store, path, mode, storage_options, options))
+def _node(function: Callable[P, Array | Group]) -> Callable[P, Coroutine[Any, Any, AsyncArray | AsyncGroup]]:
+    return _awaiting(function)  # type: ignore[no-any-return]
 
 
-async def open_consolidated(*args: Any, use_consolidated: bool | str = True, **options: Any) -> AsyncGroup:
-    """Open the group at a place from its consolidated metadata, which must be there; as `open_group` otherwise."""
-    return await open_group(*args, use_consolidated=use_consolidated, **options)
+def _awaiting(function: Callable[..., Any]) -> Any:
+    """Return a function as a coroutine function of the same name, with the same keywords."""
+    call: Callable[..., Coroutine[Any, Any, Any]] = opened if function.__module__ == opening.__name__ else waited
 
+    @wraps(function)
+    async def awaiting(*args: Any, **options: Any) -> Any:
+        arguments = map(_sync, args)
+        return awaited(await call(function, *arguments, **{name: _sync(value) for name, value in options.items()}))
 
-async def _open(
-    function: Callable[..., Any],
-    store: Any,
-    path: str | None,
-    mode: Mode | None,
-    storage_options: Mapping[str, Any] | None,
-    options: Mapping[str, Any],
-) -> Any:
-    return awaited(await opened(function, _sync(store), path, mode, storage_options, **options))
+    awaiting.__module__ = __name__
+    summary = (function.__doc__ or "").partition("\n")[0].partition("; see `")[0].rstrip(".")
+    awaiting.__doc__ = f"{summary}; as `omnizarr.{function.__name__}`, to be awaited."
+    return awaiting
 
 
 def _sync(node: Any) -> Any:
@@ -120,61 +96,22 @@ def _sync(node: Any) -> Any:
     return node.group if isinstance(node, AsyncGroup) else node
 
 
-# -- creating ---------------------------------------------------------------------------
+open = _node(opening.open)  # noqa: A001 - the name that zarr has for it
+open_array = _array(opening.open_array)
+open_group = _group(opening.open_group)
+open_consolidated = _group(opening.open_consolidated)
 
-
-async def _create(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    return awaited(await waited(function, *map(_sync, args), **{name: _sync(value) for name, value in options.items()}))
-
-
-async def create_array(store: Any, **options: Any) -> AsyncArray:
-    """Create an array; keywords as those of `omnizarr.create_array`."""
-    return cast("AsyncArray", await _create(creating.create_array, store, **options))
-
-
-async def create(shape: Any = None, **options: Any) -> AsyncArray:
-    """Create an array, by default in memory; keywords as those of `omnizarr.create`."""
-    return cast("AsyncArray", await _create(creating.create, shape, **options))
-
-
-async def array(data: Any, **options: Any) -> AsyncArray:
-    """Create an array that holds `data`, by default in memory; keywords as those of `create`."""
-    return cast("AsyncArray", await _create(creating.array, data, **options))
-
-
-async def empty(shape: Any, **options: Any) -> AsyncArray:
-    """Create an array whose elements are not set; keywords as those of `create`."""
-    return cast("AsyncArray", await _create(creating.empty, shape, **options))
-
-
-async def zeros(shape: Any, **options: Any) -> AsyncArray:
-    """Create an array of zeros; keywords as those of `create`."""
-    return cast("AsyncArray", await _create(creating.zeros, shape, **options))
-
-
-async def ones(shape: Any, **options: Any) -> AsyncArray:
-    """Create an array of ones; keywords as those of `create`."""
-    return cast("AsyncArray", await _create(creating.ones, shape, **options))
-
-
-async def full(shape: Any, fill_value: Any, **options: Any) -> AsyncArray:
-    """Create an array of one value; keywords as those of `create`."""
-    return cast("AsyncArray", await _create(creating.full, shape, fill_value, **options))
-
-
-async def from_array(store: Any, *, data: Any, **options: Any) -> AsyncArray:
-    """Create an array from another one; keywords as those of `omnizarr.from_array`."""
-    return cast("AsyncArray", await _create(creating.from_array, store, data=data, **options))
-
-
-async def create_group(store: Any, **options: Any) -> AsyncGroup:
-    """Create a group, with the groups above it that are not there; keywords as those of `omnizarr.create_group`."""
-    return cast("AsyncGroup", await _create(creating.create_group, store, **options))
-
-
-async def group(store: Any = None, **options: Any) -> AsyncGroup:
-    """Return the group at a place (by default in memory), after creating it if there is none."""
-    return cast("AsyncGroup", await _create(creating.group, store, **options))
+create_array = _array(creating.create_array)
+create = _array(creating.create)
+array = _array(creating.array)
+empty = _array(creating.empty)
+zeros = _array(creating.zeros)
+ones = _array(creating.ones)
+full = _array(creating.full)
+from_array = _array(creating.from_array)
+create_group = _group(creating.create_group)
+group = _group(creating.group)
+consolidate_metadata = _group(creating.consolidate_metadata)
 
 
 async def create_hierarchy(
@@ -184,8 +121,3 @@ async def create_hierarchy(
     made = await waited(lambda: list(creating.create_hierarchy(store=_sync(store), nodes=nodes, overwrite=overwrite)))
     for path, node in made:
         yield path, awaited(node)
-
-
-async def consolidate_metadata(store: Any, path: str | None = None, zarr_format: int | str | None = None) -> AsyncGroup:
-    """Store copies of the documents of all nodes below a group with it, and return it, opened from them."""
-    return cast("AsyncGroup", await _create(creating.consolidate_metadata, store, path, zarr_format))

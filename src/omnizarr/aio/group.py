@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Any, TypeVar
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from omnizarr import metadata as public
 from omnizarr.aio.array import AsyncArray
@@ -26,6 +26,7 @@ from omnizarr.stores.asynchronous import AsyncVerbs, asynchronous
 from omnizarr.stores.tasks import run
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 def awaited(node: Any) -> Any:
@@ -33,6 +34,19 @@ def awaited(node: Any) -> Any:
     if isinstance(node, Array):
         return AsyncArray(node)
     return AsyncGroup(node) if isinstance(node, Group) else node
+
+
+def _array(
+    method: Callable[Concatenate[Group, P], Array],
+) -> Callable[Concatenate[AsyncGroup, P], Coroutine[Any, Any, AsyncArray]]:
+    """Return a method of `Group` that makes an array as one of `AsyncGroup`, with the same keywords."""
+
+    @wraps(method)
+    async def awaiting(self: AsyncGroup, *args: Any, **options: Any) -> Any:
+        return await self._write(partial(method, self.group), *args, **_at_hand(options))
+
+    awaiting.__module__, awaiting.__qualname__ = __name__, f"AsyncGroup.{method.__name__}"
+    return cast("Callable[Concatenate[AsyncGroup, P], Coroutine[Any, Any, AsyncArray]]", awaiting)
 
 
 class AsyncGroup:
@@ -270,18 +284,12 @@ class AsyncGroup:
         made = await writing(self.group.store, self.group.require_groups, *names)
         return tuple(map(AsyncGroup, made))
 
-    async def create_array(self, name: str, **options: Any) -> AsyncArray:
-        """Create an array below this group; keywords as those of `omnizarr.create_array`."""
-        made: AsyncArray = await self._write(self.group.create_array, name, **_at_hand(options))
-        return made
-
-    async def require_array(
-        self, name: str, *, shape: Any, dtype: Any = None, exact: bool = False, **options: Any
-    ) -> AsyncArray:
-        """Return the array at a path, after creating it if there is none; see `omnizarr.Group.require_array`."""
-        require = partial(self.group.require_array, name, shape=shape, dtype=dtype, exact=exact)
-        made: AsyncArray = await self._write(require, **_at_hand(options))
-        return made
+    create_array = _array(Group.create_array)
+    require_array = _array(Group.require_array)
+    empty = _array(Group.empty)
+    zeros = _array(Group.zeros)
+    ones = _array(Group.ones)
+    full = _array(Group.full)
 
     async def create_hierarchy(
         self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
@@ -302,23 +310,6 @@ class AsyncGroup:
     async def move(self, source: str, dest: str) -> None:
         """Move a node and all below it to another path of this group; see `omnizarr.Group.move`."""
         await writing(self.group.store, self.group.move, source, dest)
-
-    async def empty(self, *, name: str, shape: Any, **options: Any) -> AsyncArray:
-        """Create an array whose elements are not set."""
-        return await self._write(self.group.empty, name=name, shape=shape, **options)  # type: ignore[no-any-return]
-
-    async def zeros(self, *, name: str, shape: Any, **options: Any) -> AsyncArray:
-        """Create an array of zeros."""
-        return await self._write(self.group.zeros, name=name, shape=shape, **options)  # type: ignore[no-any-return]
-
-    async def ones(self, *, name: str, shape: Any, **options: Any) -> AsyncArray:
-        """Create an array of ones."""
-        return await self._write(self.group.ones, name=name, shape=shape, **options)  # type: ignore[no-any-return]
-
-    async def full(self, *, name: str, shape: Any, fill_value: Any, **options: Any) -> AsyncArray:
-        """Create an array of one value."""
-        make = partial(self.group.full, name=name, shape=shape, fill_value=fill_value)
-        return await self._write(make, **options)  # type: ignore[no-any-return]
 
     # -- metadata ------------------------------------------------------------------
 

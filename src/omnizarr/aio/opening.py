@@ -16,7 +16,7 @@ from omnizarr.stores.tasks import waited
 
 async def opened(
     function: Callable[..., Any],
-    store: Any,
+    store: Any = None,
     path: str | None = None,
     mode: Mode | None = None,
     storage_options: Mapping[str, Any] | None = None,

@@ -6,11 +6,11 @@ import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
 
-from omnizarr.api.opening import IGNORED, Missing, Mode, locate, warn_ignored
+from omnizarr.api.opening import IGNORED, locate, warn_ignored
 from omnizarr.engine import native
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import consolidated, detection, hierarchy
@@ -19,38 +19,27 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.group import Group, create_node
 from omnizarr.nodes.info_tree import Tree
-from omnizarr.nodes.new_metadata import DEFAULT
+from omnizarr.nodes.options import (
+    ArrayOptions,
+    CopyOptions,
+    CreateOptions,
+    LikeFillOptions,
+    LikeOptions,
+    PlacedFillOptions,
+    PlacedOptions,
+    shows,
+)
 
 
+@shows(ArrayOptions)
 def create_array(
     store: Any,
     *,
     name: str | None = None,
-    shape: int | Iterable[int] | None = None,
-    dtype: Any = None,
-    data: Any = None,
-    chunks: Any = "auto",
-    shards: Any = None,
-    filters: Any = "auto",
-    compressors: Any = "auto",
-    serializer: Any = "auto",
-    fill_value: Any = DEFAULT,
-    order: Literal["C", "F"] | None = None,
     zarr_format: int | str | None = None,
-    attributes: Mapping[str, Any] | None = None,
-    chunk_key_encoding: Any = None,
-    dimension_names: Iterable[str | None] | None = None,
     storage_options: Mapping[str, Any] | None = None,
     synchronizer: Any = None,
-    overwrite: bool = False,
-    config: ArrayConfig | Mapping[str, Any] | None = None,
-    write_data: bool = True,
-    missing: Missing | None = None,
-    allow_pickle: bool | None = None,
-    write_empty_chunks: bool | None = None,
-    object_codec: Any = None,
-    codecs: Any = None,
-    storage_transformers: Iterable[Any] = (),
+    **options: Unpack[ArrayOptions],
 ) -> Array:
     """Create an array.
 
@@ -92,14 +81,16 @@ def create_array(
         A lock that all writers share, where the store has none; see `omnizarr.open`.
     overwrite : bool
         Replace what is there.
-    config, missing, allow_pickle, write_empty_chunks
-        How the array behaves while it is open; see `open_array`.
+    config, missing, allow_pickle, write_empty_chunks, concurrency
+        How the array behaves while it is open; see `ArrayConfig`.
     write_data : bool
         Whether `data` is written, or only looked at.
     object_codec : codec, optional
         What Python objects are (Zarr v2 only).
     codecs : list of codecs, optional
         All codecs in one list, instead of filters, serializer and compressors.
+    compressor, dimension_separator
+        The older names of `compressors`, and of the separator in `chunk_key_encoding`.
     storage_transformers : list of (str, dict), optional
         What stands between the array and the store, the one next to the array first (Zarr v3 only); see
         `omnizarr.engine.transformers`.
@@ -130,48 +121,11 @@ def create_array(
            [-1, -1,  7,  7]], dtype=int16)
     """
     where, _ = locate(store, name, "a", storage_options, synchronizer)
-    return nodes.new_array(
-        where,
-        shape=shape,
-        dtype=dtype,
-        data=data,
-        chunks=chunks,
-        shards=shards,
-        filters=filters,
-        compressors=compressors,
-        serializer=serializer,
-        fill_value=fill_value,
-        order=order,
-        zarr_format=zarr_format,
-        attributes=attributes,
-        chunk_key_encoding=chunk_key_encoding,
-        dimension_names=dimension_names,
-        overwrite=overwrite,
-        config=config,
-        write_data=write_data,
-        missing=missing,
-        allow_pickle=allow_pickle,
-        write_empty_chunks=write_empty_chunks,
-        object_codec=object_codec,
-        codecs=codecs,
-        storage_transformers=storage_transformers,
-    )
+    return nodes.new_array(where, zarr_format=zarr_format, **options)
 
 
-def create(
-    shape: int | Iterable[int] | None = None,
-    *,
-    store: Any = None,
-    path: str | None = None,
-    mode: Mode | None = None,
-    zarr_format: int | str | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-    chunk_shape: Any = None,
-    chunks: Any = "auto",
-    dtype: Any = None,
-    synchronizer: Any = None,
-    **options: Any,
-) -> Array:
+@shows(CreateOptions)
+def create(shape: int | Iterable[int] | None = None, **options: Unpack[CreateOptions]) -> Array:
     """Create an array, by default in memory; with the older keywords of zarr.
 
     Parameters
@@ -192,74 +146,83 @@ def create(
     **options
         Keywords of `create_array`, and `compressor`, `dimension_separator`.
     """
-    warn_ignored({name: options.pop(name) for name in IGNORED & options.keys()})
-    if chunk_shape is not None and not (isinstance(chunks, str) and chunks == "auto"):
-        raise ValueError("Only one of chunk_shape or chunks can be provided.")
-    where, _ = locate(store, path, "a", storage_options, synchronizer)
+    asked: dict[str, Any] = dict(options)
+    warn_ignored({name: asked.pop(name) for name in IGNORED & asked.keys()})
+    store, path, mode = asked.pop("store", None), asked.pop("path", None), asked.pop("mode", None)
+    where, _ = locate(store, path, "a", asked.pop("storage_options", None), asked.pop("synchronizer", None))
+    chunk_shape = asked.pop("chunk_shape", None)
+    if chunk_shape is not None:
+        if asked.get("chunks", "auto") != "auto":
+            raise ValueError("Only one of chunk_shape or chunks can be provided.")
+        asked["chunks"] = chunk_shape
     if mode == "w":
-        options["overwrite"] = True
-    if dtype is None and options.get("data") is None:
-        dtype = np.dtype("float64")
-    return nodes.new_array(
-        where,
-        shape=shape,
-        dtype=dtype,
-        chunks=chunks if chunk_shape is None else chunk_shape,
-        zarr_format=zarr_format,
-        **options,
-    )
+        asked["overwrite"] = True
+    if asked.get("dtype") is None and asked.get("data") is None:
+        asked["dtype"] = np.dtype("float64")
+    return nodes.new_array(where, shape=shape, **asked)
 
 
-def array(data: Any, **options: Any) -> Array:
+@shows(PlacedOptions)
+def array(data: Any, **options: Unpack[PlacedOptions]) -> Array:
     """Create an array that holds `data`, by default in memory; keywords as those of `create`."""
     return create(data=data, **options)
 
 
-def empty(shape: Any, **options: Any) -> Array:
+@shows(PlacedOptions)
+def empty(shape: Any, **options: Unpack[PlacedOptions]) -> Array:
     """Create an array whose elements are not set; keywords as those of `create`."""
     return create(shape, **options)
 
 
-def zeros(shape: Any, **options: Any) -> Array:
+@shows(PlacedOptions)
+def zeros(shape: Any, **options: Unpack[PlacedOptions]) -> Array:
     """Create an array of zeros; keywords as those of `create`."""
-    return create(shape, **{"fill_value": 0, **options})
+    options.setdefault("fill_value", 0)
+    return create(shape, **options)
 
 
-def ones(shape: Any, **options: Any) -> Array:
+@shows(PlacedOptions)
+def ones(shape: Any, **options: Unpack[PlacedOptions]) -> Array:
     """Create an array of ones; keywords as those of `create`."""
-    return create(shape, **{"fill_value": 1, **options})
+    options.setdefault("fill_value", 1)
+    return create(shape, **options)
 
 
-def full(shape: Any, fill_value: Any, **options: Any) -> Array:
+@shows(PlacedFillOptions)
+def full(shape: Any, fill_value: Any, **options: Unpack[PlacedFillOptions]) -> Array:
     """Create an array of one value; keywords as those of `create`."""
-    return create(shape, **{"fill_value": fill_value, **options})
+    return create(shape, fill_value=fill_value, **options)
 
 
-def empty_like(a: Any, **options: Any) -> Array:
+@shows(LikeOptions)
+def empty_like(a: Any, **options: Unpack[LikeOptions]) -> Array:
     """Create an array like `a`: shape, data type, chunks, codecs; keywords as those of `create`."""
     return create(**nodes.like(a, options))
 
 
-def zeros_like(a: Any, **options: Any) -> Array:
+@shows(LikeOptions)
+def zeros_like(a: Any, **options: Unpack[LikeOptions]) -> Array:
     """Create an array of zeros like `a`; keywords as those of `create`."""
     return create(**nodes.like(a, {"fill_value": 0, **options}))
 
 
-def ones_like(a: Any, **options: Any) -> Array:
+@shows(LikeOptions)
+def ones_like(a: Any, **options: Unpack[LikeOptions]) -> Array:
     """Create an array of ones like `a`; keywords as those of `create`."""
     return create(**nodes.like(a, {"fill_value": 1, **options}))
 
 
-def full_like(a: Any, fill_value: Any, **options: Any) -> Array:
+@shows(LikeFillOptions)
+def full_like(a: Any, fill_value: Any, **options: Unpack[LikeFillOptions]) -> Array:
     """Create an array of one value like `a`; keywords as those of `create`."""
     return create(**nodes.like(a, {"fill_value": fill_value, **options}))
 
 
+@shows(CopyOptions)
 def from_array(
     store: Any,
     *,
     data: Any,
-    write_data: bool = True,
     name: str | None = None,
     chunks: Any = "keep",
     shards: Any = "keep",
@@ -268,7 +231,7 @@ def from_array(
     serializer: Any = "keep",
     storage_options: Mapping[str, Any] | None = None,
     synchronizer: Any = None,
-    **options: Any,
+    **options: Unpack[CopyOptions],
 ) -> Array:
     """Create an array from another one, of any library, block by block.
 
@@ -302,7 +265,7 @@ def from_array(
     if not (hasattr(data, "shape") and hasattr(data, "dtype")):
         data = np.asarray(data)
     target = nodes.new_array(where, **found)
-    if write_data:
+    if options.get("write_data", True):
         nodes.fill(target, data)
     return target
 

@@ -16,10 +16,11 @@ Opening never creates, unless a mode is typed that says so:
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Unpack
 
 from omnizarr.engine import transformers
 from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError
@@ -31,6 +32,7 @@ from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found, Kind
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, normalize
+from omnizarr.nodes.options import IgnoredOptions, OpenArrayOptions, OpenOptions, check, shows
 from omnizarr.stores import PrefixStore
 from omnizarr.stores.resolve import resolve_root
 from omnizarr.support.lazy import Lazy
@@ -51,6 +53,7 @@ _CREATING = ("a", "w", "w-", "x")
 _BEHAVIOUR = ("missing", "allow_pickle", "write_empty_chunks", "concurrency", "order")
 
 
+@shows(OpenOptions)
 def open(  # noqa: A001 - the name that zarr has for it
     store: Any = None,
     *,
@@ -59,8 +62,7 @@ def open(  # noqa: A001 - the name that zarr has for it
     path: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
     synchronizer: Any = None,
-    config: ArrayConfig | Mapping[str, Any] | None = None,
-    **options: Any,
+    **options: Unpack[OpenOptions],
 ) -> Array | Group:
     """Open the array or group at a place.
 
@@ -80,10 +82,8 @@ def open(  # noqa: A001 - the name that zarr has for it
     synchronizer : object, optional
         A lock, or what gives one for a key, that all writers share: for stores that cannot keep writers apart
         themselves. See `omnizarr.stores.SynchronizedStore`.
-    config : ArrayConfig or mapping, optional
-        How arrays behave while they are open.
     **options
-        For opening: `missing`, `allow_pickle`, `write_empty_chunks`, `concurrency` (see `ArrayConfig`),
+        For opening: `config`, `missing`, `allow_pickle`, `write_empty_chunks`, `concurrency` (see `ArrayConfig`),
         `use_consolidated`, `check_consolidated` (see `open_group`). For creating, the keywords of
         `create_array` (if `shape` or `data` is among them) or `create_group`.
 
@@ -108,19 +108,20 @@ def open(  # noqa: A001 - the name that zarr has for it
     >>> omnizarr.open(values)["temp"]
     <Array /temp (4,) float32 memory>
     """
-    is_array = "shape" in options or "data" in options
+    asked = _known(options, open)
     where, mode = locate(store, path, mode, storage_options, synchronizer)
-    through = _through(options.get("storage_transformers"), where)
+    through = _through(asked.get("storage_transformers"), where)
     found = _there_already(through, mode, zarr_format)
     if found is None and mode in _CREATING:
-        opener: Any = open_array if is_array else open_group
-        return opener(where, mode="w-" if mode == "a" else mode, zarr_format=zarr_format, config=config, **options)  # type: ignore[no-any-return]
+        opener: Any = open_array if "shape" in asked or "data" in asked else open_group
+        return opener(where, mode="w-" if mode == "a" else mode, zarr_format=zarr_format, **asked)  # type: ignore[no-any-return]
     found = found or detection.open_node(through, zarr_format)
     if isinstance(found.metadata, ArrayMetadata):
-        return Array(found.where, found.metadata, _behaviour(config, options))
-    return _opened_group(Found(found.where, found.metadata), config, options)
+        return Array(found.where, found.metadata, _behaviour(asked))
+    return _opened_group(Found(found.where, found.metadata), asked)
 
 
+@shows(OpenArrayOptions)
 def open_array(
     store: Any = None,
     *,
@@ -129,12 +130,7 @@ def open_array(
     path: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
     synchronizer: Any = None,
-    config: ArrayConfig | Mapping[str, Any] | None = None,
-    missing: Missing | None = None,
-    allow_pickle: bool | None = None,
-    write_empty_chunks: bool | None = None,
-    storage_transformers: Iterable[Any] = (),
-    **options: Any,
+    **options: Unpack[OpenArrayOptions],
 ) -> Array:
     """Open the array at a place.
 
@@ -163,26 +159,24 @@ def open_array(
     ContainsGroupError
         If there is a group.
     """
+    asked = _known(options, open_array)
     where, mode = locate(store, path, mode, storage_options, synchronizer)
-    where = _through(storage_transformers, where)
-    behaviour = _behaviour(
-        config, options, missing=missing, allow_pickle=allow_pickle, write_empty_chunks=write_empty_chunks
-    )
+    where = _through(asked.pop("storage_transformers", None), where)
     there = _there_already(where, mode, zarr_format)
     if there is None and mode in _CREATING:
-        options["overwrite"] = mode == "w"
-        if options.get("shape") is None and options.get("data") is None:
+        if asked.get("shape") is None and asked.get("data") is None:
             raise ArrayNotFoundError(
                 "there is no array here",
                 store=str(where.store),
                 path=where.path,
                 remedy="pass shape= and dtype=, or data=, to create it",
             )
-        return creating.new_array(where, zarr_format=zarr_format, config=behaviour, **options)
+        return creating.new_array(where, zarr_format=zarr_format, **{**asked, "overwrite": mode == "w"})
     found = detection.open_array(where, zarr_format, there)
-    return Array(found.where, found.metadata, behaviour)
+    return Array(found.where, found.metadata, _behaviour(asked))
 
 
+@shows(IgnoredOptions)
 def open_group(
     store: Any = None,
     *,
@@ -199,7 +193,7 @@ def open_group(
     allow_pickle: bool | None = None,
     write_empty_chunks: bool | None = None,
     concurrency: int | None = None,
-    **ignored: Any,
+    **ignored: Unpack[IgnoredOptions],
 ) -> Group:
     """Open the group at a place.
 
@@ -229,6 +223,7 @@ def open_group(
     warn_ignored(ignored)
     where, mode = locate(store, path, mode, storage_options, synchronizer)
     options = {
+        "config": config,
         "use_consolidated": use_consolidated,
         "check_consolidated": check_consolidated,
         "missing": missing,
@@ -239,9 +234,9 @@ def open_group(
     there = _there_already(where, mode, zarr_format, "group")
     if there is None and mode in _CREATING:
         new = creating.new_group(where, zarr_format, attributes, overwrite=mode == "w")
-        return Group(new.where, new.metadata, _behaviour(config, options))
+        return Group(new.where, new.metadata, _behaviour(options))
     found = detection.open_group(where, zarr_format, there)
-    return _opened_group(found, config, options)
+    return _opened_group(found, options)
 
 
 def open_consolidated(*args: Any, use_consolidated: bool | str = True, **options: Any) -> Group:
@@ -261,17 +256,13 @@ def _there_already(
     return detection.detect(where, zarr_format, kind) if mode == "a" else None
 
 
-def _opened_group(
-    found: Found[GroupMetadata],
-    config: ArrayConfig | Mapping[str, Any] | None,
-    options: Mapping[str, Any],
-) -> Group:
+def _opened_group(found: Found[GroupMetadata], options: Mapping[str, Any]) -> Group:
     snapshot = Snapshot.of(found, options.get("use_consolidated"))
     if options.get("check_consolidated"):
         snapshot = consolidated.snapshot(found.where, options.get("use_consolidated"))
         if snapshot is not None:
             consolidated.check(found.where, snapshot.nodes)
-    return Group(found.where, found.metadata, _behaviour(config, options), snapshot)
+    return Group(found.where, found.metadata, _behaviour(options), snapshot)
 
 
 def _through(given: Iterable[Any] | None, where: StorePath) -> StorePath:
@@ -281,11 +272,16 @@ def _through(given: Iterable[Any] | None, where: StorePath) -> StorePath:
     return replace(where, store=transformers.apply(transformers.parse(given), where.store, where.prefix))
 
 
-def _behaviour(config: ArrayConfig | Mapping[str, Any] | None, options: Mapping[str, Any], **more: Any) -> ArrayConfig:
-    for name in _BEHAVIOUR:
-        if options.get(name) is not None:
-            more[name] = options[name]
-    return ArrayConfig.of(config, **more)
+def _behaviour(options: Mapping[str, Any]) -> ArrayConfig:
+    return ArrayConfig.of(options.get("config"), **{name: options.get(name) for name in _BEHAVIOUR})
+
+
+def _known(options: Mapping[str, Any], function: Callable[..., Any]) -> dict[str, Any]:
+    """Return options that have an effect. Raises TypeError for one that `function` does not show."""
+    if options:
+        check(options, inspect.signature(function).parameters)
+    warn_ignored({name: options[name] for name in IGNORED & options.keys()})
+    return {name: value for name, value in options.items() if name not in IGNORED}
 
 
 def locate(
@@ -326,14 +322,13 @@ def locate(
     return detection.entered_above_the_store(where) or where, mode
 
 
-IGNORED: Final = frozenset({"cache_attrs", "chunk_store", "meta_array", "cache_metadata"})
+IGNORED: Final = frozenset(IgnoredOptions.__annotations__)
 """Keywords that zarr-python once had a use for."""
 
 
 def warn_ignored(options: Mapping[str, Any]) -> None:
     """Let pass what zarr-python once had a use for; raise TypeError for other names."""
+    check(options, IGNORED)
     for name, value in options.items():
-        if name not in IGNORED:
-            raise TypeError(f"unexpected keyword {name!r}")
         if value is not None:
             warnings.warn(f"{name} is without effect", UserWarning, stacklevel=3)

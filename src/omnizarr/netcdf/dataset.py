@@ -183,7 +183,7 @@ class Dataset(Group):
                 found=found.metadata.dialect,
                 remedy="convert it first: omnizarr.convert(old, new)",
             )
-        root = opening._opened_group(found, config, {})
+        root = opening._opened_group(found, {"config": config})
         loaded = layouts.load(root, mode=None if location is None else location.mode, xarray=xarray)
         session = Session(found.where, loaded.layout, config, xarray, root._snapshot, loaded.version)
         return loaded, session

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal, TypedDict
+from typing import Any, Final, Unpack
 
 import numpy as np
 
@@ -32,41 +32,14 @@ from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.hierarchy import Above
 from omnizarr.nodes.location import StorePath
-from omnizarr.nodes.new_metadata import DEFAULT, Coding
+from omnizarr.nodes.new_metadata import Coding
+from omnizarr.nodes.options import DEFAULTS, ArrayOptions, RequireOptions, check, completed
 from omnizarr.settings import config as settings
 
 # Values are copied from one array to another in blocks of about this many bytes.
 _BLOCK_BYTES = 64 * 1024 * 1024
 
-
-class ArrayOptions(TypedDict, total=False):
-    """The keywords of `create_array` that say what the array is and how it behaves; see there."""
-
-    shape: int | Iterable[int] | None
-    dtype: Any
-    data: Any
-    chunks: Any
-    shards: Any
-    filters: Any
-    compressors: Any
-    compressor: Any
-    serializer: Any
-    codecs: Any
-    object_codec: Any
-    fill_value: Any
-    order: Literal["C", "F"] | None
-    attributes: Mapping[str, Any] | None
-    chunk_key_encoding: Any
-    dimension_separator: Literal[".", "/"] | None
-    dimension_names: Iterable[str | None] | None
-    overwrite: bool
-    config: ArrayConfig | Mapping[str, Any] | None
-    write_empty_chunks: bool | None
-    missing: Literal["fill", "error"] | None
-    allow_pickle: bool | None
-    concurrency: int | None
-    write_data: bool
-    storage_transformers: Iterable[Any]
+_BEHAVIOUR: Final = ("order", "write_empty_chunks", "missing", "allow_pickle", "concurrency")
 
 
 def new_array(
@@ -74,69 +47,33 @@ def new_array(
     *,
     zarr_format: int | str | None = None,
     snapshot: Snapshot | None = None,
-    shape: int | Iterable[int] | None = None,
-    dtype: Any = None,
-    data: Any = None,
-    chunks: Any = "auto",
-    shards: Any = None,
-    filters: Any = "auto",
-    compressors: Any = "auto",
-    compressor: Any = "auto",
-    serializer: Any = "auto",
-    codecs: Any = None,
-    object_codec: Any = None,
-    fill_value: Any = DEFAULT,
-    order: Literal["C", "F"] | None = None,
-    attributes: Mapping[str, Any] | None = None,
-    chunk_key_encoding: Any = None,
-    dimension_separator: Literal[".", "/"] | None = None,
-    dimension_names: Iterable[str | None] | None = None,
-    overwrite: bool = False,
-    config: ArrayConfig | Mapping[str, Any] | None = None,
-    write_empty_chunks: bool | None = None,
-    missing: Literal["fill", "error"] | None = None,
-    allow_pickle: bool | None = None,
-    concurrency: int | None = None,
-    write_data: bool = True,
-    storage_transformers: Iterable[Any] = (),
     above: Above | None = None,
+    **options: Unpack[ArrayOptions],
 ) -> Array:
     """Create an array at a place, and return it; keywords as those of `omnizarr.create_array`.
 
     What lies `above` is not looked at again.
     """
+    asked = completed(options)
     above = above or Above()
     dialect = dialect_for_new(where, zarr_format, above)
-    data, shape, dtype = _data_shape_dtype(data, shape, dtype)
-    if isinstance(compressor, str) and compressor == "auto":
-        compressor = compressors
-    elif not (isinstance(compressors, str) and compressors == "auto"):
-        raise ValueError("Only one of compressor or compressors can be provided.")
-    settings_of_array = ArrayConfig.of(
-        config,
-        order=order,
-        write_empty_chunks=write_empty_chunks,
-        missing=missing,
-        allow_pickle=allow_pickle,
-        concurrency=concurrency,
-    )
-    if dimension_separator is not None:
-        chunk_key_encoding = {"name": "v2", "separator": dimension_separator}
+    data, shape, dtype = _data_shape_dtype(asked["data"], asked["shape"], asked["dtype"])
+    config = ArrayConfig.of(asked["config"], **{name: asked[name] for name in _BEHAVIOUR})
     try:
         metadata = new_metadata.array_metadata(
             dialect,
             shape=shape,
             dtype=dtype,
-            chunks=chunks,
-            shards=shards,
-            coding=Coding(filters, serializer, compressor, codecs, object_codec, settings_of_array.order or "C"),
-            fill_value=fill_value,
-            attributes=attributes,
-            chunk_key_encoding=chunk_key_encoding,
-            dimension_names=dimension_names,
+            chunks=asked["chunks"],
+            shards=asked["shards"],
+            coding=_coding(asked, config),
+            fill_value=asked["fill_value"],
+            attributes=asked["attributes"],
+            chunk_key_encoding=_key_encoding(asked),
+            dimension_names=asked["dimension_names"],
         )
-        if storage_transformers:
-            metadata = replace(metadata, storage_transformers=transformers.parse(storage_transformers))
+        if asked["storage_transformers"]:
+            metadata = replace(metadata, storage_transformers=transformers.parse(asked["storage_transformers"]))
     except OmnizarrError as error:
         raise error.add(store=str(where.store), path=where.path)
     except RecursionError:
@@ -146,12 +83,39 @@ def new_array(
             path=where.path,
             expected=f"at most {documents.MAX_DEPTH} objects and lists within each other",
         ) from None
+    overwrite, write_data = asked["overwrite"], asked["write_data"]
     if overwrite and write_data:
         data = _outlasting(data, where)
-    array = add_array(where, metadata, settings_of_array, overwrite=overwrite, snapshot=snapshot, above=above)
+    array = add_array(where, metadata, config, overwrite=overwrite, snapshot=snapshot, above=above)
     if data is not None and write_data:
         fill(array, data)
     return array
+
+
+def _coding(asked: Mapping[str, Any], config: ArrayConfig) -> Coding:
+    """Return what is asked for of codecs."""
+    compressors = asked["compressors"]
+    if not _is_auto(asked["compressor"]):
+        if not _is_auto(compressors):
+            raise ValueError("Only one of compressor or compressors can be provided.")
+        compressors = asked["compressor"]
+    return Coding(
+        asked["filters"],
+        asked["serializer"],
+        compressors,
+        asked["codecs"],
+        asked["object_codec"],
+        config.order or "C",
+    )
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+def _key_encoding(asked: Mapping[str, Any]) -> Any:
+    separator = asked["dimension_separator"]
+    return asked["chunk_key_encoding"] if separator is None else {"name": "v2", "separator": separator}
 
 
 def _outlasting(data: Any, where: StorePath) -> Any:
@@ -329,23 +293,39 @@ def codecs_of(array: Array) -> dict[str, Any]:
     }
 
 
-def require_array(where: StorePath, *, shape: Any, dtype: Any = None, exact: bool = False, **options: Any) -> Array:
+def require_array(
+    where: StorePath,
+    *,
+    shape: Any,
+    dtype: Any = None,
+    exact: bool = False,
+    zarr_format: int | str | None = None,
+    snapshot: Snapshot | None = None,
+    **options: Unpack[RequireOptions],
+) -> Array:
     """Return the array at a place, after creating it if there is none.
 
     Raises ValueTypeError if there is one of another shape or data type.
     """
-    config = ArrayConfig.of(
-        options.get("config"), **{name: options.get(name) for name in ("write_empty_chunks", "missing", "allow_pickle")}
-    )
+    check(options, DEFAULTS)
+    config = ArrayConfig.of(options.get("config"), **{name: options.get(name) for name in _BEHAVIOUR})
     entries: detection.Entries = {}
     there = detection.detect(where, entries=entries)
     if there is None:
         try:
-            return new_array(where, shape=shape, dtype=dtype, above=Above(entries), **options)
+            return new_array(
+                where,
+                shape=shape,
+                dtype=dtype,
+                zarr_format=zarr_format,
+                snapshot=snapshot,
+                above=Above(entries),
+                **options,
+            )
         except ContainsArrayError:
             pass  # another was faster
     found = detection.open_array(where, found=there)
-    array = Array(found.where, found.metadata, config, options.get("snapshot"))
+    array = Array(found.where, found.metadata, config, snapshot)
     if array.shape != new_metadata.parse_shape(shape):
         raise ValueTypeError(
             "there is an array of another shape",

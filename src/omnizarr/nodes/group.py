@@ -28,11 +28,19 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
-from omnizarr.nodes.creating import ArrayOptions
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.info_tree import Tree, draw
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.node import Node
+from omnizarr.nodes.options import (
+    ArrayOptions,
+    FillOptions,
+    MemberLikeFillOptions,
+    MemberLikeOptions,
+    MemberOptions,
+    RequireOptions,
+    shows,
+)
 from omnizarr.stores import pool
 from omnizarr.stores.resolve import resolve_root
 from omnizarr.support.lazy import Lazy
@@ -469,6 +477,7 @@ class Group(Node):
         """Return the groups at several paths, after creating those that are not there."""
         return tuple(self.require_group(name) for name in names)
 
+    @shows(ArrayOptions)
     def create_array(self, name: str, **options: Unpack[ArrayOptions]) -> Array:
         """Create an array below this group, with the groups between, and return it.
 
@@ -487,7 +496,10 @@ class Group(Node):
     create = create_array
     create_dataset = create_array
 
-    def require_array(self, name: str, *, shape: Any, dtype: Any = None, exact: bool = False, **options: Any) -> Array:
+    @shows(RequireOptions)
+    def require_array(
+        self, name: str, *, shape: Any, dtype: Any = None, exact: bool = False, **options: Unpack[RequireOptions]
+    ) -> Array:
         """Return the array at a path, after creating it if there is none.
 
         Parameters
@@ -553,35 +565,46 @@ class Group(Node):
             where = self._where / path
             yield path, create_node(where, metadata, self._config, self._snapshot, overwrite=overwrite)
 
-    def empty(self, *, name: str, shape: Any, **options: Any) -> Array:
+    @shows(MemberOptions)
+    def empty(self, *, name: str, shape: Any, **options: Unpack[MemberOptions]) -> Array:
         """Create an array whose elements are not set."""
-        return self.create_array(name, shape=shape, **_with_dtype(options))
+        options.setdefault("dtype", np.dtype("float64"))
+        return self.create_array(name, shape=shape, **options)
 
-    def zeros(self, *, name: str, shape: Any, **options: Any) -> Array:
+    @shows(MemberOptions)
+    def zeros(self, *, name: str, shape: Any, **options: Unpack[MemberOptions]) -> Array:
         """Create an array of zeros."""
-        return self.create_array(name, shape=shape, **{"fill_value": 0, **_with_dtype(options)})
+        options.setdefault("fill_value", 0)
+        return self.empty(name=name, shape=shape, **options)
 
-    def ones(self, *, name: str, shape: Any, **options: Any) -> Array:
+    @shows(MemberOptions)
+    def ones(self, *, name: str, shape: Any, **options: Unpack[MemberOptions]) -> Array:
         """Create an array of ones."""
-        return self.create_array(name, shape=shape, **{"fill_value": 1, **_with_dtype(options)})
+        options.setdefault("fill_value", 1)
+        return self.empty(name=name, shape=shape, **options)
 
-    def full(self, *, name: str, shape: Any, fill_value: Any, **options: Any) -> Array:
+    @shows(FillOptions)
+    def full(self, *, name: str, shape: Any, fill_value: Any, **options: Unpack[FillOptions]) -> Array:
         """Create an array of one value."""
-        return self.create_array(name, shape=shape, fill_value=fill_value, **_with_dtype(options))
+        return self.empty(name=name, shape=shape, fill_value=fill_value, **options)
 
-    def empty_like(self, *, name: str, data: Any, **options: Any) -> Array:
+    @shows(MemberLikeOptions)
+    def empty_like(self, *, name: str, data: Any, **options: Unpack[MemberLikeOptions]) -> Array:
         """Create an array like another."""
         return self._like(name, data, options)
 
-    def zeros_like(self, *, name: str, data: Any, **options: Any) -> Array:
+    @shows(MemberLikeOptions)
+    def zeros_like(self, *, name: str, data: Any, **options: Unpack[MemberLikeOptions]) -> Array:
         """Create an array of zeros like another."""
         return self._like(name, data, {"fill_value": 0, **options})
 
-    def ones_like(self, *, name: str, data: Any, **options: Any) -> Array:
+    @shows(MemberLikeOptions)
+    def ones_like(self, *, name: str, data: Any, **options: Unpack[MemberLikeOptions]) -> Array:
         """Create an array of ones like another."""
         return self._like(name, data, {"fill_value": 1, **options})
 
-    def full_like(self, *, name: str, data: Any, fill_value: Any, **options: Any) -> Array:
+    @shows(MemberLikeFillOptions)
+    def full_like(self, *, name: str, data: Any, fill_value: Any, **options: Unpack[MemberLikeFillOptions]) -> Array:
         """Create an array of one value like another."""
         return self._like(name, data, {"fill_value": fill_value, **options})
 
@@ -710,8 +733,3 @@ def _from_snapshot(snapshot: Snapshot, where: StorePath) -> Iterator[tuple[str, 
             continue
         if metadata is not None:
             yield name, Found(where.at(f"{where.prefix}{name}"), metadata)
-
-
-def _with_dtype(options: Mapping[str, Any]) -> Any:
-    """Return options with the data type that NumPy gives who names none."""
-    return {"dtype": np.dtype("float64"), **options}

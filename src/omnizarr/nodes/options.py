@@ -1,0 +1,227 @@
+"""The keywords that create arrays: their types, their defaults, and signatures that show all of them.
+
+Each function that creates arrays takes ``**options: Unpack[...]`` of one of these types, so type checkers and editors
+know the keywords; `shows` gives it the signature that `help` prints. `omnizarr.create_array` says what they mean.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, TypeVar
+
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.new_metadata import DEFAULT
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.support import suggestions
+else:
+    suggestions = Lazy("omnizarr.support.suggestions")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class BaseOptions(TypedDict, total=False):
+    """What every function that creates arrays takes."""
+
+    codecs: Any
+    compressor: Any
+    object_codec: Any
+    order: Literal["C", "F"] | None
+    attributes: Mapping[str, Any] | None
+    chunk_key_encoding: Any
+    dimension_separator: Literal[".", "/"] | None
+    dimension_names: Iterable[str | None] | None
+    overwrite: bool
+    config: ArrayConfig | Mapping[str, Any] | None
+    write_empty_chunks: bool | None
+    missing: Literal["fill", "error"] | None
+    allow_pickle: bool | None
+    concurrency: int | None
+    write_data: bool
+    storage_transformers: Iterable[Any]
+
+
+class CopyOptions(BaseOptions, total=False):
+    """What `from_array` takes besides what it keeps."""
+
+    shape: int | Iterable[int] | None
+    dtype: Any
+    fill_value: Any
+    zarr_format: int | str | None
+
+
+class CodingOptions(BaseOptions, total=False):
+    """With chunks and codecs."""
+
+    chunks: Any
+    shards: Any
+    filters: Any
+    compressors: Any
+    serializer: Any
+
+
+class FillOptions(CodingOptions, total=False):
+    """With the data type, for a member of a group that has one value: ``Group.full``."""
+
+    dtype: Any
+
+
+class RequireOptions(CodingOptions, total=False):
+    """With the fill value: ``Group.require_array``."""
+
+    fill_value: Any
+
+
+class MemberOptions(FillOptions, total=False):
+    """With the fill value, for a member of a group: ``Group.zeros``."""
+
+    fill_value: Any
+
+
+class ArrayOptions(MemberOptions, total=False):
+    """All that says what an array is: ``create_array``."""
+
+    shape: int | Iterable[int] | None
+    data: Any
+
+
+class IgnoredOptions(TypedDict, total=False):
+    """What zarr-python once had a use for; without effect."""
+
+    cache_attrs: Any
+    cache_metadata: Any
+    chunk_store: Any
+    meta_array: Any
+
+
+class OpenArrayOptions(ArrayOptions, IgnoredOptions, total=False):
+    """For modes that create: ``open_array``."""
+
+
+class OpenOptions(OpenArrayOptions, total=False):
+    """For an array or a group: ``open``."""
+
+    use_consolidated: bool | str | None
+    check_consolidated: bool
+
+
+class PlacedFillOptions(FillOptions, IgnoredOptions, total=False):
+    """With the place, for an array of one value: ``full``."""
+
+    store: Any
+    path: str | None
+    mode: Literal["a", "w", "w-"] | None
+    zarr_format: int | str | None
+    storage_options: Mapping[str, Any] | None
+    synchronizer: Any
+    chunk_shape: Any
+
+
+class PlacedOptions(PlacedFillOptions, total=False):
+    """With the place: ``zeros``, ``array``."""
+
+    fill_value: Any
+
+
+class CreateOptions(PlacedOptions, total=False):
+    """With the place, and data: ``create``."""
+
+    data: Any
+
+
+class LikeFillOptions(PlacedFillOptions, total=False):
+    """For an array like another one, of one value: ``full_like``."""
+
+    shape: int | Iterable[int] | None
+
+
+class LikeOptions(PlacedOptions, total=False):
+    """For an array like another one: ``zeros_like``."""
+
+    shape: int | Iterable[int] | None
+
+
+class MemberLikeOptions(MemberOptions, total=False):
+    """For a member of a group like another array."""
+
+    shape: int | Iterable[int] | None
+    zarr_format: int | str | None
+
+
+class MemberLikeFillOptions(FillOptions, total=False):
+    """For a member of a group like another array, of one value."""
+
+    shape: int | Iterable[int] | None
+    zarr_format: int | str | None
+
+
+DEFAULTS: Final[Mapping[str, Any]] = {
+    "shape": None,
+    "dtype": None,
+    "data": None,
+    "chunks": "auto",
+    "shards": None,
+    "filters": "auto",
+    "compressors": "auto",
+    "compressor": "auto",
+    "serializer": "auto",
+    "codecs": None,
+    "object_codec": None,
+    "fill_value": DEFAULT,
+    "order": None,
+    "attributes": None,
+    "chunk_key_encoding": None,
+    "dimension_separator": None,
+    "dimension_names": None,
+    "overwrite": False,
+    "config": None,
+    "write_empty_chunks": None,
+    "missing": None,
+    "allow_pickle": None,
+    "concurrency": None,
+    "write_data": True,
+    "storage_transformers": (),
+}
+"""The default of each keyword of `ArrayOptions`. Keywords that say where an array lies are None by default."""
+
+
+def completed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with the defaults of those that are not given. Raises TypeError for an unknown one."""
+    check(options, DEFAULTS)
+    return {**DEFAULTS, **options}
+
+
+def check(options: Iterable[str], known: Iterable[str]) -> None:
+    """Raise TypeError for a keyword that is not known, as Python does, and name the ones like it."""
+    for name in options:
+        if name not in known:
+            near = suggestions.question(suggestions.near_names(name, known))
+            raise TypeError(f"got an unexpected keyword argument {name!r}" + (f"; {near}" if near else ""))
+
+
+def shows(*types: type) -> Callable[[F], F]:
+    """Return a decorator: `inspect.signature` and `help` show the keywords of `types` in place of ``**options``."""
+
+    def decorated(function: F) -> F:
+        signature = inspect.signature(function)
+        named = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        more = [parameter for each in types for parameter in _parameters(each)]
+        function.__signature__ = signature.replace(parameters=[*named, *more])  # type: ignore[attr-defined]
+        return function
+
+    return decorated
+
+
+def _parameters(options: type) -> list[inspect.Parameter]:
+    order = {name: number for number, name in enumerate(DEFAULTS)}
+    return [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=DEFAULTS.get(name),
+            annotation=getattr(annotation, "__forward_arg__", annotation),
+        )
+        for name, annotation in sorted(options.__annotations__.items(), key=lambda item: order.get(item[0], len(order)))
+    ]
