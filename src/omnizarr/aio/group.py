@@ -22,7 +22,8 @@ from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info_tree import Tree
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import Store
-from omnizarr.stores.asynchronous import AsyncVerbs, asynchronous
+from omnizarr.stores.async_verbs import AsyncVerbs
+from omnizarr.stores.asynchronous import asynchronous
 from omnizarr.stores.tasks import run
 
 T = TypeVar("T")

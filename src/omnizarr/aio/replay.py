@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.stores import Store
-from omnizarr.stores.asynchronous import AsyncVerbs
+from omnizarr.stores.async_verbs import AsyncVerbs
 from omnizarr.stores.base import Buffer, Listing, Request, Span, as_prefix, check_key
 from omnizarr.stores.tasks import run, waited
 

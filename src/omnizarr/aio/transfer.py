@@ -20,7 +20,8 @@ from omnizarr.engine import Binding, reference
 from omnizarr.errors import ConflictError, OmnizarrError
 from omnizarr.indexing import Piece, Plan
 from omnizarr.stores import MemoryStore
-from omnizarr.stores.asynchronous import AsyncVerbs, asynchronous
+from omnizarr.stores.async_verbs import AsyncVerbs
+from omnizarr.stores.asynchronous import asynchronous
 from omnizarr.stores.tasks import computed, run, waited
 
 T = TypeVar("T")

@@ -1,6 +1,7 @@
 """Stores that can be awaited: the verbs of a store as coroutines, where nobody has to wait in a thread.
 
-Only object stores have such (`asynchronous` returns None for all others, whose verbs are called in threads). Nothing
+Only object stores have such, and some wrappers upon them (`asynchronous` returns None for all others, whose verbs are
+called in threads). Nothing
 of `omnizarr.stores.remote.object` is written twice: its verbs are *rehearsed*. What obstore would be asked is asked by
 a coroutine instead, and the verb is called again, with the answer, until it has no more questions: most have one.
 """
@@ -11,20 +12,22 @@ import asyncio
 import atexit
 import random
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from omnizarr.errors import ConflictError
 from omnizarr.stores import conflicts
+from omnizarr.stores.async_verbs import AsyncReader, AsyncVerbs
 from omnizarr.stores.base import Buffer, Buffers, Change, Listing, Span, Store
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.remote import object as objects
 from omnizarr.stores.remote import object_errors
 from omnizarr.stores.remote.object import ObjectStore
 from omnizarr.stores.tasks import computed, run, waited
+from omnizarr.stores.wrap.awaited import WRAPPERS
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -34,40 +37,6 @@ else:
 
 T = TypeVar("T")
 
-AsyncReader: TypeAlias = Callable[[Sequence[Span] | None], Awaitable[Buffers | None]]
-"""Returns parts of one value (None: all of it, as one part); None if there is no such key."""
-
-
-class AsyncVerbs(Protocol):
-    """The verbs of a store, to be awaited; they mean, and raise, what those of `Store` do."""
-
-    async def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Return the value, or the part of it within `span`."""
-
-    async def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Return several parts of one version of a value."""
-
-    def pinned(self, key: str) -> AsyncReader | None:
-        """Return what reads parts of `key`, all of one version over several calls."""
-
-    async def exists(self, key: str) -> bool:
-        """Return whether `key` has a value."""
-
-    async def size(self, key: str) -> int | None:
-        """Return the size of the value of `key` in bytes."""
-
-    async def list_dir(self, prefix: str) -> Listing:
-        """Return what stands directly under `prefix`."""
-
-    async def set(self, key: str, value: Buffer) -> None:
-        """Make `value` the value of `key`."""
-
-    async def update(self, key: str, change: Change) -> None:
-        """Replace the value of `key` by what `change` makes of it; `change` is called in a thread."""
-
-    async def delete(self, key: str) -> None:
-        """Remove `key` and its value."""
-
 
 def asynchronous(store: Store) -> AsyncVerbs | None:
     """Return the verbs of a store as coroutines; None if it can only be waited for in a thread.
@@ -75,10 +44,12 @@ def asynchronous(store: Store) -> AsyncVerbs | None:
     >>> from omnizarr.stores import MemoryStore
     >>> asynchronous(MemoryStore())
     """
-    if type(store) is not ObjectStore:
-        return None
-    _rest_at_exit()
-    return ObjectVerbs(store)
+    if type(store) is ObjectStore:
+        _rest_at_exit()
+        return ObjectVerbs(store)
+    wrapped = WRAPPERS.get(type(store))
+    below = None if wrapped is None else asynchronous(store.store)  # type: ignore[attr-defined]
+    return None if wrapped is None or below is None else wrapped(store, below)
 
 
 @cache

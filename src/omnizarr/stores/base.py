@@ -88,6 +88,11 @@ class Listing(_KeysAndPrefixes):
         self.others = others
         return self
 
+    def below(self, prefix: str) -> Listing:
+        """Return the same as it is seen from a prefix that all of it lies under."""
+        skip = len(prefix)
+        return Listing(*([entry[skip:] for entry in entries] for entries in (*self, self.others)))
+
 
 class Stamped(NamedTuple):
     """A value, and what tells it from all others that its key ever has."""

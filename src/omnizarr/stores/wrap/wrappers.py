@@ -326,9 +326,7 @@ class PrefixStore(WrapperStore):
 
     def list_dir(self, prefix: str) -> Listing:
         """List below the prefix."""
-        found = self.store.list_dir(self.prefix + as_prefix(prefix))
-        skip = len(self.prefix)
-        return Listing(*([entry[skip:] for entry in entries] for entries in (*found, found.others)))
+        return self.store.list_dir(self.prefix + as_prefix(prefix)).below(self.prefix)
 
     def origin(self) -> tuple[Hashable, str]:
         """Return the origin of the store, and the prefix behind its own."""

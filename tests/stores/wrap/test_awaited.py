@@ -1,0 +1,123 @@
+"""Wrapper stores upon object stores: their verbs as coroutines, and arrays that are read through them."""
+
+import asyncio
+import logging
+import threading
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr import aio
+from omnizarr.errors import ReadOnlyError, StoreError
+from omnizarr.stores import CacheStore, MetricsStore, PrefixStore, ReadOnlyStore
+from omnizarr.stores.asynchronous import asynchronous
+from omnizarr.stores.wrap.faults import FaultyStore
+from omnizarr.stores.wrap.logged import LoggingStore
+from tests.aio.stores import Counting, objects, run
+from tests.stores.test_asynchronous import Awaited, AwaitedContract
+
+
+class TestPrefixStore(AwaitedContract):
+    @pytest.fixture
+    def store(self):
+        return Awaited(PrefixStore(objects(), "below/this"))
+
+
+class TestMetricsStore(AwaitedContract):
+    @pytest.fixture
+    def store(self):
+        return Awaited(MetricsStore(objects()))
+
+
+class TestSeveral(AwaitedContract):
+    @pytest.fixture
+    def store(self):
+        return Awaited(LoggingStore(PrefixStore(MetricsStore(objects()), "a"), log_level=logging.DEBUG))
+
+
+WRAPPERS = {
+    "prefix": lambda store: PrefixStore(store, "some"),
+    "metrics": MetricsStore,
+    "logging": LoggingStore,
+    "read-only": ReadOnlyStore,
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
+def test_array_is_read_without_a_thread(wrap, monkeypatch):
+    below = objects()
+    prefix = "some" if wrap is WRAPPERS["prefix"] else ""
+    values = np.arange(100)
+    omnizarr.create_array(below, name=f"{prefix}/a".strip("/"), data=values, chunks=5)
+    counting = Counting(monkeypatch, delay=0.01)
+    monkeypatch.setattr(threading.Thread, "start", lambda _: pytest.fail("a thread was started"))
+
+    async def main():
+        array = await aio.open_array(wrap(below), path="a", mode="r")
+        return await array.getitem(...)
+
+    np.testing.assert_array_equal(run(main()), values)
+    assert counting.most == 8  # as many as an object store in memory wants
+
+
+def test_metrics_count_what_is_awaited(monkeypatch):
+    below = objects()
+    store = MetricsStore(below)
+    Counting(monkeypatch, delay=0.02)
+
+    async def main():
+        verbs = asynchronous(store)
+        await verbs.set("a", b"0123456789")
+        await asyncio.gather(verbs.get("a"), verbs.get("a", (2, 5)), verbs.get_spans("a", [(0, 1), (8, None)]))
+        await verbs.pinned("a")(None)
+        await verbs.exists("b")
+        await verbs.delete("a")
+
+    run(main())
+    report = store.report()
+    counted = {verb: (figures.requests, figures.nbytes) for verb, figures in report.verbs.items()}
+    assert counted == {"set": (1, 10), "get": (3, 23), "get_spans": (1, 3), "exists": (1, 0), "delete": (1, 0)}
+    assert report.max_in_flight == 3
+    assert report.verbs["get"].seconds >= 0.06
+
+
+def test_metrics_count_failures(monkeypatch):
+    store = MetricsStore(objects())
+    counting = Counting(monkeypatch)
+    counting.failures["some/where/a"] = OSError("no")
+    with pytest.raises(StoreError):
+        run(asynchronous(store).get("a"))
+    assert store.report().verbs["get"].failed == 1
+    assert store.report().max_in_flight == 1
+
+
+@pytest.mark.parametrize("verb", ["set", "update", "delete"])
+@pytest.mark.parametrize("wrap", [ReadOnlyStore, lambda store: MetricsStore(ReadOnlyStore(store))])
+def test_read_only_stores_are_not_written(verb, wrap):
+    below = objects()
+    below.set("a", b"1")
+    arguments = {"set": ("a", b"2"), "update": ("a", lambda _: b"2"), "delete": ("a",)}[verb]
+    with pytest.raises(ReadOnlyError):
+        run(getattr(asynchronous(wrap(below)), verb)(*arguments))
+    assert below.get("a") == b"1"
+
+
+def test_nothing_above_a_prefix_can_be_reached():
+    below = objects()
+    below.set("outside", b"1")
+    with pytest.raises(StoreError):
+        run(asynchronous(PrefixStore(below, "a")).get("../outside"))
+
+
+def test_wrappers_that_do_more_are_waited_for_in_threads():
+    class Subclass(PrefixStore):
+        """May do anything."""
+
+    for store in (
+        Subclass(objects(), "a"),
+        CacheStore(objects()),
+        FaultyStore(objects()),
+        MetricsStore(CacheStore(objects())),
+    ):
+        assert asynchronous(store) is None
