@@ -25,6 +25,7 @@ CRATE := --manifest-path rust/Cargo.toml
 SOURCES := setup.py rust/Cargo.toml rust/Cargo.lock $(shell find rust/src -name '*.rs')
 MODULES := src/omnizarr/_native*.so src/omnizarr/_native*.pyd
 WITHOUT := NOT BUILT, NOT TESTED: the native engine (no cargo, one older than the crate, or NATIVE=never)
+SAY := $(if $(filter never,$(NATIVE)),echo "$(WITHOUT)",true)
 ifeq ($(NATIVE),never)
 ENGINES ?= reference
 else
@@ -35,13 +36,16 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 
 # Tests of what lies below the engines, or asks them for nothing that other tests do not: they run once.
 BELOW := tests/stores tests/test_servers.py tests/test_faultproxy.py tests/tools/test_distributed.py
+# Tests that show most of what differs between engines: `make test` runs them with both.
+ABOVE := tests/engine tests/codecs tests/indexing tests/properties tests/nodes
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest oldest-installed downstream downstream-installed servers lint format docs bench bench-installed native clean
+.PHONY: help demo test test-all test-native test-oldest oldest-installed downstream downstream-installed servers lint format docs bench bench-installed native clean
 
 help:
 	@echo "make demo   the main job on real data"
-	@echo "make test   tests and examples (ARGS=... goes to pytest), with both engines (ENGINES=native, ENGINES=reference)"
+	@echo "make test   tests and examples in about ten minutes (ARGS=... goes to pytest; ENGINES=native, ENGINES=reference)"
+	@echo "make test-all all tests with both engines, slow ones included, and many more random cases"
 	@echo "make test-oldest tests with the lowest versions of all dependencies that pyproject.toml names"
 	@echo "make downstream the tests of zarr-python, xarray, dask, anndata, ome-zarr and netCDF4-python on omnizarr (ARGS='xarray')"
 	@echo "make lint   ruff, mypy --strict, rustfmt, clippy"
@@ -52,21 +56,33 @@ help:
 	@echo "make native build the native engine in place (other verbs do so by themselves; NATIVE=never leaves it out)"
 	@echo "make clean  remove the virtual environment and everything built"
 
-demo test bench-installed: $(STAMPS)/native-$(NATIVE)
+demo test test-all test-native bench-installed: $(STAMPS)/native-$(NATIVE)
 
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/demo.py $(ARGS)
 
-test: $(STAMPS)/test servers
-ifneq ($(NATIVE),never)
-	cargo test $(CRATE) --locked --quiet
-endif
+# With arguments, `make test` runs what they name, with each engine. Without, it leaves out what is slow, tries few random
+# cases, and runs with the second engine what depends on engines.
+QUICK := $(if $(ARGS),$(ARGS),-m "not slow")
+test: export HYPOTHESIS_PROFILE ?= $(if $(ARGS),$(if $(CI),ci,dev),quick)
+test: $(STAMPS)/test servers test-native
+	@set -e; only=; for engine in $(ENGINES); do \
+		echo "== with the $$engine engine"; \
+		OMNIZARR_ENGINE=$$engine $(BIN)/python -m pytest -n $(WORKERS) $(QUICK) $$only; \
+		only="$(if $(ARGS),,$(ABOVE))"; done
+	@$(SAY)
+
+test-all: export HYPOTHESIS_PROFILE ?= all
+test-all: $(STAMPS)/test servers test-native
 	@set -e; without=; for engine in $(ENGINES); do \
 		echo "== with the $$engine engine"; \
-		OMNIZARR_ENGINE=$$engine $(BIN)/python -m pytest -n $(WORKERS) $$without $(ARGS); \
-		without="$(if $(ARGS),,$(addprefix --ignore=,$(BELOW)))"; done
-ifeq ($(NATIVE),never)
-	@echo "$(WITHOUT)"
+		OMNIZARR_ENGINE=$$engine $(BIN)/python -m pytest -n $(WORKERS) $$without; \
+		without="$(addprefix --ignore=,$(BELOW))"; done
+	@$(SAY)
+
+test-native: $(STAMPS)/test
+ifneq ($(NATIVE),never)
+	cargo test $(CRATE) --locked --quiet
 endif
 
 # With the lowest versions of all dependencies that pyproject.toml names, in an environment of its own.

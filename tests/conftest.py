@@ -20,6 +20,10 @@ _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 # `CI`: the same examples in every run, so that a red run can be repeated.
 settings.register_profile("ci", derandomize=True, print_blob=True, **_COMMON)
 settings.register_profile("dev", **_COMMON)
+# `make test`: few examples.
+settings.register_profile("quick", max_examples=25, **_COMMON)
+# `make test-all`: many, the same ones each time.
+settings.register_profile("all", max_examples=300, derandomize=True, print_blob=True, **_COMMON)
 # `HYPOTHESIS_PROFILE=thorough`: many more examples, for a night.
 settings.register_profile("thorough", max_examples=2000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))

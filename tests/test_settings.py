@@ -6,8 +6,7 @@ import pytest
 
 import omnizarr
 from omnizarr import errors
-from omnizarr.engine import native
-from omnizarr.settings import DEFAULTS, Config, config
+from omnizarr.settings import DEFAULTS, Config, config, engines
 
 
 def test_set_holds_until_changed():
@@ -67,7 +66,7 @@ def test_failed_set_changes_nothing():
 
 @pytest.mark.parametrize(("chosen", "later"), [("reference", None), (None, "reference")])
 def test_engine_counts_when_the_array_is_opened(chosen, later, monkeypatch):
-    monkeypatch.setattr(native, "_FROM_ENVIRONMENT", None)
+    monkeypatch.setattr(engines, "_FROM_ENVIRONMENT", None)
     store = {}
     omnizarr.create_array(store, data=[1, 2, 3])
     unasked = omnizarr.open_array(store).engine

@@ -11,45 +11,114 @@ array([0. , 0.5, 1. ])
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-from omnizarr import codecs, errors, storage
-from omnizarr.api.creating import (
-    array,
-    consolidate_metadata,
-    create,
-    create_array,
-    create_group,
-    create_hierarchy,
-    empty,
-    empty_like,
-    from_array,
-    full,
-    full_like,
-    group,
-    ones,
-    ones_like,
-    print_debug_info,
-    tree,
-    zeros,
-    zeros_like,
-)
-from omnizarr.api.opening import open, open_array, open_consolidated, open_group, open_like  # noqa: A004 - the name that zarr has for it
-from omnizarr.api.saving import load, save, save_array, save_group
-from omnizarr.engine.cache import ChunkCache
-from omnizarr.nodes.array import Array
-from omnizarr.nodes.config import ArrayConfig
-from omnizarr.nodes.group import Group, UnreadableNode
-from omnizarr.nodes.reading import read_many
-from omnizarr.settings import config
-from omnizarr.tools.check import check
-from omnizarr.tools.convert import convert, rechunk
-from omnizarr.tools.copy import copy, copy_all, copy_store
-from omnizarr.tools.repair import repair, undo_repair
+if TYPE_CHECKING:
+    from omnizarr import aio as aio
+    from omnizarr import codecs, errors, storage
+    from omnizarr import interop as interop
+    from omnizarr import metadata as metadata
+    from omnizarr import model as model
+    from omnizarr import netcdf as netcdf
+    from omnizarr.api.creating import (
+        array,
+        consolidate_metadata,
+        create,
+        create_array,
+        create_group,
+        create_hierarchy,
+        empty,
+        empty_like,
+        from_array,
+        full,
+        full_like,
+        group,
+        ones,
+        ones_like,
+        print_debug_info,
+        tree,
+        zeros,
+        zeros_like,
+    )
+    from omnizarr.api.opening import open, open_array, open_consolidated, open_group, open_like  # noqa: A004 - zarr's name
+    from omnizarr.api.saving import load, save, save_array, save_group
+    from omnizarr.engine.cache import ChunkCache
+    from omnizarr.nodes.array import Array
+    from omnizarr.nodes.config import ArrayConfig
+    from omnizarr.nodes.group import Group, UnreadableNode
+    from omnizarr.nodes.reading import read_many
+    from omnizarr.settings import config
+    from omnizarr.tools.check import check
+    from omnizarr.tools.convert import convert, rechunk
+    from omnizarr.tools.copy import copy, copy_all, copy_store
+    from omnizarr.tools.repair import repair, undo_repair
 
 __version__ = "0.1.0"
 
-_WINGS = frozenset({"aio", "interop", "metadata", "model", "netcdf"})
+# Where names are; they are imported when they are first used, so that a program waits for what it needs alone.
+_MODULES: Final = frozenset({"aio", "codecs", "errors", "interop", "metadata", "model", "netcdf", "storage"})
+_NAMES: Final = {
+    name: module
+    for module, names in {
+        "api.creating": (
+            "array",
+            "consolidate_metadata",
+            "create",
+            "create_array",
+            "create_group",
+            "create_hierarchy",
+            "empty",
+            "empty_like",
+            "from_array",
+            "full",
+            "full_like",
+            "group",
+            "ones",
+            "ones_like",
+            "print_debug_info",
+            "tree",
+            "zeros",
+            "zeros_like",
+        ),
+        "api.opening": (
+            "open",
+            "open_array",
+            "open_consolidated",
+            "open_group",
+            "open_like",
+        ),
+        "api.saving": (
+            "load",
+            "save",
+            "save_array",
+            "save_group",
+        ),
+        "engine.cache": ("ChunkCache",),
+        "nodes.array": ("Array",),
+        "nodes.config": ("ArrayConfig",),
+        "nodes.group": (
+            "Group",
+            "UnreadableNode",
+        ),
+        "nodes.reading": ("read_many",),
+        "settings": ("config",),
+        "tools.check": ("check",),
+        "tools.convert": (
+            "convert",
+            "rechunk",
+        ),
+        "tools.copy": (
+            "copy",
+            "copy_all",
+            "copy_store",
+        ),
+        "tools.repair": (
+            "repair",
+            "undo_repair",
+        ),
+    }.items()
+    for name in names
+}
 
 __all__ = [
     "Array",
@@ -102,10 +171,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WINGS:  # imported when first used
+    if name in _NAMES:
+        found = globals()[name] = getattr(import_module(f"omnizarr.{_NAMES[name]}"), name)
+        return found
+    if name in _MODULES:
         return import_module(f"omnizarr.{name}")
     raise AttributeError(f"module 'omnizarr' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WINGS})
+    return sorted({*globals(), *_NAMES, *_MODULES})

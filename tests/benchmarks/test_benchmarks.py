@@ -12,6 +12,8 @@ from benchmarks.peers import PEERS
 from benchmarks.targets import TARGETS, Fastest, Memory, OfWorkload, Times, Within, verdict
 from benchmarks.workloads import BY_NAME, WORKLOADS, Dataset
 
+pytestmark = pytest.mark.slow
+
 TINY = 4096  # one chunk or shard, or few
 KINDS = [
     "read-large-zstd", "write-small-raw", "windows", "write-shards-raw", "rows", "points", "strides", "elements",

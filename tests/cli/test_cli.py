@@ -15,7 +15,7 @@ import pytest
 
 import omnizarr
 from omnizarr.cli import main
-from omnizarr.engine import native
+from omnizarr.settings import engines
 
 VALUES = np.arange(30 * 40 * 50, dtype="float32").reshape(30, 40, 50) / 7
 
@@ -328,8 +328,8 @@ def test_looking_creates_nothing(run, tmp_path):
 )
 def test_version_says_which_engine_serves_and_why(run, monkeypatch, built, wanted, said):
     module = None if built is None else SimpleNamespace(__version__=built)
-    monkeypatch.setattr(native, "module", lambda: module)
-    monkeypatch.setattr(native, "_FROM_ENVIRONMENT", None)
+    monkeypatch.setattr(engines, "module", lambda: module)
+    monkeypatch.setattr(engines, "_FROM_ENVIRONMENT", None)
     monkeypatch.setitem(sys.modules, "omnizarr._native", None)  # as if there were no such file
     with omnizarr.config.set({"engine": wanted}):
         code, out, _ = run("--version")
@@ -343,7 +343,7 @@ def test_version_says_why_a_native_engine_that_was_built_does_not_serve(run, mon
             if name == "omnizarr._native":
                 raise ImportError("it needs a newer libc")
 
-    monkeypatch.setattr(native, "module", lambda: None)
+    monkeypatch.setattr(engines, "module", lambda: None)
     monkeypatch.delitem(sys.modules, "omnizarr._native", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Loader(), *sys.meta_path])
     _, out, _ = run("--version")

@@ -16,8 +16,8 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-from omnizarr.engine import native
 from omnizarr.errors import StoreError
+from omnizarr.settings import engines
 from tests.concurrency import forked, places
 
 
@@ -39,7 +39,7 @@ def end_at_work(kind: str, folder: str, seed: int) -> None:
 
 def main(kind: str, folder: str, count: str) -> None:
     """End so many processes, and say how they ended."""
-    native.module()  # imported once, and not by each of them
+    engines.module()  # imported once, and not by each of them
     ends: Counter[int] = Counter()
     said: set[str] = set()
     errors = Path(folder) / "stderr"

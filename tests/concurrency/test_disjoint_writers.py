@@ -10,6 +10,8 @@ import zarr
 import omnizarr
 from tests.concurrency import scenarios
 
+pytestmark = pytest.mark.slow
+
 # 200 runs each where time does not matter (`RUNS=200`); a few everywhere else.
 RUNS = int(os.environ.get("RUNS", "10"))
 LAYOUTS = {

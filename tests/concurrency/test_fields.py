@@ -8,6 +8,8 @@ import pytest
 import omnizarr
 from omnizarr.stores import LocalStore, MemoryStore
 
+pytestmark = pytest.mark.slow
+
 RECORD = np.dtype([("a", "<i4"), ("b", "<f8"), ("c", "<u2", (3,))])
 LENGTH = 200
 

@@ -16,7 +16,10 @@ from tests.concurrency import places
 RUNS = int(os.environ.get("RUNS", "10"))
 NEEDS = {"lmdb": "lmdb", "object": "obstore", "fsspec": "fsspec"}
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system"),
+]
 
 
 def run(program, kind, folder):

@@ -9,7 +9,10 @@ from omnizarr import netcdf
 from tests.concurrency.interruptions import Interrupter
 
 # An interrupt between a call and the name for its result drops that: an open directory closes itself, with a warning.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
 
 RUNS = int(os.environ.get("RUNS", "30"))
 

@@ -18,6 +18,8 @@ from omnizarr.nodes import resizing
 from tests.concurrency import victim
 from tests.engine.both import ENGINES, needs_native
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("RUNS", "6"))
 OLD = np.arange(20, dtype="i4").reshape(5, 4) + 100
 FILL = -1

@@ -18,7 +18,10 @@ from tests.concurrency import places
 RUNS = int(os.environ.get("RUNS", "3"))
 NEEDS = {"lmdb": "lmdb", "object": "obstore", "fsspec": "fsspec"}
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors as Linux shows them")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors as Linux shows them"),
+]
 
 
 @pytest.mark.parametrize("kind", places.STORES)

@@ -14,6 +14,8 @@ from omnizarr import errors
 from tests.concurrency import victim
 from tests.concurrency.test_interrupted_growth import OLD, builder
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("RUNS", "6"))
 
 

@@ -9,6 +9,8 @@ import pytest
 
 import omnizarr
 
+pytestmark = pytest.mark.slow
+
 WORKERS = 8
 
 

@@ -11,6 +11,8 @@ import zarr
 import omnizarr
 from tests.concurrency import crews, scenarios
 
+pytestmark = pytest.mark.slow
+
 # With `RUNS=50` as many, by 4 processes of 8 threads; a few by fewer everywhere else.
 FULL = "RUNS" in os.environ
 RUNS = int(os.environ.get("RUNS", "1"))

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.engine import native
 from omnizarr.errors import OmnizarrError
+from omnizarr.settings import engines
 
-needs_native = pytest.mark.skipif(native.module() is None, reason="the native engine has not been built")
+needs_native = pytest.mark.skipif(engines.module() is None, reason="the native engine has not been built")
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="there is no fork, and there are no such signals, here")
 ENGINES = ("reference", "native")
 # More examples where time does not matter (`RUNS=200`); a few everywhere else.

@@ -1,12 +1,12 @@
-"""Which engine is chosen (`omnizarr.engine.native`), and what is said if it is not there."""
+"""Which engine is chosen (`omnizarr.settings.engines`), and what is said if it is not there."""
 
 import warnings
 
 import pytest
 
 import omnizarr
-from omnizarr.engine import native
 from omnizarr.errors import OmnizarrError, SettingError
+from omnizarr.settings import engines
 
 
 @pytest.fixture
@@ -17,16 +17,16 @@ def importing(monkeypatch):
         def fail(name):
             raise error
 
-        monkeypatch.setattr(native, "import_module", fail)
+        monkeypatch.setattr(engines, "import_module", fail)
 
-    native.module.cache_clear()
+    engines.module.cache_clear()
     yield raising
-    native.module.cache_clear()
+    engines.module.cache_clear()
 
 
 def test_module_that_was_not_built_is_none(importing):
     importing(ModuleNotFoundError("No module named 'omnizarr._native'", name="omnizarr._native"))
-    assert native.module() is None
+    assert engines.module() is None
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,10 @@ def test_module_that_was_not_built_is_none(importing):
 def test_module_that_cannot_be_loaded_is_warned_of_once(importing, error):
     importing(error)
     with pytest.warns(RuntimeWarning, match="cannot be loaded") as caught:
-        assert native.module() is None
+        assert engines.module() is None
     assert str(error) in str(caught[0].message)
     with warnings.catch_warnings(action="error"):
-        assert native.module() is None
+        assert engines.module() is None
 
 
 def test_engine_that_there_is_not_is_refused_by_name():
@@ -58,4 +58,4 @@ def test_engine_that_there_is_not_is_refused_by_name():
 
 def test_name_of_the_engine_is_that_of_the_one_chosen():
     with omnizarr.config.set({"engine": "reference"}):
-        assert native.name() == "reference"
+        assert engines.name() == "reference"

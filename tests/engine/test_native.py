@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import omnizarr
-from omnizarr.engine import native
+from omnizarr.settings import engines
 from omnizarr.stores import MemoryStore, WrapperStore
 from tests.engine.both import ENGINES, RUNS, needs_native, opened, outcome
 
@@ -363,4 +363,4 @@ def test_windows_that_overlap_are_read_once_with_a_cache(path, cache):
 
 
 def test_the_module_is_the_one_of_this_package():
-    assert Path(native.module().__file__).parent == Path(omnizarr.__file__).parent
+    assert Path(engines.module().__file__).parent == Path(omnizarr.__file__).parent

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 import omnizarr
-from omnizarr.engine import native
 from omnizarr.errors import ShapeError, ValueTypeError
+from omnizarr.settings import engines
 
 TEXT = np.dtypes.StringDType()
 RECORD = np.dtype([("a", "<i2"), ("b", "<f8"), ("c", "S3")])
@@ -17,7 +17,7 @@ FIXED = [
     *map(np.dtype, ["bool", "i1", "u1", ">i4", "u8", "f2", "<f8", "c8", "M8[s]", "m8[ns]", "S3", "U3", ">U2", "V4"]),
     RECORD,
 ]
-ENGINES = ["reference"] if native.module() is None else ["reference", "native"]
+ENGINES = ["reference"] if engines.module() is None else ["reference", "native"]
 SCALARS = st.recursive(
     st.none() | st.booleans() | st.integers(-100, 100) | st.text(st.characters(codec="utf-8"), max_size=3),
     lambda some: st.lists(some, max_size=2) | st.dictionaries(st.text("ab", max_size=2), some, max_size=2),

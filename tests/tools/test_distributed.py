@@ -20,6 +20,8 @@ from omnizarr.stores import LocalStore, MemoryStore
 from omnizarr.stores.wrap.wrappers import WrapperStore
 from omnizarr.tools.converting import executors
 
+pytestmark = pytest.mark.slow
+
 dask = pytest.importorskip("dask", reason="dask is what this is about")
 distributed = pytest.importorskip("distributed", reason="distributed is what this is about")
 da = pytest.importorskip("dask.array", reason="arrays of dask are stored here")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import omnizarr
 from omnizarr import errors
-from omnizarr.engine import native
+from omnizarr.settings import engines
 from omnizarr.storage import CacheStore, LocalStore, MemoryStore, TranslatedStore
 from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.tools.converting import showing
@@ -628,7 +628,7 @@ def test_array_in_a_view_shows_what_becomes_of_chunks_after_it_was_opened(engine
 
 def test_native_engine_reads_the_files_of_a_view_itself(tmp_path, monkeypatch):
     omnizarr.create_array(tmp_path, data=np.arange(6), chunks=2, zarr_format=2)
-    if native.module() is None:
+    if engines.module() is None:
         pytest.skip("the native engine has not been built")
     with omnizarr.config.set({"engine": "native"}):
         seen = omnizarr.open_array(TranslatedStore(tmp_path))

@@ -11,7 +11,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from omnizarr.api.opening import IGNORED, locate, warn_ignored
-from omnizarr.engine import native
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import consolidated, detection, hierarchy
 from omnizarr.nodes import creating as nodes
@@ -29,6 +28,7 @@ from omnizarr.nodes.options import (
     PlacedOptions,
     shows,
 )
+from omnizarr.settings import engines
 
 
 @shows(ArrayOptions)
@@ -366,7 +366,7 @@ def print_debug_info() -> None:
     print(f"platform: {platform.platform()}")  # noqa: T201 - what it is for
     metadata = import_module("importlib.metadata")  # 10 ms, and hardly ever needed
     print(f"python: {sys.version.split()[0]}")  # noqa: T201
-    print(f"engine: {native.name()}")  # noqa: T201
+    print(f"engine: {engines.name()}")  # noqa: T201
     for package in ("omnizarr", "numpy", "numcodecs", "google-crc32c", "zfpy", "pcodec", "ml_dtypes", "zarr"):
         try:
             print(f"{package}: {metadata.version(package)}")  # noqa: T201

@@ -8,8 +8,7 @@ from typing import Final
 
 import click
 
-from omnizarr.engine import native
-from omnizarr.settings import config
+from omnizarr.settings import config, engines
 
 _MODULES: Final = {
     **dict.fromkeys(("info", "tree", "ls", "get"), "looking"),
@@ -29,10 +28,10 @@ def _version(context: click.Context, _: click.Parameter, value: bool) -> None:  
 
 def _engine() -> str:
     """Return which engine serves, and why it is the slower one."""
-    module = native.module()
+    module = engines.module()
     if module is None:
         return f"reference; {_absence()}"
-    if native.choice(config.get("engine")) == "reference":
+    if engines.choice(config.get("engine")) == "reference":
         return f"reference, as chosen; native {module.__version__} is there"
     return f"native {module.__version__}"
 

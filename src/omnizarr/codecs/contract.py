@@ -15,15 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omnizarr.model.datatypes import DataType
 from omnizarr.settings import config
 
-AnyArray: TypeAlias = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+AnyArray: TypeAlias = "NDArray[Any]"
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """Bytes, C-contiguous and of format "B"; never written to by the one who receives them."""
 

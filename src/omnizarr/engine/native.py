@@ -8,10 +8,7 @@ same with both.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,9 +19,9 @@ from omnizarr.codecs.contract import AnyArray
 from omnizarr.engine import reference
 from omnizarr.engine.cache import has_stamps
 from omnizarr.engine.descriptions import describe_chain
-from omnizarr.errors import MissingDependencyError, OmnizarrError, SettingError
+from omnizarr.errors import MissingDependencyError, OmnizarrError
 from omnizarr.indexing import Plan
-from omnizarr.settings import config
+from omnizarr.settings import engines
 from omnizarr.stores.local import filelocks
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
@@ -32,9 +29,6 @@ from omnizarr.stores.local.memory import MemoryStore
 if TYPE_CHECKING:
     from omnizarr.engine.binding import Binding
 
-CHOICES: Final = ("native", "reference")
-_MODULE: Final = "omnizarr._native"
-_FROM_ENVIRONMENT: Final = os.environ.get("OMNIZARR_ENGINE") or None  # looked up once: that takes as long as a call
 _NOTHING_THERE: Final[tuple[list[Any], bool, None]] = ([], True, None)
 _DOCUMENT: Final = "zarr.json"
 """What is locked to change an array (`omnizarr.nodes.location.StorePath.lock`); no chunk has this name."""
@@ -42,52 +36,15 @@ _MOST_SHAPES: Final = 64
 """An array whose chunks have more shapes than these is left to the reference engine."""
 
 
-@cache
-def module() -> Any:
-    """Return the extension module; None if it has not been built, or cannot be loaded, of which it warns once."""
-    try:
-        native = import_module(_MODULE)
-    except ImportError as error:
-        if not (isinstance(error, ModuleNotFoundError) and error.name == _MODULE):
-            message = f"the native engine cannot be loaded ({error}): the reference engine serves, slower"
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
-        return None
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=native.forget_after_fork)
-    return native
-
-
-def choice(asked: str | None = None) -> str | None:
-    """Return the engine that the user wants, "native" or "reference"; None: the fastest that knows the array.
-
-    `asked` is what was said when an array was opened. Raises SettingError.
-    """
-    wanted = asked or _FROM_ENVIRONMENT
-    if wanted is not None and wanted not in CHOICES:
-        raise SettingError(
-            "there is no such engine",
-            found=wanted,
-            expected=" or ".join(map(repr, CHOICES)),
-            remedy='correct the variable OMNIZARR_ENGINE, or omnizarr.config.set({"engine": ...})',
-        )
-    return wanted
-
-
-def name() -> str:
-    """Return the name of the engine that serves where it can, with its version if it has one of its own."""
-    native = None if choice(config.get("engine")) == "reference" else module()
-    return "reference" if native is None else f"native {native.__version__}"
-
-
 def engine_of(binding: Binding) -> Any:
     """Return what runs plans of an array natively; None if the reference engine has to.
 
     Raises MissingDependencyError if the native engine is asked for, and is not there; SettingError.
     """
-    wanted = choice(binding.policy.engine)
+    wanted = engines.choice(binding.policy.engine)
     if wanted == "reference":
         return None
-    native = module()
+    native = engines.module()
     if native is None:
         if wanted == "native":
             raise MissingDependencyError(

@@ -11,17 +11,19 @@ import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omnizarr.errors import SelectionError
 from omnizarr.indexing.plans import Fixed, Integers, Part, Plan, Points, Selector, place_of_points, product_of
 from omnizarr.indexing.slices import basic, expand, in_chunks, is_integer, out_of_bounds, part_of
 from omnizarr.model.grids import Axis, Grid
 
-AnyArray: TypeAlias = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+AnyArray: TypeAlias = "NDArray[Any]"
 _INT64_END: Final = 2**63
 _FEW: Final = 12  # from so many chunks on, looking at all of them at once is the quicker way
 

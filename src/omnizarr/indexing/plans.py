@@ -14,14 +14,16 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omnizarr.model.grids import Axis, Segment
 
-Integers: TypeAlias = NDArray[np.int64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Integers: TypeAlias = "NDArray[np.int64]"
 Selector: TypeAlias = "slice | Integers"
 Columns: TypeAlias = tuple[Sequence[int], Sequence[Selector], Sequence[Selector], Sequence[bool]]
 """Chunk numbers, selections within the chunks, places in the buffer, whether chunks are covered."""

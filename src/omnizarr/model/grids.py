@@ -15,17 +15,19 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omnizarr.errors import BoundsCheckError, MetadataError, UnknownChunkGridError
 from omnizarr.model import JSON, Named
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 Coords: TypeAlias = tuple[int, ...]
 Shape: TypeAlias = tuple[int, ...]
-Integers: TypeAlias = NDArray[np.int64]
+Integers: TypeAlias = "NDArray[np.int64]"
 
 _POINTER: Final = "/chunk_grid/configuration"
 _REGULAR: Final = 'Zarr v3, "Regular chunk grid"'

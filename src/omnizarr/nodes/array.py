@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
 
 from omnizarr import engine, indexing
 from omnizarr import metadata as public
@@ -36,6 +35,8 @@ from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
+
     from omnizarr.codecs import values
     from omnizarr.nodes import info as cards
     from omnizarr.nodes import info_html

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from omnizarr import indexing
 from omnizarr.errors import SelectionError
 from omnizarr.indexing import Plan
 from omnizarr.model.grids import Grid
 
-AnyArray: TypeAlias = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+AnyArray: TypeAlias = "NDArray[Any]"
 Fields: TypeAlias = "str | list[str] | None"
 
 

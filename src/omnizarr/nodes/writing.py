@@ -8,17 +8,19 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from omnizarr import engine
 from omnizarr.engine import Binding
 from omnizarr.errors import ShapeError, ValueTypeError
 from omnizarr.indexing import Plan
 
-AnyArray: TypeAlias = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+AnyArray: TypeAlias = "NDArray[Any]"
 
 
 _BYTES = ("bytes", "variable_length_bytes")

@@ -15,6 +15,7 @@ from omnizarr.netcdf.files import writing
 from tests.netcdf.foreign import WRITERS, texts
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::UserWarning"),  # of zarr-python: data types that are no part of the core
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
     pytest.mark.filterwarnings("ignore::xarray.SerializationWarning"),

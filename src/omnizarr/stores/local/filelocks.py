@@ -25,7 +25,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
+from importlib import import_module
 
 from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError
 from omnizarr.stores import threads
@@ -138,7 +138,7 @@ def _failure(error: OSError, path: str) -> StoreError:
 
 def _owner(path: str) -> str:
     try:
-        return f"user {Path(path).owner()}"
+        return f"user {import_module('pathlib').Path(path).owner()}"
     except (KeyError, OSError, NotImplementedError):  # a user without a name
         return "its owner"
 

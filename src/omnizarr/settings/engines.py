@@ -1,0 +1,53 @@
+"""Which engine serves: the native one, if it has been built and nothing else is asked for, or the reference engine."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+from omnizarr.errors import SettingError
+from omnizarr.settings import config
+
+CHOICES: Final = ("native", "reference")
+_MODULE: Final = "omnizarr._native"
+_FROM_ENVIRONMENT: Final = os.environ.get("OMNIZARR_ENGINE") or None  # looked up once: that takes as long as a call
+
+
+@cache
+def module() -> Any:
+    """Return the extension module; None if it has not been built, or cannot be loaded, of which it warns once."""
+    try:
+        native = import_module(_MODULE)
+    except ImportError as error:
+        if not (isinstance(error, ModuleNotFoundError) and error.name == _MODULE):
+            message = f"the native engine cannot be loaded ({error}): the reference engine serves, slower"
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+        return None
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=native.forget_after_fork)
+    return native
+
+
+def choice(asked: str | None = None) -> str | None:
+    """Return the engine that the user wants, "native" or "reference"; None: the fastest that knows the array.
+
+    `asked` is what was said when an array was opened. Raises SettingError.
+    """
+    wanted = asked or _FROM_ENVIRONMENT
+    if wanted is not None and wanted not in CHOICES:
+        raise SettingError(
+            "there is no such engine",
+            found=wanted,
+            expected=" or ".join(map(repr, CHOICES)),
+            remedy='correct the variable OMNIZARR_ENGINE, or omnizarr.config.set({"engine": ...})',
+        )
+    return wanted
+
+
+def name() -> str:
+    """Return the name of the engine that serves where it can, with its version if it has one of its own."""
+    native = None if choice(config.get("engine")) == "reference" else module()
+    return "reference" if native is None else f"native {native.__version__}"
