@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import tables
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)])
 # Pages that change what modules are found, with the libraries that they show.
@@ -88,3 +90,8 @@ def run(page: Path) -> None:
     report: list[str] = []
     results = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append)
     assert not results.failed, "".join(report)
+
+
+@pytest.mark.parametrize(("page", "text"), tables.pages().items(), ids=lambda each: getattr(each, "name", ""))
+def test_tables_of_the_manual_say_what_the_source_says(page, text):
+    assert page.read_text(encoding="utf-8") == text, "python -m tests.tables"

@@ -19,8 +19,9 @@ import omnizarr
 from omnizarr.errors import NodeNotFoundError, ReadOnlyError, StoreError
 from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, ZipStore
 from omnizarr.stores.wrap.faults import FaultyStore
+from omnizarr.tools import repairing
 from omnizarr.tools.checking.codes import CODES, REPAIRABLE
-from omnizarr.tools.repairing.policy import ASKED, CERTAIN, KINDS, NEEDS_DATA
+from omnizarr.tools.repairing.policy import ASKED, CERTAIN, KINDS, NEEDS_DATA, codes_of
 from tests import damaged
 from tests.corpus.test_corpus import CORPUS, bits, document_of, expected_array, open_node, same
 from tests.damaged import A2, A3, CHUNK, V2_ARRAY, V3_ARRAY, V3_GROUP, chunks, text, v2, v3, zmetadata
@@ -995,6 +996,12 @@ def test_all_that_a_check_calls_repairable_can_be_repaired():
     assert REPAIRABLE <= KINDS
     assert CODES.keys() >= KINDS
     assert not CERTAIN & ASKED.keys()
+
+
+def test_each_kind_has_what_mends_it():
+    assert codes_of("document") == repairing.mistakes.CODES
+    assert codes_of("chunk") == repairing.stored.CODES
+    assert codes_of("leftover") == repairing.leftovers.CODES
 
 
 def test_manual_lists_each_code():

@@ -13,11 +13,11 @@ from omnizarr.model import JSON, ArrayMetadata
 from omnizarr.nodes import consolidated
 from omnizarr.tools.checking import Finding
 from omnizarr.tools.checking.inventory import Document, Inventory, Node
-from omnizarr.tools.repairing.policy import COPY_CODES
+from omnizarr.tools.repairing.policy import codes_of
 from omnizarr.tools.repairing.repair_report import Action
 from omnizarr.tools.repairing.transaction import Bench, lock_key
 
-_CODES: Final = COPY_CODES | {"unknown-consolidated-metadata"}
+_CODES: Final = codes_of("consolidated")
 _BROKEN: Final = frozenset({"not-json", "not-utf8", "invalid-metadata"})
 """What keeps copies in a document of their own from being read: then they are broken."""
 _SPELLED: Final = frozenset({"repeated-member", "byte-order-mark", "bare-nan"})

@@ -23,12 +23,12 @@ try:
 except ImportError:  # Windows, where a file that is open cannot be deleted
     fcntl = None  # type: ignore[assignment]
 
-_CODES: Final = {"temporary-file", "lock-file", "system-file"}
 _WHATS: Final = {
     "temporary-file": "delete what a writer left behind",
     "lock-file": "delete the lock that nobody holds",
     "system-file": "delete the file",
 }
+CODES: Final = frozenset(_WHATS)
 _YOUNG: Final = "wait until it is {} old, and nobody is writing"
 _AGELESS: Final = "delete it if nobody is writing, or name the code: the store does not tell how old it is"
 _HELD: Final = "wait until the writer is done: it is locked"
@@ -40,7 +40,7 @@ def delete_leftovers(bench: Bench, findings: list[Finding], *, older_than: float
     is_zip = isinstance(base_of(bench.store), ZipStore)
     root = directory_of(bench.store)
     for finding in findings:
-        if finding.code not in _CODES or finding.code not in bench.codes or finding.key is None:
+        if finding.code not in CODES & bench.codes or finding.key is None:
             continue
         file = None if root is None else root / finding.key
         why = _why_not(bench, finding, file, older_than=older_than, is_zip=is_zip, asked=asked)

@@ -15,11 +15,13 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.tools.checking import Finding
 from omnizarr.tools.checking.inventory import Inventory, Node
 from omnizarr.tools.repairing.mistakes import one_line
+from omnizarr.tools.repairing.policy import codes_of
 from omnizarr.tools.repairing.repair_report import Action
 from omnizarr.tools.repairing.transaction import Bench, lock_key
 
 _GROUPS: Final = {".zgroup": "v2", "zarr.json": "v3"}
-CODES: Final = frozenset({"attributes-missing", "missing-group", "missing-root"})
+CODES: Final = codes_of("missing")
+COPIED: Final = codes_of("copied")
 _NO_GROUP_ABOVE: Final = (
     "create the group if all that lies below belongs together, or name the code: no group above says so"
 )
@@ -30,7 +32,7 @@ def write_copied(bench: Bench, inventory: Inventory, findings: list[Finding]) ->
     wrote = False
     # The deepest first: as long as the group at the top has no document, its copies are known to be all there is.
     for finding in sorted(findings, key=lambda finding: -len(finding.path)):
-        if finding.code != "only-consolidated" or finding.code not in bench.codes:
+        if finding.code not in COPIED & bench.codes:
             continue
         for node in inventory.nodes.get(finding.path, ()):
             own = _copied(node, finding)

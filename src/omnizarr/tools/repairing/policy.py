@@ -1,7 +1,4 @@
-"""What is mended of itself, what only if it is asked for, and why.
-
-`docs/repairing.md` lists both for users; a test keeps them in step.
-"""
+"""Which findings a repair mends, by default and when asked, from the table in `omnizarr.tools.checking.codes`."""
 
 from __future__ import annotations
 
@@ -9,85 +6,24 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from omnizarr.support import suggestions
-from omnizarr.tools.checking.codes import CODES
+from omnizarr.tools.checking.codes import CODES, MENDS, Part
 
-DOCUMENT_CODES: Final = frozenset(
-    {
-        "byte-order-mark",
-        "bare-nan",
-        "repeated-member",
-        "missing-filters",
-        "empty-filters",
-        "null-separator",
-        "undeclared-separator",
-        "numbers-as-strings",
-        "zero-elementsize",
-        "missing-elementsize",
-        "byte-order-of-bytes",
-        "missing-byte-order",
-        "fixed-width-strings",
-        "null-fill-value",
-        "empty-fill-value",
-        "fill-value-kind",
-        "null-member",
-        "endian-codec",
-        "missing-endian",
-        "missing-codecs",
-        "codec-id",
-        "empty-codecs",
-        "transpose-letter",
-        "missing-index-codecs",
-        "zero-chunk-length",
-        "codec-uri",
-        "shuffle-word",
-        "fill-value-as-string",
-        "missing-serializer",
-        "integer-with-fraction",
-        "infinity-spelling",
-        "loose-fill-value",
-        "legacy-struct",
-        "missing-parameter",
-        "invalid-typesize",
-        "shuffle-of-other-format",
-        "short-name",
-    }
-)
-"""Mended within a document: what it says stays the same."""
+KINDS: Final = frozenset(MENDS)
+"""All that can be mended."""
 
-COPY_CODES: Final = frozenset({"stale-consolidated-metadata", "broken-consolidated-metadata"})
-
-CERTAIN: Final = (
-    DOCUMENT_CODES
-    | COPY_CODES
-    | {
-        "only-consolidated",
-        "attributes-missing",
-        "missing-group",
-        "shard-tail-torn",
-        "temporary-file",
-        "lock-file",
-    }
-)
-"""Mended of itself."""
-
-ASKED: Final[Mapping[str, str]] = {
-    "missing-root": "only you know whether all that lies below belongs together",
-    "unknown-consolidated-metadata": "the copies may be of a form that is newer than this program",
-    "draft-scalar-key": "zarr-python and GDAL do not find the chunk under the key of the text",
-    "chunk-beyond-grid": "other programs show the values if the array grows",
-    "empty-chunk": "a missing chunk reads as the fill value, where there is an error now",
-    "wrong-chunk-size": "what is left of the chunk would go, and the fill value be read instead",
-    "undecodable-chunk": "what is left of the chunk would go, and the fill value be read instead",
-    "checksum-mismatch": "the values would go, perhaps for one wrong bit, and the fill value be read instead",
-    "shard-index-outside": "lost inner chunks would be read as the fill value, where there is an error now",
-    "system-file": "it is harmless",
-}
+ASKED: Final[Mapping[str, str]] = {code: mend.why for code, mend in MENDS.items() if mend.asked}
 """Mended only where the code is named: why."""
 
-NEEDS_DATA: Final = frozenset({"shard-tail-torn", "shard-index-outside", "undecodable-chunk", "checksum-mismatch"})
+CERTAIN: Final = KINDS - ASKED.keys()
+"""Mended by default."""
+
+NEEDS_DATA: Final = frozenset(code for code, mend in MENDS.items() if mend.decodes)
 """Found only by decoding chunks."""
 
-KINDS: Final = CERTAIN | ASKED.keys()
+
+def codes_of(part: Part) -> frozenset[str]:
+    """Return the kinds for which a repair changes one part of a hierarchy."""
+    return frozenset(code for code, mend in MENDS.items() if mend.part == part)
 
 
 def wanted(codes: Iterable[str] | None) -> frozenset[str]:

@@ -22,7 +22,7 @@ from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.repairing import backup as backups
 from omnizarr.tools.repairing import copies, leftovers, missing, mistakes, stored
 from omnizarr.tools.repairing.overlay import Overlay
-from omnizarr.tools.repairing.policy import ASKED, DOCUMENT_CODES, NEEDS_DATA, wanted
+from omnizarr.tools.repairing.policy import ASKED, NEEDS_DATA, wanted
 from omnizarr.tools.repairing.repair_report import Account, Action
 from omnizarr.tools.repairing.transaction import Bench, identity
 
@@ -68,9 +68,7 @@ def run(
             at = replace(where, store=Overlay(where.store))
         bench = Bench(at, chosen, kept)
         leftovers.delete_leftovers(bench, found, older_than=older_than, asked=codes is not None)
-        if _has(found, {"only-consolidated"} & chosen) and missing.write_copied(
-            bench, _take(bench, zarr_format), found
-        ):
+        if _has(found, missing.COPIED & chosen) and missing.write_copied(bench, _take(bench, zarr_format), found):
             # What no listing shows, a check of an overlay does not find.
             found = [*look(), *(one for one in found if dry_run and one.code in _BY_LISTING)]
         _mend(bench, found, zarr_format, adopt=adopt)
@@ -98,7 +96,7 @@ def _backup(store: Store, *, wish: str | os.PathLike[str] | bool | None, dry_run
 
 def _mend(bench: Bench, found: list[Finding], zarr_format: int | str | None, *, adopt: bool) -> None:
     """Mend one kind of thing after the other: first the documents, on which all else depends."""
-    if _has(found, DOCUMENT_CODES & bench.codes):
+    if _has(found, mistakes.CODES & bench.codes):
         mistakes.mend_documents(bench, _take(bench, zarr_format), found)
     if _has(found, missing.CODES & bench.codes):
         missing.write_missing(bench, _take(bench, zarr_format), found)

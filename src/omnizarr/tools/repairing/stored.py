@@ -53,7 +53,7 @@ class _CannotBeMendedError(Exception):
 
 def mend_chunks(bench: Bench, findings: list[Finding]) -> None:
     """Mend shards, and delete the chunks that the user gives up."""
-    kinds = _MENDERS.keys() & bench.codes
+    kinds = CODES & bench.codes
     by_key: dict[tuple[str, str | None], list[Finding]] = {}
     for finding in findings:
         if finding.code in kinds:
@@ -193,6 +193,7 @@ _MENDERS: Final[Mapping[str, Callable[[_Place, Finding], _Cut]]] = {
     _OUTSIDE: _blank,
     **dict.fromkeys(sorted(_DELETED), _delete),
 }
+CODES: Final = frozenset(_MENDERS)
 
 
 def mend_scalars(bench: Bench, findings: list[Finding]) -> None:

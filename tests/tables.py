@@ -1,0 +1,68 @@
+"""The tables of the manual that say what the source says: ``python -m tests.tables`` writes them anew."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from omnizarr.tools.checking.codes import MENDS, REPAIRABLE, SECTIONS
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown."""
+    heads = list(head)
+    cells = [heads, ["---"] * len(heads), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in cells).replace(" --- ", "---")
+
+
+def of_findings() -> dict[str, str]:
+    """Return the tables of what a check finds, by their headings."""
+    return {
+        section: table(
+            ("code", "severity", "what it means", "what to do", "mend"),
+            ((f"`{row.code}`", *row[1:4], "yes" if row.code in REPAIRABLE else "") for row in rows),
+        )
+        for section, rows in SECTIONS.items()
+    }
+
+
+def of_mends() -> dict[str, str]:
+    """Return the tables of what a repair mends, by their headings."""
+    return {
+        heading: table(
+            ("code", "what is done", why),
+            (
+                (f"`{code}`", mend.done, f"{mend.why}{_FOUND if mend.decodes and not asked else ''}")
+                for code, mend in MENDS.items()
+                if mend.asked == asked
+            ),
+        )
+        for asked, heading, why in (
+            (False, "What is mended of itself", "why it is certain"),
+            (True, "What is mended only if it is named", "what to consider"),
+        )
+    }
+
+
+_FOUND = ". Found with `data=True`, `--data`"
+
+
+def with_tables(page: str, tables: Mapping[str, str]) -> str:
+    """Return a page with the table of codes below each of these headings replaced."""
+    for heading, text in tables.items():
+        pattern = rf"(?sm)(^## {re.escape(heading)}\n.*?)^\| code .*?\n(?!\|)"
+        page, count = re.subn(pattern, lambda found, text=text: f"{found[1]}{text}", page, count=1)
+        assert count == 1, heading
+    return page
+
+
+def pages() -> dict[Path, str]:
+    """Return the pages of the manual as they should be."""
+    tables = {"checking.md": of_findings(), "repairing.md": of_mends()}
+    return {DOCS / name: with_tables((DOCS / name).read_text("utf-8"), found) for name, found in tables.items()}
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, "utf-8")
