@@ -12,8 +12,7 @@ import numpy as np
 
 from omnizarr.api.opening import IGNORED, locate, warn_ignored
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.nodes import consolidated, detection, hierarchy
-from omnizarr.nodes import creating as nodes
+from omnizarr.nodes import consolidated, creating, detection, hierarchy
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.group import Group, create_node
@@ -121,7 +120,7 @@ def create_array(
            [-1, -1,  7,  7]], dtype=int16)
     """
     where, _ = locate(store, name, "a", storage_options, synchronizer)
-    return nodes.new_array(where, zarr_format=zarr_format, **options)
+    return creating.new_array(where, zarr_format=zarr_format, **options)
 
 
 @shows(CreateOptions)
@@ -159,7 +158,7 @@ def create(shape: int | Iterable[int] | None = None, **options: Unpack[CreateOpt
         asked["overwrite"] = True
     if asked.get("dtype") is None and asked.get("data") is None:
         asked["dtype"] = np.dtype("float64")
-    return nodes.new_array(where, shape=shape, **asked)
+    return creating.new_array(where, shape=shape, **asked)
 
 
 @shows(PlacedOptions)
@@ -197,25 +196,25 @@ def full(shape: Any, fill_value: Any, **options: Unpack[PlacedFillOptions]) -> A
 @shows(LikeOptions)
 def empty_like(a: Any, **options: Unpack[LikeOptions]) -> Array:
     """Create an array like `a`: shape, data type, chunks, codecs; keywords as those of `create`."""
-    return create(**nodes.like(a, options))
+    return create(**creating.like(a, options))
 
 
 @shows(LikeOptions)
 def zeros_like(a: Any, **options: Unpack[LikeOptions]) -> Array:
     """Create an array of zeros like `a`; keywords as those of `create`."""
-    return create(**nodes.like(a, {"fill_value": 0, **options}))
+    return create(**creating.like(a, {"fill_value": 0, **options}))
 
 
 @shows(LikeOptions)
 def ones_like(a: Any, **options: Unpack[LikeOptions]) -> Array:
     """Create an array of ones like `a`; keywords as those of `create`."""
-    return create(**nodes.like(a, {"fill_value": 1, **options}))
+    return create(**creating.like(a, {"fill_value": 1, **options}))
 
 
 @shows(LikeFillOptions)
 def full_like(a: Any, fill_value: Any, **options: Unpack[LikeFillOptions]) -> Array:
     """Create an array of one value like `a`; keywords as those of `create`."""
-    return create(**nodes.like(a, {"fill_value": fill_value, **options}))
+    return create(**creating.like(a, {"fill_value": fill_value, **options}))
 
 
 @shows(CopyOptions)
@@ -256,7 +255,7 @@ def from_array(
         "serializer": serializer,
     }
     changed = {keyword: value for keyword, value in asked.items() if not (isinstance(value, str) and value == "keep")}
-    found = nodes.like(data, {**options, **changed})
+    found = creating.like(data, {**options, **changed})
     if changed.keys() & {"filters", "compressors", "serializer", "chunks", "shards"}:
         found.pop("codecs", None)
     if isinstance(data, Array) and "attributes" not in options:
@@ -264,9 +263,9 @@ def from_array(
     where, _ = locate(store, name, "a", storage_options, synchronizer)
     if not (hasattr(data, "shape") and hasattr(data, "dtype")):
         data = np.asarray(data)
-    target = nodes.new_array(where, **found)
+    target = creating.new_array(where, **found)
     if options.get("write_data", True):
-        nodes.fill(target, data)
+        creating.fill(target, data)
     return target
 
 
@@ -298,7 +297,7 @@ def create_group(
         If there is something, and not `overwrite`.
     """
     where, _ = locate(store, path, "a", storage_options, synchronizer)
-    found = nodes.new_group(where, zarr_format, attributes, overwrite=overwrite)
+    found = creating.new_group(where, zarr_format, attributes, overwrite=overwrite)
     return Group(found.where, found.metadata)
 
 
@@ -316,7 +315,7 @@ def group(
     """Return the group at a place (by default in memory), after creating it if there is none; as `create_group`."""
     warn_ignored(ignored)
     where, _ = locate(store, path, "a", storage_options, synchronizer)
-    metadata = nodes.new_group_metadata(where, nodes.dialect_for_new(where, zarr_format), attributes)
+    metadata = creating.new_group_metadata(where, creating.dialect_for_new(where, zarr_format), attributes)
     found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
     return Group(found.where, found.metadata)
 

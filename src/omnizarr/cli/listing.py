@@ -13,8 +13,9 @@ from omnizarr.model import Note
 from omnizarr.nodes import info, wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.info import ArrayFacts, Facts, GroupFacts, UnreadableFacts
 from omnizarr.support.text import visible
-from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, members
+from omnizarr.tools.describe import members
 
 _INDENT = "    "
 _WIDTH = 24  # h5ls's column for names

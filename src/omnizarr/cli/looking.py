@@ -21,9 +21,10 @@ from omnizarr.errors import ContainsGroupError, OmnizarrError
 from omnizarr.model import Note
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.info import ArrayFacts, Facts, GroupFacts, UnreadableFacts
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
-from omnizarr.tools.describe import ArrayFacts, Facts, GroupFacts, UnreadableFacts, describe, describe_all, walk
+from omnizarr.tools.describe import describe, describe_all, walk
 
 if TYPE_CHECKING:
     from omnizarr.netcdf import repairs as netcdf

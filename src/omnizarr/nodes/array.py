@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
     from omnizarr.codecs import values
-    from omnizarr.nodes import info as cards
-    from omnizarr.nodes import info_html
+    from omnizarr.nodes import info, info_card, info_html
 else:
-    cards = Lazy("omnizarr.nodes.info")
+    info = Lazy("omnizarr.nodes.info")
+    info_card = Lazy("omnizarr.nodes.info_card")
     info_html = Lazy("omnizarr.nodes.info_html")
     values = Lazy("omnizarr.codecs.values")
 
@@ -270,14 +270,14 @@ class Array(Node):
         inner = chunking.inner_chunk_shape(self._metadata.codecs)
         grid = self._grid
         count = 0
-        for coords in cards.stored_coords(self._where, self._metadata):
+        for coords in info.stored_coords(self._where, self._metadata):
             lengths = (part.stop - part.start for part in grid.slices_of(coords))
             count += 1 if inner is None else math.prod(-(-n // size) for n, size in zip(lengths, inner, strict=True))
         return count
 
     def nbytes_stored(self) -> int:
         """Return the bytes that the store holds for the array, documents included."""
-        return cards.stored_bytes(self._where)
+        return info.stored_bytes(self._where)
 
     @property
     def filters(self) -> tuple[values.CodecValue, ...]:
@@ -302,13 +302,13 @@ class Array(Node):
         return compressors[-1] if compressors else None
 
     @property
-    def info(self) -> cards.ArrayInfo:
+    def info(self) -> info_card.ArrayInfo:
         """What it is, as a card to be printed."""
-        return cards.of_array(self)
+        return info_card.of_array(self)
 
-    def info_complete(self) -> cards.ArrayInfo:
+    def info_complete(self) -> info_card.ArrayInfo:
         """Return the card with what must be counted: chunks that are stored, and their bytes."""
-        return cards.of_array(self, complete=True)
+        return info_card.of_array(self, complete=True)
 
     @property
     def engine(self) -> str:
@@ -709,8 +709,8 @@ class Array(Node):
     # -- Python's ways -------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        name, store = visible(self.name), cards.store_name(self._where.store)
-        return f"<Array {name} {self.shape} {visible(cards.type_name(self._metadata))} {store}>"
+        name, store = visible(self.name), info.store_name(self._where.store)
+        return f"<Array {name} {self.shape} {visible(info.type_name(self._metadata))} {store}>"
 
     def _repr_html_(self) -> str:
         return info_html.render(self)

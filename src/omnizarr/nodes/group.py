@@ -22,8 +22,7 @@ from omnizarr.errors import (
 )
 from omnizarr.formats import dialect_named
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
-from omnizarr.nodes import consolidated, detection, hierarchy
-from omnizarr.nodes import creating as nodes
+from omnizarr.nodes import consolidated, creating, detection, hierarchy
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
@@ -47,10 +46,10 @@ from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 
 if TYPE_CHECKING:
-    from omnizarr.nodes import info as cards
-    from omnizarr.nodes import info_html
+    from omnizarr.nodes import info, info_card, info_html
 else:
-    cards = Lazy("omnizarr.nodes.info")
+    info = Lazy("omnizarr.nodes.info")
+    info_card = Lazy("omnizarr.nodes.info_card")
     info_html = Lazy("omnizarr.nodes.info_html")
 
 T = TypeVar("T")
@@ -175,7 +174,7 @@ class Group(Node):
     ) -> Group:
         """Create a group at a store, a `StorePath`, a path or a URL, and return it."""
         where = store if isinstance(store, StorePath) else StorePath(*resolve_root(store, "a"))
-        found = nodes.new_group(where, zarr_format, attributes, overwrite=overwrite)
+        found = creating.new_group(where, zarr_format, attributes, overwrite=overwrite)
         return cls(found.where, found.metadata)
 
     # -- what it is ---------------------------------------------------------------
@@ -191,19 +190,19 @@ class Group(Node):
         return self._snapshot is not None
 
     @property
-    def info(self) -> cards.GroupInfo:
+    def info(self) -> info_card.GroupInfo:
         """What it is, as a card to be printed."""
         return self._info({})
 
-    def info_complete(self) -> cards.GroupInfo:
+    def info_complete(self) -> info_card.GroupInfo:
         """Return the card with the number of members, at all depths."""
         found = [node for _, node in self.members(max_depth=None)]
         arrays = sum(isinstance(node, Array) for node in found)
         groups = sum(isinstance(node, Group) for node in found)
         return self._info({"members": len(found), "arrays": arrays, "groups": groups})
 
-    def _info(self, counts: Mapping[str, int]) -> cards.GroupInfo:
-        return cards.GroupInfo(
+    def _info(self, counts: Mapping[str, int]) -> info_card.GroupInfo:
+        return info_card.GroupInfo(
             name=self.name,
             zarr_format=self.zarr_format,
             read_only=self.read_only,
@@ -454,9 +453,9 @@ class Group(Node):
         Raises ContainsArrayError or ContainsGroupError if there is something already, and not `overwrite`.
         """
         where = self._below(name)
-        metadata = nodes.new_group_metadata(where, dialect_named(self._metadata.dialect), attributes)
+        metadata = creating.new_group_metadata(where, dialect_named(self._metadata.dialect), attributes)
         where = hierarchy.create(where, metadata, overwrite=overwrite).where
-        nodes.note_change(self._snapshot, where)
+        creating.note_change(self._snapshot, where)
         return Group(where, metadata, self._config, self._snapshot)
 
     def require_group(self, name: str, overwrite: bool = False) -> Group:  # noqa: FBT001, FBT002 - zarr's signature
@@ -467,10 +466,10 @@ class Group(Node):
         if overwrite:
             return self.create_group(name, overwrite=True)
         where = self._where / name
-        metadata = nodes.new_group_metadata(where, dialect_named(self._metadata.dialect), None)
+        metadata = creating.new_group_metadata(where, dialect_named(self._metadata.dialect), None)
         found = hierarchy.require(where, metadata)
         if found.metadata is metadata:  # there was none
-            nodes.note_change(self._snapshot, found.where)
+            creating.note_change(self._snapshot, found.where)
         return Group(found.where, found.metadata, self._config, self._snapshot)
 
     def require_groups(self, *names: str) -> tuple[Group, ...]:
@@ -484,7 +483,7 @@ class Group(Node):
         Keywords as those of `omnizarr.create_array`.
         """
         options.setdefault("config", self._config)
-        return nodes.new_array(self._below(name), zarr_format=self.zarr_format, snapshot=self._snapshot, **options)
+        return creating.new_array(self._below(name), zarr_format=self.zarr_format, snapshot=self._snapshot, **options)
 
     def _below(self, path: str) -> StorePath:
         """Return a place below this group; an empty path would mean the group itself, with all that is in it."""
@@ -518,7 +517,7 @@ class Group(Node):
             If there is an array of another shape or data type.
         """
         options.setdefault("config", self._config)
-        return nodes.require_array(
+        return creating.require_array(
             self._where / name,
             shape=shape,
             dtype=dtype,
@@ -547,7 +546,7 @@ class Group(Node):
         if path not in self:
             raise detection.not_found(where, NodeNotFoundError)
         hierarchy.delete(where)
-        nodes.note_change(self._snapshot, where)
+        creating.note_change(self._snapshot, where)
 
     def create_hierarchy(
         self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
@@ -609,8 +608,8 @@ class Group(Node):
         return self._like(name, data, {"fill_value": fill_value, **options})
 
     def _like(self, name: str, data: Any, options: Mapping[str, Any]) -> Array:
-        found = nodes.like(data, {"zarr_format": self.zarr_format, **options})
-        return nodes.new_array(self._below(name), snapshot=self._snapshot, **found)
+        found = creating.like(data, {"zarr_format": self.zarr_format, **options})
+        return creating.new_array(self._below(name), snapshot=self._snapshot, **found)
 
     # -- moving and copying -------------------------------------------------------------
 
@@ -642,7 +641,7 @@ class Group(Node):
     def _note_copy(self, where: StorePath) -> None:
         if self._snapshot is None:
             return
-        nodes.note_change(self._snapshot, where)
+        creating.note_change(self._snapshot, where)
         if detection.find(where) is not None:
             self._snapshot.refresh([place.path for place in consolidated.walk(where)])
 
@@ -684,7 +683,7 @@ class Group(Node):
         self._where.store.close()
 
     def __repr__(self) -> str:
-        return f"<Group {visible(self.name)} {cards.store_name(self._where.store)}>"
+        return f"<Group {visible(self.name)} {info.store_name(self._where.store)}>"
 
     def _repr_html_(self) -> str:
         return info_html.render(self)
@@ -718,9 +717,9 @@ def create_node(
 ) -> Array | Group:
     """Store the documents of a new node, and return it; an explicit group that is there stays as it is."""
     if isinstance(metadata, ArrayMetadata):
-        return nodes.add_array(where, public.as_model(metadata), config, overwrite=overwrite, snapshot=snapshot)
+        return creating.add_array(where, public.as_model(metadata), config, overwrite=overwrite, snapshot=snapshot)
     found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
-    nodes.note_change(snapshot, found.where)
+    creating.note_change(snapshot, found.where)
     return Group(found.where, found.metadata, config, snapshot)
 
 

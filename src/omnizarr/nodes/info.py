@@ -1,144 +1,218 @@
-"""What `info` shows of a node: cards to be printed, and what must be counted for them."""
+"""The facts of a node in plain values: what it is, and how much of it is stored.
+
+Cards (`info_card`), HTML (`info_html`), trees (`info_tree`), `omnizarr.tools.describe` and the command line show them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from omnizarr.engine import transformers
-from omnizarr.errors import OmnizarrError
-from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys
-from omnizarr.nodes.detection import with_keys_in_use
+from omnizarr.errors import OmnizarrError, UnknownExtensionError
+from omnizarr.formats import dialect_named
+from omnizarr.metadata import as_model
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatypes, dimensions, grids, keys
+from omnizarr.nodes import chunking, wording
+from omnizarr.nodes.detection import sizes, with_keys_in_use
 from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.stores import PrefixStore, Store
-from omnizarr.support.text import visible
+
+Tick = Callable[[int], None]
+"""Told how many more keys have been counted."""
 
 
-class _Card:
-    """Lines of names and values."""
-
-    def items(self) -> list[tuple[str, object]]:
-        """Return names and values, in order."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        items = self.items()
-        width = max(len(name) for name, _ in items)
-        return "\n".join(f"{name:<{width}} : {visible(str(value))}" for name, value in items)
+def silent(_: int) -> None:
+    """Tell nobody."""
 
 
-@dataclass(frozen=True, repr=False)
-class ArrayInfo(_Card):
-    """What an array is, and, if counted, how much of it is stored."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayFacts:
+    """What an array is.
 
+    Attributes
+    ----------
+    path : str
+        Without a leading slash.
+    data_type : str
+        In a word.
+    chunks, shards : tuple of int or None
+        None: shapes that differ, or a grid that nobody here knows (`chunks`), no shards (`shards`).
+    itemsize : int or None
+        Bytes of an element in memory; None if they depend on the values.
+    chain : tuple of Named
+        The codecs.
+    expected : int or None
+        Chunks (with shards: shards) that there could be; None if it cannot be known.
+    stored : int or None
+        Those that are there; None if it cannot be known, or they were not counted.
+    bytes_stored : int
+        Documents included; 0 if they were not counted.
+    problem : str or None
+        Why its elements cannot be read here.
+    writers : str or None
+        How the store keeps writers of parts of one chunk apart; None: as a directory and memory do, by locks.
+    """
+
+    path: str
     zarr_format: int | str
+    dialect: str
     data_type: str
-    fill_value: object
     shape: tuple[int, ...]
-    shard_shape: object
-    chunk_shape: object
-    order: str
-    read_only: bool
-    store_type: str
-    filters: tuple[object, ...]
-    serializer: object
-    compressors: tuple[object, ...]
-    engine: str | None
-    chunk_cache: int
-    nbytes: int | None
-    nbytes_stored: int | None = None
-    chunks_stored: int | None = None
-    chunks_expected: int | None = None
+    dimension_names: tuple[str | None, ...] | None
+    chunks: tuple[int, ...] | None
+    shards: tuple[int, ...] | None
+    itemsize: int | None
+    fill_value: JSON
+    has_fill_value: bool
+    chain: tuple[Named, ...]
+    expected: int | None
+    attributes: Mapping[str, JSON]
+    notes: tuple[Note, ...]
+    stored: int | None = None
+    bytes_stored: int = 0
+    problem: str | None = None
+    writers: str | None = None
 
-    def items(self) -> list[tuple[str, object]]:
-        """Return names and values, in order."""
-        rows: list[tuple[str, object]] = [
-            ("Type", "Array"),
-            ("Zarr format", self.zarr_format),
-            ("Data type", self.data_type),
-            ("Fill value", self.fill_value),
-            ("Shape", self.shape),
-        ]
-        if self.shard_shape is not None:
-            rows.append(("Shard shape", self.shard_shape))
-        rows += [
-            ("Chunk shape", self.chunk_shape),
-            ("Order", self.order),
-            ("Read-only", self.read_only),
-            ("Store type", self.store_type),
-            ("Filters", self.filters),
-            ("Serializer", self.serializer),
-            ("Compressors", self.compressors),
-        ]
-        if self.engine is not None:
-            rows.append(("Engine", self.engine))
-        if self.chunk_cache:
-            rows.append(("Chunk cache", readable(self.chunk_cache)))
-        if self.nbytes is not None:
-            rows.append(("No. bytes", readable(self.nbytes)))
-        if self.nbytes_stored is not None:
-            rows.append(("No. bytes stored", readable(self.nbytes_stored)))
-            if self.nbytes and self.nbytes_stored:
-                rows.append(("Storage ratio", f"{self.nbytes / self.nbytes_stored:.1f}"))
-        if self.chunks_stored is not None:
-            what = "Chunks" if self.shard_shape is None else "Shards"
-            rows.append((f"{what} stored", f"{self.chunks_stored} of {self.chunks_expected}"))
-        return rows
+    @property
+    def unit(self) -> str:
+        """What lies under one key."""
+        return "chunk" if self.shards is None else "shard"
+
+    @property
+    def codecs(self) -> tuple[str, ...]:
+        """The codecs in plain words."""
+        return tuple(wording.codecs(self.chain))
+
+    @property
+    def bytes_logical(self) -> int | None:
+        """Bytes of the elements in memory; None if that depends on the values."""
+        return self.nbytes_of(self.shape)
+
+    @property
+    def chunk_nbytes(self) -> int | None:
+        """Bytes of a whole chunk in memory; None if that depends on the values."""
+        return None if self.chunks is None else self.nbytes_of(self.chunks)
+
+    def nbytes_of(self, shape: tuple[int, ...]) -> int | None:
+        """Return the bytes in memory of so many elements; None if that depends on the values."""
+        return None if self.itemsize is None else self.itemsize * math.prod(shape)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as JSON."""
+        return {
+            "path": f"/{self.path}",
+            "node_type": "array",
+            "zarr_format": self.zarr_format,
+            "dialect": self.dialect,
+            "data_type": self.data_type,
+            "shape": list(self.shape),
+            "dimension_names": None if self.dimension_names is None else list(self.dimension_names),
+            "chunks": None if self.chunks is None else list(self.chunks),
+            "shards": None if self.shards is None else list(self.shards),
+            **({"fill_value": self.fill_value} if self.has_fill_value else {}),
+            "codecs": [{"name": codec.name, "configuration": dict(codec.configuration)} for codec in self.chain],
+            "codecs_in_words": list(self.codecs),
+            "stored": self.stored,
+            "expected": self.expected,
+            "bytes_stored": self.bytes_stored,
+            "bytes_logical": self.bytes_logical,
+            "ratio": self.bytes_logical / self.bytes_stored if self.bytes_stored and self.bytes_logical else None,
+            "attributes": dict(self.attributes),
+            **({} if self.writers is None else {"writers": self.writers}),
+            "notes": [_note(note) for note in self.notes],
+            "problem": self.problem,
+        }
 
 
-@dataclass(frozen=True, repr=False)
-class GroupInfo(_Card):
-    """What a group is, and, if counted, what lies below."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFacts:
+    """What a group is.
 
-    name: str
+    Attributes
+    ----------
+    path : str
+        Without a leading slash.
+    consolidated : {"none", "current", "stale", "broken"}
+        State of its consolidated metadata.
+    stale : tuple of str
+        Paths relative to the group where the copies do not say what the documents say.
+    problem : str or None
+        What is wrong with the consolidated metadata.
+    """
+
+    path: str
     zarr_format: int | str
-    read_only: bool
-    store_type: str
+    dialect: str
     is_implicit: bool
-    is_consolidated: bool
-    members: int | None = None
-    arrays: int | None = None
-    groups: int | None = None
+    consolidated: Literal["none", "current", "stale", "broken"]
+    stale: tuple[str, ...]
+    attributes: Mapping[str, JSON]
+    notes: tuple[Note, ...]
+    problem: str | None = None
 
-    def items(self) -> list[tuple[str, object]]:
-        """Return names and values, in order."""
-        rows: list[tuple[str, object]] = [
-            ("Name", self.name),
-            ("Type", "Group (implicit)" if self.is_implicit else "Group"),
-            ("Zarr format", self.zarr_format),
-            ("Read-only", self.read_only),
-            ("Store type", self.store_type),
-            ("Consolidated", self.is_consolidated),
-        ]
-        if self.members is not None:
-            rows += [("No. members", self.members), ("No. arrays", self.arrays), ("No. groups", self.groups)]
-        return rows
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as JSON."""
+        return {
+            "path": f"/{self.path}",
+            "node_type": "group",
+            "zarr_format": self.zarr_format,
+            "dialect": self.dialect,
+            "implicit": self.is_implicit,
+            "consolidated": {"state": self.consolidated, "stale": list(self.stale)},
+            "attributes": dict(self.attributes),
+            "notes": [_note(note) for note in self.notes],
+            "problem": self.problem,
+        }
 
 
-def of_array(array: Any, *, complete: bool = False) -> ArrayInfo:
-    """Return the card of an array; `complete` counts what is stored."""
-    metadata: ArrayMetadata = array.metadata
-    return ArrayInfo(
-        zarr_format=array.zarr_format,
+@dataclass(frozen=True, slots=True)
+class UnreadableFacts:
+    """A node whose documents cannot be understood, and why."""
+
+    path: str
+    problem: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as JSON."""
+        return {"path": f"/{self.path}", "node_type": "unreadable", "problem": self.problem}
+
+
+Facts = ArrayFacts | GroupFacts | UnreadableFacts
+
+
+def of_array(where: StorePath, metadata: ArrayMetadata) -> ArrayFacts:
+    """Return what the metadata of an array says; nothing is counted.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> array = omnizarr.create_array({}, shape=(8,), chunks=(2,), dtype="int64", compressors="gzip", fill_value=0)
+    >>> facts = of_array(array.store_path, array.metadata)
+    >>> facts.chunks, facts.expected, facts.bytes_logical, facts.codecs
+    ((2,), 4, 64, ('gzip level 5',))
+    """
+    grid = _grid(metadata)
+    inner, outer = chunking.inner_chunk_shape(metadata.codecs), None if grid is None else grid.chunk_shape
+    return ArrayFacts(
+        path=where.path,
+        zarr_format=dialect_named(metadata.dialect).zarr_format,
+        dialect=metadata.dialect,
         data_type=type_name(metadata),
-        fill_value="undefined" if metadata.fill_value is UNDEFINED else metadata.fill_value,
         shape=metadata.shape,
-        shard_shape=_or_name(lambda: array.shards, metadata),
-        chunk_shape=_or_name(lambda: array.chunks, metadata),
-        order=array.order,
-        read_only=array.read_only,
-        store_type=type(array.store).__name__,
-        filters=array.filters,
-        serializer=array.serializer,
-        compressors=array.compressors,
-        engine=engine_name(array),
-        chunk_cache=getattr(array.config.chunk_cache, "limit", array.config.chunk_cache),
-        nbytes=_nbytes(metadata),
-        nbytes_stored=stored_bytes(array.store_path) if complete else None,
-        chunks_stored=count_stored(array.store_path, metadata) if complete else None,
-        chunks_expected=count_expected(metadata) if complete else None,
+        dimension_names=dimensions.names_of(as_model(metadata)),
+        chunks=outer if inner is None else inner,
+        shards=None if inner is None else outer,
+        itemsize=_item_size(metadata),
+        fill_value=None if metadata.fill_value is UNDEFINED else metadata.fill_value,
+        has_fill_value=metadata.fill_value is not UNDEFINED,
+        chain=metadata.codecs,
+        expected=None if grid is None else grid.nchunks,
+        attributes=metadata.attributes,
+        notes=metadata.notes,
     )
 
 
@@ -147,27 +221,12 @@ def is_array(node: Any) -> bool:
     return hasattr(type(node), "shape")
 
 
-def _or_name(value: Any, metadata: ArrayMetadata) -> object:
-    try:
-        return value()
-    except OmnizarrError:
-        return f"grid {metadata.chunk_grid.name!r}"
-
-
 def engine_name(array: Any) -> str | None:
     """Return which engine serves an array; None if none can, or the one that is wanted is not there."""
     try:
         return str(array.engine)
     except OmnizarrError:
         return None
-
-
-def _nbytes(metadata: ArrayMetadata) -> int | None:
-    try:
-        data_type = datatypes.bind(metadata.data_type, metadata.byte_order)
-    except OmnizarrError:
-        return None
-    return math.prod(metadata.shape) * data_type.dtype.itemsize if data_type.is_fixed_size else None
 
 
 def type_name(metadata: ArrayMetadata) -> str:
@@ -188,45 +247,79 @@ def store_name(store: Store) -> str:
     return type(store).__name__.removesuffix("Store").lower()
 
 
-def stored_bytes(where: StorePath) -> int:
-    """Return the bytes under a node, documents included."""
-    return sum(size for _, size in where.store.list_sizes(where.prefix))
-
-
-def count_expected(metadata: ArrayMetadata) -> int | None:
-    """Return how many chunks (shards) the array has, stored or not; None if nobody knows its grid."""
+def _item_size(metadata: ArrayMetadata) -> int | None:
     try:
-        return grids.bind(metadata.chunk_grid, metadata.shape).nchunks
+        data_type = datatypes.bind(metadata.data_type, metadata.byte_order)
+    except OmnizarrError:
+        return None
+    return data_type.dtype.itemsize if data_type.is_fixed_size else None
+
+
+def _grid(metadata: ArrayMetadata) -> grids.Grid | None:
+    """Return the grid of the chunks (shards); None if nobody here knows it."""
+    try:
+        return grids.bind(metadata.chunk_grid, metadata.shape)
     except OmnizarrError:
         return None
 
 
-def count_stored(where: StorePath, metadata: ArrayMetadata) -> int:
-    """Return how many chunks (shards) of the array are stored."""
-    return sum(1 for _ in stored_coords(where, metadata))
+def stored_bytes(where: StorePath) -> int:
+    """Return the bytes under a node, documents included."""
+    return sum(_sizes(where, silent))
 
 
 def stored_coords(where: StorePath, metadata: ArrayMetadata) -> Iterator[tuple[int, ...]]:
     """Yield the coordinates of the chunks (shards) of the array that are stored."""
-    prefix = chunk_prefix(where, metadata)
-    encoding = keys.bind(with_keys_in_use(where, metadata).chunk_key_encoding)
-    grid_shape = grids.bind(metadata.chunk_grid, metadata.shape).grid_shape
+    prefix, coords_of = chunk_prefix(where, metadata), _decoder(where, metadata)
     store = transformers.apply(metadata.storage_transformers, where.store, prefix)
     for key in store.list_prefix(prefix):
-        coords = encoding.decode(key[len(prefix) :], len(grid_shape))
-        if coords is not None and all(n < total for n, total in zip(coords, grid_shape, strict=True)):
+        coords = coords_of(key)
+        if coords is not None:
             yield coords
 
 
-def readable(size: int) -> str:
-    """Return a number of bytes, and beside it the same in a larger unit.
+def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = silent) -> tuple[int | None, int]:
+    """Return how many chunks (shards) of an array are stored, and how many bytes lie under its path.
 
-    >>> readable(13915645)
-    '13915645 (13.3M)'
+    The first is None if nobody here knows its grid or the keys of its chunks.
     """
-    scaled, unit = float(size), ""
-    for unit in ("", "K", "M", "G", "T", "P"):
-        if scaled < 1024 or unit == "P":
-            break
-        scaled /= 1024
-    return f"{size} ({scaled:.1f}{unit})" if unit else str(size)
+    try:
+        coords_of = _decoder(where, metadata)
+    except OmnizarrError:
+        return None, sum(_sizes(where, tick))
+    if metadata.storage_transformers:  # keys below them are not those of chunks
+        stored: int | None = None
+        with suppress(UnknownExtensionError):
+            stored = sum(1 for _ in stored_coords(where, metadata))
+        return stored, sum(_sizes(where, tick))
+    found = total = 0
+    for key, size in sizes(where):
+        found += coords_of(key) is not None
+        total += size
+        tick(1)
+    return found, total
+
+
+def _decoder(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], tuple[int, ...] | None]:
+    """Return what tells the coordinates of the chunk (shard) under a key; None for other keys."""
+    prefix = chunk_prefix(where, metadata)
+    decode = keys.bind(with_keys_in_use(where, metadata).chunk_key_encoding).decode
+    grid_shape = grids.bind(metadata.chunk_grid, metadata.shape).grid_shape
+
+    def coords_of(key: str) -> tuple[int, ...] | None:
+        coords = decode(key[len(prefix) :], len(grid_shape)) if key.startswith(prefix) else None
+        if coords is None or not all(n < length for n, length in zip(coords, grid_shape, strict=True)):
+            return None
+        return coords
+
+    return coords_of
+
+
+def _sizes(where: StorePath, tick: Tick) -> Iterator[int]:
+    for _, size in sizes(where):
+        tick(1)
+        yield size
+
+
+def _note(note: Note) -> dict[str, str]:
+    return {"pointer": note.pointer, "message": note.message, "spec": note.spec}

@@ -52,36 +52,31 @@ def render(node: Any) -> str:
 
 
 def _array(array: Array) -> str:
-    title = _title(
-        "Array", array.name, f"{wording.format_name(array.metadata.dialect)} · {info.store_name(array.store)}"
-    )
-    drawing = draw(array.shape, _chunk_shape(array), array.dimension_names)
+    facts = info.of_array(array.store_path, array.metadata)
+    title = _title("Array", array.name, f"{wording.format_name(facts.dialect)} · {info.store_name(array.store)}")
+    drawing = draw(facts.shape, facts.chunks, facts.dimension_names)
     side = f'<div style="flex:none">{drawing}</div>' if drawing else ""
-    table = f'<div style="flex:1 1 280px"><table {_TABLE}>{"".join(_rows(array))}</table></div>'
+    table = f'<div style="flex:1 1 280px"><table {_TABLE}>{"".join(_rows(array, facts))}</table></div>'
     style = "display:flex;flex-wrap:wrap;gap:8px 28px;align-items:flex-start"
-    return f'{title}<div style="{style}">{table}{side}</div>{_attributes(array.metadata.attributes)}'
+    return f'{title}<div style="{style}">{table}{side}</div>{_attributes(facts.attributes)}'
 
 
-def _rows(array: Array) -> Iterator[str]:
-    metadata = array.metadata
+def _rows(array: Array, facts: info.ArrayFacts) -> Iterator[str]:
     yield _row("Shape", _shape(array))
-    yield _row("Data type", info.type_name(metadata))
-    chunk_shape, shards = _chunk_shape(array), _regular(lambda: array.shards)
-    itemsize = _item_size(array)
-    if shards is not None:
-        yield _row("Shards", _sized(shards, itemsize))
-    yield _row("Chunks", "of different shapes" if chunk_shape is None else _sized(chunk_shape, itemsize))
-    expected = info.count_expected(metadata)
-    if expected is not None:
-        yield _row("Count", wording.plural(expected, "shard" if shards is not None else "chunk"))
-    yield _row("Codecs", ", then ".join(wording.codecs(metadata.codecs)) or "none: uncompressed")
+    yield _row("Data type", facts.data_type)
+    if facts.shards is not None:
+        yield _row("Shards", _sized(facts, facts.shards))
+    yield _row("Chunks", "of different shapes" if facts.chunks is None else _sized(facts, facts.chunks))
+    if facts.expected is not None:
+        yield _row("Count", wording.plural(facts.expected, facts.unit))
+    yield _row("Codecs", ", then ".join(facts.codecs) or "none: uncompressed")
     engine = info.engine_name(array)
     if engine is not None:
         yield _row("Engine", engine)
     yield _row("Fill value", _fill_value(array))
-    if itemsize is not None:
-        yield _row("Size", wording.size(math.prod(array.shape) * itemsize))
-    for note in islice(metadata.notes, _MOST_ATTRIBUTES):
+    if facts.bytes_logical is not None:
+        yield _row("Size", wording.size(facts.bytes_logical))
+    for note in islice(facts.notes, _MOST_ATTRIBUTES):
         yield _row("Note", f"{note.pointer}: {note.message}")
 
 
@@ -94,29 +89,9 @@ def _shape(array: Array) -> str:
     )
 
 
-def _chunk_shape(array: Array) -> tuple[int, ...] | None:
-    return _regular(lambda: array.chunks)
-
-
-def _regular(shape: Any) -> tuple[int, ...] | None:
-    try:
-        found = shape()
-    except OmnizarrError:
-        return None
-    return found if isinstance(found, tuple) and all(isinstance(length, int) for length in found) else None
-
-
-def _item_size(array: Array) -> int | None:
-    try:
-        dtype = array.dtype
-    except OmnizarrError:
-        return None
-    return None if dtype.hasobject or dtype.kind == "T" else dtype.itemsize
-
-
-def _sized(shape: tuple[int, ...], itemsize: int | None) -> str:
-    text = wording.lengths(shape)
-    return text if itemsize is None else f"{text} ({wording.size(math.prod(shape) * itemsize)})"
+def _sized(facts: info.ArrayFacts, shape: tuple[int, ...]) -> str:
+    text, nbytes = wording.lengths(shape), facts.nbytes_of(shape)
+    return text if nbytes is None else f"{text} ({wording.size(nbytes)})"
 
 
 def _fill_value(array: Array) -> str:

@@ -30,6 +30,15 @@ def size(nbytes: int) -> str:
     return f"{whole}.{tenth} {_UNITS[step - 1]}" if whole < 10**9 else f"{whole:.2e} {_UNITS[step - 1]}"
 
 
+def exact_size(nbytes: int) -> str:
+    """Return a number of bytes, and beside it the same in a larger unit.
+
+    >>> exact_size(13915645), exact_size(949)
+    ('13915645 (13.3M)', '949')
+    """
+    return str(nbytes) if nbytes < 1024 else f"{nbytes} ({size(nbytes).replace(' ', '').removesuffix('iB')})"
+
+
 def ratio(logical: int, stored: int) -> str:
     """Return how many logical bytes there are to a stored one.
 

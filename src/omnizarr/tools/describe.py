@@ -2,166 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from omnizarr.errors import OmnizarrError, UnknownExtensionError
-from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatypes, grids, keys
-from omnizarr.nodes import consolidated, detection, info, wording
+from omnizarr.model import Note
+from omnizarr.nodes import consolidated, detection, info
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.detection import sizes, with_keys_in_use
 from omnizarr.nodes.group import Group, UnreadableNode
-from omnizarr.nodes.location import StorePath, chunk_prefix
+from omnizarr.nodes.info import ArrayFacts, Facts, GroupFacts, Tick, UnreadableFacts, count, silent
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, pool
 from omnizarr.stores.wrap import synchronized
-
-Tick = Callable[[int], None]
-"""Told how many more keys have been counted."""
-
-
-def _silent(_: int) -> None:
-    """Tell nobody."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArrayFacts:
-    """What an array is.
-
-    Attributes
-    ----------
-    path : str
-        Without a leading slash.
-    data_type : str
-        In a word.
-    chunks, shards : tuple of int or None
-        None: shapes that differ, or a grid that nobody here knows (`chunks`), no shards (`shards`).
-    chunk_nbytes : int or None
-        Of a whole chunk in memory; None if it depends on the values.
-    codecs : tuple of str
-        In plain words.
-    stored, expected : int or None
-        Chunks (with shards: shards) that are there, and that there could be; None if it cannot be known.
-    bytes_stored : int
-        Documents included.
-    bytes_logical : int or None
-        Of the elements in memory; None if it depends on the values.
-    problem : str or None
-        Why its elements cannot be read here.
-    writers : str or None
-        How the store keeps writers of parts of one chunk apart; None: as a directory and memory do, by locks.
-    """
-
-    path: str
-    zarr_format: int | str
-    dialect: str
-    data_type: str
-    shape: tuple[int, ...]
-    dimension_names: tuple[str | None, ...] | None
-    chunks: tuple[int, ...] | None
-    shards: tuple[int, ...] | None
-    chunk_nbytes: int | None
-    fill_value: JSON
-    has_fill_value: bool
-    codecs: tuple[str, ...]
-    chain: tuple[Named, ...]
-    stored: int | None
-    expected: int | None
-    bytes_stored: int
-    bytes_logical: int | None
-    attributes: Mapping[str, JSON]
-    notes: tuple[Note, ...]
-    problem: str | None
-    writers: str | None = None
-
-    @property
-    def unit(self) -> str:
-        """What lies under one key."""
-        return "chunk" if self.shards is None else "shard"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the facts as JSON."""
-        return {
-            "path": f"/{self.path}",
-            "node_type": "array",
-            "zarr_format": self.zarr_format,
-            "dialect": self.dialect,
-            "data_type": self.data_type,
-            "shape": list(self.shape),
-            "dimension_names": None if self.dimension_names is None else list(self.dimension_names),
-            "chunks": None if self.chunks is None else list(self.chunks),
-            "shards": None if self.shards is None else list(self.shards),
-            **({"fill_value": self.fill_value} if self.has_fill_value else {}),
-            "codecs": [{"name": codec.name, "configuration": dict(codec.configuration)} for codec in self.chain],
-            "codecs_in_words": list(self.codecs),
-            "stored": self.stored,
-            "expected": self.expected,
-            "bytes_stored": self.bytes_stored,
-            "bytes_logical": self.bytes_logical,
-            "ratio": self.bytes_logical / self.bytes_stored if self.bytes_stored and self.bytes_logical else None,
-            "attributes": dict(self.attributes),
-            **({} if self.writers is None else {"writers": self.writers}),
-            "notes": [_note(note) for note in self.notes],
-            "problem": self.problem,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupFacts:
-    """What a group is.
-
-    Attributes
-    ----------
-    path : str
-        Without a leading slash.
-    consolidated : {"none", "current", "stale", "broken"}
-        State of its consolidated metadata.
-    stale : tuple of str
-        Paths relative to the group where the copies do not say what the documents say.
-    problem : str or None
-        What is wrong with the consolidated metadata.
-    """
-
-    path: str
-    zarr_format: int | str
-    dialect: str
-    is_implicit: bool
-    consolidated: Literal["none", "current", "stale", "broken"]
-    stale: tuple[str, ...]
-    attributes: Mapping[str, JSON]
-    notes: tuple[Note, ...]
-    problem: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the facts as JSON."""
-        return {
-            "path": f"/{self.path}",
-            "node_type": "group",
-            "zarr_format": self.zarr_format,
-            "dialect": self.dialect,
-            "implicit": self.is_implicit,
-            "consolidated": {"state": self.consolidated, "stale": list(self.stale)},
-            "attributes": dict(self.attributes),
-            "notes": [_note(note) for note in self.notes],
-            "problem": self.problem,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadableFacts:
-    """A node whose documents cannot be understood, and why."""
-
-    path: str
-    problem: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the facts as JSON."""
-        return {"path": f"/{self.path}", "node_type": "unreadable", "problem": self.problem}
-
-
-Facts = ArrayFacts | GroupFacts | UnreadableFacts
 
 
 def members(group: Group) -> Iterator[tuple[str, Any]]:
@@ -191,7 +44,7 @@ def walk(group: Group, max_depth: int | None = None) -> Iterator[tuple[int, Any]
 
 
 def describe(
-    node: Array | Group | UnreadableNode, tick: Tick = _silent, more: Mapping[str, tuple[Note, ...]] | None = None
+    node: Array | Group | UnreadableNode, tick: Tick = silent, more: Mapping[str, tuple[Note, ...]] | None = None
 ) -> Facts:
     """Return the facts of a node; of an array its chunks are counted, of a group its consolidated metadata checked.
 
@@ -220,7 +73,7 @@ def describe_all(
             due += 1
 
 
-def describe_array(array: Array, tick: Tick = _silent) -> ArrayFacts:
+def describe_array(array: Array, tick: Tick = silent) -> ArrayFacts:
     """Return the facts of an array, whether or not its elements can be read here.
 
     Examples
@@ -232,33 +85,15 @@ def describe_array(array: Array, tick: Tick = _silent) -> ArrayFacts:
     >>> facts.stored, facts.expected, facts.bytes_logical, facts.codecs
     (2, 4, 64, ('gzip level 5',))
     """
-    metadata = array.metadata
-    problem = _problem(array)
-    stored, bytes_stored = count(array.store_path, metadata, tick)
-    itemsize = _item_size(metadata)
-    chunks = _regular(lambda: array.chunks)
-    return ArrayFacts(
-        path=array.path,
-        zarr_format=array.zarr_format,
-        dialect=metadata.dialect,
-        data_type=info.type_name(metadata),
-        shape=metadata.shape,
-        dimension_names=array.dimension_names,
-        chunks=chunks,
-        shards=_regular(lambda: array.shards),
-        chunk_nbytes=None if itemsize is None or chunks is None else itemsize * math.prod(chunks),
-        fill_value=None if metadata.fill_value is UNDEFINED else metadata.fill_value,
-        has_fill_value=metadata.fill_value is not UNDEFINED,
-        codecs=tuple(wording.codecs(metadata.codecs)),
-        chain=metadata.codecs,
+    where, metadata = array.store_path, array.metadata
+    stored, bytes_stored = count(where, metadata, tick)
+    return replace(
+        info.of_array(where, metadata),
+        notes=(*metadata.notes, *detection.beside(where, metadata)),
         stored=stored,
-        expected=info.count_expected(metadata),
         bytes_stored=bytes_stored,
-        bytes_logical=None if itemsize is None else itemsize * math.prod(metadata.shape),
-        attributes=metadata.attributes,
-        notes=(*metadata.notes, *detection.beside(array.store_path, metadata)),
-        problem=problem,
-        writers=_writers(array.store_path.store),
+        problem=_problem(array),
+        writers=_writers(where.store),
     )
 
 
@@ -308,38 +143,6 @@ def _consolidated(
     return ("stale" if stale else "current"), stale, None
 
 
-def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = _silent) -> tuple[int | None, int]:
-    """Return how many chunks (shards) of an array are stored, and how many bytes lie under its path.
-
-    The first is None if nobody here knows its grid or the keys of its chunks.
-    """
-    prefix = chunk_prefix(where, metadata)
-    try:
-        decode = keys.bind(with_keys_in_use(where, metadata).chunk_key_encoding).decode
-        grid_shape = grids.bind(metadata.chunk_grid, metadata.shape).grid_shape
-        stored: int | None = 0
-    except OmnizarrError:
-        stored = None
-    if metadata.storage_transformers and stored is not None:  # keys below them are not those of chunks
-        with suppress(UnknownExtensionError):
-            return info.count_stored(where, metadata), sum(_sizes(where, tick))
-        return None, sum(_sizes(where, tick))
-    total = 0
-    for key, size in sizes(where):
-        total += size
-        if stored is not None and key.startswith(prefix):
-            coords = decode(key[len(prefix) :], len(grid_shape))
-            stored += coords is not None and all(n < length for n, length in zip(coords, grid_shape, strict=True))
-        tick(1)
-    return stored, total
-
-
-def _sizes(where: StorePath, tick: Tick) -> Iterator[int]:
-    for _, size in sizes(where):
-        tick(1)
-        yield size
-
-
 def _problem(array: Array) -> str | None:
     """Return why the elements of an array cannot be read here; None if they can, as far as its metadata goes."""
     try:
@@ -356,24 +159,3 @@ def _reason(error: OmnizarrError) -> str:
     )
     known = {name: getattr(error, name) for name in error.FIELDS if name not in left_out}
     return str(type(error)(error.message, **known))
-
-
-def _item_size(metadata: ArrayMetadata) -> int | None:
-    try:
-        data_type = datatypes.bind(metadata.data_type, metadata.byte_order)
-    except OmnizarrError:
-        return None
-    return data_type.dtype.itemsize if data_type.is_fixed_size else None
-
-
-def _regular(shape: Callable[[], Any]) -> tuple[int, ...] | None:
-    """Return the one shape of all chunks, or None."""
-    try:
-        lengths = shape()
-    except OmnizarrError:
-        return None
-    return lengths if isinstance(lengths, tuple) and all(isinstance(length, int) for length in lengths) else None
-
-
-def _note(note: Note) -> dict[str, str]:
-    return {"pointer": note.pointer, "message": note.message, "spec": note.spec}
