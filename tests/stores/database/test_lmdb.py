@@ -227,7 +227,7 @@ def test_threads_write_while_the_map_grows(path):
 
 
 def test_listing_goes_page_by_page(store, monkeypatch):
-    monkeypatch.setattr(databases, "_PAGE", 7)
+    monkeypatch.setattr(databases, "PAGE", 7)
     keys = sorted([f"a/{i}" for i in range(50)] + ["a/" + "k" * 509])
     store.set_many((key, b"") for key in keys)
     assert list(store.list()) == keys

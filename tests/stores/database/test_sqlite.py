@@ -23,7 +23,7 @@ from omnizarr.errors import (
     StoreLimitError,
     StoreTimeoutError,
 )
-from omnizarr.stores.database import sqlite
+from omnizarr.stores.database import base, sqlite
 from omnizarr.stores.database.sqlite import SQLiteStore
 from tests.stores.contract import StoreContract, in_threads
 
@@ -261,7 +261,7 @@ def test_part_of_a_value_is_read_without_the_rest(store):
 
 
 def test_set_many_takes_values_as_they_come(store, monkeypatch):
-    monkeypatch.setattr(sqlite, "_BATCH", 100)
+    monkeypatch.setattr(base, "_BATCH", 100)
     seen = []
 
     def items():
@@ -276,7 +276,7 @@ def test_set_many_takes_values_as_they_come(store, monkeypatch):
 
 
 def test_listing_goes_page_by_page(store, monkeypatch):
-    monkeypatch.setattr(sqlite, "_PAGE", 7)
+    monkeypatch.setattr(sqlite, "PAGE", 7)
     keys = sorted(f"a/{i}" for i in range(50))
     store.set_many((key, b"") for key in keys)
     assert list(store.list()) == keys

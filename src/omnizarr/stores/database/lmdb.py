@@ -10,26 +10,20 @@ import errno
 import os
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, TypeAlias, TypeVar
 
 from omnizarr.errors import (
-    ConflictError,
     MissingDependencyError,
     OmnizarrError,
     StoreAccessError,
-    StoreClosedError,
     StoreError,
     StoreLimitError,
 )
-from omnizarr.stores import conflicts
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
-    Change,
-    Exclusion,
     Listing,
     Parts,
     Span,
@@ -42,7 +36,7 @@ from omnizarr.stores.base import (
     is_key,
     listing,
 )
-from omnizarr.stores.database import files
+from omnizarr.stores.database.base import PAGE, DatabaseStore, Record, check_options, path_of
 from omnizarr.stores.fork_locks import Gate
 
 T = TypeVar("T")
@@ -56,11 +50,9 @@ _MAX_READERS: Final = 1024
 _LOCK_SIZE: Final = 2**17  # of the lock file: 64 bytes for each reader, and some
 _LEAST_ROOM: Final = 2**16
 _PATIENCE: Final = 5.0
-_PAGE = 1000  # keys of a listing that are fetched at once
-_BATCH = 2**24  # bytes of values that are written in one transaction
 
 
-class LMDBStore(Store):
+class LMDBStore(DatabaseStore["_Environment"]):
     """A store in an LMDB database (extra ``lmdb``).
 
     Parameters
@@ -100,6 +92,8 @@ class LMDBStore(Store):
     >>> folder.cleanup()
     """
 
+    kind = "lmdb"
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -123,18 +117,8 @@ class LMDBStore(Store):
 
     def _open(self) -> None:
         user = _User()
-        self._environment: _Environment | None = _acquire(self, user)
-        self._finalizer = weakref.finalize(self, _release, self._environment, user)
-
-    @property
-    def exclusion(self) -> Exclusion:
-        """All who can reach these values are kept out."""
-        return "lock"
-
-    @property
-    def is_shared(self) -> bool:
-        """Other processes see the same files."""
-        return True
+        self._database = environment = _acquire(self, user)
+        self._finalizer = weakref.finalize(self, _release, environment, user)
 
     # -- transactions -------------------------------------------------------------
 
@@ -149,11 +133,6 @@ class LMDBStore(Store):
         )
         assert result is not None  # noqa: S101 - who writes makes the database
         return result[0]
-
-    def _opened(self, key: str | None) -> _Environment:
-        if self._environment is None:
-            raise StoreClosedError("the store is closed", store=repr(self), key=key)
-        return self._environment
 
     # -- reading ------------------------------------------------------------------
 
@@ -187,15 +166,6 @@ class LMDBStore(Store):
         """Copy from the map straight into `out`."""
         return self._view(key, lambda _, value: fill(out, value[start:]))
 
-    def exists(self, key: str) -> bool:
-        """Look the key up."""
-        return self.size(key) is not None
-
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
-        """Look the keys up."""
-        prefix = as_prefix(prefix)
-        return any(self.exists(prefix + name) for name in names)
-
     def size(self, key: str) -> int | None:
         """Return the size of the value, without reading it."""
         return self._view(key, lambda _, value: value.nbytes)
@@ -215,68 +185,43 @@ class LMDBStore(Store):
         return Stamped(None, None) if found is None else found[0]
 
     def _stamp(self, transaction: Transaction) -> Hashable:
-        return self._opened(None).token, transaction.id()
+        return self._opened().token, transaction.id()
 
     # -- writing ------------------------------------------------------------------
 
     def set(self, key: str, value: Buffer) -> None:
         """Put the record."""
         self.check_writable()
-        raw, view = self._checked(key, value)
+        raw, view = self._record(key, value)
         self._write(lambda transaction: transaction.put(raw, view), key, len(view))
-
-    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
-        """Put the records, several megabytes of them in one transaction."""
-        self.check_writable()
-        batch: list[tuple[bytes, memoryview]] = []
-        size = 0
-        for key, value in items:
-            batch.append(self._checked(key, value))
-            size += len(key) + len(value)
-            if size >= _BATCH:
-                self._put_all(batch, size)
-                batch, size = [], 0
-        self._put_all(batch, size)
-
-    def _put_all(self, batch: list[tuple[bytes, memoryview]], size: int) -> None:
-        if batch:
-            self._write(lambda transaction: [transaction.put(*record) for record in batch], size=size)
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
         """Put the record, if there is none."""
         self.check_writable()
-        raw, view = self._checked(key, value)
+        raw, view = self._record(key, value)
         return bool(self._write(lambda transaction: transaction.put(raw, view, overwrite=False), key, len(view)))
 
-    def update(self, key: str, change: Change) -> None:
-        """Replace the record by what `change` makes of it; takes the lock of the key.
+    def _put(self, records: Sequence[Record], size: int) -> None:
+        self._write(lambda transaction: [transaction.put(*record) for record in records], size=size)
 
-        While `change` runs, other keys can be written. If a program that takes no locks writes this one meanwhile,
-        `change` is called again.
-        """
-        self.check_writable()
+    def _seen(self, key: str) -> tuple[Buffer | None, object]:
+        value = self.get(key)
+        return value, value
 
-        def once() -> None:
-            with self.lock(key):
-                old = self.get(key)
-                new = change(old)
-                if new is old:
-                    return
-                raw, view = self._checked(key, b"" if new is None else new)
+    def _replace(self, key: str, new: Buffer | None, seen: object) -> None:
+        raw, view = self._record(key, b"" if new is None else new)
 
-                def replace(transaction: Transaction) -> None:
-                    if transaction.get(raw) != old:
-                        raise ConflictError("somebody else wrote the value meanwhile", store=repr(self), key=key)
-                    if new is None:
-                        transaction.delete(raw)
-                    else:
-                        transaction.put(raw, view)
+        def replace(transaction: Transaction) -> None:
+            if transaction.get(raw) != seen:
+                raise self._conflict(key)
+            if new is None:
+                transaction.delete(raw)
+            else:
+                transaction.put(raw, view)
 
-                self._write(replace, key, len(view))
+        self._write(replace, key, len(view))
 
-        conflicts.retrying(once)
-
-    def _checked(self, key: str, value: Buffer) -> tuple[bytes, memoryview]:
+    def _record(self, key: str, value: Buffer) -> Record:
         self.check_storable(key)
         return key.encode(), memoryview(value).cast("B")
 
@@ -294,22 +239,6 @@ class LMDBStore(Store):
                 remedy="choose shorter names, or another store",
             )
 
-    def delete(self, key: str) -> None:
-        """Delete the record."""
-        self.delete_many([key])
-
-    def delete_many(self, keys: Iterable[str]) -> None:
-        """Delete the records in one transaction."""
-        self.check_writable()
-        raws = []
-        for key in keys:
-            check_key(key)
-            raw = key.encode()
-            if len(raw) <= MAX_KEY:
-                raws.append(raw)
-        if raws and self._is_there():
-            self._write(lambda transaction: [transaction.delete(raw) for raw in raws])
-
     def delete_prefix(self, prefix: str) -> None:
         """Delete a range of records in one transaction. What becomes free is used again; the file does not shrink."""
         self.check_writable()
@@ -324,21 +253,15 @@ class LMDBStore(Store):
         if self._is_there():
             self._write(work)
 
+    def _delete_all(self, keys: Sequence[str]) -> None:
+        raws = [raw for key in keys if len(raw := key.encode()) <= MAX_KEY]
+        if raws:
+            self._write(lambda transaction: [transaction.delete(raw) for raw in raws])
+
     def _is_there(self) -> bool:
-        """Return whether there is a database to delete from: deleting makes none."""
         return bool(self._read(lambda _: True))
 
-    def lock(self, key: str) -> AbstractContextManager[object]:
-        """Take a lock file beside the database; others can write other keys meanwhile."""
-        self.check_writable()
-        check_key(key)
-        return files.lock(self.path, key)
-
     # -- listing ------------------------------------------------------------------
-
-    def list(self) -> Iterator[str]:
-        """Yield the keys in the order of their bytes."""
-        return self.list_prefix("")
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield a range of keys in the order of their bytes."""
@@ -353,7 +276,7 @@ class LMDBStore(Store):
                 there = _seek(cursor, last or prefix)
                 if there and last and bytes(cursor.key()) == last:
                     there = cursor.next()
-                while there and len(found) < _PAGE and (raw := bytes(cursor.key())).startswith(prefix):
+                while there and len(found) < PAGE and (raw := bytes(cursor.key())).startswith(prefix):
                     found.append(raw)
                     there = cursor.next()
             return found
@@ -383,34 +306,9 @@ class LMDBStore(Store):
 
     # -- the store itself ---------------------------------------------------------
 
-    def origin(self) -> tuple[Hashable, str]:
-        """Return which database it is."""
-        return ("lmdb", os.path.realpath(self.path)), ""
-
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
         """Return a store upon the same database."""
         return LMDBStore(self.path, read_only=read_only, map_size=self.map_size, subdir=self.subdir, fsync=self.fsync)
-
-    def close(self) -> None:
-        """Let go of the database; the last store upon it closes it."""
-        self._environment = None
-        self._finalizer()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_environment", "_finalizer")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._open()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LMDBStore) and self.path == other.path and self.read_only == other.read_only
-
-    def __hash__(self) -> int:
-        return hash((LMDBStore, self.path))
-
-    def __repr__(self) -> str:
-        return f"LMDBStore({self.path!r})"
 
 
 class _User:
@@ -702,5 +600,5 @@ def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, st
 
     Options are those of `LMDBStore`.
     """
-    files.check_options(options, {"fsync", "map_size", "subdir"})
-    return LMDBStore(files.path_of(url), read_only=mode == "r", **options), ""
+    check_options(options, {"fsync", "map_size", "subdir"})
+    return LMDBStore(path_of(url), read_only=mode == "r", **options), ""

@@ -12,8 +12,8 @@ import errno
 import os
 import sqlite3
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -21,17 +21,13 @@ from omnizarr.errors import (
     ConflictError,
     OmnizarrError,
     StoreAccessError,
-    StoreClosedError,
     StoreError,
     StoreLimitError,
     StoreTimeoutError,
 )
-from omnizarr.stores import conflicts
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
-    Change,
-    Exclusion,
     Listing,
     Parts,
     Reader,
@@ -45,15 +41,12 @@ from omnizarr.stores.base import (
     is_key,
     listing,
 )
-from omnizarr.stores.database import files
+from omnizarr.stores.database.base import PAGE, DatabaseStore, Record, check_options, path_of
 from omnizarr.stores.fork_locks import Gate
 
 T = TypeVar("T")
 
 _List: TypeAlias = list  # within the class, `list` is a verb
-
-_PAGE = 1000  # keys of a listing that are fetched at once
-_BATCH = 2**24  # bytes of values that are written in one transaction
 
 _TABLE = "CREATE TABLE IF NOT EXISTS zarr(k TEXT PRIMARY KEY, v BLOB)"
 _STAMPS = "CREATE TABLE IF NOT EXISTS omnizarr_stamps(identity BLOB NOT NULL, epoch INTEGER NOT NULL)"
@@ -83,10 +76,12 @@ _LIST_DIR = """
     )
     SELECT k FROM entry WHERE k IS NOT NULL
 """
+_REPLACE: Final = "REPLACE INTO zarr(k, v) VALUES (?, ?)"
+_DELETE: Final = "DELETE FROM zarr WHERE k = ?"
 _SIZE = "CASE typeof(v) WHEN 'blob' THEN length(v) ELSE coalesce(length(CAST(v AS BLOB)), 0) END"
 
 
-class SQLiteStore(Store):
+class SQLiteStore(DatabaseStore["_Connections"]):
     """A store in an SQLite database.
 
     Parameters
@@ -124,6 +119,8 @@ class SQLiteStore(Store):
     >>> folder.cleanup()
     """
 
+    kind = "sqlite"
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -142,20 +139,9 @@ class SQLiteStore(Store):
         self._open()
 
     def _open(self) -> None:
-        self._connections: _Connections | None = _Connections(
-            self.path, read_only=self.read_only, timeout=self.timeout, fsync=self.fsync
-        )
-        self._finalizer = weakref.finalize(self, self._connections.close)
-
-    @property
-    def exclusion(self) -> Exclusion:
-        """All who can reach these values are kept out."""
-        return "lock"
-
-    @property
-    def is_shared(self) -> bool:
-        """Other processes see the same files."""
-        return True
+        connections = _Connections(self.path, read_only=self.read_only, timeout=self.timeout, fsync=self.fsync)
+        self._database = connections
+        self._finalizer = weakref.finalize(self, connections.close)
 
     # -- transactions -------------------------------------------------------------
 
@@ -172,9 +158,7 @@ class SQLiteStore(Store):
         What begins with a statement (`begin`) is one transaction: `work` sees one state of the database, and changes it
         wholly or not at all.
         """
-        connections = self._connections
-        if connections is None:
-            raise StoreClosedError("the store is closed", store=repr(self))
+        connections = self._opened(key)
         try:
             return connections.run(work, writes=writes, begin=begin)
         except sqlite3.Error as error:
@@ -230,11 +214,6 @@ class SQLiteStore(Store):
         check_key(key)
         return bool(self._run(lambda connection: connection.one("SELECT 1 FROM zarr WHERE k = ?", key), key))
 
-    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
-        """Look the keys up in the index."""
-        prefix = as_prefix(prefix)
-        return any(self.exists(prefix + name) for name in names)
-
     def size(self, key: str) -> int | None:
         """Return the size of the value, without reading it."""
         check_key(key)
@@ -281,74 +260,47 @@ class SQLiteStore(Store):
     def set(self, key: str, value: Buffer) -> None:
         """Replace the row."""
         self.check_writable()
-        self._execute("REPLACE INTO zarr(k, v) VALUES (?, ?)", (key, self._checked(key, value)), key)
-
-    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
-        """Replace the rows, several megabytes of them in one transaction."""
-        self.check_writable()
-        batch: list[tuple[str, memoryview]] = []
-        size = 0
-        for key, value in items:
-            batch.append((key, self._checked(key, value)))
-            size += len(key) + len(value)
-            if size >= _BATCH:
-                self._set_all(batch)
-                batch, size = [], 0
-        self._set_all(batch)
-
-    def _set_all(self, rows: list[tuple[str, memoryview]]) -> None:
-        if rows:
-            self._write(lambda connection: connection.executemany("REPLACE INTO zarr(k, v) VALUES (?, ?)", rows))
+        self._execute(_REPLACE, self._record(key, value), key)
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
         """Insert a row, if there is none."""
         self.check_writable()
-        row = (key, self._checked(key, value))
-        return self._execute("INSERT OR IGNORE INTO zarr(k, v) VALUES (?, ?)", row, key) > 0
+        return self._execute("INSERT OR IGNORE INTO zarr(k, v) VALUES (?, ?)", self._record(key, value), key) > 0
 
     def set_partial(self, key: str, start: int, value: Buffer) -> None:
         """Replace the row by one that has `value` from byte `start` on; takes the lock of the key."""
         self._check_size(key, start + len(value))
         super().set_partial(key, start, value)
 
-    def update(self, key: str, change: Change) -> None:
-        """Replace the row by what `change` makes of it; takes the lock of the key.
+    def _put(self, records: Sequence[Record], size: int) -> None:
+        self._write(lambda connection: connection.executemany(_REPLACE, records))
 
-        While `change` runs, other keys can be written. If a program that takes no locks writes this one meanwhile,
-        `change` is called again.
-        """
-        self.check_writable()
+    def _seen(self, key: str) -> tuple[Buffer | None, object]:
+        return self.get_stamped(key) or Stamped(None, None)
 
-        def once() -> None:
-            with self.lock(key):
-                old, stamp = self.get_stamped(key) or (None, None)
-                new = change(old)
-                if new is old:
-                    return
-                row = None if new is None else (key, self._checked(key, new))
+    def _replace(self, key: str, new: Buffer | None, seen: object) -> None:
+        row = None if new is None else self._record(key, new)
 
-                def replace(connection: _Connection) -> None:
-                    if connection.stamp(key) != stamp:
-                        raise ConflictError("somebody else wrote the value meanwhile", store=repr(self), key=key)
-                    if row is None:
-                        connection.execute("DELETE FROM zarr WHERE k = ?", (key,))
-                    else:
-                        connection.execute("REPLACE INTO zarr(k, v) VALUES (?, ?)", row)
+        def replace(connection: _Connection) -> None:
+            if connection.stamp(key) != seen:
+                raise self._conflict(key)
+            if row is None:
+                connection.execute(_DELETE, (key,))
+            else:
+                connection.execute(_REPLACE, row)
 
-                self._write(replace, key)
+        self._write(replace, key)
 
-        conflicts.retrying(once)
-
-    def _checked(self, key: str, value: Buffer) -> memoryview:
+    def _record(self, key: str, value: Buffer) -> Record:
         check_key(key)
         view = memoryview(value).cast("B")
         self._check_size(key, len(view))
-        return view
+        return key, view
 
     def _check_size(self, key: str, size: int) -> None:
         """Raise StoreLimitError if a row cannot be as large."""
-        connections = self._connections
-        limit = connections.limit if connections is not None else size
+        connections = self._database
+        limit = size if connections is None else connections.limit
         if size > limit:
             raise StoreLimitError(
                 "SQLite cannot keep a value of this size",
@@ -359,22 +311,6 @@ class SQLiteStore(Store):
                 remedy="choose smaller chunks or shards, or another store",
             )
 
-    def delete(self, key: str) -> None:
-        """Delete the row."""
-        self.check_writable()
-        check_key(key)
-        self.delete_many([key])
-
-    def delete_many(self, keys: Iterable[str]) -> None:
-        """Delete the rows in one transaction."""
-        self.check_writable()
-        rows = []
-        for key in keys:
-            check_key(key)
-            rows.append((key,))
-        if rows and self._is_there():
-            self._write(lambda connection: connection.executemany("DELETE FROM zarr WHERE k = ?", rows))
-
     def delete_prefix(self, prefix: str) -> None:
         """Delete a range of rows in one statement. What becomes free is used again; the file does not shrink."""
         self.check_writable()
@@ -382,21 +318,13 @@ class SQLiteStore(Store):
         if self._is_there():
             self._execute("DELETE FROM zarr WHERE k > ? AND k < ?", between)
 
+    def _delete_all(self, keys: Sequence[str]) -> None:
+        self._write(lambda connection: connection.executemany(_DELETE, [(key,) for key in keys]))
+
     def _is_there(self) -> bool:
-        """Return whether there is a table to delete from: deleting makes none."""
         return bool(self._run(lambda _: True))
 
-    def lock(self, key: str) -> AbstractContextManager[object]:
-        """Take a lock file beside the database; others can write other keys meanwhile."""
-        self.check_writable()
-        check_key(key)
-        return files.lock(self.path, key)
-
     # -- listing ------------------------------------------------------------------
-
-    def list(self) -> Iterator[str]:
-        """Yield the keys in the order of the index."""
-        return self.list_prefix("")
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield a range of keys in the order of the index."""
@@ -406,10 +334,10 @@ class SQLiteStore(Store):
     def _list(self, start: str | bytes, end: str | bytes) -> Iterator[str]:
         while True:
             statement = "SELECT k FROM zarr WHERE k > CAST(? AS TEXT) AND k < ? ORDER BY k LIMIT ?"
-            found = self._all(statement, (start, end, _PAGE))
+            found = self._all(statement, (start, end, PAGE))
             # No transaction is open while the caller looks at them: he may take his time, and write.
             yield from filter(is_key, (_name(key) for (key,) in found))
-            if len(found) < _PAGE:
+            if len(found) < PAGE:
                 return
             (start,) = found[-1]
 
@@ -426,34 +354,9 @@ class SQLiteStore(Store):
 
     # -- the store itself ---------------------------------------------------------
 
-    def origin(self) -> tuple[Hashable, str]:
-        """Return which database it is."""
-        return ("sqlite", os.path.realpath(self.path)), ""
-
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
         """Return a store upon the same database, with connections of its own."""
         return SQLiteStore(self.path, read_only=read_only, timeout=self.timeout, fsync=self.fsync)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._connections = None
-        self._finalizer()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_connections", "_finalizer")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._open()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SQLiteStore) and self.path == other.path and self.read_only == other.read_only
-
-    def __hash__(self) -> int:
-        return hash((SQLiteStore, self.path))
-
-    def __repr__(self) -> str:
-        return f"SQLiteStore({self.path!r})"
 
 
 class _Connection(sqlite3.Connection):
@@ -736,5 +639,5 @@ def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, st
 
     Options are those of `SQLiteStore`.
     """
-    files.check_options(options, {"fsync", "timeout"})
-    return SQLiteStore(files.path_of(url), read_only=mode == "r", **options), ""
+    check_options(options, {"fsync", "timeout"})
+    return SQLiteStore(path_of(url), read_only=mode == "r", **options), ""

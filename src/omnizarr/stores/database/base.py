@@ -1,0 +1,212 @@
+"""What the databases have in common that are files: verbs, URLs, and the lock files beside them."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from hashlib import sha256
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from omnizarr.errors import ConflictError, StoreClosedError, StoreError
+from omnizarr.stores import conflicts
+from omnizarr.stores.base import RESERVED, Buffer, Change, Exclusion, Store, as_prefix, check_key
+from omnizarr.stores.local import filelocks
+
+Database = TypeVar("Database")
+Record: TypeAlias = tuple[Any, memoryview]
+"""A key as the database has it, and a value."""
+
+PAGE: Final = 1000
+"""Keys of a listing that are fetched at once."""
+_BATCH: Final = 2**24  # bytes of values that are written in one transaction
+
+
+class DatabaseStore(Store, Generic[Database]):
+    """A store in a database that lies in files of one machine. Each verb is a transaction.
+
+    Attributes
+    ----------
+    kind : str
+        Which database it is.
+    path : str
+        Where it lies.
+    """
+
+    kind: ClassVar[str]
+    path: str
+    read_only: bool
+    _database: Database | None
+    """What this process has open; None: the store is closed."""
+    _finalizer: weakref.finalize[..., Any]
+
+    @abstractmethod
+    def _open(self) -> None:
+        """Set what is open (`_database`), and what lets go of it (`_finalizer`)."""
+
+    def _opened(self, key: str | None = None) -> Database:
+        """Return what is open. Raises StoreClosedError."""
+        database = self._database  # once: another thread may close the store
+        if database is None:
+            raise StoreClosedError("the store is closed", store=repr(self), key=key)
+        return database
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """All who can reach these values are kept out."""
+        return "lock"
+
+    @property
+    def is_shared(self) -> bool:
+        """Other processes see the same files."""
+        return True
+
+    # -- reading ------------------------------------------------------------------
+
+    def has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Look the keys up."""
+        prefix = as_prefix(prefix)
+        return any(self.exists(prefix + name) for name in names)
+
+    def list(self) -> Iterator[str]:
+        """Yield the keys in their order."""
+        return self.list_prefix("")
+
+    # -- writing ------------------------------------------------------------------
+
+    @abstractmethod
+    def _record(self, key: str, value: Buffer) -> Record:
+        """Return what is to be stored. Raises if the database cannot keep it."""
+
+    @abstractmethod
+    def _put(self, records: Sequence[Record], size: int) -> None:
+        """Store records in one transaction; `size` bytes are in them."""
+
+    @abstractmethod
+    def _seen(self, key: str) -> tuple[Buffer | None, object]:
+        """Return the value, and what tells whether it is still the same."""
+
+    @abstractmethod
+    def _replace(self, key: str, new: Buffer | None, seen: object) -> None:
+        """Store a value (None: delete it) in one transaction, if it is still what was seen; else raise `_conflict`."""
+
+    @abstractmethod
+    def _delete_all(self, keys: Sequence[str]) -> None:
+        """Delete what is there of the keys, in one transaction."""
+
+    @abstractmethod
+    def _is_there(self) -> bool:
+        """Return whether there is a database to delete from: deleting makes none."""
+
+    def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
+        """Store the values, several megabytes of them in one transaction."""
+        self.check_writable()
+        records: list[Record] = []
+        size = 0
+        for key, value in items:
+            records.append(self._record(key, value))
+            size += len(key) + len(value)
+            if size >= _BATCH:
+                self._put(records, size)
+                records, size = [], 0
+        if records:
+            self._put(records, size)
+
+    def update(self, key: str, change: Change) -> None:
+        """Replace the value by what `change` makes of it; takes the lock of the key.
+
+        While `change` runs, other keys can be written. If a program that takes no locks writes this one meanwhile,
+        `change` is called again.
+        """
+        self.check_writable()
+
+        def once() -> None:
+            with self.lock(key):
+                old, seen = self._seen(key)
+                new = change(old)
+                if new is not old:
+                    self._replace(key, new, seen)
+
+        conflicts.retrying(once)
+
+    def _conflict(self, key: str) -> ConflictError:
+        return ConflictError("somebody else wrote the value meanwhile", store=repr(self), key=key)
+
+    def delete(self, key: str) -> None:
+        """Delete the value."""
+        self.delete_many([key])
+
+    def delete_many(self, keys: Iterable[str]) -> None:
+        """Delete the values in one transaction."""
+        self.check_writable()
+        checked = []
+        for key in keys:
+            check_key(key)
+            checked.append(key)
+        if checked and self._is_there():
+            self._delete_all(checked)
+
+    def lock(self, key: str) -> AbstractContextManager[object]:
+        """Take a lock file beside the database; others can write other keys meanwhile."""
+        self.check_writable()
+        check_key(key)
+        folder, name = os.path.split(os.path.realpath(self.path))
+        digest = sha256(f"{name}/{key}".encode()).hexdigest()[:40]
+        file = os.path.join(folder, f"{RESERVED}{digest}{filelocks.SUFFIX}")
+        return filelocks.lock(file, lambda: os.makedirs(folder, exist_ok=True))
+
+    # -- the store itself ---------------------------------------------------------
+
+    def origin(self) -> tuple[Hashable, str]:
+        """Return which database it is."""
+        return (self.kind, os.path.realpath(self.path)), ""
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._database = None
+        self._finalizer()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_database", "_finalizer")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open()
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, DatabaseStore)
+            and (self.kind, self.path) == (other.kind, other.path)
+            and self.read_only == other.read_only
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.path))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.path!r})"
+
+
+def path_of(url: str) -> str:
+    """Return the path that a URL with nothing but a scheme and a path means.
+
+    >>> path_of("sqlite:///path/to/a%20b.sqlite")
+    '/path/to/a b.sqlite'
+    """
+    parts = urlsplit(url)
+    if parts.netloc not in ("", "localhost") or parts.query or parts.fragment or not parts.path.strip("/"):
+        shown = f"{parts.scheme}://{parts.path}"
+        expected = f"{parts.scheme}:///path/to/database"
+        raise StoreError("not the URL of a database", found=shown, expected=expected)
+    path = unquote(parts.path)
+    return path[1:] if os.name == "nt" and path[2:3] == ":" else path
+
+
+def check_options(options: Mapping[str, Any], known: set[str]) -> None:
+    """Raise StoreError if there are options that mean nothing."""
+    unknown = sorted(options.keys() - known)
+    if unknown:
+        raise StoreError("storage_options mean nothing to this store", found=unknown, expected=sorted(known))
