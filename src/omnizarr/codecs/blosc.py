@@ -21,7 +21,7 @@ from numcodecs import blosc
 from omnizarr.codecs import blosc_frames
 from omnizarr.codecs.configuration import REQUIRED, Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
-from omnizarr.codecs.streams import check_size, compressed
+from omnizarr.codecs.streams import Compressor, check_size
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 
 _FIELDS: Final = ("cname", "clevel", "shuffle", "typesize", "blocksize")
@@ -36,7 +36,7 @@ _SPEC: Final = 'Zarr v3, "Blosc codec"'
 
 
 @dataclass(frozen=True, slots=True)
-class Blosc:
+class Blosc(Compressor):
     """C-Blosc 1."""
 
     cname: str
@@ -45,11 +45,6 @@ class Blosc:
     typesize: int
     blocksize: int
     decoded: BytesSpec
-
-    @property
-    def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return compressed(self.decoded)
 
     def encode(self, data: Buffer) -> Buffer:
         """Return one Blosc buffer."""

@@ -12,38 +12,31 @@ from dataclasses import dataclass
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
-from omnizarr.codecs.streams import compressed, fill, inflate
-from omnizarr.errors import ChunkError
+from omnizarr.codecs.streams import Decompressor, StreamCodec
 
 _MAGIC = b"BZh"
 
 
 @dataclass(frozen=True, slots=True)
-class Bz2:
+class Bz2(StreamCodec):
     """bzip2."""
+
+    broken = (OSError, EOFError)
 
     level: int
     decoded: BytesSpec
-
-    @property
-    def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return compressed(self.decoded)
 
     def encode(self, data: Buffer) -> Buffer:
         """Return one stream."""
         return bz2.compress(data, self.level)
 
-    def decode(self, data: Buffer) -> Buffer:
-        """Return what all streams decode to."""
-        try:
-            return inflate(bz2.BZ2Decompressor, data, self.decoded, lambda rest: rest[:3] != _MAGIC)
-        except (OSError, EOFError) as error:
-            raise ChunkError(f"the compressed bytes are broken: {error}") from error
+    def start(self) -> Decompressor:
+        """Return a decompressor."""
+        return bz2.BZ2Decompressor()
 
-    def decode_into(self, data: Buffer, out: memoryview) -> None:
-        """Fill `out` with what all streams decode to."""
-        fill(out, self.decode(data))
+    def ends(self, rest: bytes) -> bool:
+        """Ignore what does not begin as a stream."""
+        return rest[:3] != _MAGIC
 
 
 def bind(configuration: Configuration, decoded: BytesSpec) -> Bz2:

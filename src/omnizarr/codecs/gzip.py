@@ -16,7 +16,7 @@ from typing import Final
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
-from omnizarr.codecs.streams import Decompressor, check_size, compressed, fill, inflate, limit_of
+from omnizarr.codecs.streams import Decompressor, StreamCodec, check_size, limit_of
 from omnizarr.codecs.zlib import GZIP_HEADER, ZLIB_HEADER, Inflater
 from omnizarr.errors import ChunkError
 
@@ -28,28 +28,29 @@ _ZLIB_TAIL: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Gzip:
+class Gzip(StreamCodec):
     """Deflate with gzip headers."""
 
     level: int
     decoded: BytesSpec
 
-    @property
-    def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return compressed(self.decoded)
-
     def encode(self, data: Buffer) -> Buffer:
         """Return one member."""
         return zlib.compress(data, self.level, GZIP_HEADER)
 
-    def decode(self, data: Buffer) -> Buffer:
-        """Return what all members decode to."""
-        return inflate(_start, data, self.decoded, _ends)
+    def start(self) -> Decompressor:
+        """Return a decompressor of one member."""
+        return Inflater(GZIP_HEADER)
 
-    def decode_into(self, data: Buffer, out: memoryview) -> None:
-        """Fill `out` with what all members decode to."""
-        fill(out, self.decode(data))
+    def ends(self, rest: bytes) -> bool:
+        """Zeros after the last member are ignored; raises ChunkError for other bytes."""
+        if rest[:2] == _MAGIC:
+            return False
+        if rest.strip(b"\0"):
+            raise ChunkError(
+                "bytes follow the gzip stream", found=rest[:8].hex(), expected="another member, or the end"
+            )
+        return True
 
 
 def from_zlib(data: Buffer, decoded: BytesSpec) -> bytes:
@@ -71,18 +72,6 @@ def from_zlib(data: Buffer, decoded: BytesSpec) -> bytes:
     deflated = memoryview(data)[_ZLIB_HEAD : len(data) - len(stream.unused_data) - _ZLIB_TAIL]
     tail = zlib.crc32(plain).to_bytes(4, "little") + (len(plain) % 2**32).to_bytes(4, "little")
     return b"".join((_HEAD, deflated, tail))
-
-
-def _start() -> Decompressor:
-    return Inflater(GZIP_HEADER)
-
-
-def _ends(rest: bytes) -> bool:
-    if rest[:2] == _MAGIC:
-        return False
-    if rest.strip(b"\0"):
-        raise ChunkError("bytes follow the gzip stream", found=rest[:8].hex(), expected="another member, or the end")
-    return True
 
 
 def bind(configuration: Configuration, decoded: BytesSpec) -> Gzip:

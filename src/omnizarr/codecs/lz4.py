@@ -14,7 +14,7 @@ from numcodecs import lz4
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
-from omnizarr.codecs.streams import check_size, compressed
+from omnizarr.codecs.streams import Compressor, check_size
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 
 _LARGEST: Final = 0x7E000000  # LZ4_MAX_INPUT_SIZE
@@ -22,16 +22,11 @@ _INT32 = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Lz4:
+class Lz4(Compressor):
     """One LZ4 block behind its size."""
 
     acceleration: int
     decoded: BytesSpec
-
-    @property
-    def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return compressed(self.decoded)
 
     def encode(self, data: Buffer) -> Buffer:
         """Return size and block."""

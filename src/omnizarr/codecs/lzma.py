@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
-from omnizarr.codecs.streams import Decompressor, compressed, fill, inflate, limit_of
-from omnizarr.errors import ChunkError, CodecError
+from omnizarr.codecs.streams import Decompressor, StreamCodec, limit_of
+from omnizarr.errors import CodecError
 
 _FIELDS = ("format", "check", "preset", "filters", "delta")
 _CHECKS: Final = (-1, lzma.CHECK_NONE, lzma.CHECK_CRC32, lzma.CHECK_CRC64, lzma.CHECK_SHA256)
@@ -28,19 +28,16 @@ _XZ_MAGIC = b"\xfd7zXZ\x00"
 
 
 @dataclass(frozen=True, slots=True)
-class Lzma:
+class Lzma(StreamCodec):
     """LZMA in one of its containers."""
+
+    broken = (lzma.LZMAError, EOFError, ValueError, MemoryError)
 
     format: int
     check: int
     preset: int | None
     filters: tuple[Mapping[str, Any], ...] | None
     decoded: BytesSpec
-
-    @property
-    def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return compressed(self.decoded)
 
     def encode(self, data: Buffer) -> Buffer:
         """Return one stream."""
@@ -49,25 +46,14 @@ class Lzma:
         except (lzma.LZMAError, ValueError, TypeError) as error:
             raise CodecError(f"cannot encode: {error}") from error
 
-    def decode(self, data: Buffer) -> Buffer:
-        """Return what all streams decode to."""
-        try:
-            return inflate(self._start, data, self.decoded, self._ends)
-        except (lzma.LZMAError, EOFError, ValueError, MemoryError) as error:
-            if isinstance(error, ChunkError):
-                raise
-            raise ChunkError(f"the compressed bytes are broken: {error}") from error
-
-    def decode_into(self, data: Buffer, out: memoryview) -> None:
-        """Fill `out` with what all streams decode to."""
-        fill(out, self.decode(data))
-
-    def _start(self) -> Decompressor:
+    def start(self) -> Decompressor:
+        """Return a decompressor, which takes no more memory than the chunk may have."""
         if self.format == lzma.FORMAT_RAW:
             return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=self.filters)
         return lzma.LZMADecompressor(self.format, memlimit=_MEMORY + (limit_of(self.decoded) or _MEMORY))
 
-    def _ends(self, rest: bytes) -> bool:
+    def ends(self, rest: bytes) -> bool:
+        """Only xz containers follow each other; what else follows is ignored."""
         return self.format != lzma.FORMAT_XZ or not rest.lstrip(b"\0").startswith(_XZ_MAGIC) or rest[:1] == b"\0"
 
 
@@ -89,7 +75,7 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> Lzma:
         # The library knows best which filters and presets go together.
         lzma.LZMACompressor(container, check, preset, filters)
         if container == lzma.FORMAT_RAW:
-            codec._start()  # noqa: SLF001
+            codec.start()
     except (lzma.LZMAError, ValueError, TypeError, MemoryError, OverflowError) as error:
         raise fields.reject("filters", f"no such stream can be made: {error}", dict(configuration), "fields that "
                             "go together") from error  # fmt: skip

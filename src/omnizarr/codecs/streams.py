@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from omnizarr.codecs.contract import ArraySpec, Buffer, BytesSpec
-from omnizarr.errors import ChunkError, ChunkSizeError
+from omnizarr.errors import ChunkError, ChunkSizeError, OmnizarrError
 
 SLACK: Final = 4096
 
@@ -149,3 +149,46 @@ def inflate(start: Callable[[], Decompressor], data: Buffer, spec: BytesSpec, en
         if not rest or ends(rest):
             break
     return sized(parts[0] if len(parts) == 1 else b"".join(parts), spec)
+
+
+class Compressor:
+    """What all codecs have in common that make bytes of any size."""
+
+    __slots__ = ()
+
+    decoded: BytesSpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Bytes of any size."""
+        return compressed(self.decoded)
+
+
+class StreamCodec(Compressor):
+    """What the codecs of the standard library have in common: their bytes are streams, which `inflate` decodes."""
+
+    __slots__ = ()
+
+    broken: ClassVar[tuple[type[Exception], ...]] = ()
+    """What a decompressor raises for bytes that are broken."""
+
+    def start(self) -> Decompressor:
+        """Return a decompressor of one stream."""
+        raise NotImplementedError
+
+    def ends(self, rest: bytes) -> bool:
+        """Tell of the bytes after a stream that they are not one more."""
+        raise NotImplementedError
+
+    def decode(self, data: Buffer) -> Buffer:
+        """Return what all streams decode to."""
+        try:
+            return inflate(self.start, data, self.decoded, self.ends)
+        except self.broken as error:
+            if isinstance(error, OmnizarrError):
+                raise
+            raise ChunkError(f"the compressed bytes are broken: {error}") from error
+
+    def decode_into(self, data: Buffer, out: memoryview) -> None:
+        """Fill `out` with what all streams decode to."""
+        fill(out, self.decode(data))

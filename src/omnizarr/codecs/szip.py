@@ -19,7 +19,7 @@ from imagecodecs import SZIP, szip_decode, szip_encode
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
-from omnizarr.codecs.streams import SLACK, check_size, compressed
+from omnizarr.codecs.streams import SLACK, Compressor, check_size
 from omnizarr.errors import ChunkError, CodecError
 
 _HEADER: Final = 4
@@ -32,7 +32,7 @@ _ORDERS: Final = {"little": SZIP.OPTION_MASK.LSB, "big": SZIP.OPTION_MASK.MSB}
 
 
 @dataclass(frozen=True, slots=True)
-class Szip:
+class Szip(Compressor):
     """Rice coding of pixels in blocks in scanlines.
 
     Attributes
@@ -44,11 +44,6 @@ class Szip:
 
     parameters: tuple[int, int, int, int]
     decoded: BytesSpec
-
-    @property
-    def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return compressed(self.decoded)
 
     def encode(self, data: Buffer) -> Buffer:
         """Return the size and the coded pixels."""

@@ -15,7 +15,7 @@ from typing import Final
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
-from omnizarr.codecs.streams import Decompressor, compressed, fill, inflate
+from omnizarr.codecs.streams import Decompressor, StreamCodec
 from omnizarr.errors import ChecksumError, ChunkError
 
 ZLIB_HEADER: Final = 15
@@ -50,32 +50,23 @@ class Inflater:
 
 
 @dataclass(frozen=True, slots=True)
-class Zlib:
+class Zlib(StreamCodec):
     """Deflate with a zlib header."""
 
     level: int
     decoded: BytesSpec
 
-    @property
-    def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return compressed(self.decoded)
-
     def encode(self, data: Buffer) -> Buffer:
         """Return one stream."""
         return zlib.compress(data, self.level)
 
-    def decode(self, data: Buffer) -> Buffer:
-        """Return what the stream decodes to."""
-        return inflate(_start, data, self.decoded, lambda _rest: True)
+    def start(self) -> Decompressor:
+        """Return a decompressor."""
+        return Inflater(ZLIB_HEADER)
 
-    def decode_into(self, data: Buffer, out: memoryview) -> None:
-        """Fill `out` with what the stream decodes to."""
-        fill(out, self.decode(data))
-
-
-def _start() -> Decompressor:
-    return Inflater(ZLIB_HEADER)
+    def ends(self, rest: bytes) -> bool:
+        """There is one stream."""
+        return True
 
 
 def bind(configuration: Configuration, decoded: BytesSpec) -> Zlib:

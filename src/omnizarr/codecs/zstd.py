@@ -19,7 +19,7 @@ from numcodecs import zstd
 
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
-from omnizarr.codecs.streams import SLACK, check_size, compressed, fill, limit_of, too_long
+from omnizarr.codecs.streams import SLACK, Compressor, check_size, fill, limit_of, too_long
 from omnizarr.errors import ChecksumError, ChunkError
 
 _MAGIC: Final = b"\x28\xb5\x2f\xfd"
@@ -56,17 +56,12 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Zstd:
+class Zstd(Compressor):
     """Zstandard."""
 
     level: int
     checksum: bool
     decoded: BytesSpec
-
-    @property
-    def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return compressed(self.decoded)
 
     def encode(self, data: Buffer) -> Buffer:
         """Return one frame that states the size of its content."""
