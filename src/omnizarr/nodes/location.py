@@ -76,8 +76,12 @@ class StorePath:
 
     def lock(self) -> AbstractContextManager[object]:
         """Return the lock of the node: who changes its documents, in whichever dialect, holds it."""
-        key = f"{self.prefix}zarr.json" if self.home is None else self.home.documents(self.path)["array"]
-        return self.store.lock(key)
+        return self.store.lock(self.lock_key)
+
+    @property
+    def lock_key(self) -> str:
+        """The key that is locked by who changes the documents of the node, in whichever dialect."""
+        return f"{self.prefix}zarr.json" if self.home is None else self.home.documents(self.path)["array"]
 
     def __str__(self) -> str:
         return f"{self.store}/{self.path}" if self.path else str(self.store)

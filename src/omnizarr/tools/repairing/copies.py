@@ -15,7 +15,7 @@ from omnizarr.tools.checking import Finding
 from omnizarr.tools.checking.inventory import Document, Inventory, Node
 from omnizarr.tools.repairing.policy import codes_of
 from omnizarr.tools.repairing.repair_report import Action
-from omnizarr.tools.repairing.transaction import Bench, lock_key
+from omnizarr.tools.repairing.transaction import Bench
 
 _CODES: Final = codes_of("consolidated")
 _BROKEN: Final = frozenset({"not-json", "not-utf8", "invalid-metadata"})
@@ -68,7 +68,7 @@ def _is_touched(bench: Bench, node: Node) -> bool:
 
 
 def _renew(bench: Bench, inventory: Inventory, node: Node, key: str, findings: list[Finding]) -> None:
-    with bench.store.lock(lock_key(node.where)):
+    with bench.store.lock(node.where.lock_key):
         old = bench.store.get(key)
         if old is None:
             return
@@ -88,7 +88,7 @@ def _renew(bench: Bench, inventory: Inventory, node: Node, key: str, findings: l
             Action(code=finding.code, path=node.path, key=key, pointer=finding.pointer, what=what)
             for finding in findings
         ] or [Action(code="stale-consolidated-metadata", path=node.path, key=key, what=what)]
-        if bench.change(key, old, new, actions, lock=lock_key(node.where)):
+        if bench.change(key, old, new, actions, lock=node.where.lock_key):
             for finding in findings:
                 bench.settle(finding)
 

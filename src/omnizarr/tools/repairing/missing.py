@@ -17,7 +17,7 @@ from omnizarr.tools.checking.inventory import Inventory, Node
 from omnizarr.tools.repairing.mistakes import one_line
 from omnizarr.tools.repairing.policy import codes_of
 from omnizarr.tools.repairing.repair_report import Action
-from omnizarr.tools.repairing.transaction import Bench, lock_key
+from omnizarr.tools.repairing.transaction import Bench
 
 _GROUPS: Final = {".zgroup": "v2", "zarr.json": "v3"}
 CODES: Final = codes_of("missing")
@@ -105,7 +105,7 @@ def _write(
         except OmnizarrError as error:
             bench.refuse(finding, f"write the document by hand: {error.message}")
             return False
-        if bench.change(key, None, data, [action], lock=lock_key(where)):
+        if bench.change(key, None, data, [action], lock=where.lock_key):
             bench.touched.add(where.path)
             bench.settle(finding)
             wrote = True

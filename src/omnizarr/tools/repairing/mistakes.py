@@ -26,7 +26,7 @@ from omnizarr.tools.checking import documents as texts
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Document, Inventory, Node
 from omnizarr.tools.repairing.repair_report import Action
-from omnizarr.tools.repairing.transaction import Bench, identity, lock_key
+from omnizarr.tools.repairing.transaction import Bench, identity
 from omnizarr.tools.translating.equivalence import have_same_bytes, spec_of
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -140,9 +140,7 @@ def _write(bench: Bench, node: Node, drafts: Mapping[str, _Draft], entered: list
         here = [(finding, action) for finding, action in entered if finding.key == key]
         if not here or draft.data == bytes(draft.document.data):
             continue
-        if bench.change(
-            key, draft.document.data, draft.data, [action for _, action in here], lock=lock_key(node.where)
-        ):
+        if bench.change(key, draft.document.data, draft.data, [action for _, action in here], lock=node.where.lock_key):
             bench.touched.add(node.path)
             for finding, _ in here:
                 bench.settle(finding)

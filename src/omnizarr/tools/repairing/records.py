@@ -19,7 +19,7 @@ from omnizarr.stores.base import Buffer, Request, Span
 from omnizarr.tools.checking import Finding
 from omnizarr.tools.repairing.overlay import Overlay
 from omnizarr.tools.repairing.repair_report import Action
-from omnizarr.tools.repairing.transaction import Bench, lock_key
+from omnizarr.tools.repairing.transaction import Bench
 
 _CODE: Final = "chunk-beyond-grid"
 
@@ -63,7 +63,7 @@ def adopt_records(bench: Bench, findings: list[Finding]) -> None:
         action = Action(
             code=_CODE, path=place.path, key=key, what=f"adopt the complete records beyond the end of {told}"
         )
-        if not bench.change(key, witness.read.get(key), new, [action], lock=lock_key(place)):
+        if not bench.change(key, witness.read.get(key), new, [action], lock=place.lock_key):
             return
         bench.touched.add(place.path)
     for finding in findings:

@@ -22,11 +22,6 @@ def identity(finding: Finding) -> Identity:
     return finding.code, finding.path, finding.key, finding.pointer
 
 
-def lock_key(where: StorePath) -> str:
-    """Return the key that is locked by whoever changes the documents of a node; see `StorePath.lock`."""
-    return f"{where.prefix}zarr.json" if where.home is None else where.home.documents(where.path)["array"]
-
-
 @dataclass(slots=True)
 class Bench:
     """Where one repair is at work.
