@@ -19,8 +19,8 @@ import omnizarr
 from omnizarr.errors import NodeNotFoundError, ReadOnlyError, StoreError
 from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, ZipStore
 from omnizarr.stores.wrap.faults import FaultyStore
-from omnizarr.tools import repairing
 from omnizarr.tools.checking.codes import CODES, REPAIRABLE
+from omnizarr.tools.repairing import mistakes, repairer, stored
 from omnizarr.tools.repairing.policy import ASKED, CERTAIN, KINDS, NEEDS_DATA, codes_of
 from tests import damaged
 from tests.corpus.test_corpus import CORPUS, bits, document_of, expected_array, open_node, same
@@ -999,9 +999,9 @@ def test_all_that_a_check_calls_repairable_can_be_repaired():
 
 
 def test_each_kind_has_what_mends_it():
-    assert codes_of("document") == repairing.mistakes.CODES
-    assert codes_of("chunk") == repairing.stored.CODES
-    assert codes_of("leftover") == repairing.leftovers.CODES
+    assert codes_of("document") == mistakes.CODES
+    assert codes_of("chunk") == stored.CODES
+    assert codes_of("leftover") == repairer.leftovers.CODES
 
 
 def test_manual_lists_each_code():
