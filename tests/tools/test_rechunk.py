@@ -6,6 +6,7 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.tools.converting import moving
+from omnizarr.tools.converting.temporary import Shelf
 
 VALUES = np.arange(60 * 40, dtype="i4").reshape(60, 40)
 
@@ -85,19 +86,21 @@ def test_path():
     assert omnizarr.open(target).chunks == (60, 1)
 
 
-@pytest.mark.parametrize(("max_memory", "most"), [(240, 1), (480, 2), (None, 40)])
-def test_no_more_is_read_at_a_time_than_memory_allows(monkeypatch, max_memory, most):
-    shapes = []
-    read = moving._read
+@pytest.mark.parametrize("verify", [False, True])
+@pytest.mark.parametrize("max_memory", [240, 480, 1600, 5000, 9600])
+def test_no_more_is_read_at_a_time_than_memory_allows_or_one_chunk_has(monkeypatch, max_memory, verify):
+    sizes = []
+    read, fetched = moving._read, Shelf.read
 
-    def noted(*args):
-        values = read(*args)
-        shapes.append(values.shape)
-        return values
+    def noted(found):
+        sizes.append(found.nbytes)
+        return found
 
-    monkeypatch.setattr(moving, "_read", noted)
-    omnizarr.rechunk(make(3)["a"], {}, chunks=(60, 1), max_memory=max_memory, verify=False)
-    assert max(shapes) == (60, most)
+    monkeypatch.setattr(moving, "_read", lambda *args: noted(read(*args)))
+    monkeypatch.setattr(Shelf, "read", lambda *args: noted(fetched(*args)))
+    source = make(3)["a"]
+    omnizarr.rechunk(source, {}, chunks=(60, 1), max_memory=max_memory, verify=verify)
+    assert max(sizes) <= max(max_memory, VALUES[:10].nbytes)
 
 
 def test_memory_that_one_chunk_exceeds_is_refused_before_anything_is_written():

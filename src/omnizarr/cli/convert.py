@@ -126,6 +126,7 @@ class _Bar:
 @click.option("--concurrency", type=click.IntRange(min=1), help="Chunks in flight at a time.")
 @click.option("--scheduler", metavar="ADDRESS", help="Let a dask.distributed cluster do it: tcp://10.0.0.1:8786.")
 @click.option("--max-memory", type=_bytes, metavar="BYTES", help="Elements in memory at a time: 100MB, 1GiB.")
+@click.option("--temporary", metavar="PLACE", help="Where temporary objects lie; default: beside DST.")
 def convert(source: str, target: str | None, codecs: dict[str, Any] | None, *, as_json: bool, **options: Any) -> int:
     """Convert an array, or a hierarchy, to another format; or a netCDF file to Zarr, and back.
 
@@ -170,7 +171,7 @@ def _check(target: str | None, options: dict[str, Any]) -> None:
             raise click.UsageError(f"--{one.replace('_', '-')} and --{other} exclude each other")
     if options["in_place"] and target is not None:
         raise click.UsageError("with --in-place there is no DST")
-    of_chunks = ("chunks", "shards", "codecs", "scheduler", "max_memory")
+    of_chunks = ("chunks", "shards", "codecs", "scheduler", "max_memory", "temporary")
     if options["in_place"] and any(options[name] is not None for name in of_chunks):
         raise click.UsageError("with --in-place chunks stay as they are")
     if options["remove_old"] and not options["in_place"]:

@@ -35,6 +35,7 @@ def convert(
     concurrency: int | None = None,
     scheduler: Any = None,
     max_memory: int | None = None,
+    temporary: Any = None,
     progress: Callable[..., Any] | None = None,
     storage_options: Any = None,
 ) -> Conversion:
@@ -90,6 +91,11 @@ def convert(
     max_memory : int, optional
         Bytes of elements in memory at a time, beside chunks that are being decoded or encoded; default: 96 MiB, unless
         one chunk has more. On a cluster, in each task, of which a worker does as many at a time as it has threads.
+        Where other chunks could only be written by reading the source more than twice in so much memory, the elements
+        go through temporary objects, which together are as large as the array is in memory.
+    temporary : path, URL, Store, StorePath or mutable mapping, optional
+        Where temporary objects lie until an array is complete; default: beside the target, and with an archive or a
+        database, in a directory beside its file.
     progress : callable, optional
         Such as ``tqdm.tqdm``: is called with ``total=``, ``desc=``, ``unit="B"`` and ``unit_scale=True``, and returns
         something with the methods ``update(n)`` and ``close()``.
@@ -147,7 +153,7 @@ def convert(
         through_netcdf = import_module("omnizarr.tools.converting.netcdf")
         if through_netcdf.concerns(source, target):
             others = {"path": path, "source_format": source_format, "resume": resume, "in_place": in_place}
-            others.update(scheduler=scheduler, max_memory=max_memory)
+            others.update(scheduler=scheduler, max_memory=max_memory, temporary=temporary)
             account: Conversion = through_netcdf.run(
                 source,
                 target,
@@ -179,6 +185,7 @@ def convert(
         concurrency=concurrency,
         scheduler=scheduler,
         max_memory=max_memory,
+        temporary_place=temporary,
         progress=progress,
         storage_options=storage_options,
     )
@@ -200,13 +207,15 @@ def rechunk(
     concurrency: int | None = None,
     scheduler: Any = None,
     max_memory: int | None = None,
+    temporary: Any = None,
     progress: Callable[..., Any] | None = None,
     storage_options: Any = None,
 ) -> Conversion:
     """Copy an array, or a group with all below it, with other chunks; everything else stays as it is.
 
-    That is `convert` to the format that it has already: in parallel and in bounded memory, each chunk of the target
-    written once, compared with the source in the end, and resumed if it was interrupted.
+    That is `convert` to the format that it has already: in parallel and in bounded memory, the source read twice at
+    most, each chunk of the target written once, compared with the source in the end, and resumed if it was interrupted.
+    A dry run shows the passes that this takes.
 
     Parameters
     ----------
@@ -220,7 +229,7 @@ def rechunk(
         Path in the source of the node.
     zarr_format : int or str, optional
         Another format, as for `convert`.
-    overwrite, resume, verify, dry_run, concurrency, scheduler, max_memory, progress, storage_options
+    overwrite, resume, verify, dry_run, concurrency, scheduler, max_memory, temporary, progress, storage_options
         As for `convert`.
 
     Returns
@@ -263,6 +272,7 @@ def rechunk(
         concurrency=concurrency,
         scheduler=scheduler,
         max_memory=max_memory,
+        temporary=temporary,
         progress=progress,
         storage_options=storage_options,
     )

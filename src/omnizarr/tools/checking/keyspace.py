@@ -27,6 +27,7 @@ from omnizarr.stores.local import filelocks
 from omnizarr.tools.checking.findings import Findings
 from omnizarr.tools.checking.inventory import Inventory, Node, keys_below, sizes_below
 from omnizarr.tools.converting.journal import KEY as JOURNAL
+from omnizarr.tools.converting.temporary import NAME as TEMPORARY
 
 _SYSTEM = re.compile(
     r"\.DS_Store|Thumbs\.db|desktop\.ini|\._.*|\.nfs[0-9a-f]{8,}|\.directory|\.fuse_hidden.*", re.IGNORECASE
@@ -209,7 +210,7 @@ class Keys:
         owner = owners[0]
         ndim = len(owner.metadata.shape)
         binding = owner.binding
-        if binding is None:
+        if binding is None or self._is_of_conversion(key, owner.node.path):
             return
         expected = binding.keys.encode((0,) * ndim)
         for encoding in self._encodings:
@@ -226,11 +227,14 @@ class Keys:
             message = f"a chunk of another number of dimensions than {ndim}"
             self.findings.add("foreign-chunk-key", owner.node.path, message, key=key, found=rest,
                               expected=f"keys like {expected!r}")  # fmt: skip
-        elif not self._is_journal(key, owner.node.path):
+        else:
             self.findings.add("stray-key", owner.node.path, "neither chunk nor document", key=key)
 
-    def _is_journal(self, key: str, path: str) -> bool:
-        """Whether a key says that there is more to come; then enter that."""
+    def _is_of_conversion(self, key: str, path: str) -> bool:
+        """Whether a key is that of a conversion that has not been completed; then enter that."""
+        if f"/{TEMPORARY}/" in f"/{key}":
+            self.findings.add("temporary-file", path, "elements that a conversion had on their way", key=key)
+            return True
         if key.rpartition("/")[2] != JOURNAL:
             return False
         self.findings.add("unfinished-conversion", path, "a conversion began here and has not been completed", key=key)
@@ -241,11 +245,12 @@ class Keys:
         match = _NUMBERS.fullmatch(key)
         if home is not None and key.startswith(f"{prefix(home.root)}{home.data}/"):
             place = self._place_of_data(home, key)
+        elif self._is_of_conversion(key, path):
+            return
         elif match is not None and ("/" in key or "." in key or key.isdigit()):
             place = match["head"] or ""
         else:
-            if not self._is_journal(key, path):
-                self.findings.add("foreign-file", path, "no part of the hierarchy", key=key)
+            self.findings.add("foreign-file", path, "no part of the hierarchy", key=key)
             return
         first, count = self._orphans.get(place, (key, 0))
         self._orphans[place] = (min(first, key), count + 1)

@@ -12,6 +12,7 @@ from omnizarr.formats import conventions
 from omnizarr.nodes import wording
 from omnizarr.nodes.location import StorePath
 from omnizarr.support.text import visible
+from omnizarr.tools.converting.routes import Pass
 from omnizarr.tools.translation import Loss
 
 How: TypeAlias = Literal["copied", "recompressed", "encoded", "documents", "done before", "left out"]
@@ -64,6 +65,8 @@ class NodeReport:
         are encoded anew, the fill value instead of their elements.
     stored : int
         Number of stored chunks of the source; 0 if `unreadable` is empty, as they are not counted then.
+    passes : tuple of Pass
+        Where chunks are encoded anew: what moves the elements, one pass after the other. Comparing is not among them.
     """
 
     path: str
@@ -77,6 +80,7 @@ class NodeReport:
     verified: Verified = ""
     unreadable: Mapping[str, str] = field(default_factory=dict)
     stored: int = 0
+    passes: tuple[Pass, ...] = ()
 
     def __str__(self) -> str:
         """Say it on a line, and with a line for each thing worth knowing."""
@@ -99,6 +103,20 @@ class NodeReport:
 def _in_words(loss: Loss) -> str:
     kept = f"; {loss.kept} stands there instead" if loss.kept else ""
     return f"{loss.what}: {loss.why}{kept}"
+
+
+def _passes_in_words(passes: Sequence[Pass]) -> Iterator[str]:
+    """Yield a line for each pass, and one for the place that temporary objects take."""
+    for number, each in enumerate(passes, 1):
+        name = "one pass" if len(passes) == 1 else f"pass {number} of {len(passes)}"
+        where, what = ("the source", "chunk") if each.reads == "source" else ("temporary objects", "part")
+        times = f", each {each.times_read:.1f} times on average" if each.times_read > 1 else ""
+        read = f"reads {wording.size(each.bytes_read)} from {where} ({wording.plural(each.requests_read, what)}{times})"
+        written = wording.plural(each.requests_written, "chunk" if each.writes == "target" else "temporary object")
+        yield f"{name}: {read}, writes {written}, with {wording.size(each.memory)} in memory"
+    kept = sum(each.bytes_written for each in passes if each.writes == "temporary")
+    if kept:
+        yield f"temporary objects take {wording.size(kept)} until the array is complete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +149,11 @@ class Conversion:
     verify: bool = True
     removed: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    @property
+    def passes(self) -> tuple[Pass, ...]:
+        """What moves elements that are encoded anew, of all nodes."""
+        return tuple(each for node in self.nodes for each in node.passes)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -175,8 +198,11 @@ class Conversion:
             place = f"{self.source} -> {self.target}" if self.target else self.source
         yield f"{place}: {before} -> {after}"
         for node in self.nodes:
-            if node.losses or node.remarks or node.unreadable or node.how == "left out":
+            shows = self.dry_run and node.passes
+            if node.losses or node.remarks or node.unreadable or node.how == "left out" or shows:
                 yield str(node)
+            if shows:
+                yield from (f"    {line}" for line in _passes_in_words(node.passes))
         yield from self._conventions()
         yield self.summary()
         yield from self._broken()

@@ -8,11 +8,13 @@ target says for as long that there is more to come, and what; see `omnizarr.tool
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 from omnizarr.api.opening import Mode, locate
@@ -23,6 +25,7 @@ from omnizarr.errors import (
     NodeExistsError,
     NotRepresentableError,
     OmnizarrError,
+    SchedulerError,
     StoreError,
 )
 from omnizarr.formats import DIALECTS, dialect_named, dialects_for
@@ -33,7 +36,8 @@ from omnizarr.nodes import consolidated, detection, hierarchy
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.settings import config as settings
-from omnizarr.tools.converting import inplace, journal
+from omnizarr.stores import LocalStore
+from omnizarr.tools.converting import inplace, journal, temporary
 from omnizarr.tools.converting.conversion_report import Conversion, NodeReport, would_be_lost
 from omnizarr.tools.converting.executors import Executor, executor
 from omnizarr.tools.converting.journal import Journal
@@ -42,6 +46,8 @@ from omnizarr.tools.converting.planning import Options, Plan, Step, explicit, fi
 from omnizarr.tools.converting.transfer import copy_values
 
 _ALL_SHOWN: Final = "dry_run=True shows all; strict=False converts what can be"
+_IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb"})
+"""Stores, as their origin names them, that keep all values in one file, which does not become smaller."""
 _UNFINISHED: Final = "continue it with resume=True, or begin anew with overwrite=True"
 
 
@@ -64,6 +70,7 @@ def run(
     concurrency: int | None,
     scheduler: Any,
     max_memory: int | None,
+    temporary_place: Any,
     progress: Callable[..., Any] | None,
     storage_options: Mapping[str, Any] | None,
 ) -> Conversion:
@@ -78,6 +85,8 @@ def run(
     wishes = Options(**options)
     if in_place and wishes.given:
         raise ValueError(f"in place, chunks stay as they are: {', '.join(wishes.given)} cannot be given")
+    if in_place and temporary_place is not None:
+        raise ValueError("in place, chunks stay where they are: there is nothing temporary")
     if in_place and scheduler is not None:
         raise ValueError("in place, chunks stay where they are: there is nothing for a scheduler to do")
     for_source, for_target = _options_for(source, target, storage_options)
@@ -110,16 +119,21 @@ def run(
         if in_place:
             removed = inplace.run(plans, remove_old=remove_old, overwrite=overwrite, dry_run=dry_run)
             return replace(report, target=report.source, removed=removed, seconds=time.monotonic() - began)
+        move_options = {
+            "concurrency": settings.get("concurrency") if concurrency is None else concurrency,
+            "allow_pickle": allow_pickle,
+            "max_memory": max_memory,
+            "compares": verify,
+        }
         if place is None:
-            return report
+            return replace(report, nodes=_with_passes(report.nodes, plans, found.where, move_options))
         report = replace(report, target=_shown(target, None, place))
         if dry_run:
             hierarchy.check_path(dialect, hierarchy.settled(place, dialect).path)
-            return report
-        if concurrency is None:
-            concurrency = settings.get("concurrency")
+            return replace(report, nodes=_with_passes(report.nodes, plans, place, move_options))
         workers = opened.enter_context(executor(scheduler))
-        work = _Work(plans, place, workers, verify, allow_pickle, concurrency, max_memory, overwrite, strict)
+        elsewhere = _temporary(opened, temporary_place, place, storage_options)
+        work = _Work(plans, place, workers, move_options, overwrite, strict, elsewhere)
         nodes = tuple(_with_repairs(found.where, notes, work.run(progress, resume=resume)))
         return replace(report, nodes=nodes, seconds=time.monotonic() - began)
 
@@ -170,6 +184,42 @@ def _place(opened: ExitStack, store: Any, path: str | None, mode: Mode, storage_
     if isinstance(store, (str, os.PathLike)):
         opened.callback(where.store.close)
     return where
+
+
+def _temporary(opened: ExitStack, given: Any, target: StorePath, storage_options: Any) -> StorePath | None:
+    """Return where temporary objects lie, if not below the target: as the user says, or beside its file."""
+    if given is not None:
+        is_new = isinstance(given, (str, os.PathLike)) and "://" not in str(given) and not Path(given).exists()
+        options = storage_options if isinstance(given, str) and "://" in given else None
+        place = _place(opened, given, None, "a", options)
+        if is_new and isinstance(place.store, LocalStore):
+            opened.callback(_remove_if_empty, place.store.root)
+        return temporary.home_in(place, target)
+    match target.store.origin()[0]:
+        case (kind, str(path)) if kind in _IN_ONE_FILE:
+            folder, name = os.path.split(path)
+            return temporary.home_in(StorePath(LocalStore(folder), f"{name}.temporary"), target)
+        case (kind, *_) if kind in _IN_ONE_FILE:
+            folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="omnizarr-", ignore_cleanup_errors=True))
+            return temporary.home_in(StorePath(LocalStore(folder)))
+    return None
+
+
+def _remove_if_empty(folder: str) -> None:
+    with suppress(OSError):
+        Path(folder).rmdir()
+
+
+def _with_passes(
+    nodes: Iterable[NodeReport], plans: Plan, place: StorePath, options: Mapping[str, Any]
+) -> tuple[NodeReport, ...]:
+    """Return what would become of each node, with the passes that moving its elements would take."""
+    return tuple(
+        replace(node, passes=Move(step.found.where, place, step.translation, temporary=place, **options).passes())
+        if step.is_array and step.found is not None and step.translation is not None
+        else node
+        for step, node in zip(plans.steps, nodes, strict=True)
+    )
 
 
 def _options_for(source: Any, target: Any, options: Any) -> tuple[Any, Any]:
@@ -225,14 +275,14 @@ class _Work:
     place: StorePath
     """Where to, as the user says it."""
     executor: Executor
-    verify: bool
-    allow_pickle: bool
-    concurrency: int | None
-    max_memory: int | None
+    options: Mapping[str, Any]
+    """Of each `Move`."""
     overwrite: bool
     strict: bool
+    elsewhere: StorePath | None = None
+    """Where temporary objects lie, if not beside the target."""
     root: StorePath = field(init=False)
-    """The same, in the hierarchy that it belongs to."""
+    """The same as `place`, in the hierarchy that it belongs to."""
     resumed: Journal | None = None
     record: Journal = field(init=False)
     """The journal as it stands."""
@@ -244,6 +294,16 @@ class _Work:
             if not self.overwrite or self.place.home is not None or self.place.path:
                 raise
             self.root = self.place  # what lies here, and would be hidden, is removed before
+
+    @property
+    def verify(self) -> bool:
+        """Whether all is read again."""
+        return bool(self.options["compares"])
+
+    @property
+    def temporary(self) -> StorePath:
+        """What all temporary objects lie below."""
+        return self.elsewhere or temporary.home_in(self.root)
 
     def _settled(self) -> StorePath:
         root = hierarchy.settled(self.place, self.plan.dialect)
@@ -264,9 +324,9 @@ class _Work:
         arrays = [step for step in self.plan.steps if step.is_array]
         for step in arrays:
             self._move(step).check_memory()
-        for place in (self.plan.source.where, self.root):
+        for place in (self.plan.source.where, self.root, self.temporary):
             self.executor.expect(place.store, ())
-        self.record = self.plan.journal(verify=self.verify)
+        self.record = self._journal()
         is_complete = self._begin(self.record, resume=resume)
         sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.verify) for step in arrays}
         shown = _Progress(progress, sum(sizes.values()))
@@ -276,6 +336,11 @@ class _Work:
                 shown.begin(sizes.get(step.path, 0))
                 nodes.append(self._node(step, shown))
                 shown.end()
+        except (StoreError, SchedulerError):
+            raise
+        except OmnizarrError:
+            temporary.remove(self.temporary)  # to resume would meet the same again
+            raise
         finally:
             shown.close()
         if is_complete:
@@ -283,6 +348,13 @@ class _Work:
         nodes = [self._with_copies(step, node) for step, node in zip(self.plan.steps, nodes, strict=True)]
         journal.remove(self.root)
         return tuple(nodes)
+
+    def _journal(self) -> Journal:
+        """Return the journal of what is to be done."""
+        ours = self.plan.journal(verify=self.verify)
+        if self.elsewhere is None:
+            return ours
+        return replace(ours, options={**ours.options, "temporary": str(self.elsewhere)})
 
     def _begin(self, ours: Journal, *, resume: bool) -> bool:
         """Make sure that the target is ours; return whether it is complete already."""
@@ -355,6 +427,7 @@ class _Work:
             if step.is_array:
                 _erase(self._there(step), self._at(step))
                 self.root.store.delete_many(list(self._move(step).strays()))
+        temporary.remove(self.temporary)
         journal.remove(self.root)
 
     # -- nodes ---------------------------------------------------------------------------
@@ -390,6 +463,7 @@ class _Work:
         move = self._move(step)
         self._expect(step)
         if is_there:
+            move.discard()
             report = replace(report, how="done before")
             broken = {} if self.resumed is None else self.resumed.broken.get(step.path, {})
             if broken:
@@ -400,6 +474,7 @@ class _Work:
                 report = self._verified(move, report, shown)
             self._refuse_broken(step, report)
             return report
+        report = replace(report, passes=move.passes(self.executor.width))
         moved = move.run(self.executor, shown.tick)
         report = replace(report, how=moved.how, chunks=moved.chunks, nbytes=moved.nbytes)
         report = self._verified(move, _with_broken(report, move, moved.broken), shown)
@@ -409,6 +484,7 @@ class _Work:
             self.record = replace(self.record, broken={**self.record.broken, step.path: told})
             self.record.write(self.root)
         hierarchy.create(self._at(step), step.target)
+        move.discard()
         return report
 
     def _refuse_broken(self, step: Step, report: NodeReport) -> None:
@@ -450,11 +526,9 @@ class _Work:
             step.found.where,
             self._at(step),
             step.translation,
-            concurrency=self.concurrency,
-            allow_pickle=self.allow_pickle,
             resume=self.resumed is not None,
-            max_memory=self.max_memory,
-            compares=self.verify,
+            temporary=self.temporary,
+            **self.options,
         )
 
     def _with_copies(self, step: Step, report: NodeReport) -> NodeReport:

@@ -1,8 +1,9 @@
 """Moving the chunks of one array to another, and comparing the two: in parallel, and in bounded memory.
 
 Chunks whose bytes mean the same on both sides are copied as they are. Where only the compressors differ, each chunk is
-decompressed and compressed again. Others are read and written region by region: a region is made of whole chunks of the
-target, so that each is written once, and whole.
+decompressed and compressed again. Others are read and written block by block, in one pass or through temporary objects
+(see `omnizarr.tools.converting.routes`): what is written last is made of whole chunks of the target, so that each is
+written once, and whole.
 
 A chunk of the source that cannot be read does not stop the others. It is reported; its bytes are copied as they are, or
 where elements are encoded anew, the target holds the fill value in their place.
@@ -38,8 +39,11 @@ from omnizarr.model.keys import KeyEncoding
 from omnizarr.nodes import chunking
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
 from omnizarr.stores import Store, pool
+from omnizarr.tools.converting import temporary
 from omnizarr.tools.converting.executors import Executor, Job, Tally, Tick, Written
 from omnizarr.tools.converting.regions import Box, Regions, plan
+from omnizarr.tools.converting.routes import Pass, Route, Wish, coarse, passes, regions_of, route
+from omnizarr.tools.converting.temporary import Shelf
 from omnizarr.tools.translation import Translation
 
 _MOVED_BYTES: Final = 96 * 1024 * 1024
@@ -48,8 +52,6 @@ _SHARED_BYTES: Final = 16 * 1024 * 1024
 """Of elements that are worth being sent to another process."""
 _SHARED_CHUNKS: Final = 256
 """So many chunks at most are sent together."""
-_LEAST_REGION: Final = 8 * 1024 * 1024
-"""Bytes of a region that is not made smaller for there to be more."""
 _VARIABLE: Final = 256
 """Bytes that an element of variable size is taken to have."""
 _MOST_ASKED_FOR: Final = 10**7
@@ -194,6 +196,9 @@ class Move:
         Bytes of elements in memory at a time, unless one chunk has more.
     compares : bool
         `compare` will follow, and find all chunks that cannot be read.
+    temporary : StorePath, optional
+        What temporary objects may lie below until `discard`. Without it there is but one pass, however often that reads
+        the source.
     """
 
     source: StorePath
@@ -204,6 +209,7 @@ class Move:
     resume: bool = False
     max_memory: int | None = None
     compares: bool = True
+    temporary: StorePath | None = None
 
     @property
     def at_once(self) -> int:
@@ -253,15 +259,72 @@ class Move:
             If the cluster that does the work is lost.
         StoreError
         """
-        source, target = self.sides()
+        source = self.sides()[0]
         if self.goes_by_chunks():
             is_copy = self.translation.same_bytes
             job = self._of_chunks(_Copying if is_copy else _Recompressing, executor.width)
             return Moved("copied" if is_copy else "recompressed", *executor.run(job, source.stored(), tick))
         sides = self.bound()  # here already, as what cannot be bound here is not sent to others
-        regions = self._regions(target.grid, sides, self.memory, executor.width)
-        wanted = self._wanted(source, regions)
-        return Moved("encoded", *executor.run(_Encoding(self, regions.per_axis), wanted, tick))
+        found = self._route(sides, executor.width)
+        shelves = self._shelves(sides, found)
+        if shelves:
+            temporary.remove(self._shelf_place(), but=shelves if self.resume else ())
+        written = Written()
+        broken: dict[str, str] = {}
+        for number, blocks in enumerate(found.blocks):
+            written = executor.run(_Encoding(self, found, shelves, number), self._wanted(source, blocks), tick)
+            broken.update(written.broken)
+        return Moved("encoded", written.values, written.nbytes, broken)
+
+    def passes(self, width: int = 1) -> tuple[Pass, ...]:
+        """Return what `run` will do, pass by pass; nothing if chunks are moved one by one, or cannot be read here."""
+        if self.goes_by_chunks():
+            return ()
+        try:
+            sides = self.bound()
+        except OmnizarrError:
+            return ()
+        wish = self._wish(sides, width)
+        return passes(self._route(sides, width), wish)
+
+    def discard(self) -> None:
+        """Remove temporary objects, if there are any."""
+        if self.temporary is not None:
+            temporary.remove(self._shelf_place())
+
+    def _route(self, sides: Sides, width: int) -> Route:
+        can_hold = temporary.can_hold(sides.writing.spec, sides.target.metadata)
+        return route(self._wish(sides, width), may_stage=self.temporary is not None and can_hold)
+
+    def _wish(self, sides: Sides, width: int) -> Wish:
+        is_same = self.translation.values == "same" and sides.reading.spec.dtype == sides.writing.spec.dtype
+        memory = self.memory if is_same else self.memory // 2  # a change of the type takes another copy of elements
+        source, target = _like(_fine(sides.reading), sides.target.grid), sides.target.grid
+        return Wish(source, target, sides.item_bytes, memory, self.at_once, width, self.compares)
+
+    def _shelves(self, sides: Sides, found: Route) -> tuple[Shelf, ...]:
+        if self.temporary is None or found.is_direct:
+            return ()
+        held = [self._held(sides.source, blocks) for blocks in found.blocks[:-1]]
+        spec, metadata = sides.writing.spec, sides.target.metadata
+        return temporary.shelves(self._shelf_place(), found, spec, metadata, held, self._fill_of(sides))
+
+    def _shelf_place(self) -> StorePath:
+        """Return what the temporary objects of this array lie below."""
+        if self.temporary is None:
+            raise TypeError("there is no place for temporary objects")
+        return temporary.place_of(self.temporary, self.target.path)
+
+    def _held(self, source: Chunks, blocks: Grid) -> frozenset[int] | None:
+        """Return the blocks that are written; None: all."""
+        wanted = frozenset(self._wanted(source, blocks))
+        return None if len(wanted) == blocks.nchunks else wanted
+
+    def _fill_of(self, sides: Sides) -> AnyArray:
+        """Return what missing chunks of the source hold, as the target has it."""
+        value = _box_of(sides.reading.spec.fill_value, sides.reading.spec.dtype)
+        carried: AnyArray = self.translation.carry(value).astype(sides.writing.spec.dtype, copy=False)
+        return carried
 
     def _of_chunks(self, kind: type[_OfChunks], width: int) -> _OfChunks:
         """Return a job that deals with chunks; few enough are sent together for so many processes to have some."""
@@ -286,25 +349,19 @@ class Move:
     def _policy(self) -> ChunkPolicy:
         return ChunkPolicy(missing="fill", allow_pickle=self.allow_pickle)
 
-    def _regions(self, grid: Grid, sides: Sides, memory: int, width: int) -> Regions:
-        """Return regions that so much memory is enough for; small enough for so many processes to have some."""
-        is_same = self.translation.values == "same" and sides.reading.spec.dtype == sides.writing.spec.dtype
-        memory = memory if is_same else memory // 2  # a change of the type takes another copy of elements
-        if width > 1:
-            memory = min(memory, max(_LEAST_REGION, math.prod(grid.shape) * sides.item_bytes // (2 * width)))
-        return plan(grid, _like(sides.source.grid, grid), sides.item_bytes, memory, self.at_once)
-
-    def _wanted(self, source: Chunks, regions: Regions) -> Iterator[int]:
-        """Yield the regions that must be written."""
+    def _wanted(self, source: Chunks, blocks: Grid) -> Iterator[int]:
+        """Yield the blocks that must be written."""
+        regions = regions_of(blocks)
         if self.translation.same_fill:
-            ndim = len(regions.grid.shape)
+            ndim = len(blocks.shape)
             yield from regions.holding(_lifted(source.grid.slices_of(coords), ndim) for coords in source.stored())
             return
-        if regions.grid.nchunks > _MOST_FILLED:
+        nchunks = self.sides()[1].grid.nchunks
+        if nchunks > _MOST_FILLED:
             raise NotRepresentableError(
                 "the fill value cannot be carried, so that all chunks would have to be written, and there are too many",
                 path=self.source.path,
-                found=f"{regions.grid.nchunks} chunks",
+                found=f"{nchunks} chunks",
                 remedy="leave this array out, or write values to the chunks that matter",
             )
         yield from range(regions.total)
@@ -344,14 +401,25 @@ class Move:
             raise SourceUnreadableError(error) from error
         sides = Sides(source, target, reading, target.bind(self._policy()))
         self._compare_fill(sides.reading, sides.writing)
-        # Of each of the two arrays that are compared.
-        regions = self._regions(_fine(sides.writing), sides, self.memory // 2, executor.width)
-        ndim = len(regions.grid.shape)
-        boxes = itertools.chain(
-            (_lifted(source.grid.slices_of(coords), ndim) for coords in source.stored()),
-            (target.grid.slices_of(coords) for coords in target.stored()),
-        )
-        return executor.run(_Comparing(self, regions.per_axis), regions.holding(boxes), tick)
+        ndim = len(target.grid.shape)
+        found = self._same_chunks(sides) if self.goes_by_chunks() else self._route(sides, executor.width)
+        shelves = self._shelves(sides, found)
+        broken: dict[str, str] = {}
+        for number, blocks in enumerate(found.blocks):
+            is_last = number == len(found.blocks) - 1
+            boxes = itertools.chain(
+                (_lifted(source.grid.slices_of(coords), ndim) for coords in source.stored()),
+                (target.grid.slices_of(coords) for coords in (target.stored() if is_last else ())),
+            )
+            job: Job[int] = (_Comparing if is_last else _ComparingTemporary)(self, found, shelves, number)
+            broken.update(executor.run(job, regions_of(blocks).holding(boxes), tick).broken)
+        return Written(broken=broken)
+
+    def _same_chunks(self, sides: Sides) -> Route:
+        """Return the blocks in which two arrays with the same chunks are compared, in half of the memory each."""
+        half, fine = self.memory // 2, _fine(sides.writing)
+        regions = plan(fine, _like(sides.source.grid, fine), sides.item_bytes, half, self.at_once)
+        return Route((coarse(fine, regions.per_axis),), room=half)
 
     def _compare_fill(self, reading: Binding, again: Binding) -> None:
         if not self.translation.same_fill or UNDEFINED in (reading.metadata.fill_value, again.metadata.fill_value):
@@ -369,11 +437,15 @@ class Move:
                 expected=repr(expected[()]),
             )
 
-    def difference(self, box: Box, at: Coords, expected: AnyArray, found: AnyArray) -> ChunkError:
-        """Return the error that says where the two arrays differ."""
-        place = tuple(part.start + index for part, index in zip(box, at, strict=True))
-        region = ", ".join(f"{part.start}:{part.stop}" for part in box)
-        return ChunkError(
+    def check_equal(self, box: Box, part: Box, expected: AnyArray, found: AnyArray) -> None:
+        """Raise ChunkError, which says where, if elements differ; they are a part of a part of the array."""
+        at = first_difference(expected, found)
+        if at is None:
+            return
+        ends = [(whole.start + inner.start, whole.start + inner.stop) for whole, inner in zip(box, part, strict=True)]
+        place = tuple(start + index for (start, _), index in zip(ends, at, strict=True))
+        region = ", ".join(f"{start}:{stop}" for start, stop in ends)
+        raise ChunkError(
             f"verification failed: the target differs from the source in the region [{region}], first at {place}",
             store=str(self.target.store),
             path=self.target.path,
@@ -499,62 +571,107 @@ class _ComparingBytes(_OfChunks):
 
 
 @dataclass(frozen=True)
-class _OfRegions(Job[int]):
-    """What is done with the elements of each region; one at a time, as the engine has threads of its own."""
+class _OfBlocks(Job[int]):
+    """What is done with the elements of each block; one at a time, as the engine has threads of its own."""
 
     move: Move
-    per_axis: tuple[int, ...]
+    route: Route
+    shelves: tuple[Shelf, ...]
+    number: int
+    """Of the pass."""
 
     @property
     def at_once(self) -> int:
         return 1
 
+    @property
+    def before(self) -> Shelf | None:
+        """Temporary objects that are read; None: the source is."""
+        return self.shelves[self.number - 1] if self.number else None
+
+    @property
+    def after(self) -> Shelf | None:
+        """Temporary objects that are written, or compared with; None: the target is."""
+        return self.shelves[self.number] if self.number < len(self.shelves) else None
+
+    def done(self, values: AnyArray, sides: Sides) -> int:
+        """Return how many bytes of all that is to be done are done with a block."""
+        return values.size * sides.item_bytes // len(self.route.blocks)
+
 
 @dataclass(frozen=True)
-class _Encoding(_OfRegions):
-    """Read it from the one array, and write it to the other."""
+class _Encoding(_OfBlocks):
+    """Read it, and write it."""
 
     def begin(self, broken: dict[str, str]) -> tuple[Callable[[int], int], Tally]:
         tally = Tally(self.move.target.store)
-        sides = self.move.bound(tally)
-        regions = Regions(sides.target.grid, self.per_axis)
+        move, sides = self.move, self.move.bound(tally)
+        blocks = regions_of(self.route.blocks[self.number])
 
         def encode(number: int) -> int:
-            target = sides.target
-            if self.move.resume and all(target.store.exists(target.key_of(at)) for at in regions.chunks(number)):
-                if not self.move.compares:
-                    self.move.read_as_target(sides, regions.box(number), broken)
+            box = blocks.box(number)
+            if move.resume and self._is_there(number, box, sides.target):
+                if self.before is None and not move.compares:
+                    move.read_as_target(sides, box, broken)
                 return 0
-            box = regions.box(number)
-            values = self.move.read_as_target(sides, box, broken)
-            engine.write(sides.writing, indexing.basic(box, sides.writing.grid), values, self.move.concurrency)
-            return values.size * sides.item_bytes
+            values = self.before.read(number) if self.before else move.read_as_target(sides, box, broken)
+            if self.after is None:
+                engine.write(sides.writing, indexing.basic(box, sides.writing.grid), values, move.concurrency)
+            else:
+                self.after.write(number, values)
+            return self.done(values, sides)
 
         return encode, tally
 
+    def _is_there(self, number: int, box: Box, target: Chunks) -> bool:
+        if self.after is not None:
+            return self.after.is_there(number)
+        return all(target.store.exists(target.key_of(coords)) for coords in _chunks_in(target.grid, box))
+
 
 @dataclass(frozen=True)
-class _Comparing(_OfRegions):
-    """Read it from both arrays, and compare."""
+class _ComparingTemporary(_OfBlocks):
+    """Read it from the source, or from temporary objects, and compare it with the temporary objects made of it."""
+
+    def begin(self, broken: dict[str, str]) -> tuple[Callable[[int], int], None]:
+        move, after = self.move, self.shelves[self.number]
+        sides = move.bound()
+        blocks = regions_of(self.route.blocks[self.number])
+
+        def compare(number: int) -> int:
+            box = blocks.box(number)
+            # Of chunks that cannot be read, both hold the fill value.
+            expected = self.before.read(number) if self.before else move.read_as_target(sides, box, broken)
+            after.each(number, lambda part, found: move.check_equal(box, part, expected[part], found))
+            return self.done(expected, sides)
+
+        return compare, None
+
+
+@dataclass(frozen=True)
+class _Comparing(_OfBlocks):
+    """Read it from the source, or from temporary objects, and compare it with the target."""
 
     def begin(self, broken: dict[str, str]) -> tuple[Callable[[int], int], None]:
         move = self.move
         sides = move.bound()
-        regions = Regions(_fine(sides.writing), self.per_axis)
+        blocks = regions_of(self.route.blocks[self.number])
+        fine = _fine(sides.writing)
+        parts = regions_of(coarse(fine, plan(fine, fine, sides.item_bytes, self.route.room, move.at_once).per_axis))
         is_copy = move.translation.same_bytes and move.translation.same_fill
 
         def compare(number: int) -> int:
-            box = regions.box(number)
+            box = blocks.box(number)
             try:
-                expected = move.read_as_target(sides, box)
+                expected = self.before.read(number) if self.before else move.read_as_target(sides, box)
             except ChunkError:
                 for part in _pieces(sides.reading, box):
                     compare_part(part)
-                return math.prod(_shape_of(box)) * sides.item_bytes
+                return math.prod(_shape_of(box)) * sides.item_bytes // len(self.route.blocks)
             except _UNDECODABLE as error:
                 raise SourceUnreadableError(error) from error
             compare_box(box, expected)
-            return expected.size * sides.item_bytes
+            return self.done(expected, sides)
 
         def compare_part(part: Box) -> None:
             """Compare what one chunk of the source holds; if it cannot be read, its bytes, where they were copied."""
@@ -568,10 +685,10 @@ class _Comparing(_OfRegions):
             compare_box(part, expected)
 
         def compare_box(box: Box, expected: AnyArray) -> None:
-            found = _read(sides.writing, box, move.concurrency)
-            at = first_difference(expected, found)
-            if at is not None:
-                raise move.difference(box, at, expected, found)
+            for number in parts.touched(box):
+                whole = tuple(map(_overlap, box, parts.box(number)))
+                part = tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(whole, box, strict=True))
+                move.check_equal(box, part, expected[part], _read(sides.writing, whole, move.concurrency))
 
         return compare, None
 
@@ -641,6 +758,12 @@ def _pieces(binding: Binding, box: Box) -> Iterator[Box]:
 
 def _overlap(one: slice, other: slice) -> slice:
     return slice(max(one.start, other.start), min(one.stop, other.stop))
+
+
+def _chunks_in(grid: Grid, box: Box) -> Iterator[Coords]:
+    """Return an iterator over the coordinates of the chunks that a part of the array lies in."""
+    ends = ((axis.find(part.start)[0], axis.find(part.stop - 1)[0]) for axis, part in zip(grid.axes, box, strict=True))
+    return itertools.product(*(range(first, last + 1) for first, last in ends))
 
 
 def _shape_of(box: Box) -> tuple[int, ...]:
