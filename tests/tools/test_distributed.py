@@ -167,6 +167,19 @@ class TestConverting:
         counts = Counter(key for _, key in written)
         assert (len(counts), set(counts.values())) == (16, {1})
 
+    def test_several_passes_write_each_temporary_object_once(self, client, tmp_path):
+        values = np.arange(640 * 4096, dtype="i8").reshape(640, 4096)
+        source = omnizarr.create_array(tmp_path / "days", data=values, chunks=(4, 4096)).store_path
+        target = Watched(LocalStore(tmp_path / "new"), tmp_path / "log")
+        options = {"chunks": (640, 64), "scheduler": client, "max_memory": 1_000_000}
+        (node,) = omnizarr.rechunk(source, target, **options).nodes
+        assert [each.writes for each in node.passes] == ["temporary", "target"]
+        np.testing.assert_array_equal(omnizarr.open(tmp_path / "new")[...], values)
+        written = Counter(key for _, key in target.written())
+        assert set(written.values()) == {1}
+        assert len(written) == node.passes[0].requests_written + 64
+        assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["c", "zarr.json"]
+
     def test_address(self, client, source, tmp_path):
         report = omnizarr.convert(source, tmp_path / "target", scheduler=client.scheduler.address)
         assert report.verified

@@ -103,7 +103,7 @@ class Shelf:
 
     def is_there(self, number: int) -> bool:
         """Return whether all objects of a block are there."""
-        count = math.prod(len(row) for row in self._edges(number))
+        count = math.prod(len(row) - 1 for row in self._edges(number))
         return all(self.where.store.exists(self._key(number, at)) for at in range(0, count, self._joined))
 
     def read(self, number: int) -> AnyArray:
