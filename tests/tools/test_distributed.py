@@ -177,7 +177,7 @@ class TestConverting:
         np.testing.assert_array_equal(omnizarr.open(tmp_path / "new")[...], values)
         written = Counter(key for _, key in target.written())
         assert set(written.values()) == {1}
-        assert len(written) == node.passes[0].requests_written + 64
+        assert 64 < len(written) <= node.passes[0].requests_written + 64
         assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["c", "zarr.json"]
 
     def test_address(self, client, source, tmp_path):
@@ -218,7 +218,9 @@ class TestKilledWorker:
         assert report.verified
         written = target.written()
         assert len({pid for pid, _ in written} - {killed}) >= 1
-        assert {key for _, key in written} == {f"a/c/0/{at}" for at in range(16)}
+        chunks = {f"a/c/0/{at}" for at in range(16)}
+        assert {key for _, key in written if not key.startswith("omnizarr-conversion/")} == chunks
+        assert {key for key in target.list() if key.rpartition("/")[2] not in DOCUMENTS} == chunks
         assert bar.done == bar.total
         np.testing.assert_array_equal(omnizarr.open(tmp_path / "target")["a"][...], VALUES)
 
@@ -258,18 +260,18 @@ class TestInterrupted:
     def test_nobody_works_any_more_and_it_is_resumed_here_or_there(self, client, source, tmp_path):
         target = Watched(LocalStore(tmp_path / "target"), tmp_path / "log", 0.05)
         for scheduler in (client, None):
-            options = {"chunks": (320, 20), "scheduler": client, "max_memory": 60_000}
+            options = {"chunks": (80, 20), "scheduler": client, "max_memory": 36_000}  # in one pass
             with pytest.raises(KeyboardInterrupt):
                 omnizarr.rechunk(source, target, progress=Bar(self.interrupt), overwrite=True, **options)
             stopped = contents(target)
             assert "a/zarr.json" not in stopped
             before = len([key for key in stopped if "/c/" in key])
-            assert 0 < before < 16
+            assert 0 < before < 64
             time.sleep(0.3)
             assert contents(target) == stopped
             report = omnizarr.rechunk(source, target, resume=True, **{**options, "scheduler": scheduler})
             assert report.verified
-            assert sum(node.chunks for node in report.nodes) == 16 - before
+            assert sum(node.chunks for node in report.nodes) == 64 - before
             np.testing.assert_array_equal(omnizarr.open(target)["a"][...], VALUES)
 
     def test_what_was_interrupted_here_is_resumed_there(self, client, source, tmp_path):

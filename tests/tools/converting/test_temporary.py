@@ -227,7 +227,7 @@ def test_temporary_object_that_is_lost_or_cut_is_an_error_and_made_again(monkeyp
             self.where.store.set(key, self.where.store.get(key)[:-1])
 
     monkeypatch.setattr(Shelf, "write", spoiled)
-    with pytest.raises(errors.StoreError, match="temporary object.*missing or broken"):
+    with pytest.raises(errors.StoreError, match=r"temporary object.*missing or broken"):
         omnizarr.rechunk(source, target, verify=False, **LAYOUT)
     monkeypatch.setattr(Shelf, "write", write)
     options = {"resume": True} if change == "drop" else {"overwrite": True}

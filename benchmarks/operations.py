@@ -1,0 +1,566 @@
+"""Operations whose cost is measured as a function of how many items they have: `OPERATIONS`, a table.
+
+To add one, write for each library that has it a function of a `Place` and a number of items, which prepares what the
+operation needs and returns what does it. Prefix its name with that of the library, and enter it in the table.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+import omnizarr
+from omnizarr.stores import LocalStore
+from omnizarr.stores.wrap.wrappers import WrapperStore
+
+Run: TypeAlias = Callable[[], object]
+Prepare: TypeAlias = "Callable[[Place, int], Run]"
+
+ITEM: Final = 64
+"""Elements of a chunk."""
+
+
+class CountingStore(WrapperStore):
+    """A store of omnizarr that counts requests."""
+
+    def __init__(self, store: Any, requests: Counter[str]) -> None:
+        super().__init__(store)
+        self.requests = requests
+
+    def get(self, key: str, span: Any = None) -> Any:
+        self.requests["read"] += 1
+        return super().get(key, span)
+
+    def get_many(self, requests: Iterable[Any]) -> Any:
+        def counted() -> Iterable[Any]:
+            for request in requests:
+                self.requests["read"] += 1
+                yield request
+
+        return super().get_many(counted())
+
+    def get_spans(self, key: str, spans: Any) -> Any:
+        self.requests["read"] += 1
+        return super().get_spans(key, spans)
+
+    def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
+        self.requests["read"] += 1
+        return super().read_into(key, out, start)
+
+    def set(self, key: str, value: Any) -> None:
+        self.requests["write"] += 1
+        super().set(key, value)
+
+    def set_if_absent(self, key: str, value: Any) -> bool:
+        self.requests["write"] += 1
+        return super().set_if_absent(key, value)
+
+    def delete(self, key: str) -> None:
+        self.requests["delete"] += 1
+        super().delete(key)
+
+    def list_dir(self, prefix: str) -> Any:
+        self.requests["list"] += 1
+        return super().list_dir(prefix)
+
+    def list_prefix(self, prefix: str) -> Any:
+        self.requests["list"] += 1
+        return super().list_prefix(prefix)
+
+
+def counting_zarr_store(path: Path, requests: Counter[str]) -> Any:
+    """Return a store of zarr-python that counts requests."""
+    from zarr.storage import LocalStore as Local
+    from zarr.storage import WrapperStore as Wrapper
+
+    class Counting(Wrapper):  # type: ignore[type-arg]
+        async def get(self, *args: Any, **kwargs: Any) -> Any:
+            requests["read"] += 1
+            return await super().get(*args, **kwargs)
+
+        async def set(self, *args: Any, **kwargs: Any) -> None:
+            requests["write"] += 1
+            await super().set(*args, **kwargs)
+
+        async def set_if_not_exists(self, *args: Any, **kwargs: Any) -> None:
+            requests["write"] += 1
+            await super().set_if_not_exists(*args, **kwargs)
+
+        async def delete(self, *args: Any, **kwargs: Any) -> None:
+            requests["delete"] += 1
+            await super().delete(*args, **kwargs)
+
+        def list_dir(self, prefix: str) -> Any:
+            requests["list"] += 1
+            return super().list_dir(prefix)
+
+        def list_prefix(self, prefix: str) -> Any:
+            requests["list"] += 1
+            return super().list_prefix(prefix)
+
+    return Counting(Local(path))
+
+
+@dataclass
+class Place:
+    """An empty directory, as each library reaches it."""
+
+    path: Path
+    counts: bool = False
+    """Count requests: slower, as libraries cannot do then what they do with directories only."""
+    requests: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def omnizarr(self) -> Any:
+        """A store of omnizarr."""
+        store = LocalStore(self.path)
+        return CountingStore(store, self.requests) if self.counts else store
+
+    @property
+    def zarr(self) -> Any:
+        """A store of zarr-python."""
+        if self.counts:
+            return counting_zarr_store(self.path, self.requests)
+        from zarr.storage import LocalStore as Local
+
+        return Local(self.path)
+
+    def tensorstore(self, name: str = "", **metadata: Any) -> dict[str, Any]:
+        """Return the spec of an array of TensorStore; one that is created if there is metadata."""
+        spec: dict[str, Any] = {
+            "driver": "zarr3",
+            "kvstore": {"driver": "file", "path": str(self.path / name), "file_io_sync": False},
+        }
+        return {**spec, "metadata": metadata, "create": True} if metadata else {**spec, "open": True}
+
+
+def _ts() -> Any:
+    import tensorstore
+
+    return tensorstore
+
+
+def _zarr() -> Any:
+    import zarr
+
+    return zarr
+
+
+def layout(shape: Sequence[int], chunks: Sequence[int], inner: Sequence[int] | None = None) -> dict[str, Any]:
+    """Return metadata of an array of 16-bit integers, without compressors, as TensorStore has it."""
+    codecs: list[dict[str, Any]] = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    if inner is not None:
+        index = [*codecs, {"name": "crc32c"}]
+        configuration = {"chunk_shape": list(inner), "codecs": codecs, "index_codecs": index}
+        codecs = [{"name": "sharding_indexed", "configuration": configuration}]
+    grid = {"name": "regular", "configuration": {"chunk_shape": list(chunks)}}
+    return {"shape": list(shape), "chunk_grid": grid, "data_type": "int16", "codecs": codecs, "fill_value": 0}
+
+
+def values(count: int) -> Any:
+    """Return so many elements, none of them 0."""
+    return np.arange(count, dtype="i2") | 1
+
+
+def _in_omnizarr(place: Place, shape: Sequence[int], chunks: Sequence[int], **options: Any) -> Any:
+    return omnizarr.create_array(
+        place.omnizarr, shape=tuple(shape), chunks=tuple(chunks), dtype="i2", compressors=None, **options
+    )
+
+
+def _in_zarr(place: Place, shape: Sequence[int], chunks: Sequence[int], **options: Any) -> Any:
+    return _zarr().create_array(
+        place.zarr, shape=tuple(shape), chunks=tuple(chunks), dtype="i2", compressors=None, fill_value=0, **options
+    )
+
+
+def _in_tensorstore(place: Place, *sizes: Sequence[int]) -> Any:
+    return _ts().open(place.tensorstore(**layout(*sizes))).result()
+
+
+def _filled(place: Place, *sizes: Sequence[int]) -> None:
+    """Write an array, by way of no library that is measured here with this very process."""
+    shape, chunks, *inner = sizes
+    options: dict[str, Any] = {"shards": chunks, "chunks": inner[0]} if inner else {"chunks": chunks}
+    array = omnizarr.create_array(LocalStore(place.path), shape=shape, dtype="i2", compressors=None, **options)
+    array[...] = values(int(np.prod(shape))).reshape(shape)
+
+
+# -- chunks ----------------------------------------------------------------------------
+
+
+def omnizarr_write(place: Place, items: int) -> Run:
+    array, data = _in_omnizarr(place, (items * ITEM,), (ITEM,)), values(items * ITEM)
+    return lambda: array.__setitem__(..., data)
+
+
+def zarr_write(place: Place, items: int) -> Run:
+    array, data = _in_zarr(place, (items * ITEM,), (ITEM,)), values(items * ITEM)
+    return lambda: array.__setitem__(..., data)
+
+
+def tensorstore_write(place: Place, items: int) -> Run:
+    array, data = _in_tensorstore(place, (items * ITEM,), (ITEM,)), values(items * ITEM)
+    return lambda: array.write(data).result()
+
+
+def omnizarr_read(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (ITEM,))
+    array = omnizarr.open_array(place.omnizarr, mode="r")
+    return lambda: array[...]
+
+
+def zarr_read(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (ITEM,))
+    array = _zarr().open_array(place.zarr, mode="r")
+    return lambda: array[...]
+
+
+def tensorstore_read(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (ITEM,))
+    array = _ts().open(place.tensorstore()).result()
+    return lambda: array.read().result()
+
+
+def omnizarr_points(place: Place, items: int) -> Run:
+    _filled(place, (1000, 1000), (100, 100))
+    array = omnizarr.open_array(place.omnizarr, mode="r")
+    rows, columns = np.random.default_rng(0).integers(0, 1000, (2, items))
+    return lambda: array.vindex[rows, columns]
+
+
+def zarr_points(place: Place, items: int) -> Run:
+    _filled(place, (1000, 1000), (100, 100))
+    array = _zarr().open_array(place.zarr, mode="r")
+    rows, columns = np.random.default_rng(0).integers(0, 1000, (2, items))
+    return lambda: array.vindex[rows, columns]
+
+
+def tensorstore_points(place: Place, items: int) -> Run:
+    _filled(place, (1000, 1000), (100, 100))
+    array = _ts().open(place.tensorstore()).result()
+    rows, columns = np.random.default_rng(0).integers(0, 1000, (2, items))
+    return lambda: array[rows, columns].read().result()
+
+
+# -- shards ----------------------------------------------------------------------------
+
+
+def omnizarr_write_shard(place: Place, items: int) -> Run:
+    array, data = _in_omnizarr(place, (items * ITEM,), (ITEM,), shards=(items * ITEM,)), values(items * ITEM)
+    return lambda: array.__setitem__(..., data)
+
+
+def zarr_write_shard(place: Place, items: int) -> Run:
+    array, data = _in_zarr(place, (items * ITEM,), (ITEM,), shards=(items * ITEM,)), values(items * ITEM)
+    return lambda: array.__setitem__(..., data)
+
+
+def tensorstore_write_shard(place: Place, items: int) -> Run:
+    array, data = _in_tensorstore(place, (items * ITEM,), (items * ITEM,), (ITEM,)), values(items * ITEM)
+    return lambda: array.write(data).result()
+
+
+def omnizarr_read_shard(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (items * ITEM,), (ITEM,))
+    array = omnizarr.open_array(place.omnizarr, mode="r")
+    return lambda: array[...]
+
+
+def zarr_read_shard(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (items * ITEM,), (ITEM,))
+    array = _zarr().open_array(place.zarr, mode="r")
+    return lambda: array[...]
+
+
+def tensorstore_read_shard(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (items * ITEM,), (ITEM,))
+    array = _ts().open(place.tensorstore()).result()
+    return lambda: array.read().result()
+
+
+# -- nodes -----------------------------------------------------------------------------
+
+
+def _nodes(place: Place, items: int, *, consolidated: bool = False) -> None:
+    group = omnizarr.create_group(LocalStore(place.path))
+    for number in range(items):
+        group.create_array(f"a{number}", shape=(4,), chunks=(4,), dtype="i2")
+    if consolidated:
+        omnizarr.consolidate_metadata(LocalStore(place.path))
+
+
+def omnizarr_create(place: Place, items: int) -> Run:
+    group = omnizarr.create_group(place.omnizarr)
+
+    def run() -> None:
+        for number in range(items):
+            group.create_array(f"a{number}", shape=(4,), chunks=(4,), dtype="i2")
+
+    return run
+
+
+def zarr_create(place: Place, items: int) -> Run:
+    group = _zarr().create_group(place.zarr)
+
+    def run() -> None:
+        for number in range(items):
+            group.create_array(f"a{number}", shape=(4,), chunks=(4,), dtype="i2")
+
+    return run
+
+
+def tensorstore_create(place: Place, items: int) -> Run:
+    tensorstore = _ts()
+    metadata = layout((4,), (4,))
+
+    def run() -> None:
+        for number in range(items):
+            tensorstore.open(place.tensorstore(f"a{number}", **metadata)).result()
+
+    return run
+
+
+def omnizarr_open(place: Place, items: int) -> Run:
+    _nodes(place, items)
+    group = omnizarr.open_group(place.omnizarr, mode="r")
+    return lambda: [group[f"a{number}"].shape for number in range(items)]
+
+
+def zarr_open(place: Place, items: int) -> Run:
+    _nodes(place, items)
+    group = _zarr().open_group(place.zarr, mode="r")
+    return lambda: [group[f"a{number}"].shape for number in range(items)]
+
+
+def tensorstore_open(place: Place, items: int) -> Run:
+    _nodes(place, items)
+    tensorstore = _ts()
+    return lambda: [tensorstore.open(place.tensorstore(f"a{number}")).result().shape for number in range(items)]
+
+
+def omnizarr_list(place: Place, items: int) -> Run:
+    _nodes(place, items)
+    group = omnizarr.open_group(place.omnizarr, mode="r")
+    return lambda: [array.shape for _, array in group.members()]
+
+
+def zarr_list(place: Place, items: int) -> Run:
+    _nodes(place, items)
+    group = _zarr().open_group(place.zarr, mode="r")
+    return lambda: [array.shape for _, array in group.members()]
+
+
+def omnizarr_consolidate(place: Place, items: int) -> Run:
+    _nodes(place, items)
+    store = place.omnizarr
+    return lambda: omnizarr.consolidate_metadata(store)
+
+
+def zarr_consolidate(place: Place, items: int) -> Run:
+    _nodes(place, items)
+    store, zarr = place.zarr, _zarr()
+    return lambda: zarr.consolidate_metadata(store)
+
+
+def omnizarr_consolidated(place: Place, items: int) -> Run:
+    _nodes(place, items, consolidated=True)
+    store = place.omnizarr
+
+    def run() -> object:
+        group = omnizarr.open_group(store, mode="r", use_consolidated=True)
+        return [group[f"a{number}"].shape for number in range(items)]
+
+    return run
+
+
+def zarr_consolidated(place: Place, items: int) -> Run:
+    _nodes(place, items, consolidated=True)
+    store, zarr = place.zarr, _zarr()
+
+    def run() -> object:
+        group = zarr.open_group(store, mode="r", use_consolidated=True)
+        return [group[f"a{number}"].shape for number in range(items)]
+
+    return run
+
+
+def omnizarr_delete_consolidated(place: Place, items: int) -> Run:
+    _nodes(place, items, consolidated=True)
+    group = omnizarr.open_group(place.omnizarr, mode="r+")
+    return lambda: group.__delitem__("a1")
+
+
+def zarr_delete_consolidated(place: Place, items: int) -> Run:
+    _nodes(place, items, consolidated=True)
+    group = _zarr().open_group(place.zarr, mode="r+")
+    return lambda: group.__delitem__("a1")
+
+
+def _chain(place: Place, items: int) -> None:
+    omnizarr.create_group(LocalStore(place.path), path="/".join("g" * items))
+
+
+def omnizarr_depth(place: Place, items: int) -> Run:
+    _chain(place, items)
+    group = omnizarr.open_group(place.omnizarr, mode="r")
+    return lambda: sum(1 for _ in group.members(max_depth=None))
+
+
+def zarr_depth(place: Place, items: int) -> Run:
+    _chain(place, items)
+    group = _zarr().open_group(place.zarr, mode="r")
+    return lambda: sum(1 for _ in group.members(max_depth=None))
+
+
+# -- attributes ------------------------------------------------------------------------
+
+
+def omnizarr_attributes(place: Place, items: int) -> Run:
+    group = omnizarr.create_group(place.omnizarr)
+    told = {f"name{number}": number for number in range(items)}
+    return lambda: group.attrs.update(told)
+
+
+def zarr_attributes(place: Place, items: int) -> Run:
+    group = _zarr().create_group(place.zarr)
+    told = {f"name{number}": number for number in range(items)}
+    return lambda: group.attrs.update(told)
+
+
+def omnizarr_attribute(place: Place, items: int) -> Run:
+    omnizarr.create_group(LocalStore(place.path), attributes={f"name{number}": number for number in range(items)})
+    group = omnizarr.open_group(place.omnizarr, mode="r+")
+    return lambda: group.attrs.__setitem__("name7", 8)
+
+
+def zarr_attribute(place: Place, items: int) -> Run:
+    omnizarr.create_group(LocalStore(place.path), attributes={f"name{number}": number for number in range(items)})
+    group = _zarr().open_group(place.zarr, mode="r+")
+    return lambda: group.attrs.__setitem__("name7", 8)
+
+
+# -- growing and shrinking -----------------------------------------------------------------
+
+
+def omnizarr_append(place: Place, items: int) -> Run:
+    array, row = _in_omnizarr(place, (0, ITEM), (16, ITEM)), values(ITEM)[None]
+
+    def run() -> None:
+        for _ in range(items):
+            array.append(row)
+
+    return run
+
+
+def zarr_append(place: Place, items: int) -> Run:
+    array, row = _in_zarr(place, (0, ITEM), (16, ITEM)), values(ITEM)[None]
+
+    def run() -> None:
+        for _ in range(items):
+            array.append(row)
+
+    return run
+
+
+def tensorstore_append(place: Place, items: int) -> Run:
+    array, row = _in_tensorstore(place, (0, ITEM), (16, ITEM)), values(ITEM)[None]
+
+    def run() -> None:
+        grown = array
+        for number in range(items):
+            grown = grown.resize(exclusive_max=[number + 1, ITEM]).result()
+            grown[number : number + 1].write(row).result()
+
+    return run
+
+
+def omnizarr_shrink(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (ITEM,))
+    array = omnizarr.open_array(place.omnizarr, mode="r+")
+    return lambda: array.resize((items // 2 * ITEM,))
+
+
+def zarr_shrink(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (ITEM,))
+    array = _zarr().open_array(place.zarr, mode="r+")
+    return lambda: array.resize((items // 2 * ITEM,))
+
+
+def tensorstore_shrink(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (ITEM,))
+    array = _ts().open(place.tensorstore()).result()
+    return lambda: array.resize(exclusive_max=[items // 2 * ITEM]).result()
+
+
+RECHUNK_MEMORY: Final = 2_000_000
+
+
+def omnizarr_rechunk(place: Place, items: int) -> Run:
+    shape = (items, 128, 128)
+    array = omnizarr.create_array(LocalStore(place.path / "old"), shape=shape, chunks=(1, 128, 128), dtype="i2")
+    for plane in range(items):
+        array[plane] = values(128 * 128).reshape(128, 128) + plane
+    source = Place(place.path / "old", place.counts, place.requests).omnizarr
+    target = Place(place.path / "new", place.counts, place.requests).omnizarr
+    chunks = (min(items, 4096), 8, 8)
+    return lambda: omnizarr.rechunk(source, target, chunks=chunks, max_memory=RECHUNK_MEMORY)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is measured.
+
+    Attributes
+    ----------
+    name, title, items : str
+        `items` says what is counted.
+    by : mapping of str to function
+        Library to what prepares it.
+    largest : int
+        So many items at most.
+    why : str
+        Why it grows faster than its items, if it may.
+    """
+
+    name: str
+    title: str
+    items: str
+    by: Mapping[str, Prepare]
+    largest: int = 10**6
+    why: str = ""
+
+
+LIBRARIES: Final = {"omnizarr": "omnizarr", "zarr": "zarr-python", "tensorstore": "TensorStore"}
+
+
+def _of(name: str, title: str, items: str, **options: Any) -> Operation:
+    """Return the operation that the functions with a name do, in whichever libraries there are some."""
+    found = {library: globals().get(f"{library}_{name.replace('-', '_')}") for library in LIBRARIES}
+    return Operation(name, title, items, {library: each for library, each in found.items() if each}, **options)
+
+
+OPERATIONS: Final = (
+    _of("write", "write chunks", "chunks"),
+    _of("read", "read chunks", "chunks"),
+    _of("points", "read single elements", "elements"),
+    _of("write-shard", "write one shard", "inner chunks"),
+    _of("read-shard", "read one shard", "inner chunks"),
+    _of("create", "create arrays", "arrays"),
+    _of("open", "open arrays", "arrays"),
+    _of("list", "list arrays with shapes", "arrays"),
+    _of("consolidate", "consolidate metadata", "arrays"),
+    _of("consolidated", "open from consolidated metadata", "arrays"),
+    _of("delete-consolidated", "delete one of many, consolidated", "arrays"),
+    _of("depth", "walk a chain of groups", "depth", largest=1000, why="keys grow with depth"),
+    _of("attributes", "set attributes at once", "attributes"),
+    _of("attribute", "set one of many attributes", "attributes"),
+    _of("append", "append rows one by one", "appends"),
+    _of("shrink", "shrink to half", "chunks"),
+    _of("rechunk", "rechunk in 2 MB of memory", "source chunks", largest=10**5),
+)
