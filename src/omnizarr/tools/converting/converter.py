@@ -339,7 +339,7 @@ class _Work:
         except (StoreError, SchedulerError):
             raise
         except OmnizarrError:
-            temporary.remove(self.temporary)  # to resume would meet the same again
+            self._remove_temporary()  # to resume would meet the same again
             raise
         finally:
             shown.close()
@@ -427,8 +427,13 @@ class _Work:
             if step.is_array:
                 _erase(self._there(step), self._at(step))
                 self.root.store.delete_many(list(self._move(step).strays()))
-        temporary.remove(self.temporary)
+        self._remove_temporary()
         journal.remove(self.root)
+
+    def _remove_temporary(self) -> None:
+        """Remove temporary objects, if there are any: in a store that cannot be listed there are none."""
+        with suppress(StoreError, NotImplementedError):
+            temporary.remove(self.temporary)
 
     # -- nodes ---------------------------------------------------------------------------
 
@@ -463,7 +468,7 @@ class _Work:
         move = self._move(step)
         self._expect(step)
         if is_there:
-            move.discard()
+            self._remove_temporary()
             report = replace(report, how="done before")
             broken = {} if self.resumed is None else self.resumed.broken.get(step.path, {})
             if broken:
@@ -484,7 +489,8 @@ class _Work:
             self.record = replace(self.record, broken={**self.record.broken, step.path: told})
             self.record.write(self.root)
         hierarchy.create(self._at(step), step.target)
-        move.discard()
+        if len(report.passes) > 1:
+            move.discard()
         return report
 
     def _refuse_broken(self, step: Step, report: NodeReport) -> None:
