@@ -248,10 +248,37 @@ impl Chain {
         Ok(true)
     }
 
+    /// The ranges of bytes that [`Chain::read_runs`] reads of a value.
+    ///
+    /// # Errors
+    /// If a place lies outside the chunk.
+    pub fn runs_of(&self, selection: &Selection) -> Result<Vec<std::ops::Range<u64>>> {
+        Ok(runs_of(&self.layout, selection, GAP)?.iter().map(|run| run.start as u64..run.end as u64).collect())
+    }
+
     /// Whether a part of a chunk can be fetched and read by itself.
     #[must_use]
     pub fn reads_runs(&self) -> bool {
         self.layout.nbytes > SMALL && self.as_elements().is_some()
+    }
+
+    /// Whether what is stored, or what is compressed, is a shard.
+    #[must_use]
+    pub fn is_made_of_shards(&self) -> bool {
+        matches!(self.serializer, Serializer::Shard(_))
+    }
+
+    /// The elements of a whole chunk, in the order they are stored.
+    ///
+    /// # Errors
+    /// If `data` is broken, or of a form that is not known here.
+    pub fn decoded(&self, data: &[u8], scratch: &mut Scratch) -> Result<Arc<[u8]>> {
+        let mut chunk = std::mem::take(&mut scratch.chunk);
+        let result = resized(&mut chunk, self.layout.nbytes)
+            .and_then(|out| self.decode(data, out, scratch))
+            .map(|()| Arc::from(&chunk[..self.layout.nbytes]));
+        scratch.chunk = chunk;
+        result
     }
 
     /// Fill `out` with the elements of a whole chunk, in the order they are stored.

@@ -18,6 +18,7 @@
 //! | [`chain`] | the codecs of a chunk, bound to its shape; shards, which are made of chains |
 //! | `files` | a store in a directory |
 //! | [`run`] | a plan, on several threads |
+//! | `remote` | the same for stores that are far away |
 //! | `py` | the only module that knows Python |
 
 pub mod error;
@@ -34,6 +35,9 @@ pub mod store;
 
 pub mod chain;
 pub mod run;
+
+#[cfg(feature = "remote")]
+pub mod remote;
 
 #[cfg(feature = "python")]
 mod py;

@@ -28,6 +28,9 @@ use crate::run::{Array, Codecs, Failure, Job, Keys, Uneven};
 use crate::scatter::{Layout, Memory};
 use crate::store::{Change, Hold, Stamp, Store, Value};
 
+#[cfg(feature = "remote")]
+mod far;
+
 /// Indexes of shards are kept up to so many bytes, for each array.
 const INDEX_BYTES: usize = 16 * 1024 * 1024;
 /// Values in memory are asked for in batches, as that takes the interpreter.
@@ -53,6 +56,8 @@ fn unknown(what: &str) -> PyErr {
 /// All are made as the module is imported. Were each made at its first use, with `intern!`, a thread would let go of
 /// the interpreter in the midst of that, and a child forked by another thread at that moment would wait for ever.
 struct Names {
+    #[cfg(feature = "remote")]
+    answered: Py<PyString>,
     axes: Py<PyString>,
     enter: Py<PyString>,
     exit: Py<PyString>,
@@ -77,6 +82,8 @@ struct Names {
 fn names(py: Python<'_>) -> &'static Names {
     static NAMES: PyOnceLock<Names> = PyOnceLock::new();
     NAMES.get_or_init(py, || Names {
+        #[cfg(feature = "remote")]
+        answered: PyString::intern(py, "answered").unbind(),
         axes: PyString::intern(py, "axes").unbind(),
         enter: PyString::intern(py, "__enter__").unbind(),
         exit: PyString::intern(py, "__exit__").unbind(),
@@ -772,25 +779,36 @@ impl PyChunkCache {
 /// local array nothing that was to be read is stored: then that engine is to find out whether there is an array.
 type Rest<'py> = (Vec<Bound<'py, PyTuple>>, bool, Option<PyErr>);
 
+#[cfg(feature = "remote")]
+type Remote<'py> = (PyRef<'py, far::PyClient>, String, u64);
+/// Never given: nothing is fetched here.
+#[cfg(not(feature = "remote"))]
+type Remote<'py> = (Bound<'py, PyAny>, String, u64);
+
 /// The engine of one array.
 #[pyclass(frozen, module = "omnizarr._native")]
 struct Engine {
-    array: Array,
+    array: Arc<Array>,
     store: Box<dyn Store>,
     /// Whether to tell that nothing is there.
     tells: bool,
+    /// How chunks are fetched without the interpreter.
+    #[cfg(feature = "remote")]
+    far: Option<far::Far>,
 }
 
 #[pymethods]
 impl Engine {
     /// `root`: of a local store; `home`: the directory of the array in it, and the document that must be there if that is
     /// to be made; `values`: of a store in memory; `concurrency`, `most_in_flight`, `is_conditional`: of any other;
-    /// `cache`: for decoded chunks, and the number of the array in it.
+    /// `cache`: for decoded chunks, and the number of the array in it; `remote`: what fetches chunks, what stands before
+    /// the keys of the store there, and how large a value may be.
     #[new]
     #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, home=None, values=None, concurrency=1,
-        most_in_flight=usize::MAX, is_conditional=false, cache=None))]
+        most_in_flight=usize::MAX, is_conditional=false, cache=None, remote=None))]
     #[allow(clippy::too_many_arguments)] // they have names in Python
     fn new(
+        #[cfg_attr(not(feature = "remote"), allow(unused_variables))] py: Python<'_>,
         codecs: &PyCodecs,
         keys: (String, String, String, String),
         store: Py<PyAny>,
@@ -802,7 +820,14 @@ impl Engine {
         most_in_flight: usize,
         is_conditional: bool,
         cache: Option<(PyRef<'_, PyChunkCache>, u64)>,
+        remote: Option<Remote<'_>>,
     ) -> PyResult<Self> {
+        #[cfg(feature = "remote")]
+        let far = remote.map(|(client, prefix, most)| far::Far::new(&client, &prefix, most, store.clone_ref(py)));
+        #[cfg(not(feature = "remote"))]
+        if remote.is_some() {
+            return Err(unknown("stores that are far away"));
+        }
         let (head, separator, tail, scalar) = keys;
         let tells = home.is_some();
         let store: Box<dyn Store> = match root {
@@ -815,7 +840,22 @@ impl Engine {
             indexes: Cache::new(INDEX_BYTES),
             chunks: cache.map(|(cache, number)| Shelf { chunks: Arc::clone(&cache.0), number }),
         };
-        Ok(Self { array, store, tells })
+        Ok(Self {
+            array: Arc::new(array),
+            store,
+            tells,
+            #[cfg(feature = "remote")]
+            far,
+        })
+    }
+
+    /// Whether this engine fetches chunks without the interpreter.
+    #[getter]
+    fn fetches(&self) -> bool {
+        #[cfg(feature = "remote")]
+        return self.far.is_some();
+        #[cfg(not(feature = "remote"))]
+        false
     }
 
     /// Fill `out` with the elements of a plan.
@@ -870,12 +910,14 @@ impl Engine {
         let Some(plan) = plan(pieces)? else { return Ok(None) };
         let buffer = PyUntypedBuffer::get(array)?;
         let elements = buffer.item_count();
-        // An array without dimensions comes as one with a single element.
-        let dimensions = if plan.has_dimensions() { buffer.dimensions() } else { 0 };
-        let (shape, strides) = (buffer.shape()[..dimensions].to_vec(), buffer.strides()[..dimensions].to_vec());
-        // SAFETY: the buffer is held until all threads are done; NumPy says truly where its elements lie. Those that are
-        // written belong to whoever called, who promises not to touch them meanwhile, as everywhere in NumPy.
-        let memory = unsafe { Memory::new(buffer.buf_ptr().cast(), shape, strides, buffer.item_size()) };
+        // SAFETY: the buffer is held until all threads are done.
+        let memory = unsafe { memory_of(&buffer, &plan) };
+        #[cfg(feature = "remote")]
+        if let (Verb::Read, Some(far)) = (verb, &self.far) {
+            let rest = far::read(py, self, far, plan, memory, threads);
+            buffer.release(py);
+            return rest;
+        }
         let interrupted = || {
             calls::attached(|py: Python<'_>| py.check_signals())
                 .map_err(|error| Error::interrupted(Box::new(Raised(Some(error)))))
@@ -897,18 +939,35 @@ impl Engine {
         });
         clear_dropped(py);
         buffer.release(py);
-        match result {
-            Ok(refused) if refused.is_empty() => {
-                let is_nothing_there = self.tells && plan.len() == missing.into_inner() && !plan.is_empty();
-                Ok(is_nothing_there.then(|| (Vec::new(), true, None)))
-            }
-            Ok(refused) => Ok(Some((chunks(py, &plan, &refused)?, true, None))),
-            Err(Failure { piece, error }) => {
-                let pieces = chunks(py, &plan, piece.as_slice())?;
-                match (error.kind, error.foreign.and_then(as_python)) {
-                    (Kind::Interrupted, Some(error)) => Err(error),
-                    (_, error) => Ok(Some((pieces, false, error))),
-                }
+        let is_nothing_there = self.tells && plan.len() == missing.into_inner() && !plan.is_empty();
+        let rest = rest(py, &plan, result)?;
+        Ok(if rest.is_none() && is_nothing_there { Some((Vec::new(), true, None)) } else { rest })
+    }
+}
+
+/// The caller's array, to be filled or read by a plan.
+///
+/// # Safety
+/// The buffer must be held until all are done who have the memory. NumPy says truly where its elements lie. Those that are
+/// written belong to whoever called, who promises not to touch them meanwhile, as everywhere in NumPy.
+unsafe fn memory_of(buffer: &PyUntypedBuffer, plan: &Plan) -> Memory {
+    // An array without dimensions comes as one with a single element.
+    let dimensions = if plan.has_dimensions() { buffer.dimensions() } else { 0 };
+    let (shape, strides) = (buffer.shape()[..dimensions].to_vec(), buffer.strides()[..dimensions].to_vec());
+    // SAFETY: as above.
+    unsafe { Memory::new(buffer.buf_ptr().cast(), shape, strides, buffer.item_size()) }
+}
+
+/// What of a plan is left to the engine in Python.
+fn rest<'py>(py: Python<'py>, plan: &Plan, outcome: Result<Vec<usize>, Failure>) -> PyResult<Option<Rest<'py>>> {
+    match outcome {
+        Ok(refused) if refused.is_empty() => Ok(None),
+        Ok(refused) => Ok(Some((chunks(py, plan, &refused)?, true, None))),
+        Err(Failure { piece, error }) => {
+            let pieces = chunks(py, plan, piece.as_slice())?;
+            match (error.kind, error.foreign.and_then(as_python)) {
+                (Kind::Interrupted, Some(error)) => Err(error),
+                (_, error) => Ok(Some((pieces, false, error))),
             }
         }
     }
@@ -954,5 +1013,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyChunkCache>()?;
     module.add_class::<PyCodecs>()?;
     module.add_class::<Engine>()?;
+    #[cfg(feature = "remote")]
+    {
+        module.add_class::<far::PyClient>()?;
+        module.add_class::<far::PyBatch>()?;
+    }
     module.add_function(wrap_pyfunction!(forget_after_fork, module)?)
 }

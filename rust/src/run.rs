@@ -91,7 +91,11 @@ pub struct Codecs {
 }
 
 impl Codecs {
-    fn chain_of(&self, coords: &[u64]) -> Result<&Chain> {
+    /// The codecs of one chunk.
+    ///
+    /// # Errors
+    /// If there is no chunk of that shape.
+    pub fn chain_of(&self, coords: &[u64]) -> Result<&Chain> {
         match &self.uneven {
             None => Ok(&self.chain),
             Some(uneven) => uneven.chain_of(coords).ok_or_else(|| Error::refused("a chunk of an unknown shape")),

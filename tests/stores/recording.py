@@ -30,6 +30,7 @@ class Recording(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 512  # clients may connect many times at once
 
     def __init__(self):
         self.values, self.asked, self.answer, self.put_answer, self.knows_ranges = {}, [], None, None, True

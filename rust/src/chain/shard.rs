@@ -122,6 +122,33 @@ impl Shard {
             .collect()
     }
 
+    /// Bytes of the stored index.
+    #[must_use]
+    pub fn index_size(&self) -> usize {
+        self.index_size
+    }
+
+    /// Whether the index lies at the end, and not at the beginning.
+    #[must_use]
+    pub fn index_at_end(&self) -> bool {
+        self.index_at_end
+    }
+
+    /// The ranges of bytes of the chunks that a selection needs.
+    ///
+    /// # Errors
+    /// If the selection does not fit.
+    pub fn wanted(&self, entries: &[Entry], selection: &Selection) -> Result<Vec<std::ops::Range<u64>>> {
+        let plan = Plan::within(selection, &self.inner.layout.shape)?;
+        let mut wanted = Vec::new();
+        for at in 0..plan.len() {
+            if let Some((offset, size)) = entries[self.number_of(&plan.piece(at))?] {
+                wanted.push(offset..offset + size as u64);
+            }
+        }
+        Ok(wanted)
+    }
+
     fn number_of(&self, piece: &Piece) -> Result<usize> {
         let mut number = 0;
         for ((&at, &count), &stride) in piece.coords.iter().zip(&self.grid).zip(&self.strides) {

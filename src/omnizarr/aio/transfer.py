@@ -14,11 +14,12 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from omnizarr import engine
+from omnizarr.aio import fetching
 from omnizarr.codecs.chain import Chain
 from omnizarr.codecs.contract import AnyArray, Buffer, Reading, Span
 from omnizarr.engine import Binding, reference
 from omnizarr.errors import ConflictError, OmnizarrError
-from omnizarr.indexing import Piece, Plan
+from omnizarr.indexing import Piece, Pieces, Plan
 from omnizarr.stores import MemoryStore
 from omnizarr.stores.async_verbs import AsyncVerbs
 from omnizarr.stores.asynchronous import asynchronous
@@ -34,9 +35,19 @@ _SMALL: Final = 128 * 1024
 
 async def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
     """Fill `out` as `omnizarr.engine.read` does, and raise what that raises."""
+    pieces: Pieces = plan
+    if engine.is_remote(binding):
+        rest = await fetching.read(binding, plan, out, concurrency)
+        if rest is None:
+            return
+        left, is_complete, error = rest
+        engine.raise_of(binding, left, error)
+        if is_complete:
+            wanted = set(left)
+            pieces = [piece for piece in plan if piece.coords in wanted]
     verbs = asynchronous(binding.store)
     if verbs is not None:
-        await run(partial(_read_piece, verbs, binding, out), plan, _at_once(binding, plan, concurrency))
+        await run(partial(_read_piece, verbs, binding, out), pieces, _at_once(binding, pieces, concurrency))
     elif isinstance(binding.store, MemoryStore) and out.nbytes <= _SMALL:
         engine.read(binding, plan, out, concurrency)
     else:
@@ -54,7 +65,7 @@ async def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int 
         await waited(engine.write, binding, plan, value, concurrency)
 
 
-def _at_once(binding: Binding, plan: Plan, concurrency: int | None) -> int:
+def _at_once(binding: Binding, plan: Pieces, concurrency: int | None) -> int:
     """Return how many pieces shall be under way; how many requests, the store says itself."""
     return max(1, min(concurrency or max(binding.store.concurrency, 8), binding.most_in_flight, len(plan)))
 

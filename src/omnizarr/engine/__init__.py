@@ -9,10 +9,11 @@ from __future__ import annotations
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.engine import native, reference
 from omnizarr.engine.binding import Binding, bind
+from omnizarr.engine.native import begin, is_remote, raise_of, read_many
 from omnizarr.engine.reference import write_fields
 from omnizarr.indexing import Plan
 
-__all__ = ["Binding", "bind", "read", "write", "write_fields"]
+__all__ = ["Binding", "begin", "bind", "is_remote", "raise_of", "read", "read_many", "write", "write_fields"]
 
 
 def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:

@@ -8,7 +8,7 @@ same with both.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,16 +19,24 @@ from omnizarr.codecs.contract import AnyArray
 from omnizarr.engine import reference
 from omnizarr.engine.cache import has_stamps
 from omnizarr.engine.descriptions import describe_chain
-from omnizarr.errors import MissingDependencyError, OmnizarrError
+from omnizarr.errors import MissingDependencyError, OmnizarrError, SettingError
 from omnizarr.indexing import Plan
-from omnizarr.settings import engines
+from omnizarr.settings import config, engines
+from omnizarr.stores import Store
+from omnizarr.stores.access import Access, Client
 from omnizarr.stores.local import filelocks
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
+from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     from omnizarr.engine.binding import Binding
+    from omnizarr.stores.remote import object_errors
+else:
+    object_errors = Lazy("omnizarr.stores.remote.object_errors")
 
+FETCHES: Final = ("native", "python")
+_FETCH_FROM_ENVIRONMENT: Final = os.environ.get("OMNIZARR_FETCH") or None
 _NOTHING_THERE: Final[tuple[list[Any], bool, None]] = ([], True, None)
 _DOCUMENT: Final = "zarr.json"
 """What is locked to change an array (`omnizarr.nodes.location.StorePath.lock`); no chunk has this name."""
@@ -73,9 +81,91 @@ def engine_of(binding: Binding) -> Any:
             "most_in_flight": binding.most_in_flight,
             "is_conditional": store.exclusion == "condition",
         }
+        if (remote := _remote(native, store)) is not None:
+            where["remote"] = remote
     if binding.cache is not None and "concurrency" not in where:
         where["cache"] = binding.cache.shared_with(native), binding.number
     return native.Engine(codecs, names, store, **where)
+
+
+# -- stores that are far away ---------------------------------------------------------
+
+_clients: Final[dict[Client, Any]] = {}
+_MOST_CLIENTS: Final = 64
+
+
+def fetches() -> bool:
+    """Return whether the native engine is to fetch from object stores and web servers itself. Raises SettingError."""
+    wanted = config.get("fetch") or _FETCH_FROM_ENVIRONMENT or "python"
+    if wanted not in FETCHES:
+        raise SettingError(
+            "there is no such way to fetch",
+            found=wanted,
+            expected=" or ".join(map(repr, FETCHES)),
+            remedy='correct the variable OMNIZARR_FETCH, or omnizarr.config.set({"fetch": ...})',
+        )
+    return bool(wanted == "native")
+
+
+def _remote(native: Any, store: Store) -> tuple[Any, str, int] | None:
+    """Return what fetches the values of a store natively; None if the store is to be asked for each."""
+    if not hasattr(native, "Client") or not fetches():
+        return None
+    access = store.access()
+    if access is None:
+        return None
+    client = _client(native, access)
+    return None if client is None else (client, access.prefix, access.max_value_bytes)
+
+
+def _client(native: Any, access: Access) -> Any:
+    """Return the client of a store, which arrays share; None if it cannot be made."""
+    known = access.client
+    if known in _clients:
+        return _clients[known]
+    try:
+        *given, _ = known
+        client = native.Client(*given, object_errors.missing_places())
+        client.check()
+    except (NotImplementedError, OverflowError):  # options that only obstore understands, or no threads
+        client = None
+    if len(_clients) >= _MOST_CLIENTS:
+        _clients.clear()
+    _clients[known] = client
+    return client
+
+
+def is_remote(binding: Binding) -> bool:
+    """Return whether the native engine fetches the chunks of an array itself."""
+    return binding.native is not None and binding.native.fetches
+
+
+def read_many(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int | None = None) -> None:
+    """Do what `read` does for several arrays for which `is_remote` is true; what two of them need is fetched once."""
+    requests = [(binding.native, plan.pieces, _as_buffer(out)) for binding, plan, out in jobs]
+    try:
+        batch = engines.module().Batch(requests, concurrency)
+    except (NotImplementedError, OverflowError):
+        for binding, plan, out in jobs:
+            reference.read(binding, plan, out, concurrency)
+        return
+    batch.wait()
+    left = [(job, rest) for number, job in enumerate(jobs) if (rest := batch.rest(number)) is not None]
+    # First those that failed: they say why the others were given up.
+    for (binding, plan, out), rest in sorted(left, key=lambda item: (item[1][2] is None, not item[1][0])):
+        _finish(reference.read, binding, plan, out, concurrency, rest)
+
+
+def begin(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int | None, bell: int) -> Any:
+    """Begin to do what `read` does for arrays for which `is_remote` is true; None if that cannot be done.
+
+    What is returned tells when something is done, of which a byte in the socket `bell` tells; see ``rust/src/py/far.rs``.
+    """
+    requests = [(binding.native, plan.pieces, _as_buffer(out)) for binding, plan, out in jobs]
+    try:
+        return engines.module().Batch(requests, concurrency, is_one=False, bell=bell)
+    except (NotImplementedError, OverflowError):
+        return None
 
 
 def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
@@ -126,16 +216,21 @@ def _finish(
 ) -> None:
     """Let the reference engine do what was left: it knows more, or says what is wrong."""
     left, is_complete, error = rest
+    raise_of(binding, left, error)
+    wanted = set(left)
+    run(binding, [piece for piece in plan if piece.coords in wanted], array, concurrency)
+    if not is_complete:  # it was broken a moment ago, and now it is not
+        run(binding, plan, array, concurrency)
+
+
+def raise_of(binding: Binding, left: Sequence[tuple[int, ...]], error: BaseException | None) -> None:
+    """Raise what stopped the native engine, if it is an error of the store, with all that it is about."""
     if isinstance(error, OmnizarrError):
         error.add(store=str(binding.store), path=binding.path)
         if left:
             error.add(key=binding.key_of(left[0]), coords=left[0])
     if error is not None:
         raise error
-    wanted = set(left)
-    run(binding, [piece for piece in plan if piece.coords in wanted], array, concurrency)
-    if not is_complete:  # it was broken a moment ago, and now it is not
-        run(binding, plan, array, concurrency)
 
 
 _codecs: Final[dict[Chain, Any]] = {}

@@ -118,7 +118,12 @@ def read_many(
     jobs = prepare_many(requests, out)
     far: dict[Hashable, list[Prepared]] = {}
     near: list[_Task] = []
+    native = [job for job in jobs if engine.is_remote(job.binding)]
+    if native:
+        near.append(partial(engine.read_many, [(job.binding, job.plan, job.buffer) for job in native], concurrency))
     for job in jobs:
+        if engine.is_remote(job.binding):
+            continue
         if job.binding.store.concurrency > 1:
             far.setdefault(job.binding.store.origin()[0], []).append(job)
         else:

@@ -23,6 +23,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "bytes_in_flight": 256 * 1024 * 1024,
     "concurrency": None,
     "engine": None,
+    "fetch": None,
 }
 
 # Two settings of zarr-python (tasks of an event loop, threads) that are one here: chunks in flight.

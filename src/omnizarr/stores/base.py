@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple, Self, TypeAlias
 
 from omnizarr.errors import InvalidKeyError, ReadOnlyError
 from omnizarr.stores import conflicts, pool, threads
+from omnizarr.stores.access import Access
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """Bytes, C-contiguous and of format "B"; never written to by the one who receives them."""
@@ -246,6 +247,10 @@ class Store(ABC):
         A reader gets there what this store would hand on.
         """
         as_prefix(prefix)
+        return None
+
+    def access(self) -> Access | None:
+        """Return how the native engine reaches the values by itself; None if it has to ask this object for each."""
         return None
 
     # -- writing ------------------------------------------------------------------

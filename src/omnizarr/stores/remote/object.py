@@ -27,6 +27,7 @@ from omnizarr.errors import (
     StoreTimeoutError,
 )
 from omnizarr.stores import pool, threads
+from omnizarr.stores.access import Access
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -53,10 +54,11 @@ from omnizarr.support.lazy import Lazy
 if TYPE_CHECKING:
     import obstore
 
-    from omnizarr.stores.remote import deadlines, object_errors, object_urls
+    from omnizarr.stores.remote import deadlines, object_access, object_errors, object_urls
 else:
     obstore = Lazy("obstore")
     deadlines = Lazy("omnizarr.stores.remote.deadlines")
+    object_access = Lazy("omnizarr.stores.remote.object_access")
     object_errors = Lazy("omnizarr.stores.remote.object_errors")
     object_urls = Lazy("omnizarr.stores.remote.object_urls")
 
@@ -171,7 +173,8 @@ class ObjectStore(Store):
     read_only : bool, default False
         Refuse to write.
     concurrency : int, optional
-        How many requests are on their way at once; `CONCURRENCY` for servers, 1 for obstore's ``MemoryStore``.
+        How many requests are on their way at once. By default 512 where the native engine sends them, else `CONCURRENCY`; 1
+        for obstore's ``MemoryStore``.
     max_value_bytes : int, optional
         Values that are larger are refused. A quarter of the machine's memory if left out, but at least 1 GiB.
     max_keys : int, default `MAX_KEYS`
@@ -223,6 +226,7 @@ class ObjectStore(Store):
         self.read_only = read_only
         if self._kind == "LocalStore":
             raise TypeError("a directory is no object store; use omnizarr.stores.LocalStore")
+        self._asked_concurrency = concurrency
         default = 1 if self._kind == "MemoryStore" else CONCURRENCY
         self._concurrency = default if concurrency is None else concurrency
         self._max_value_bytes = _max_value_bytes() if max_value_bytes is None else max_value_bytes
@@ -264,6 +268,20 @@ class ObjectStore(Store):
             return False
         config = getattr(self._store, "config", None) or {}
         return str(config.get("conditional_put", "etag")).lower() != "disabled"
+
+    def access(self) -> Access | None:
+        """Return how the store of obstore was set up, if all of that is known."""
+        if type(self) is not ObjectStore:
+            return None
+        made = object_access.client_of(self._store, self._kind, self._asked_concurrency)
+        if made is None:
+            return None
+        client, below = made
+        return Access(client, as_prefix(below) + self._prefix, self._max_value_bytes)
+
+    def answered(self, kind: str, text: str, key: str | None) -> StoreError:
+        """Return the error that says what an exception of obstore, of this class and text, would; for the native engine."""
+        return object_errors.said(kind, text, self._store).add(store=repr(self), key=key)
 
     # -- asking -------------------------------------------------------------------
 

@@ -99,6 +99,11 @@ def missing(error: FileNotFoundError) -> StoreError | None:
     return _missing_place(text)
 
 
+def missing_places() -> list[str]:
+    """Return what the text of an error has in it if not the key is missing, but the place of all keys."""
+    return list(_MISSING_PLACES)
+
+
 def _missing_place(text: str) -> StoreError | None:
     for sign, message in _MISSING_PLACES.items():
         if sign in text:
@@ -110,8 +115,12 @@ def translate(error: Exception, store: Any) -> StoreError:
     """Return the error of ours that says what `error` says."""
     if isinstance(error, StoreError):  # not obstore's
         return error
-    kind = type(error).__name__
-    raw = str(error)
+    kind = "NotSupportedError" if isinstance(error, NotImplementedError) else type(error).__name__
+    return said(kind, str(error), store)
+
+
+def said(kind: str, raw: str, store: Any) -> StoreError:
+    """Return the error of ours that says what an exception of obstore's, of this class and text, says."""
     if (place := _missing_place(raw)) is not None:
         return place
     found = clean(raw, store)
@@ -125,7 +134,7 @@ def translate(error: Exception, store: Any) -> StoreError:
         return NoRangesError("the server ignores ranges")
     if _is_range(raw) or (kind == "NotSupportedError" and "range" in raw.lower()):
         return RangeError("the range cannot be satisfied", found=found)
-    if isinstance(error, NotImplementedError) or kind == "NotSupportedError" or code == 501 or "NotImplemented" in raw:
+    if kind == "NotSupportedError" or code == 501 or "NotImplemented" in raw:
         return NotConditionalError("the server cannot do this", found=found)
     return _failure(kind, raw, found, code)
 

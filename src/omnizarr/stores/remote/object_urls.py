@@ -354,8 +354,12 @@ def _name_of(kind: str, place: str, settings: Mapping[str, Any]) -> Hashable:
     if settings.get("credential_provider") is not None:
         return None
     given = tuple(sorted((name, repr(value)) for name, value in settings.items()))
-    variables = tuple(sorted(item for item in os.environ.items() if item[0].upper().startswith(_VARIABLES)))
-    return os.getpid(), kind, place, given, variables
+    return os.getpid(), kind, place, given, variables()
+
+
+def variables() -> tuple[tuple[str, str], ...]:
+    """Return the variables of the environment that count."""
+    return tuple(sorted(item for item in os.environ.items() if item[0].upper().startswith(_VARIABLES)))
 
 
 def _make(kind: str, place: str, settings: dict[str, Any]) -> Any:

@@ -1,0 +1,248 @@
+//! Stores that are far away: clients, and plans that are carried out by them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::prelude::*;
+
+use super::{Engine, Raised, Rest, calls, chunks, clear_dropped, memory_of, names, plan, refused, rest, unknown};
+use crate::error::{Error, Kind};
+use crate::plan::Plan;
+use crate::remote::batch::{Batch, Bell, Order};
+use crate::remote::client::{Answered, Client, Cloud, Retries, Setup};
+use crate::run::Failure;
+use crate::scatter::Memory;
+
+/// A client of a store, which arrays share.
+#[pyclass(frozen, name = "Client", module = "omnizarr._native")]
+pub struct PyClient(Arc<Client>);
+
+#[pymethods]
+impl PyClient {
+    /// `kind`: the class of obstore's store; `url`: of a web server; `config`, `options`: by name; `retries`: how many, then
+    /// seconds for all of them, for the first pause and for the longest, and what pauses grow by; `missing_places`: signs
+    /// that not the key is missing.
+    #[new]
+    #[allow(clippy::too_many_arguments)] // they have names in Python
+    fn new(
+        kind: &str,
+        url: String,
+        config: Vec<(String, String)>,
+        options: Vec<(String, String)>,
+        headers: Vec<(String, Vec<u8>)>,
+        retries: Option<(usize, f64, f64, f64, f64)>,
+        concurrency: usize,
+        missing_places: Vec<String>,
+    ) -> PyResult<Self> {
+        let cloud = match kind {
+            "S3Store" => Cloud::S3,
+            "GCSStore" => Cloud::Google,
+            "AzureStore" => Cloud::Azure,
+            "HTTPStore" => Cloud::Http,
+            _ => return Err(unknown("a store of another kind")),
+        };
+        let mut sent = HeaderMap::new();
+        for (name, value) in headers {
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unknown("a name of no header"))?;
+            let mut value = HeaderValue::from_bytes(&value).map_err(|_| unknown("a value of no header"))?;
+            value.set_sensitive(true);
+            sent.insert(name, value);
+        }
+        let seconds = |seconds| Duration::try_from_secs_f64(seconds).map_err(|_| unknown("a time that cannot be"));
+        let retries = retries
+            .map(|(max_retries, all, first, longest, base)| {
+                Ok::<_, PyErr>(Retries {
+                    max_retries,
+                    retry_timeout: seconds(all)?,
+                    init_backoff: seconds(first)?,
+                    max_backoff: seconds(longest)?,
+                    base,
+                })
+            })
+            .transpose()?;
+        let setup = Setup { cloud, url, config, options, headers: sent, retries, concurrency, missing_places };
+        Ok(Self(Arc::new(Client::new(setup))))
+    }
+
+    /// Make the store, and with it the threads that serve it; raise NotImplementedError if it cannot be made so.
+    fn check(&self) -> PyResult<()> {
+        self.0.live().map(|_| ()).map_err(|error| refused(&error))
+    }
+}
+
+/// Where an array is, and who says what is wrong.
+pub struct Far {
+    client: Arc<Client>,
+    prefix: Arc<str>,
+    most: u64,
+    store: Py<PyAny>,
+}
+
+impl Far {
+    pub fn new(client: &PyClient, prefix: &str, most: u64, store: Py<PyAny>) -> Self {
+        Self { client: Arc::clone(&client.0), prefix: prefix.into(), most, store }
+    }
+}
+
+fn order(engine: &Engine, far: &Far, plan: Plan, memory: Memory) -> Order {
+    Order {
+        array: Arc::clone(&engine.array),
+        plan,
+        memory,
+        client: Arc::clone(&far.client),
+        prefix: Arc::clone(&far.prefix),
+        most: far.most,
+    }
+}
+
+fn asked() -> crate::error::Result<()> {
+    calls::attached(|py: Python<'_>| py.check_signals())
+        .map_err(|error| Error::interrupted(Box::new(Raised(Some(error)))))
+}
+
+/// What of an order is left to the engine in Python.
+fn left<'py>(py: Python<'py>, far: &Far, batch: &Batch, number: usize) -> PyResult<Option<Rest<'py>>> {
+    let plan = batch.plan(number);
+    match batch.outcome(number) {
+        Err(Failure { piece, error }) if error.foreign.as_ref().is_some_and(|error| error.is::<Answered>()) => {
+            let Some(Ok(answered)) = error.foreign.map(|error| error.downcast::<Answered>()) else {
+                return Err(unknown("an error of another kind"));
+            };
+            let key = piece.map(|piece| batch.key(number, piece));
+            let arguments = (answered.kind, answered.text.as_str(), key);
+            let error = calls::method(far.store.bind(py), &names(py).answered, arguments)?;
+            Ok(Some((chunks(py, plan, piece.as_slice())?, false, Some(PyErr::from_value((*error).clone())))))
+        }
+        outcome => rest(py, plan, outcome),
+    }
+}
+
+/// Fill the caller's array.
+pub fn read<'py>(
+    py: Python<'py>,
+    engine: &Engine,
+    far: &Far,
+    plan: Plan,
+    memory: Memory,
+    concurrency: Option<usize>,
+) -> PyResult<Option<Rest<'py>>> {
+    let orders = vec![order(engine, far, plan, memory)];
+    let batch = py.detach(|| Batch::start(orders, concurrency, true, None)).map_err(|error| refused(&error))?;
+    wait(py, &batch)?;
+    left(py, far, &batch, 0)
+}
+
+fn wait(py: Python<'_>, batch: &Batch) -> PyResult<()> {
+    match py.detach(|| batch.wait(&asked)) {
+        Err(Error { kind: Kind::Interrupted, foreign: Some(foreign), .. }) => {
+            Err(super::as_python(foreign).unwrap_or_else(|| unknown("interrupted")))
+        }
+        result => result.map_err(|error| refused(&error)),
+    }
+}
+
+type Wanted<'py> = (PyRef<'py, Engine>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// Plans of several arrays, being read.
+#[pyclass(frozen, name = "Batch", module = "omnizarr._native")]
+pub struct PyBatch {
+    batch: Batch,
+    /// In the order of the orders.
+    engines: Vec<Py<Engine>>,
+    /// The memory that is written to.
+    _buffers: Vec<PyUntypedBuffer>,
+}
+
+#[pymethods]
+impl PyBatch {
+    /// Begin to read. `requests`: an engine, pieces, and an array to be filled; `is_one`: the first failure ends all;
+    /// `bell`: a socket to which a byte is written whenever something is done.
+    #[new]
+    #[pyo3(signature = (requests, concurrency=None, is_one=true, bell=None))]
+    fn new(
+        py: Python<'_>,
+        requests: Vec<Wanted<'_>>,
+        concurrency: Option<usize>,
+        is_one: bool,
+        bell: Option<i32>,
+    ) -> PyResult<Self> {
+        let bell = bell.map(ringing).transpose()?;
+        let (mut orders, mut engines, mut buffers) = (Vec::new(), Vec::new(), Vec::new());
+        for (engine, pieces, array) in requests {
+            let far = engine.far.as_ref().ok_or_else(|| unknown("an array that is near"))?;
+            let plan = plan(&pieces)?.unwrap_or(Plan::Product(vec![crate::plan::Part::Fixed(Vec::new())]));
+            let buffer = PyUntypedBuffer::get(&array)?;
+            // SAFETY: the buffer is held until all is done.
+            let memory = unsafe { memory_of(&buffer, &plan) };
+            orders.push(order(&engine, far, plan, memory));
+            buffers.push(buffer);
+            engines.push(engine.into());
+        }
+        let batch =
+            py.detach(|| Batch::start(orders, concurrency, is_one, bell)).map_err(|error| refused(&error))?;
+        Ok(Self { batch, engines, _buffers: buffers })
+    }
+
+    /// Wait until all is done.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        wait(py, &self.batch)
+    }
+
+    /// The numbers of the requests that were done since this was last asked.
+    fn done(&self) -> Vec<usize> {
+        self.batch.done()
+    }
+
+    /// Whether nothing is under way any more.
+    fn is_over(&self) -> bool {
+        self.batch.is_over()
+    }
+
+    /// Give up what is not done yet.
+    fn stop(&self) {
+        self.batch.stop();
+    }
+
+    /// Give up one request. Then nothing more is written into its memory.
+    fn give_up(&self, py: Python<'_>, number: usize) {
+        py.detach(|| self.batch.give_up(number));
+    }
+
+    /// What of a request is left to do, once it is done.
+    fn rest<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Option<Rest<'py>>> {
+        let engine = self.engines.get(number).ok_or_else(|| unknown("a request that was not made"))?.get();
+        let far = engine.far.as_ref().ok_or_else(|| unknown("an array that is near"))?;
+        clear_dropped(py);
+        left(py, far, &self.batch, number)
+    }
+}
+
+impl Drop for PyBatch {
+    fn drop(&mut self) {
+        // Not before every task has let go of the caller's memory; they only finish what they are decoding.
+        if !self.batch.is_over() {
+            self.batch.stop();
+            let _ = self.batch.wait(&|| Ok(()));
+        }
+    }
+}
+
+#[cfg(unix)]
+fn ringing(socket: i32) -> PyResult<Bell> {
+    use std::os::fd::BorrowedFd;
+
+    // SAFETY: the caller keeps the socket open during the call.
+    let socket = unsafe { BorrowedFd::borrow_raw(socket) };
+    let socket = rustix::io::fcntl_dupfd_cloexec(socket, 0).map_err(|_| unknown("a socket that is closed"))?;
+    Ok(Box::new(move || {
+        // One that is full rings already.
+        let _ = rustix::io::write(&socket, b"\0");
+    }))
+}
+
+#[cfg(not(unix))]
+fn ringing(_: i32) -> PyResult<Bell> {
+    Err(unknown("sockets of this system"))
+}

@@ -1,0 +1,623 @@
+//! Plans whose chunks lie in stores that are far away: what [`crate::run`] is for those that are near.
+//!
+//! Tasks take units of work by number until there are none: they fetch a chunk, decode it, and put what is selected of it
+//! into place, while others fetch. Pieces of several plans that need the same chunk are one unit.
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use object_store::ObjectMeta;
+use object_store::path::Path;
+use smallvec::{SmallVec, smallvec};
+use tokio::task::AbortHandle;
+
+use crate::cache::{Cache, Keep};
+use crate::chain::shard::{Entry, Shard};
+use crate::chain::{Chain, Scratch};
+use crate::error::{Error, Kind, Result};
+use crate::plan::{Coords, Piece, Plan, Selection};
+use crate::remote::client::{Answered, Client, Live};
+use crate::remote::fetch::{Parts, Place};
+use crate::remote::flights::{Pilot, Seat};
+use crate::remote::process::runtime;
+use crate::run::{Array, Failure};
+use crate::scatter::Memory;
+
+/// Of chunks that are fetched side by side, no more than so many bytes, but some chunks in any case.
+const BYTES_AT_ONCE: usize = 256 * 1024 * 1024;
+const LEAST_AT_ONCE: usize = 4;
+/// How often the caller is asked whether to go on.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// A plan that is to be read.
+pub struct Order {
+    /// The array.
+    pub array: Arc<Array>,
+    /// What of it.
+    pub plan: Plan,
+    /// The caller's array. It is left alone once the order is done.
+    pub memory: Memory,
+    /// Where the array is: the store,
+    pub client: Arc<Client>,
+    /// what stands before the keys in it,
+    pub prefix: Arc<str>,
+    /// and how large a value may be.
+    pub most: u64,
+}
+
+/// What became of an order: the numbers of the pieces that were refused, or what stopped it.
+pub type Outcome = Result<Vec<usize>, Failure>;
+
+/// Calls whoever waits for orders of a batch.
+pub type Bell = Box<dyn Fn() + Send + Sync>;
+
+/// Orders that are being carried out.
+pub struct Batch(Arc<Shared>);
+
+struct Shared {
+    jobs: Vec<Job>,
+    units: Units,
+    next: AtomicUsize,
+    is_stopped: AtomicBool,
+    /// The first failure ends all orders, and not only its own.
+    is_one: bool,
+    scratches: Mutex<Vec<Scratch>>,
+    state: Mutex<State>,
+    changed: Condvar,
+    tasks: Mutex<Vec<AbortHandle>>,
+    bell: Option<Bell>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Tasks that have not ended.
+    running: usize,
+    /// Orders that are done and were not told of yet.
+    done: VecDeque<usize>,
+}
+
+struct Job {
+    order: Order,
+    live: Arc<Live>,
+    is_stopped: AtomicBool,
+    /// How many tasks are putting something into place.
+    writing: AtomicUsize,
+    left: AtomicUsize,
+    refused: Mutex<Vec<usize>>,
+    failure: Mutex<Option<Failure>>,
+}
+
+/// A piece: the number of its job, and its own.
+type Member = (usize, usize);
+
+enum Units {
+    /// Each piece of the only job.
+    Pieces(usize),
+    /// Pieces that need the same chunk.
+    Groups(Vec<SmallVec<[Member; 1]>>),
+}
+
+/// A piece, and where it is to go.
+struct Target<'a> {
+    job: &'a Job,
+    number: usize,
+    piece: Piece,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Batch {
+    /// Begin to carry out orders. If `is_one`, the first failure ends them all.
+    ///
+    /// # Errors
+    /// If there is nothing to do it with.
+    pub fn start(orders: Vec<Order>, at_once: Option<usize>, is_one: bool, bell: Option<Bell>) -> Result<Self> {
+        let runtime = runtime()?;
+        let jobs = orders.into_iter().map(Job::new).collect::<Result<Vec<_>>>()?;
+        let units = Units::of(&jobs);
+        let tasks = tasks(&jobs, units.len(), at_once);
+        let done = (0..jobs.len()).filter(|&number| jobs[number].order.plan.is_empty()).collect();
+        let shared = Arc::new(Shared {
+            jobs,
+            units,
+            next: AtomicUsize::new(0),
+            is_stopped: AtomicBool::new(false),
+            is_one,
+            scratches: Mutex::default(),
+            state: Mutex::new(State { running: tasks, done }),
+            changed: Condvar::new(),
+            tasks: Mutex::default(),
+            bell,
+        });
+        let handles: Vec<_> = (0..tasks)
+            .map(|_| {
+                let running = Running(Arc::clone(&shared));
+                runtime.spawn(async move { running.0.work().await }).abort_handle()
+            })
+            .collect();
+        *locked(&shared.tasks) = handles;
+        if shared.is_stopped.load(Ordering::Relaxed) {
+            shared.stop();
+        }
+        Ok(Self(shared))
+    }
+
+    /// Wait until all is done; `interrupted` is asked now and then, and an error of it ends the work.
+    ///
+    /// # Errors
+    /// That of `interrupted`.
+    pub fn wait(&self, interrupted: &dyn Fn() -> Result<()>) -> Result<()> {
+        let mut result = Ok(());
+        let mut state = locked(&self.0.state);
+        while state.running > 0 {
+            let (held, waited) =
+                self.0.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+            state = held;
+            if waited.timed_out() && result.is_ok() {
+                drop(state);
+                result = interrupted();
+                if result.is_err() {
+                    self.0.stop();
+                }
+                state = locked(&self.0.state);
+            }
+        }
+        result
+    }
+
+    /// Give up what is not done yet.
+    pub fn stop(&self) {
+        self.0.stop();
+    }
+
+    /// Give up one order, and return when nothing writes into its memory any more.
+    pub fn give_up(&self, number: usize) {
+        let Some(job) = self.0.jobs.get(number) else { return };
+        job.is_stopped.store(true, Ordering::SeqCst);
+        while job.writing.load(Ordering::SeqCst) > 0 {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    /// Whether nothing is under way any more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        locked(&self.0.state).running == 0
+    }
+
+    /// The numbers of the orders that were done since this was last asked.
+    #[must_use]
+    pub fn done(&self) -> Vec<usize> {
+        locked(&self.0.state).done.drain(..).collect()
+    }
+
+    /// What became of an order.
+    ///
+    /// # Errors
+    /// What stopped it.
+    pub fn outcome(&self, number: usize) -> Outcome {
+        let job = &self.0.jobs[number];
+        if let Some(failure) = locked(&job.failure).take() {
+            return Err(failure);
+        }
+        if job.left.load(Ordering::Acquire) > 0 {
+            return Err(Failure { piece: None, error: Error::broken("given up") });
+        }
+        let mut refused = std::mem::take(&mut *locked(&job.refused));
+        refused.sort_unstable();
+        Ok(refused)
+    }
+
+    /// The key of a piece of an order.
+    #[must_use]
+    pub fn key(&self, number: usize, piece: usize) -> String {
+        let Order { array, plan, .. } = &self.0.jobs[number].order;
+        array.keys.key(&plan.piece(piece).coords)
+    }
+
+    /// The plan of an order.
+    #[must_use]
+    pub fn plan(&self, number: usize) -> &Plan {
+        &self.0.jobs[number].order.plan
+    }
+}
+
+/// How many units are fetched side by side.
+fn tasks(jobs: &[Job], units: usize, at_once: Option<usize>) -> usize {
+    let largest = jobs.iter().map(Job::bytes_of_piece).max().unwrap_or(1).max(1);
+    let bound = (BYTES_AT_ONCE / largest).max(LEAST_AT_ONCE);
+    let wanted = at_once.unwrap_or_else(|| jobs.iter().map(|job| job.live.most_at_once).max().unwrap_or(1));
+    wanted.min(bound).min(units).max(usize::from(units > 0))
+}
+
+impl Job {
+    fn new(order: Order) -> Result<Self> {
+        Ok(Self {
+            live: order.client.live()?,
+            is_stopped: AtomicBool::new(false),
+            writing: AtomicUsize::new(0),
+            left: AtomicUsize::new(order.plan.len()),
+            refused: Mutex::default(),
+            failure: Mutex::default(),
+            order,
+        })
+    }
+
+    /// About how many bytes are fetched for a piece: one from the middle of the plan stands for all.
+    fn bytes_of_piece(&self) -> usize {
+        let (chain, plan) = (&self.order.array.codecs.chain, &self.order.plan);
+        let Some(shard) = chain.as_shard().filter(|_| !plan.is_empty()) else { return chain.layout.nbytes };
+        let piece = plan.piece(plan.len() / 2);
+        let chunks = Plan::within(&piece.selection, &shard.inner.layout.shape).map_or(usize::MAX, |plan| plan.len());
+        chunks.saturating_mul(shard.inner.layout.nbytes).min(chain.layout.nbytes)
+    }
+
+    fn key(&self, coords: &[u64]) -> String {
+        let mut key = self.order.prefix.to_string();
+        key.push_str(&self.order.array.keys.key(coords));
+        key
+    }
+
+    /// What tells a chunk from others, and from itself as it is read with other codecs.
+    fn name(&self, key: &str) -> String {
+        format!("{:p} {key}", Arc::as_ptr(&self.order.array.codecs))
+    }
+
+    fn fail(&self, piece: Option<usize>, error: Error) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        locked(&self.failure).get_or_insert(Failure { piece, error });
+    }
+}
+
+impl Units {
+    fn of(jobs: &[Job]) -> Self {
+        if let [job] = jobs {
+            return Self::Pieces(job.order.plan.len());
+        }
+        let mut groups: Vec<SmallVec<[Member; 1]>> = Vec::new();
+        let mut known = HashMap::new();
+        // In turn, so that none waits until another is done.
+        let longest = jobs.iter().map(|job| job.order.plan.len()).max().unwrap_or(0);
+        for number in 0..longest {
+            for (at, job) in jobs.iter().enumerate().filter(|(_, job)| number < job.order.plan.len()) {
+                let array = &job.order.array;
+                let key = job.key(&job.order.plan.piece(number).coords);
+                let place = (Arc::as_ptr(&job.live), Arc::as_ptr(&array.codecs), key);
+                let group = *known.entry(place).or_insert_with(|| {
+                    groups.push(smallvec![]);
+                    groups.len() - 1
+                });
+                groups[group].push((at, number));
+            }
+        }
+        Self::Groups(groups)
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Pieces(count) => *count,
+            Self::Groups(groups) => groups.len(),
+        }
+    }
+
+    fn members(&self, number: usize) -> SmallVec<[Member; 1]> {
+        match self {
+            Self::Pieces(_) => smallvec![(0, number)],
+            Self::Groups(groups) => groups[number].clone(),
+        }
+    }
+}
+
+/// A task, from when it is made until it is gone, however it ends.
+struct Running(Arc<Shared>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut state = locked(&self.0.state);
+        state.running -= 1;
+        let is_last = state.running == 0;
+        drop(state);
+        if is_last {
+            self.0.ring();
+        }
+    }
+}
+
+impl Shared {
+    fn ring(&self) {
+        self.changed.notify_all();
+        if let Some(bell) = &self.bell {
+            bell();
+        }
+    }
+
+    fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        for task in &*locked(&self.tasks) {
+            task.abort();
+        }
+    }
+
+    async fn work(&self) {
+        while !self.is_stopped.load(Ordering::Relaxed) {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.units.len() {
+                return;
+            }
+            self.unit(number).await;
+        }
+    }
+
+    async fn unit(&self, number: usize) {
+        let members = self.units.members(number);
+        let targets: SmallVec<[Target<'_>; 1]> = members
+            .iter()
+            .map(|&(job, number)| (&self.jobs[job], number))
+            .filter(|(job, _)| !job.is_stopped.load(Ordering::Relaxed))
+            .map(|(job, number)| Target { job, number, piece: job.order.plan.piece(number) })
+            .collect();
+        if !targets.is_empty()
+            && let Err(error) = self.fetch(&targets).await
+        {
+            for target in &targets {
+                if error.kind == Kind::Refused {
+                    locked(&target.job.refused).push(target.number);
+                } else {
+                    target.job.fail(Some(target.number), copied(&error));
+                }
+            }
+            if error.kind != Kind::Refused && self.is_one {
+                self.stop();
+            }
+        }
+        let mut is_news = false;
+        for (job, _) in members {
+            if self.jobs[job].left.fetch_sub(1, Ordering::AcqRel) == 1 {
+                locked(&self.state).done.push_back(job);
+                is_news = true;
+            }
+        }
+        if is_news && let Some(bell) = &self.bell {
+            bell();
+        }
+    }
+
+    /// Fetch what the targets, all of one chunk, need of it, and put it into place.
+    async fn fetch(&self, targets: &[Target<'_>]) -> Result<()> {
+        let Some(Target { job, piece, .. }) = targets.first() else { return Ok(()) };
+        let chain = job.order.array.codecs.chain_of(&piece.coords)?;
+        let key = job.key(&piece.coords);
+        let path = Path::parse(&key).map_err(|error| Error::refused(error.to_string()))?;
+        let place = Place { live: &job.live, path, most: job.order.most };
+        let are_parts = targets.iter().all(|target| is_part(chain, &target.piece));
+        if let Some(shard) = chain.as_shard().filter(|_| are_parts) {
+            return self.read_shard(&place, &key, chain, shard, targets).await;
+        }
+        if are_parts && chain.reads_runs() {
+            let mut runs = Vec::new();
+            for target in targets {
+                runs.extend(chain.runs_of(&target.piece.selection)?);
+            }
+            if runs.iter().map(|run| run.end - run.start).sum::<u64>() <= chain.layout.nbytes as u64 / 2 {
+                let parts = place.parts(runs, None).await?;
+                return self.each(targets, |target, scratch| match &parts {
+                    None => target.fill_missing(chain),
+                    Some(parts) => target.read_runs(chain, parts, scratch),
+                });
+            }
+        }
+        self.read_whole(&place, &key, chain, targets).await
+    }
+
+    async fn read_whole(&self, place: &Place<'_>, key: &str, chain: &Chain, targets: &[Target<'_>]) -> Result<()> {
+        let name = targets[0].job.name(key);
+        let mut pilot: Pilot<'_, Chunk> = match place.live.chunks.board(&name).await {
+            Seat::Passenger(chunk) => {
+                let chunk = chunk.map_err(Error::from)?;
+                return self.each(targets, |target, scratch| match &chunk {
+                    None => target.fill_missing(chain),
+                    Some(Stored::Decoded(chunk)) => target.scatter(chain, chunk),
+                    Some(Stored::Raw(data)) => target.place(chain, data, scratch),
+                });
+            }
+            Seat::Pilot(pilot) => pilot,
+        };
+        let permit = place.live.gate.pass().await;
+        let is_shared = pilot.depart();
+        let data = place.whole(chain.as_elements().and(Some(chain.layout.nbytes))).await;
+        drop(permit);
+        let data = match data {
+            Ok(data) => data,
+            Err(error) => {
+                pilot.land(Err(Reason::of(&error)));
+                return Err(error);
+            }
+        };
+        let Some(data) = data else {
+            pilot.land(Ok(None));
+            return self.each(targets, |target, _| target.fill_missing(chain));
+        };
+        if !is_shared && targets.len() == 1 || chain.is_raw() || chain.is_made_of_shards() {
+            pilot.land(Ok(Some(Stored::Raw(data.clone()))));
+            return self.each(targets, |target, scratch| target.place(chain, &data, scratch));
+        }
+        let decoded = self.with_scratch(|scratch| chain.decoded(&data, scratch));
+        let chunk = match decoded {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                pilot.land(Err(Reason::of(&error)));
+                return Err(error);
+            }
+        };
+        pilot.land(Ok(Some(Stored::Decoded(Arc::clone(&chunk)))));
+        self.each(targets, |target, _| target.scatter(chain, &chunk))
+    }
+
+    async fn read_shard(
+        &self,
+        place: &Place<'_>,
+        key: &str,
+        chain: &Chain,
+        shard: &Shard,
+        targets: &[Target<'_>],
+    ) -> Result<()> {
+        if shard.inner.as_shard().is_some() {
+            return Err(Error::refused("a shard within a shard"));
+        }
+        let Some(index) = self.index_of(place, key, shard, targets[0].job).await? else {
+            return self.each(targets, |target, _| target.fill_missing(chain));
+        };
+        let mut wanted = Vec::new();
+        for target in targets {
+            wanted.extend(shard.wanted(&index.entries, &target.piece.selection)?);
+        }
+        let parts = place.parts(wanted, Some(index.meta.clone())).await?.ok_or_else(|| Error::refused("deleted"))?;
+        // What several targets need is decoded once.
+        let decoded = (targets.len() > 1).then(|| Cache::new(usize::MAX));
+        let keep = decoded.as_ref().map(|chunks| Keep { chunks, place: Coords::new(), stamp: [0; 5], hold: None });
+        self.each(targets, |target, scratch| {
+            let (selection, memory) = (&target.piece.selection, &target.job.order.memory);
+            shard.read(&parts, &index.entries, selection, memory, scratch, keep.as_ref())
+        })
+    }
+
+    async fn index_of(&self, place: &Place<'_>, key: &str, shard: &Shard, job: &Job) -> Result<Option<Arc<Index>>> {
+        let mut pilot: Pilot<'_, Indexed> = match place.live.indexes.board(&job.name(key)).await {
+            Seat::Passenger(index) => return index.map_err(Error::from),
+            Seat::Pilot(pilot) => pilot,
+        };
+        pilot.depart();
+        let index = match place.edge(shard.index_size(), shard.index_at_end()).await {
+            Ok(None) => Ok(None),
+            Ok(Some((data, meta))) => self
+                .with_scratch(|scratch| shard.entries(&data, meta.size, scratch))
+                .map(|entries| Some(Arc::new(Index { entries, meta }))),
+            Err(error) => Err(error),
+        };
+        pilot.land(match &index {
+            Ok(index) => Ok(index.clone()),
+            Err(error) => Err(Reason::of(error)),
+        });
+        index
+    }
+
+    /// Do something for each target, with memory that is used again and again.
+    fn each(&self, targets: &[Target<'_>], task: impl Fn(&Target<'_>, &mut Scratch) -> Result<()>) -> Result<()> {
+        self.with_scratch(|scratch| {
+            targets.iter().try_for_each(|target| {
+                // The memory of what was given up may be gone.
+                let _writing = Writing::to(target.job);
+                if target.job.is_stopped.load(Ordering::SeqCst) { Ok(()) } else { task(target, scratch) }
+            })
+        })
+    }
+
+    fn with_scratch<T>(&self, task: impl FnOnce(&mut Scratch) -> Result<T>) -> Result<T> {
+        let mut scratch = locked(&self.scratches).pop().unwrap_or_else(|| Scratch::new(1));
+        let result = catch_unwind(AssertUnwindSafe(|| task(&mut scratch)))
+            .unwrap_or_else(|_| Err(Error::broken("the engine failed")));
+        locked(&self.scratches).push(scratch);
+        result
+    }
+}
+
+/// Somebody is putting something into the memory of a job.
+struct Writing<'a>(&'a Job);
+
+impl<'a> Writing<'a> {
+    fn to(job: &'a Job) -> Self {
+        job.writing.fetch_add(1, Ordering::SeqCst);
+        Self(job)
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.0.writing.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Target<'_> {
+    fn fill_missing(&self, chain: &Chain) -> Result<()> {
+        chain.fill_missing(&self.piece.selection, &self.job.order.memory)
+    }
+
+    fn place(&self, chain: &Chain, data: &[u8], scratch: &mut Scratch) -> Result<()> {
+        chain.place(data, &self.piece, &self.job.order.memory, scratch)
+    }
+
+    fn scatter(&self, chain: &Chain, chunk: &[u8]) -> Result<()> {
+        self.job.order.memory.scatter(&chain.layout, chunk, 0, &self.piece.selection)
+    }
+
+    fn read_runs(&self, chain: &Chain, parts: &Parts, scratch: &mut Scratch) -> Result<()> {
+        if chain.read_runs(parts, &self.piece.selection, &self.job.order.memory, scratch)? {
+            Ok(())
+        } else {
+            Err(Error::refused("more than a part"))
+        }
+    }
+}
+
+fn is_part(chain: &Chain, piece: &Piece) -> bool {
+    let is_uncut = match &piece.selection {
+        Selection::Mesh(axes) => axes.iter().map(|axis| axis.inner.len()).eq(chain.layout.shape.iter().copied()),
+        Selection::Points(_) => false,
+    };
+    !(piece.whole && is_uncut)
+}
+
+// -- what is shared with others who need it at once ---------------------------------------
+
+/// A chunk that was asked for on behalf of several; None: there is none.
+pub type Chunk = Result<Option<Stored>, Reason>;
+/// The index of a shard, the same.
+pub type Indexed = Result<Option<Arc<Index>>, Reason>;
+
+/// A chunk as it came, or as it is.
+#[derive(Clone, Debug)]
+pub enum Stored {
+    /// As it is stored.
+    Raw(Bytes),
+    /// Its elements.
+    Decoded(Arc<[u8]>),
+}
+
+/// The index of a shard, and what was told of the shard.
+#[derive(Debug)]
+pub struct Index {
+    entries: Vec<Entry>,
+    meta: ObjectMeta,
+}
+
+/// An error that several get.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    kind: Kind,
+    message: String,
+    answered: Option<Answered>,
+}
+
+impl Reason {
+    fn of(error: &Error) -> Self {
+        let answered = error.foreign.as_ref().and_then(|foreign| foreign.downcast_ref::<Answered>()).cloned();
+        Self { kind: error.kind, message: error.message.clone(), answered }
+    }
+}
+
+impl From<Reason> for Error {
+    fn from(reason: Reason) -> Self {
+        let foreign = reason.answered.map(|answered| Box::new(answered) as _);
+        Self { kind: reason.kind, message: reason.message, foreign }
+    }
+}
+
+fn copied(error: &Error) -> Error {
+    Reason::of(error).into()
+}

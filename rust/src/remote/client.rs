@@ -1,0 +1,231 @@
+//! Stores of the crate `object_store`, set up as obstore has set up its own.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use hyper::header::HeaderMap;
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::client::HttpError;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::http::HttpBuilder;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+
+use crate::error::{Error, Result};
+use crate::remote::batch::{Chunk, Indexed};
+use crate::remote::flights::Flights;
+use crate::remote::process::OfProcess;
+use crate::remote::transport::{Declined, Gate, Transport};
+
+/// Of which kind a store is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cloud {
+    /// S3, and what speaks its language.
+    S3,
+    /// Google Cloud Storage.
+    Google,
+    /// Azure Blob Storage.
+    Azure,
+    /// A web server.
+    Http,
+}
+
+/// How often, and how long, a request is sent again.
+#[derive(Clone, Debug)]
+pub struct Retries {
+    /// How often.
+    pub max_retries: usize,
+    /// For so long.
+    pub retry_timeout: Duration,
+    /// The first pause.
+    pub init_backoff: Duration,
+    /// The longest pause.
+    pub max_backoff: Duration,
+    /// What pauses grow by.
+    pub base: f64,
+}
+
+/// All that makes a store.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Of which kind it is.
+    pub cloud: Cloud,
+    /// Of a web server: where it is.
+    pub url: String,
+    /// Options of the cloud, by name.
+    pub config: Vec<(String, String)>,
+    /// Options of its client, by name.
+    pub options: Vec<(String, String)>,
+    /// What is sent along with each request.
+    pub headers: HeaderMap,
+    /// Repetitions; None: as the crate has them.
+    pub retries: Option<Retries>,
+    /// Requests at once.
+    pub concurrency: usize,
+    /// What an answer that says "not found" has in it if not the key is missing, but the place of all keys.
+    pub missing_places: Vec<String>,
+}
+
+/// A store, connected anew by each process.
+#[derive(Debug)]
+pub struct Client {
+    setup: Setup,
+    live: OfProcess<Live>,
+}
+
+/// A store as one process has it.
+#[derive(Debug)]
+pub struct Live {
+    /// The store.
+    pub store: Arc<dyn ObjectStore>,
+    /// Before its requests.
+    pub gate: Arc<Gate>,
+    /// The server has answered with the whole value when it was asked for a part.
+    pub ignores_ranges: AtomicBool,
+    /// The server can be asked for the end of a value.
+    pub knows_suffixes: bool,
+    /// Requests at once.
+    pub most_at_once: usize,
+    /// Chunks that several ask for.
+    pub chunks: Flights<Chunk>,
+    /// Indexes of shards that several ask for.
+    pub indexes: Flights<Indexed>,
+    missing_places: Vec<String>,
+}
+
+impl Client {
+    /// A store that is made when it is first needed.
+    #[must_use]
+    pub fn new(setup: Setup) -> Self {
+        Self { setup, live: OfProcess::new() }
+    }
+
+    /// The store, as this process has it.
+    ///
+    /// # Errors
+    /// If it cannot be made so.
+    pub fn live(&self) -> Result<Arc<Live>> {
+        self.live.get(|| self.setup.build())
+    }
+}
+
+fn refused(error: impl std::fmt::Display) -> Error {
+    Error::refused(error.to_string())
+}
+
+impl Setup {
+    fn build(&self) -> Result<Live> {
+        let gate = Arc::new(Gate::new(self.concurrency));
+        Ok(Live {
+            store: self.store(Transport::new(self.headers.clone(), Arc::clone(&gate)))?,
+            gate,
+            ignores_ranges: AtomicBool::new(false),
+            knows_suffixes: self.cloud != Cloud::Azure,
+            most_at_once: self.concurrency,
+            chunks: Flights::default(),
+            indexes: Flights::default(),
+            missing_places: self.missing_places.clone(),
+        })
+    }
+
+    fn store(&self, transport: Transport) -> Result<Arc<dyn ObjectStore>> {
+        let (options, retries) = (self.client_options()?, self.retries());
+        Ok(match self.cloud {
+            Cloud::S3 => {
+                let mut builder = AmazonS3Builder::from_env();
+                for (name, value) in &self.config {
+                    builder = builder.with_config(name.parse().map_err(refused)?, value);
+                }
+                let builder = builder.with_client_options(options).with_retry(retries).with_http_connector(transport);
+                Arc::new(builder.build().map_err(refused)?)
+            }
+            Cloud::Google => {
+                let mut builder = GoogleCloudStorageBuilder::from_env();
+                for (name, value) in &self.config {
+                    builder = builder.with_config(name.parse().map_err(refused)?, value);
+                }
+                let builder = builder.with_client_options(options).with_retry(retries).with_http_connector(transport);
+                Arc::new(builder.build().map_err(refused)?)
+            }
+            Cloud::Azure => {
+                let mut builder = MicrosoftAzureBuilder::from_env();
+                for (name, value) in &self.config {
+                    builder = builder.with_config(name.parse().map_err(refused)?, value);
+                }
+                let builder = builder.with_client_options(options).with_retry(retries).with_http_connector(transport);
+                Arc::new(builder.build().map_err(refused)?)
+            }
+            Cloud::Http => {
+                let builder = HttpBuilder::new().with_url(&self.url).with_client_options(options);
+                Arc::new(builder.with_retry(retries).with_http_connector(transport).build().map_err(refused)?)
+            }
+        })
+    }
+
+    fn client_options(&self) -> Result<ClientOptions> {
+        // Without any, those of the environment stay.
+        self.options.iter().try_fold(ClientOptions::new(), |options, (name, value)| {
+            Ok(options.with_config(name.parse().map_err(refused)?, value))
+        })
+    }
+
+    fn retries(&self) -> RetryConfig {
+        let Some(retries) = &self.retries else { return RetryConfig::default() };
+        RetryConfig {
+            backoff: BackoffConfig {
+                init_backoff: retries.init_backoff,
+                max_backoff: retries.max_backoff,
+                base: retries.base,
+            },
+            max_retries: retries.max_retries,
+            retry_timeout: retries.retry_timeout,
+        }
+    }
+}
+
+/// What a server has answered, or why it has not, as obstore would say it.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// The exception of obstore.
+    pub kind: &'static str,
+    /// Its text.
+    pub text: String,
+}
+
+impl Live {
+    /// What an error means: None if there is no such key.
+    pub fn meaning(&self, error: &object_store::Error) -> Option<Error> {
+        let text = || format!("{error}\n\nDebug source:\n{error:#?}");
+        let kind = match error {
+            object_store::Error::NotFound { .. } => {
+                let text = text();
+                let is_place = self.missing_places.iter().any(|sign| text.contains(sign));
+                return is_place.then(|| refused("not the key is missing"));
+            }
+            object_store::Error::PermissionDenied { .. } => "PermissionDeniedError",
+            object_store::Error::Unauthenticated { .. } => "UnauthenticatedError",
+            object_store::Error::Generic { .. } if is_final(error) => "GenericError",
+            _ => return Some(refused(error)),
+        };
+        Some(Error::foreign(Box::new(Answered { kind, text: text() })))
+    }
+}
+
+/// Whether obstore would be answered the same, in as long a time.
+fn is_final(error: &(dyn StdError + 'static)) -> bool {
+    let mut is_http = false;
+    let mut source = Some(error);
+    while let Some(error) = source {
+        if error.is::<Declined>() {
+            return false;
+        }
+        is_http |= error.is::<HttpError>();
+        source = error.source();
+    }
+    let text = error.to_string();
+    let is_status = text.contains("non-2xx status code: 4") || text.contains("non-2xx status code: 5");
+    // A range that cannot be had is asked for otherwise.
+    is_http || (is_status && !text.contains("status code: 416"))
+}

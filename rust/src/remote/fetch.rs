@@ -1,0 +1,211 @@
+//! Values, and parts of them, from a store.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
+
+use crate::error::{Error, Result};
+use crate::remote::client::Live;
+use crate::store::Value;
+
+/// Bytes between two parts that arrive sooner than another request would be answered.
+const GAP: u64 = 128 * 1024;
+/// Bytes of parts that are fetched as one.
+const LARGEST: u64 = 8 * 1024 * 1024;
+
+/// A value of a store: its place, and how large it may be.
+pub struct Place<'a> {
+    /// The store.
+    pub live: &'a Live,
+    /// In the store.
+    pub path: Path,
+    /// Larger ones are not fetched.
+    pub most: u64,
+}
+
+/// Bytes, and what was told of the value that they are of.
+pub type Part = (Bytes, ObjectMeta);
+
+impl Place<'_> {
+    /// Send a request; None if there is no such key.
+    async fn ask(&self, range: Option<GetRange>, if_match: Option<String>) -> Result<Option<GetResult>> {
+        let is_part = range.is_some();
+        if is_part && self.live.ignores_ranges.load(Ordering::Relaxed) {
+            return Err(Error::refused("a server that ignores ranges"));
+        }
+        let options = GetOptions { range, if_match, ..GetOptions::default() };
+        match self.live.store.get_opts(&self.path, options).await {
+            Ok(result) => Ok(Some(result)),
+            Err(error) => {
+                if is_part && ignores_ranges(&error) {
+                    self.live.ignores_ranges.store(true, Ordering::Relaxed);
+                }
+                self.live.meaning(&error).map_or(Ok(None), Err)
+            }
+        }
+    }
+
+    /// Receive the bytes of an answer.
+    async fn receive(&self, result: GetResult) -> Result<Part> {
+        let (meta, announced) = (result.meta.clone(), result.range.end.saturating_sub(result.range.start));
+        if announced > self.most {
+            return Err(Error::refused("larger than a value may be"));
+        }
+        match result.bytes().await {
+            Ok(bytes) if bytes.len() as u64 == announced => Ok((bytes, meta)),
+            Ok(_) => Err(Error::refused("an answer of another length than announced")),
+            Err(error) => Err(self.live.meaning(&error).unwrap_or_else(|| Error::refused("gone"))),
+        }
+    }
+
+    /// Fetch the value; None if there is none. One of another size than `expected` is broken.
+    pub async fn whole(&self, expected: Option<usize>) -> Result<Option<Bytes>> {
+        let Some(result) = self.ask(None, None).await? else { return Ok(None) };
+        if expected.is_some_and(|expected| result.meta.size != expected as u64) {
+            return Err(Error::broken("the chunk has the wrong size"));
+        }
+        Ok(Some(self.receive(result).await?.0))
+    }
+
+    async fn range(&self, range: GetRange, if_match: Option<String>) -> Result<Option<Part>> {
+        let _permit = self.live.gate.pass().await;
+        match self.ask(Some(range), if_match).await? {
+            None => Ok(None),
+            Some(result) => self.receive(result).await.map(Some),
+        }
+    }
+
+    /// Fetch the first `size` bytes of a value, or its last; None if there is none.
+    pub async fn edge(&self, size: usize, is_end: bool) -> Result<Option<Part>> {
+        let size = size as u64;
+        if !is_end {
+            return self.range(GetRange::Bounded(0..size), None).await;
+        }
+        if self.live.knows_suffixes {
+            return self.range(GetRange::Suffix(size), None).await;
+        }
+        let options = GetOptions { head: true, ..GetOptions::default() };
+        let permit = self.live.gate.pass().await;
+        let meta = match self.live.store.get_opts(&self.path, options).await {
+            Ok(result) => result.meta,
+            Err(error) => return self.live.meaning(&error).map_or(Ok(None), Err),
+        };
+        drop(permit);
+        if meta.size < size {
+            return Err(Error::broken("the shard is shorter than its index"));
+        }
+        self.range(GetRange::Bounded(meta.size - size..meta.size), strong(&meta)).await
+    }
+
+    /// Fetch parts of the version of the value that `pin` tells of, or of any one version; None if there is no value.
+    pub async fn parts(&self, wanted: Vec<Range<u64>>, pin: Option<ObjectMeta>) -> Result<Option<Parts>> {
+        let if_match = pin.as_ref().and_then(strong);
+        let requests = together(wanted).into_iter().map(|range| {
+            let if_match = if_match.clone();
+            async move { (range.start, self.range(GetRange::Bounded(range), if_match).await) }
+        });
+        let mut parts = Parts { size: pin.as_ref().map_or(0, |pin| pin.size), parts: Vec::new() };
+        let mut pin = pin;
+        for (start, part) in futures_util::future::join_all(requests).await {
+            let Some((bytes, meta)) = part? else {
+                return if pin.is_none() { Ok(None) } else { Err(Error::refused("deleted meanwhile")) };
+            };
+            if pin.as_ref().is_some_and(|pin| !are_same(pin, &meta)) {
+                return Err(Error::refused("changed meanwhile"));
+            }
+            parts.size = meta.size;
+            parts.parts.push((start, bytes));
+            pin = Some(meta);
+        }
+        Ok(Some(parts))
+    }
+}
+
+fn ignores_ranges(error: &object_store::Error) -> bool {
+    let text = error.to_string();
+    text.contains("Range request not supported") || text.contains("non-partial response")
+}
+
+/// The `ETag`, if it changes whenever the bytes do.
+fn strong(meta: &ObjectMeta) -> Option<String> {
+    meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"))
+}
+
+/// Whether both tell of the same version: by its `ETag`, or if that is weak or none, by size and date too.
+fn are_same(one: &ObjectMeta, other: &ObjectMeta) -> bool {
+    let is_certain = strong(one).is_some() || one.version.is_some();
+    one.e_tag == other.e_tag
+        && one.version == other.version
+        && (is_certain || (one.size == other.size && one.last_modified == other.last_modified))
+}
+
+/// What to ask for to have all ranges: near ones as one.
+fn together(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.retain(|range| !range.is_empty());
+    ranges.sort_by_key(|range| range.start);
+    let mut groups: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match groups.last_mut() {
+            Some(last)
+                if range.start < last.end
+                    || (range.start <= last.end.saturating_add(GAP)
+                        && range.end.max(last.end) - last.start <= LARGEST) =>
+            {
+                last.end = last.end.max(range.end);
+            }
+            _ => groups.push(range),
+        }
+    }
+    groups
+}
+
+/// Parts of a value that have been fetched. To read what was not is to read zeros.
+pub struct Parts {
+    size: u64,
+    parts: Vec<(u64, Bytes)>,
+}
+
+impl Value for Parts {
+    fn size(&self) -> Result<u64> {
+        Ok(self.size)
+    }
+
+    fn read_at(&self, start: u64, out: &mut [u8]) -> Result<usize> {
+        let end = self.size.min(start.saturating_add(out.len() as u64));
+        let found = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
+        out[..found].fill(0);
+        for (at, bytes) in &self.parts {
+            let (from, to) = (start.max(*at), end.min(at + bytes.len() as u64));
+            if from < to {
+                let place = |place: u64, base: u64| usize::try_from(place - base).unwrap_or(0);
+                out[place(from, start)..place(to, start)]
+                    .copy_from_slice(&bytes[place(from, *at)..place(to, *at)]);
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_parts_are_asked_for_together() {
+        assert_eq!(together(vec![300_000..300_010, 0..10, 20..30, 5..5, 25..28]), [0..30, 300_000..300_010]);
+        assert_eq!(together(vec![0..LARGEST, LARGEST..LARGEST + 1]), [0..LARGEST, LARGEST..LARGEST + 1]);
+        assert_eq!(together(vec![0..LARGEST, 5..LARGEST + 1]), [0..LARGEST + 1]);
+    }
+
+    #[test]
+    fn parts_are_read_where_they_lie() {
+        let parts = Parts { size: 12, parts: vec![(2, Bytes::from_static(b"ab")), (6, Bytes::from_static(b"cdef"))] };
+        let mut out = [9; 8];
+        assert_eq!(parts.read_at(3, &mut out).unwrap(), 8);
+        assert_eq!(&out, b"b\0\0cdef\0");
+        assert_eq!(parts.read_at(10, &mut out).unwrap(), 2);
+    }
+}

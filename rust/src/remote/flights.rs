@@ -1,0 +1,136 @@
+//! Requests for the same thing, by several who need it at once, are one request.
+//!
+//! Who comes while a request is being prepared gets its answer. An answer to a request that was sent before is not good
+//! enough: the value may have been changed in between, by the very one who asks. So for each key at most two requests are
+//! on their way, and all who come later share the next one, which is sent when one of the two is answered.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, watch};
+
+/// Requests for one key that are on their way at a time.
+const MOST_SENT: usize = 2;
+
+/// All that is on its way, and about to be.
+#[derive(Debug)]
+pub struct Flights<T> {
+    keys: Mutex<HashMap<String, Flight<T>>>,
+}
+
+#[derive(Debug)]
+struct Flight<T> {
+    sent: usize,
+    /// What is being prepared: others may still join.
+    next: Option<Next<T>>,
+}
+
+#[derive(Debug)]
+struct Next<T> {
+    answer: watch::Receiver<Option<T>>,
+    turn: Arc<Notify>,
+}
+
+/// What somebody gets who needs a value.
+pub enum Seat<'a, T: Clone> {
+    /// The answer to the request of somebody else.
+    Passenger(T),
+    /// He has to ask, and to tell the others.
+    Pilot(Pilot<'a, T>),
+}
+
+/// Who asks for the others as well. If he gives up, one of them does it.
+pub struct Pilot<'a, T: Clone> {
+    flights: &'a Flights<T>,
+    key: String,
+    answer: watch::Sender<Option<T>>,
+    turn: Arc<Notify>,
+    is_sent: bool,
+}
+
+impl<T> Default for Flights<T> {
+    fn default() -> Self {
+        Self { keys: Mutex::default() }
+    }
+}
+
+impl<T: Clone> Flights<T> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Flight<T>>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wait for the answer of somebody else, if there is one to come, or for the turn to ask.
+    pub async fn board(&self, key: &str) -> Seat<'_, T> {
+        loop {
+            let mut pilot = match self.join(key) {
+                Ok(pilot) => pilot,
+                Err(mut answer) => {
+                    if let Ok(answer) = answer.wait_for(Option::is_some).await
+                        && let Some(value) = &*answer
+                    {
+                        return Seat::Passenger(value.clone());
+                    }
+                    continue;
+                }
+            };
+            while !pilot.may_send() {
+                let turn = Arc::clone(&pilot.turn);
+                turn.notified().await;
+            }
+            return Seat::Pilot(pilot);
+        }
+    }
+
+    fn join(&self, key: &str) -> Result<Pilot<'_, T>, watch::Receiver<Option<T>>> {
+        let mut keys = self.lock();
+        if let Some(next) = keys.get(key).and_then(|flight| flight.next.as_ref()) {
+            return Err(next.answer.clone());
+        }
+        let (answer, receiver) = watch::channel(None);
+        let turn = Arc::new(Notify::new());
+        let flight = keys.entry(key.to_owned()).or_insert(Flight { sent: 0, next: None });
+        flight.next = Some(Next { answer: receiver, turn: Arc::clone(&turn) });
+        Ok(Pilot { flights: self, key: key.to_owned(), answer, turn, is_sent: false })
+    }
+}
+
+impl<T: Clone> Pilot<'_, T> {
+    fn may_send(&mut self) -> bool {
+        self.flights.lock().get(&self.key).is_none_or(|flight| flight.sent < MOST_SENT)
+    }
+
+    /// Let nobody join any more, as the request is sent now; return whether others wait for its answer.
+    pub fn depart(&mut self) -> bool {
+        let mut keys = self.flights.lock();
+        if let Some(flight) = keys.get_mut(&self.key) {
+            flight.next = None;
+            flight.sent += 1;
+        }
+        self.is_sent = true;
+        self.answer.receiver_count() > 0
+    }
+
+    /// Hand the answer to the others.
+    pub fn land(self, answer: T) {
+        self.answer.send_replace(Some(answer));
+    }
+}
+
+impl<T: Clone> Drop for Pilot<'_, T> {
+    fn drop(&mut self) {
+        let mut keys = self.flights.lock();
+        let Some(flight) = keys.get_mut(&self.key) else { return };
+        if self.is_sent {
+            flight.sent -= 1;
+        } else {
+            flight.next = None;
+        }
+        match &flight.next {
+            Some(next) => next.turn.notify_one(),
+            None if flight.sent == 0 => {
+                keys.remove(&self.key);
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Chunks of object stores and web servers, fetched without the interpreter.
+//!
+//! `omnizarr.stores.remote.object` says how a store is set up and what its errors mean; whatever is unusual is refused
+//! here, and left to it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`process`] | the runtime, and what else each process makes for itself |
+//! | [`transport`] | HTTP/1.1 for the crate `object_store`; how many requests are on their way |
+//! | [`flights`] | one request for all who need the same thing at once |
+//! | [`client`] | a store of that crate, set up as obstore sets up its own |
+//! | [`fetch`] | values and parts of them |
+//! | [`batch`] | plans, carried out |
+
+pub mod batch;
+pub mod client;
+pub mod fetch;
+pub mod flights;
+pub mod process;
+pub mod transport;

@@ -1,0 +1,100 @@
+"""How a store of obstore was set up, for the native engine to do the same.
+
+What cannot be carried over exactly is not: then the store itself is asked for each value.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from omnizarr.stores.access import Client, Retries
+from omnizarr.stores.remote import object_urls
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from urllib import parse as urls
+    from urllib import request
+else:
+    urls = Lazy("urllib.parse")
+    request = Lazy("urllib.request")
+
+CONCURRENCY: Final = 512
+"""Requests at once, where no thread of Python waits for each. 1,000 values of 16 KiB, 20 ms away: 192 take 154 ms, 256 126, 512 92."""
+
+_KINDS: Final = frozenset({"S3Store", "GCSStore", "AzureStore", "HTTPStore"})
+_HONOURED: Final = frozenset(
+    {
+        *("allow_http", "connect_timeout", "default_content_type", "default_headers", "http1_only"),
+        *(
+            "pool_idle_timeout",
+            "pool_max_idle_per_host",
+            "randomize_addresses",
+            "read_timeout",
+            "timeout",
+            "user_agent",
+        ),
+    }
+)
+_PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy")
+_GIVEN: Final = frozenset({"prefix", "config", "client_options", "retry_config"})
+
+
+def client_of(store: Any, kind: str, concurrency: int | None) -> tuple[Client, str] | None:
+    """Return what makes a store of obstore, and the path in it where that begins; None if not all of it can be carried."""
+    if kind not in _KINDS or type(store) is not getattr(object_urls.import_obstore(), kind):
+        return None  # in memory, or a class of the user's
+    args, kwargs = store.__getnewargs_ex__()
+    if not _GIVEN.issuperset(kwargs):
+        return None  # credentials from Python
+    options = dict(kwargs.get("client_options") or {})
+    config = dict(kwargs.get("config") or {})
+    if not _HONOURED.issuperset(options) or _text(options.get("http1_only", True)) != "true":
+        return None
+    url = str(args[0]) if args else ""
+    if _has_proxy(url or config.get("endpoint") or config.get("base_url") or ""):
+        return None
+    headers = options.pop("default_headers", None) or {}
+    client = Client(
+        kind,
+        url,
+        tuple(_texts(config)),
+        tuple(_texts(options)),
+        tuple(
+            (name, value if isinstance(value, bytes) else value.encode("latin-1")) for name, value in headers.items()
+        ),
+        _retries(kwargs.get("retry_config")),
+        CONCURRENCY if concurrency is None else concurrency,
+        object_urls.variables(),
+    )
+    return client, str(kwargs.get("prefix") or "")
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _texts(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    return ((name, _text(value)) for name, value in sorted(options.items()))
+
+
+def _retries(config: Mapping[str, Any] | None) -> Retries | None:
+    if config is None:
+        return None
+    backoff = config["backoff"]
+    return Retries(
+        config["max_retries"],
+        config["retry_timeout"].total_seconds(),
+        backoff["init_backoff"].total_seconds(),
+        backoff["max_backoff"].total_seconds(),
+        float(backoff["base"]),
+    )
+
+
+def _has_proxy(url: str) -> bool:
+    """Return whether the environment names a proxy that may stand before a server; of one that is not known, if any is."""
+    if not any(value for name, value in os.environ.items() if name.lower() in _PROXIES):
+        return False
+    host = urls.urlsplit(url).netloc.rpartition("@")[2]
+    return not (host and request.proxy_bypass_environment(host))
