@@ -37,7 +37,7 @@ class _Desk:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._bell, self._rings = socket.socketpair()
         for end in (self._bell, self._rings):
-            end.setblocking(False)
+            end.settimeout(0)
         loop.add_reader(self._bell.fileno(), self._look)
         self._waiting: list[_Request] = []
         self._batches: dict[Any, list[_Request]] = {}

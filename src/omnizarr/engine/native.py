@@ -159,7 +159,7 @@ def read_many(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int |
 def begin(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int | None, bell: int) -> Any:
     """Begin to do what `read` does for arrays for which `is_remote` is true; None if that cannot be done.
 
-    What is returned tells when something is done, of which a byte in the socket `bell` tells; see ``rust/src/py/far.rs``.
+    What is returned tells when something is done, of which a byte in the socket `bell` tells.
     """
     requests = [(binding.native, plan.pieces, _as_buffer(out)) for binding, plan, out in jobs]
     try:

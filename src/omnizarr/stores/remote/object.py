@@ -173,8 +173,8 @@ class ObjectStore(Store):
     read_only : bool, default False
         Refuse to write.
     concurrency : int, optional
-        How many requests are on their way at once. By default 512 where the native engine sends them, else `CONCURRENCY`; 1
-        for obstore's ``MemoryStore``.
+        How many requests are on their way at once. By default 512 where the native engine sends them, else
+        `CONCURRENCY`; 1 for obstore's ``MemoryStore``.
     max_value_bytes : int, optional
         Values that are larger are refused. A quarter of the machine's memory if left out, but at least 1 GiB.
     max_keys : int, default `MAX_KEYS`
@@ -280,7 +280,7 @@ class ObjectStore(Store):
         return Access(client, as_prefix(below) + self._prefix, self._max_value_bytes)
 
     def answered(self, kind: str, text: str, key: str | None) -> StoreError:
-        """Return the error that says what an exception of obstore, of this class and text, would; for the native engine."""
+        """Return what an exception of obstore, of this class and text, becomes; for the native engine."""
         return object_errors.said(kind, text, self._store).add(store=repr(self), key=key)
 
     # -- asking -------------------------------------------------------------------
