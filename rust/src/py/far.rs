@@ -180,8 +180,7 @@ impl PyBatch {
             buffers.push(buffer);
             engines.push(engine.into());
         }
-        let batch =
-            py.detach(|| Batch::start(orders, concurrency, is_one, bell)).map_err(|error| refused(&error))?;
+        let batch = py.detach(|| Batch::start(orders, concurrency, is_one, bell)).map_err(|error| refused(&error))?;
         Ok(Self { batch, engines, _buffers: buffers })
     }
 

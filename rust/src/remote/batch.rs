@@ -156,8 +156,7 @@ impl Batch {
         let mut result = Ok(());
         let mut state = locked(&self.0.state);
         while state.running > 0 {
-            let (held, waited) =
-                self.0.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+            let (held, waited) = self.0.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner);
             state = held;
             if waited.timed_out() && result.is_ok() {
                 drop(state);

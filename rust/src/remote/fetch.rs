@@ -181,8 +181,7 @@ impl Value for Parts {
             let (from, to) = (start.max(*at), end.min(at + bytes.len() as u64));
             if from < to {
                 let place = |place: u64, base: u64| usize::try_from(place - base).unwrap_or(0);
-                out[place(from, start)..place(to, start)]
-                    .copy_from_slice(&bytes[place(from, *at)..place(to, *at)]);
+                out[place(from, start)..place(to, start)].copy_from_slice(&bytes[place(from, *at)..place(to, *at)]);
             }
         }
         Ok(found)

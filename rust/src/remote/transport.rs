@@ -324,9 +324,8 @@ async fn greeted<S>(stream: S) -> Result<SendRequest<HttpRequestBody>, HttpError
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
-    let (sender, connection) = http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(|error| failed(HttpErrorKind::Connect, SENDING, error))?;
+    let (sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(|error| failed(HttpErrorKind::Connect, SENDING, error))?;
     tokio::spawn(async move {
         let _ = connection.await;
     });
@@ -444,7 +443,8 @@ impl Client {
         if matches!(parts.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
             self.0.gate.narrow();
         }
-        let mut body = Body { body, sender: Some((sender, server)), shared: Arc::clone(&self.0), deadline, alarm: None };
+        let mut body =
+            Body { body, sender: Some((sender, server)), shared: Arc::clone(&self.0), deadline, alarm: None };
         if body.body.is_end_stream() {
             body.give_back();
         }
