@@ -14,12 +14,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring, encode_basestring_ascii
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from omnizarr.errors import MetadataError, NotJSONError
-from omnizarr.formats import jsontext
+from omnizarr.formats import jsontext, splicing
 from omnizarr.formats.reader import join
 from omnizarr.formats.spelling import Document, same
 from omnizarr.model import JSON, Note, Problem, Report, strict
@@ -46,6 +46,11 @@ _BREAK = re.compile(r"[ \t\r]*\n[ \t\r\n]*")
 
 _NETCDF_C = (b'">S1"', b'"_nczarr_', b'"must_understand": "false"')
 """What is in documents that netCDF-C may have written otherwise than Zarr has it."""
+
+MAX_SHARED = 8 * 2**20
+"""Bytes of documents whose values are remembered."""
+
+_NOTHING = object()
 
 MAX_INDENTED = 2**20
 """Characters of a document that is still written for people to read."""
@@ -99,7 +104,7 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
         report(Problem("", f"document holds a number that cannot be read: {error}", spec="RFC 8259, section 6"))
     else:
         # No need to look into what has not that many brackets.
-        if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _is_too_deep(document):
+        if _brackets(text) > MAX_DEPTH and _is_too_deep(document):
             report(_too_deep())
             return None
         for built, names in repeated:
@@ -112,6 +117,55 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
         taken = lenient.adapted(document) if any(mark in data for mark in _NETCDF_C) else document
         return Document(taken, text, notes=notes_of(taken))
     return None
+
+
+def parse_shared(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON:
+    """Return what `parse` does, the same object for the same bytes: it must not be changed.
+
+    Examples
+    --------
+    >>> parse_shared(b'{"shape": [1]}') is parse_shared(b'{"shape": [1]}')
+    True
+    """
+    data = bytes(data)
+    document = _known.get(data)
+    if document is None:
+        document = parse(data, report)
+        if isinstance(document, Document):
+            _known.add(data, document)
+    return document
+
+
+def render_shared(document: object) -> bytes:
+    """Return what `render` does. If a `Document` has been changed, `parse_shared` need not read the result anew."""
+    data, plain = _rendered(document)
+    if isinstance(plain, Document) and not plain.notes:
+        _known.add(data, Document(plain, data.decode()))
+    return data
+
+
+class _Known:
+    """Documents by their bytes; when they grow too many, all are forgotten. Any number of threads may ask at once."""
+
+    def __init__(self) -> None:
+        self._documents: dict[bytes, Document] = {}
+        self._room = MAX_SHARED
+
+    def get(self, data: bytes) -> Document | None:
+        """Return the document that these bytes hold; None if it is not known."""
+        return self._documents.get(data)
+
+    def add(self, data: bytes, document: Document) -> None:
+        """Remember what bytes hold."""
+        if len(data) > MAX_SHARED // 2:
+            return
+        self._room -= len(data)
+        if self._room < 0:
+            self._documents, self._room = {}, MAX_SHARED - len(data)
+        self._documents[data] = document
+
+
+_known: Final = _Known()
 
 
 def notes_of(document: JSON) -> tuple[Note, ...]:
@@ -173,12 +227,17 @@ def render(document: object) -> bytes:
     >>> render(revision({**read, "levels": [1, 3]}, read)).decode()
     '{"scale":1e2,"levels":[1,3]}'
     """
+    return _rendered(document)[0]
+
+
+def _rendered(document: object) -> tuple[bytes, JSON]:
+    """Return a document as JSON, and the plain values that this says."""
     conversion = _Conversion(keeps_texts=True)
     plain = conversion.convert(document, 0, None)
     try:
-        return _Writer().root(plain, has_texts=conversion.found_texts).encode()
+        return _Writer().root(plain, has_texts=conversion.found_texts).encode(), plain
     except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 does not have, but an escape can say
-        return _Writer(ensure_ascii=True).root(plain, has_texts=conversion.found_texts).encode()
+        return _Writer(ensure_ascii=True).root(plain, has_texts=conversion.found_texts).encode(), plain
     except ValueError as error:  # Python converts no integer of more than 4300 digits
         raise MetadataError(f"document holds a number that cannot be written: {error}") from None
 
@@ -230,7 +289,10 @@ class _Writer:
     def _revised(self, document: Document) -> str:
         if document.said is None:
             return document.text
-        return jsontext.revised(document.text, document.said, dict(document), self.write)
+        old, new = document.said, dict(document)
+        # What a text was taken for is not in it.
+        text = None if document.notes else splicing.spliced(jsontext.Revision(document.text, self.write), old, new)
+        return jsontext.revised(document.text, old, new, self.write) if text is None else text
 
     def _dumps(self, plain: JSON) -> str:
         return json.dumps(plain, ensure_ascii=self.ensure_ascii)
@@ -328,21 +390,24 @@ class _Conversion:
 
     def _document(self, value: Document, depth: int) -> JSON:
         self.found_texts = self.found_texts or bool(value.text)
-        # No need to look into what has not that many brackets.
-        is_flat = bool(value.text) and value.text.count("[") + value.text.count("{") <= MAX_DEPTH - depth
-        if value.said is None and is_flat:
+        # `parse` has seen to the depth of a whole document; no need to look into what has not that many brackets.
+        if value.said is None and value.text and (depth == 1 or _brackets(value.text) <= MAX_DEPTH - depth):
             return value
         return Document(self._members(value, depth, value.said), value.text, value.said, value.notes)
 
     def _members(self, value: Mapping[Any, Any], depth: int, known: Any) -> dict[str, JSON]:
         converted: dict[str, JSON] = {}
         old: Mapping[Any, Any] = known if isinstance(known, Mapping) else {}
+        keeps_texts = self.keeps_texts
         for key, item in value.items():
             if not isinstance(key, str):
                 message = "the names of an object's members are strings in JSON"
                 raise NotJSONError(message, pointer="", found=key, expected="a string")
+            if type(item) in _PLAIN or (keeps_texts and item is old.get(key, _NOTHING)):
+                converted[str(key)] = item
+                continue
             try:
-                converted[str(key)] = item if type(item) in _PLAIN else self.convert(item, depth, old.get(key))
+                converted[str(key)] = self.convert(item, depth, old.get(key))
             except MetadataError as error:
                 _place_below(key, error)
                 raise
@@ -398,6 +463,10 @@ def _no_json(error: json.JSONDecodeError) -> Problem:
         found=error.doc[start : error.pos + 20],
         spec="RFC 8259",
     )
+
+
+def _brackets(text: str) -> int:
+    return text.count("[") + text.count("{")
 
 
 def _too_deep() -> Problem:

@@ -53,13 +53,13 @@ def revised(text: str, old: JSON, new: JSON, write: Callable[[JSON, str | None],
     ...         lambda value, margin: json.dumps(value))
     '{"a":1e2, "b": [1,3]}'
     """
-    start = _skip(text, 0)
-    stop = _decoder.raw_decode(text, start)[1]
-    return text[:start] + _Revision(text, write).value(start, stop, old, new, "\n") + text[stop:]
+    start = skip(text, 0)
+    stop = stop_of(text, start)
+    return text[:start] + Revision(text, write).value(start, stop, old, new, "\n") + text[stop:]
 
 
 @dataclass(frozen=True, slots=True)
-class _Revision:
+class Revision:
     """The walk through a text and what it shall say."""
 
     text: str
@@ -69,14 +69,14 @@ class _Revision:
         """Return the text of `new`, where that between `start` and `stop` says `old`."""
         if is_object(old) and is_object(new) and self.text[start] == "{":
             # Python compares objects fast, but takes 1 for 1.0, and a NaN for none that is equal to it.
-            is_changed = old != new or not _is_unchanged(old, new)
+            is_changed = old != new or not is_unchanged(old, new)
             return self._object(start, stop, old, new, margin) if is_changed else self.text[start:stop]
-        if _is_unchanged(old, new):
+        if is_unchanged(old, new):
             return self.text[start:stop]
         if is_list(old) and is_list(new) and self.text[start] == "[":
-            places = list(_places(self.text, start))
+            places = list(places_in(self.text, start))
             if len(places) == len(old) == len(new):
-                inner = self._margin(start, places)
+                inner = self.margin(start, places[0].start) if places else None
                 items = zip(places, old, new, strict=True)
                 pieces = [self.value(place.value, place.stop, before, after, inner) for place, before, after in items]
                 return self._in_place(start, stop, places, pieces)
@@ -85,11 +85,12 @@ class _Revision:
     def _object(
         self, start: int, stop: int, old: Mapping[str, JSON], new: Mapping[str, JSON], margin: str | None
     ) -> str:
-        places = list(_places(self.text, start))
+        places = list(places_in(self.text, start))
         if not places:
             return self.write(new, margin) if new else self.text[start:stop]
         there = {place.name: place for place in places}  # of several of one name the last one counts
-        inner = self._margin(start, places)
+        inner = self.margin(start, places[0].start)
+        between, colon = self.spacing(start, places)
         pieces: dict[str, str] = {}
         for name, value in new.items():
             place = there.get(name)
@@ -97,7 +98,6 @@ class _Revision:
                 changed = self.value(place.value, place.stop, old[name], value, inner)
                 pieces[name] = self.text[place.start : place.value] + changed
             elif name not in old or not same(old[name], value):
-                colon = self.text[places[0].start : places[0].value].rpartition(":")[2]
                 pieces[name] = f"{self.write(name, None)}:{colon}{self.write(value, inner)}"
         for name, place in there.items():
             if name not in old and name not in new:
@@ -107,7 +107,6 @@ class _Revision:
         if not pieces:
             return "{}"
         opening = self.text[start + 1 : places[0].start]
-        between = self.text[places[0].stop : places[1].start] if len(places) > 1 else f",{opening or ' '}"
         return f"{{{opening}{between.join(pieces.values())}{self.text[places[-1].stop : stop]}"
 
     def _in_place(self, start: int, stop: int, places: Sequence[Place], pieces: Sequence[str]) -> str:
@@ -118,23 +117,33 @@ class _Revision:
             start = place.stop
         return "".join((*parts, self.text[start:stop]))
 
-    def _margin(self, start: int, places: Sequence[Place]) -> str | None:
-        """Return what each further line of a member begins with; None if the members stand on one line."""
-        blank = self.text[start + 1 : places[0].start] if places else ""
-        _, line_break, indentation = blank.rpartition("\n")
+    def margin(self, start: int, first: int) -> str | None:
+        """Return what each further line of a member begins with; None if the members stand on one line.
+
+        `start` is where the object or list begins, `first` where its first member does.
+        """
+        _, line_break, indentation = self.text[start + 1 : first].rpartition("\n")
         return line_break + indentation if line_break else None
 
+    def spacing(self, start: int, places: Sequence[Place]) -> tuple[str, str]:
+        """Return what stands between the members of an object, and what between a colon and its value."""
+        first = places[0]
+        colon = self.text[first.start : first.value].rpartition(":")[2]
+        if len(places) > 1:
+            return self.text[first.stop : places[1].start], colon
+        return f",{self.text[start + 1 : first.start] or ' '}", colon
 
-def _is_unchanged(old: JSON, new: JSON) -> bool:
+
+def is_unchanged(old: JSON, new: JSON) -> bool:
     """Whether two values are the same, members of objects in the same order."""
     if old is new:
         return True
     if type(old) in _ATOMS:
         return type(old) is type(new) and old == new
     if is_object(old) and is_object(new):
-        return list(old) == list(new) and all(map(_is_unchanged, old.values(), new.values()))
+        return list(old) == list(new) and all(map(is_unchanged, old.values(), new.values()))
     if is_list(old) and is_list(new):
-        return len(old) == len(new) and all(map(_is_unchanged, old, new))
+        return len(old) == len(new) and all(map(is_unchanged, old, new))
     return same(old, new)
 
 
@@ -163,8 +172,8 @@ class JSONText:
 
     def span(self, pointer: str) -> tuple[int, int]:
         """Return where the value at a pointer begins and ends. Raises KeyError if there is none."""
-        start = _skip(self.text, 0)
-        stop = _decoder.raw_decode(self.text, start)[1]
+        start = skip(self.text, 0)
+        stop = stop_of(self.text, start)
         for name in _names(pointer):
             place = self._find(start, name)
             start, stop = place.value, place.stop
@@ -178,7 +187,7 @@ class JSONText:
     def insert(self, pointer: str, name: str, value: JSON) -> None:
         """Add a member to the end of an object, spaced as its others."""
         start, stop = self.span(pointer)
-        places = list(_places(self.text, start))
+        places = list(places_in(self.text, start))
         written = json.dumps(value)
         if not places:
             self.text = f"{self.text[:start]}{{{json.dumps(name)}: {written}}}{self.text[stop:]}"
@@ -191,7 +200,7 @@ class JSONText:
 
     def insert_item(self, pointer: str, index: int, value: JSON) -> None:
         """Put an item into a list that has some, before another or at the end."""
-        places = list(_places(self.text, self.span(pointer)[0]))
+        places = list(places_in(self.text, self.span(pointer)[0]))
         written = json.dumps(value)
         if index < len(places):
             at = places[index].start
@@ -204,7 +213,7 @@ class JSONText:
         """Take a member out of an object."""
         above, _, name = pointer.rpartition("/")
         start = self.span(above)[0]
-        places = list(_places(self.text, start))
+        places = list(places_in(self.text, start))
         number = max(i for i, place in enumerate(places) if place.name == next(_names(f"/{name}")))
         self._cut(start, places, number)
 
@@ -213,7 +222,7 @@ class JSONText:
         pointer = self._repeated(0, "")
         while pointer is not None:
             start = self.span(pointer)[0]
-            places = list(_places(self.text, start))
+            places = list(places_in(self.text, start))
             same = _same_again(self.text, places)
             if same is None:
                 return False
@@ -240,7 +249,7 @@ class JSONText:
 
     def _find(self, start: int, name: str) -> Place:
         found = None
-        for place in _places(self.text, start):
+        for place in places_in(self.text, start):
             if place.name == name:
                 found = place  # of several the last one counts
         if found is None:
@@ -249,7 +258,7 @@ class JSONText:
 
     def _repeated(self, start: int, pointer: str) -> str | None:
         """Return the pointer of an object with repeated members."""
-        places = list(_places(self.text, _skip(self.text, start)))
+        places = list(places_in(self.text, skip(self.text, start)))
         if len({place.name for place in places}) < len(places):
             return pointer
         for place in places:
@@ -278,27 +287,34 @@ def _names(pointer: str) -> Iterator[str]:
         yield name.replace("~1", "/").replace("~0", "~")
 
 
-def _skip(text: str, position: int) -> int:
+def stop_of(text: str, start: int) -> int:
+    """Return where the value ends that begins at a position."""
+    stop: int = _decoder.raw_decode(text, start)[1]
+    return stop
+
+
+def skip(text: str, position: int) -> int:
+    """Return where the next character is that is no blank."""
     match = _blank.match(text, position)
     return match.end() if match is not None else position
 
 
-def _places(text: str, start: int) -> Iterator[Place]:
+def places_in(text: str, start: int) -> Iterator[Place]:
     """Yield the members of an object, the items of a list; nothing for other values."""
     opening = text[start]
     if opening not in "{[":
         return
-    position = _skip(text, start + 1)
+    position = skip(text, start + 1)
     number = 0
     while text[position] not in "}]":
         begin = position
         name = str(number)
         if opening == "{":
             name, position = _decoder.raw_decode(text, position)
-            position = _skip(text, _skip(text, position) + 1)
-        stop = _decoder.raw_decode(text, position)[1]
+            position = skip(text, skip(text, position) + 1)
+        stop = stop_of(text, position)
         yield Place(name, begin, position, stop)
         number += 1
-        position = _skip(text, stop)
+        position = skip(text, stop)
         if text[position] == ",":
-            position = _skip(text, position + 1)
+            position = skip(text, position + 1)

@@ -118,7 +118,9 @@ def same(left: object, right: object) -> bool:
     if left is right:
         return True
     if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+        if left.keys() != right.keys():
+            return False
+        return all(same(value, right[key]) for key, value in left.items() if value is not right[key])
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(same, left, right))
     if type(left) is not type(right):

@@ -257,7 +257,7 @@ def _held_in(where: StorePath, dialect: Dialect, name: str | None, group: GroupM
     if data is None:
         return None
     try:
-        document = documents.parse(data, strict)
+        document = documents.parse_shared(data, strict)
     except OmnizarrError as error:
         raise ConsolidatedMetadataError(error.message, key=key, found=error.found) from None
     try:
@@ -355,7 +355,7 @@ def _group_at(where: StorePath, zarr_format: int | str | None) -> _Group:
 
 def _is_of(dialect: Dialect, node: Documents) -> bool:
     """Whether documents are those of a dialect, by their names."""
-    return set(node) <= set(dialect.keyspace.documents(""))
+    return node.keys() <= dialect.keyspace.documents("").keys()
 
 
 def _format_of(where: StorePath, nodes: Nodes) -> str:
@@ -390,12 +390,13 @@ def _write(
             remedy="consolidate the root",
         )
     replaced = old.document if isinstance(old, Copies) else None
-    where.store.set(key, documents.render(in_order_of(dialect.consolidated.dump(nodes), replaced)))
+    where.store.set(key, documents.render_shared(in_order_of(dialect.consolidated.dump(nodes), replaced)))
 
 
 def _inline(dialect: Dialect, nodes: Nodes) -> dict[str, Documents]:
     """Return the copies for which there is room in the document of a group itself."""
-    return {path: node for path, node in nodes.items() if path and _is_of(dialect, node)}
+    names = dialect.keyspace.documents("").keys()
+    return {path: node for path, node in nodes.items() if path and node.keys() <= names}
 
 
 def stored_copies(dialect: Dialect, group: Documents, nodes: Nodes) -> dict[str, bytes]:

@@ -193,7 +193,7 @@ def _parse(where: StorePath, key: str, data: Buffer) -> JSON:
                 expected="JSON, as zarr 0.4 wrote",
                 remedy="open it with zarr 0.3 and save the array with a later version",
             )
-        return documents.parse(data, strict)
+        return documents.parse_shared(data, strict)
     except OmnizarrError as error:
         raise error.add(store=str(where.store), path=where.path, key=key) from None
 

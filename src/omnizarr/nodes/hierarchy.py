@@ -489,7 +489,7 @@ def _write(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> N
 def rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documents) -> None:
     """Write the documents of a node that differ from `old`; its lock is held by the caller."""
     new = dump(where, metadata)
-    values = {name: documents.render(document) for name, document in new.items()}
+    values = {name: documents.render_shared(document) for name, document in new.items()}
     changed = {name: value for name, value in values.items() if name not in old or value != documents.render(old[name])}
     _write(where, dialect, changed)
     keys = dialect.keyspace.documents(where.path)

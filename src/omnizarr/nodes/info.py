@@ -15,7 +15,7 @@ from omnizarr.engine import transformers
 from omnizarr.errors import OmnizarrError, UnknownExtensionError
 from omnizarr.formats import dialect_named
 from omnizarr.metadata import as_model
-from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatypes, dimensions, grids, keys
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatypes, dimensions, grids, keys, thawed
 from omnizarr.nodes import chunking, wording
 from omnizarr.nodes.detection import sizes, with_keys_in_use
 from omnizarr.nodes.location import StorePath, chunk_prefix
@@ -207,7 +207,7 @@ def of_array(where: StorePath, metadata: ArrayMetadata) -> ArrayFacts:
         chunks=outer if inner is None else inner,
         shards=None if inner is None else outer,
         itemsize=_item_size(metadata),
-        fill_value=None if metadata.fill_value is UNDEFINED else metadata.fill_value,
+        fill_value=None if metadata.fill_value is UNDEFINED else thawed(metadata.fill_value),
         has_fill_value=metadata.fill_value is not UNDEFINED,
         chain=metadata.codecs,
         expected=None if grid is None else grid.nchunks,

@@ -115,7 +115,7 @@ class GroupInfo(_Card):
 
 def of_array(array: Any, *, complete: bool = False) -> ArrayInfo:
     """Return the card of an array; `complete` counts what is stored."""
-    metadata: ArrayMetadata = array.metadata
+    metadata: ArrayMetadata = array._metadata  # noqa: SLF001 - `metadata` would copy all attributes
     facts = info.of_array(array.store_path, metadata)
     stored, nbytes_stored = info.count(array.store_path, metadata) if complete else (None, None)
     return ArrayInfo(

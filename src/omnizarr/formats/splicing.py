@@ -1,0 +1,200 @@
+"""JSON changed in its own text without a walk through all of it: few members of a large document.
+
+A document may hold thousands of attributes, or copies of thousands of others. To change one of them, its place is
+looked for by its name, and text is put there. `omnizarr.formats.jsontext` has the general way, with the same result.
+
+Spec: RFC 8259.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import islice
+from json.encoder import encode_basestring
+from typing import Final, NamedTuple
+
+from omnizarr.formats.jsontext import Place, Revision, is_unchanged, places_in, skip, stop_of
+from omnizarr.formats.reader import is_object
+from omnizarr.model import JSON
+
+_MANY: Final = 16
+"""So many members are looked for by their names; for more, a walk through all costs less."""
+
+# What may stand between the quotes of two strings begins with one of these: no name does that is looked for.
+_starts_with_structure = re.compile(r"[ \t\r\n,:\]}]").match
+_spells_otherwise = re.compile(r"\\(?:/|u00[2-7])").search
+
+
+class _Edit(NamedTuple):
+    """What is put in the place of a part of the text."""
+
+    start: int
+    stop: int
+    text: str
+
+
+class _Impossible(Exception):  # noqa: N818
+    """A place cannot be told by its name, or too much has changed."""
+
+
+def spliced(revision: Revision, old: Mapping[str, JSON], new: Mapping[str, JSON]) -> str | None:
+    r"""Return a text that says `old` changed to say `new`, as `omnizarr.formats.jsontext.revised` does.
+
+    Parameters
+    ----------
+    revision : Revision
+        The text, and what writes new values.
+    old : mapping
+        Exactly what the text says, no member being there twice.
+    new : mapping
+
+    Returns
+    -------
+    str or None
+        None if this way is not open: use the general one.
+
+    Examples
+    --------
+    >>> import json
+    >>> revision = Revision('{"a":1e2, "b": [1,2], "c": 0}', lambda value, margin: json.dumps(value))
+    >>> spliced(revision, {"a": 100.0, "b": [1, 2], "c": 0}, {"a": 100.0, "c": 7, "d": None})
+    '{"a":1e2, "c": 7, "d":null}'
+    """
+    text = revision.text
+    start = skip(text, 0)
+    edits: list[_Edit] = []
+    try:
+        _edit_object(revision, start, old, new, edits)
+    except _Impossible:
+        return None
+    parts, at = [], 0
+    for edit in sorted(edits, key=lambda edit: edit[:2]):
+        parts += [text[at : edit.start], edit.text]
+        at = edit.stop
+    return "".join((*parts, text[at:]))
+
+
+def _edit_object(
+    revision: Revision, start: int, old: Mapping[str, JSON], new: Mapping[str, JSON], edits: list[_Edit]
+) -> None:
+    """Add the edits that make the object at `start`, which says `old`, say `new`."""
+    text = revision.text
+    if old.keys() == new.keys():
+        added, removed = frozenset[str](), frozenset[str]()
+        is_same_order = list(old) == list(new)
+    else:
+        added, removed = frozenset(new.keys() - old.keys()), frozenset(old.keys() - new.keys())
+        is_same_order = [name for name in old if name in new] == [name for name in new if name in old]
+    changed = [name for name, value in new.items() if name not in added and old[name] is not value]
+    if not is_same_order or len(removed) == len(old) or len(added) + len(removed) > _MANY:
+        raise _Impossible
+    if not changed and not added and not removed:
+        return
+    margin = revision.margin(start, skip(text, start + 1))
+    for name in changed:
+        _edit_member(revision, start, name, old[name], new[name], margin, edits)
+    if removed:
+        _remove(text, start, list(old), removed, edits)
+    if added:
+        _add(revision, start, new, added, margin, edits)
+    if len(edits) > _MANY:
+        raise _Impossible
+
+
+def _edit_member(
+    revision: Revision, start: int, name: str, old: JSON, new: JSON, margin: str | None, edits: list[_Edit]
+) -> None:
+    """Add the edits that change the value of one member of the object at `start`."""
+    if is_object(old) and is_object(new) and old:
+        before = len(edits)
+        try:
+            _edit_object(revision, _find(revision.text, start, name).value, old, new, edits)
+        except _Impossible:
+            del edits[before:]
+        else:
+            return
+    if is_unchanged(old, new):
+        return
+    place = _find(revision.text, start, name)
+    stop = stop_of(revision.text, place.value)
+    edits.append(_Edit(place.value, stop, revision.value(place.value, stop, old, new, margin)))
+
+
+def _remove(text: str, start: int, names: list[str], removed: frozenset[str], edits: list[_Edit]) -> None:
+    """Add the edits that take members away; at least one is kept."""
+    run: str | None = None  # the first of several that stand together
+    kept: str | None = None
+    for name in names:
+        if name in removed:
+            run = run or name
+            continue
+        if run is not None:
+            edits.append(_Edit(_find(text, start, run).start, _find(text, start, name).start, ""))
+            run = None
+        kept = name
+    if run is not None and kept is not None:
+        begin, end = (stop_of(text, _find(text, start, name).value) for name in (kept, names[-1]))
+        edits.append(_Edit(begin, end, ""))
+
+
+def _add(
+    revision: Revision,
+    start: int,
+    new: Mapping[str, JSON],
+    added: frozenset[str],
+    margin: str | None,
+    edits: list[_Edit],
+) -> None:
+    """Add the edits that put in new members, each behind the one that it follows, spaced as the first ones are."""
+    text = revision.text
+    first_ones = list(islice(places_in(text, start), 2))
+    comma, colon = revision.spacing(start, first_ones)
+    at: int | None = None
+    follows: str | None = None
+    leading: list[str] = []
+    for name, value in new.items():
+        if name not in added:
+            follows, at = name, None
+            continue
+        member = f"{revision.write(name, None)}:{colon}{revision.write(value, margin)}"
+        if follows is None:
+            leading.append(member)
+            continue
+        if at is None:
+            at = stop_of(text, _find(text, start, follows).value)
+        edits.append(_Edit(at, at, f"{comma}{member}"))
+    if leading:
+        at = first_ones[0].start
+        kept = next(name for name in new if name not in added)
+        # Where those before it are taken away, it begins there.
+        at = _find(text, start, kept).start
+        edits.append(_Edit(at, at, "".join(f"{member}{comma}" for member in leading)))
+
+
+def _find(text: str, start: int, name: str) -> Place:
+    """Return the place of a member of the object at `start`; its end is not looked for.
+
+    A string that is called so, stands before a colon, and is the only one from `start` on, can be nothing else: the
+    object does have such a member. Raises _Impossible if there are others, or if its name may be spelled with escapes.
+    """
+    quoted = encode_basestring(name)
+    if not name or "\\" in quoted or _starts_with_structure(name):
+        raise _Impossible
+    if "\\" in text and (not name.isascii() or _spells_otherwise(text) is not None):
+        raise _Impossible
+    found: Place | None = None
+    at = text.find(quoted, start)
+    while at >= 0:
+        # Behind a backslash there is no beginning of a string.
+        if text[at - 1] != "\\":
+            colon = skip(text, at + len(quoted))
+            if text[colon] == ":":
+                if found is not None:
+                    raise _Impossible
+                value = skip(text, colon + 1)
+                found = Place(name, at, value, value)
+        at = text.find(quoted, at + 1)
+    if found is None:
+        raise _Impossible
+    return found
