@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnizarr.errors import MetadataError, NotRepresentableError
-from omnizarr.formats import DIALECTS, V2, V3
+from omnizarr.formats import DIALECTS, V2, V3, v3
 from omnizarr.formats.spelling import same
 
 JSON_VALUES = st.recursive(
@@ -124,6 +124,33 @@ def test_v2_dump_inverts_load(node):
 @given(V3_NODES)
 def test_v3_dump_inverts_load(node):
     assert same(V3.dump(V3.load(node)), node)
+
+
+@given(V3_NODES, shaped(v3_array))
+def test_an_array_like_one_that_was_read_is_as_if_read_alone(node, other):
+    document = {**node["zarr.json"], "shape": other["shape"], "attributes": {"other": 1}}
+    for each in (document, node["zarr.json"], {**document, "shape": [-1] * len(document["shape"])}):
+        remembered, alone = [], []
+        after_others = v3.load({"zarr.json": each}, remembered.append)
+        by_itself = v3._read_array(v3.Reader(alone.append), each)
+        assert repr(after_others) == repr(by_itself)
+        assert {name: repr(each) for name, each in after_others.spellings.items()} == {
+            name: repr(each) for name, each in by_itself.spellings.items()
+        }
+        assert (after_others.notes, remembered) == (by_itself.notes, alone)
+
+
+def test_arrays_that_differ_in_shape_and_attributes_are_interpreted_once(monkeypatch):
+    read, calls = v3._read_array, []
+    monkeypatch.setattr(v3, "_read_array", lambda *given: calls.append(1) or read(*given))
+    document = {
+        "zarr_format": 3, "node_type": "array", "shape": [1], "data_type": "uint8", "fill_value": 0,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [77]}},
+        "chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes"}],
+    }  # fmt: skip
+    for number in range(1, 20):
+        V3.load({"zarr.json": {**document, "shape": [number], "attributes": {"number": number}}})
+    assert len(calls) == 1
 
 
 @given(V2_NODES)

@@ -128,11 +128,12 @@ def parse_shared(data: bytes | bytearray | memoryview, report: Report = strict) 
     True
     """
     data = bytes(data)
-    document = _known.get(data)
-    if document is None:
-        document = parse(data, report)
-        if isinstance(document, Document):
-            _known.add(data, document)
+    known = _known.get(data)
+    if known is not None:
+        return known
+    document = parse(data, report)
+    if isinstance(document, Document):
+        _known.add(data, document)
     return document
 
 

@@ -31,6 +31,7 @@ from omnizarr.model import (
     GroupMetadata,
     Metadata,
     Named,
+    Problem,
     Report,
     Spelling,
     datatypes,
@@ -39,6 +40,7 @@ from omnizarr.model import (
 )
 from omnizarr.model.datatypes import typestr
 from omnizarr.model.datatypes.structs import named_to_json
+from omnizarr.support.memo import Memo
 
 NAME: Final = "v2"
 
@@ -195,12 +197,32 @@ class _Elements(NamedTuple):
     """None if the type is not known here."""
 
 
+_remembered: Final[Memo[ArrayMetadata]] = Memo(plain=True)
+"""What arrays without attributes are whose ``.zarray`` has no fault."""
+
+
 def _load_array(
     reader: Reader,
     document: Mapping[str, JSON],
     attributes: Mapping[str, JSON],
     memos: dict[str, tuple[object, Mapping[str, JSON]]],
 ) -> ArrayMetadata:
+    """Return what ``.zarray`` says, with these attributes: from another one that says the same, if there was one."""
+    if reader.notes:
+        like = _read_array(reader, document)
+    else:
+        faults: list[Problem] = []
+        listening = Reader(lambda problem: (faults.append(problem), reader.report(problem))[1], reader.notes)
+        like = _remembered.get(
+            list(document.items()),
+            lambda: _read_array(listening, document),
+            keep=lambda metadata: not faults and not metadata.notes,
+        )
+    return replace(like, attributes=attributes, spellings={**remember(NAME, memos), **like.spellings})
+
+
+def _read_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
+    """Return what ``.zarray`` says, and how it spells it."""
     for name in _MEMBERS[:7]:
         if name not in document:
             reader.problem(f"/{name}", f"{name} is missing", spec=_SPEC)
@@ -223,12 +245,10 @@ def _load_array(
         codecs=fit_szip(
             load_chain(reader, steps, str(order), len(shape), elements.stored), shape, chunks, elements.stored
         ),
-        attributes=attributes,
         unknown={name: value for name, value in document.items() if name not in _MEMBERS},
         notes=tuple(reader.notes),
     )
-    memos.update(read_aspects(metadata, document, _ASPECTS))
-    return replace(metadata, spellings=remember(NAME, memos))
+    return replace(metadata, spellings=remember(NAME, read_aspects(metadata, document, _ASPECTS)))
 
 
 def _read_steps(reader: Reader, document: Mapping[str, JSON]) -> list[Step]:

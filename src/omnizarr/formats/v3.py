@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresentableError, UnknownDataTypeError
@@ -50,12 +51,14 @@ from omnizarr.model import (
     strict,
 )
 from omnizarr.model.datatypes.lenient_fills import as_meant
+from omnizarr.support.memo import Memo
 
 NAME: Final = "v3"
 DOCUMENT: Final = "zarr.json"
 
 _ARRAY = 'Zarr v3, "Array metadata"'
 _GROUP = 'Zarr v3, "Group metadata"'
+_SHAPE = 'Zarr v3, "shape"'
 _GRID = 'Zarr v3, "Regular grids"'
 _KEYS = 'Zarr v3, "Chunk key encodings"'
 _GRID_OF_LENGTH_1: Final = {"name": "regular", "configuration": {"chunk_shape": [1]}}
@@ -149,11 +152,74 @@ def _check_format(reader: Reader, document: Mapping[str, JSON]) -> None:
         reader.problem("/zarr_format", message, found=found, expected="3", remedy=remedy, spec='Zarr v3, "zarr_format"')
 
 
+_VARYING: Final = frozenset({"shape", "attributes"})
+"""The members of arrays in which those of one hierarchy differ most."""
+
+_SPELLINGS_VARYING: Final = frozenset({f"{NAME}:{name}" for name in (*_VARYING, "chunk_grid", DOCUMENT)})
+
+_remembered: Final[Memo[ArrayMetadata]] = Memo(plain=True)
+"""What arrays are whose other members are the same, and have no fault."""
+
+
 def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
+    """Return what the document of an array says: most of it from another one that says the same but for a few members.
+
+    Chunk lengths of 1 or more mean the same whatever the shape.
+    """
+    shape = document.get("shape")
+    if reader.notes or not is_list(shape) or not shape:
+        return _read_array(reader, document)
+    faults: list[Problem] = []
+    listening = Reader(lambda problem: (faults.append(problem), reader.report(problem))[1], reader.notes)
+    made: list[ArrayMetadata] = []
+
+    def read() -> ArrayMetadata:
+        metadata = _read_array(listening, document)
+        made.append(metadata)
+        # Without what the next one has of its own, which may be large.
+        spellings = {name: metadata.spellings[name] for name in metadata.spellings if name not in _SPELLINGS_VARYING}
+        return replace(metadata, attributes={}, spellings=spellings)
+
+    question = len(shape), [(name, value) for name, value in document.items() if name not in _VARYING]
+    like = _remembered.get(question, read, keep=lambda metadata: not faults and not metadata.notes)
+    if made:
+        return made[0]
+    lengths = read_lengths(reader, shape, "/shape", _SHAPE)
+    attributes = read_object(reader, document.get("attributes", {}), "/attributes", _ARRAY)
+    spellings = {
+        **like.spellings,
+        **remember(
+            NAME,
+            {
+                "shape": (lengths, {"shape": shape}),
+                "chunk_grid": (_grid_meaning(like.chunk_grid, lengths), {"chunk_grid": document["chunk_grid"]}),
+                "attributes": (attributes, {"attributes": attributes} if "attributes" in document else {}),
+                DOCUMENT: (None, document),
+            },
+        ),
+    }
+    return ArrayMetadata(
+        dialect=NAME,
+        shape=lengths,
+        data_type=like.data_type,
+        chunk_grid=like.chunk_grid,
+        chunk_key_encoding=like.chunk_key_encoding,
+        fill_value=like.fill_value,
+        codecs=like.codecs,
+        attributes=attributes,
+        dimension_names=like.dimension_names,
+        storage_transformers=like.storage_transformers,
+        unknown=like.unknown,
+        spellings=spellings,
+        notes=tuple(reader.notes),
+    )
+
+
+def _read_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
     for name in ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value"):
         if name not in document:
             reader.problem(f"/{name}", f"{name} is missing", spec=_ARRAY)
-    shape = read_lengths(reader, document.get("shape", []), "/shape", 'Zarr v3, "shape"')
+    shape = read_lengths(reader, document.get("shape", []), "/shape", _SHAPE)
     data_type = read_understood(reader, document.get("data_type", "uint8"), "/data_type", Named("uint8"))
     bound = _bind(reader, data_type)
     codecs: tuple[Named, ...] = (LITTLE,)
@@ -354,9 +420,13 @@ def _meaning(metadata: Metadata, name: str) -> object:
     if isinstance(metadata, GroupMetadata):
         return metadata.attributes if name == "attributes" else metadata.consolidated
     if name == "chunk_grid":
-        # a chunk length of 0 means something only as long as the dimension is empty
-        return metadata.chunk_grid, [length == 0 for length in metadata.shape]
+        return _grid_meaning(metadata.chunk_grid, metadata.shape)
     return getattr(metadata, name)
+
+
+def _grid_meaning(grid: Named, shape: tuple[int, ...]) -> object:
+    # a chunk length of 0 means something only as long as the dimension is empty
+    return grid, [length == 0 for length in shape]
 
 
 def _refuse(what: str, remedy: str, found: object = None) -> NotRepresentableError:

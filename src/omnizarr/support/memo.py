@@ -7,6 +7,7 @@ node lies: neither stores nor chunks are kept.
 
 from __future__ import annotations
 
+import marshal
 import pickle
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
@@ -14,6 +15,7 @@ from typing import Final, Generic, TypeVar
 V = TypeVar("V")
 
 _PROTOCOL: Final = 5
+_WITHOUT_REFERENCES: Final = 2
 # Of values that were made in memory; documents hold nothing that cannot be pickled.
 _NO_QUESTION: Final = (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError)
 
@@ -22,8 +24,9 @@ class Memo(Generic[V]):
     """The values of one function, by what it was asked.
 
     Two questions are the same if they pickle to the same bytes: 1, 1.0 and True are three questions, as are two arrays
-    of other data types. Nothing is ever unpickled. Any number of threads may ask at once, and a process may fork
-    meanwhile: there is no lock, so that at worst something is made twice.
+    of other data types. Nothing is ever unpickled. To pickle, it matters whether equal values are one object or two;
+    questions that are `plain` are the same also if they differ in that. Any number of threads may ask at once, and a
+    process may fork meanwhile: there is no lock, so that at worst something is made twice.
 
     Parameters
     ----------
@@ -31,6 +34,8 @@ class Memo(Generic[V]):
         How many values are kept; one more, and all are forgotten.
     most_bytes : int
         How long a question may be whose answer is kept.
+    plain : bool
+        Questions are made of the types of JSON, tuples and bytes; the answer to others is not remembered.
 
     Examples
     --------
@@ -40,9 +45,10 @@ class Memo(Generic[V]):
     (9, 9)
     """
 
-    __slots__ = ("_most", "_most_bytes", "_values")
+    __slots__ = ("_most", "_most_bytes", "_plain", "_values")
 
-    def __init__(self, most: int = 512, most_bytes: int = 4096) -> None:
+    def __init__(self, most: int = 512, most_bytes: int = 4096, *, plain: bool = False) -> None:
+        self._plain = plain
         self._most = most
         self._most_bytes = most_bytes
         self._values: dict[bytes, V] = {}
@@ -53,7 +59,7 @@ class Memo(Generic[V]):
         What `make` raises is not remembered, nor what `keep` says no to.
         """
         try:
-            key = pickle.dumps(question, _PROTOCOL)
+            key = marshal.dumps(question, _WITHOUT_REFERENCES) if self._plain else pickle.dumps(question, _PROTOCOL)
         except _NO_QUESTION:
             return make()
         values = self._values

@@ -567,14 +567,15 @@ def _in_order(
     """Return the names of a group's members, as NCZarr lists them, then the others; notes where it differs."""
     found: list[str] = []
     for what, listed, there in (("array", node.marks.arrays, headers), ("group", node.marks.groups, made)):
-        own = [name for name, path in inner.items() if path in there]
-        known = [name for name in dict.fromkeys(listed or ()) if name in own]
-        for name in dict.fromkeys(listed or ()):
+        own = dict.fromkeys(name for name, path in inner.items() if path in there)
+        names = dict.fromkeys(listed or ())
+        known = dict.fromkeys(name for name in names if name in own)
+        for name in names:
             if name not in inner and name not in node.unreadable:
                 why = "which is not there" if "\\" not in name else "which no path in Zarr can name"
                 node.notes.append(Note("", f"NCZarr lists the {what} {name!r}, {why}", SPEC))
         for name in own:
-            if listed is not None and name not in listed:
+            if listed is not None and name not in names:
                 node.notes.append(Note("", f"the {what} {name!r} is there, but NCZarr does not list it", SPEC))
         found += [*known, *(name for name in own if name not in known)]
     return found
