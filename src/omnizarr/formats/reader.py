@@ -31,6 +31,16 @@ class Reader:
         self.notes.append(Note(pointer, message, spec))
 
 
+def overheard(reader: Reader, faults: list[Problem]) -> Reader:
+    """Return a reader that does the same, and puts the problems into a list, too."""
+
+    def report(problem: Problem) -> None:
+        faults.append(problem)
+        reader.report(problem)
+
+    return Reader(report, reader.notes)
+
+
 def join(pointer: str, *keys: str | int) -> str:
     """Return the JSON pointer (RFC 6901) of something below `pointer`.
 

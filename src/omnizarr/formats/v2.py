@@ -21,7 +21,7 @@ from omnizarr.formats.contract import Consolidated, Dialect, Documents, NewArray
 from omnizarr.formats.documents import name_of_nonfinite, notes_of
 from omnizarr.formats.filters import OBJECT_CODECS, Step, dump_chain, fit_szip, load_chain, read_step
 from omnizarr.formats.keyspaces import Flat
-from omnizarr.formats.reader import Reader, join, problem_of, read_chunk_lengths, read_lengths, read_list
+from omnizarr.formats.reader import Reader, join, overheard, problem_of, read_chunk_lengths, read_lengths, read_list
 from omnizarr.formats.spelling import Aspect, in_order_of, read_aspects, recall, remember, revision, write_aspects
 from omnizarr.formats.writer import check_fresh
 from omnizarr.model import (
@@ -212,7 +212,7 @@ def _load_array(
         like = _read_array(reader, document)
     else:
         faults: list[Problem] = []
-        listening = Reader(lambda problem: (faults.append(problem), reader.report(problem))[1], reader.notes)
+        listening = overheard(reader, faults)
         like = _remembered.get(
             list(document.items()),
             lambda: _read_array(listening, document),

@@ -28,6 +28,7 @@ from omnizarr.formats.reader import (
     is_list,
     is_object,
     join,
+    overheard,
     problem_of,
     read_chunk_lengths,
     read_lengths,
@@ -170,7 +171,7 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
     if reader.notes or not is_list(shape) or not shape:
         return _read_array(reader, document)
     faults: list[Problem] = []
-    listening = Reader(lambda problem: (faults.append(problem), reader.report(problem))[1], reader.notes)
+    listening = overheard(reader, faults)
     made: list[ArrayMetadata] = []
 
     def read() -> ArrayMetadata:

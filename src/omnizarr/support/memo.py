@@ -10,7 +10,7 @@ from __future__ import annotations
 import marshal
 import pickle
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 V = TypeVar("V")
 
@@ -18,6 +18,14 @@ _PROTOCOL: Final = 5
 _WITHOUT_REFERENCES: Final = 2
 # Of values that were made in memory; documents hold nothing that cannot be pickled.
 _NO_QUESTION: Final = (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError)
+
+
+def _as_plain(question: Any) -> bytes:
+    return marshal.dumps(question, _WITHOUT_REFERENCES)
+
+
+def _pickled(question: Any) -> bytes:
+    return pickle.dumps(question, _PROTOCOL)
 
 
 class Memo(Generic[V]):
@@ -45,10 +53,10 @@ class Memo(Generic[V]):
     (9, 9)
     """
 
-    __slots__ = ("_most", "_most_bytes", "_plain", "_values")
+    __slots__ = ("_encode", "_most", "_most_bytes", "_values")
 
     def __init__(self, most: int = 512, most_bytes: int = 4096, *, plain: bool = False) -> None:
-        self._plain = plain
+        self._encode: Callable[[Any], bytes] = _as_plain if plain else _pickled
         self._most = most
         self._most_bytes = most_bytes
         self._values: dict[bytes, V] = {}
@@ -59,7 +67,7 @@ class Memo(Generic[V]):
         What `make` raises is not remembered, nor what `keep` says no to.
         """
         try:
-            key = marshal.dumps(question, _WITHOUT_REFERENCES) if self._plain else pickle.dumps(question, _PROTOCOL)
+            key = self._encode(question)
         except _NO_QUESTION:
             return make()
         values = self._values
