@@ -780,10 +780,10 @@ impl PyChunkCache {
 type Rest<'py> = (Vec<Bound<'py, PyTuple>>, bool, Option<PyErr>);
 
 #[cfg(feature = "remote")]
-type Remote<'py> = (PyRef<'py, far::PyClient>, String, u64);
+type Remote<'py> = (PyRef<'py, far::PyClient>, String, u64, usize);
 /// Never given: nothing is fetched here.
 #[cfg(not(feature = "remote"))]
-type Remote<'py> = (Bound<'py, PyAny>, String, u64);
+type Remote<'py> = (Bound<'py, PyAny>, String, u64, usize);
 
 /// The engine of one array.
 #[pyclass(frozen, module = "omnizarr._native")]
@@ -802,11 +802,12 @@ impl Engine {
     /// `root`: of a local store; `home`: the directory of the array in it, and the document that must be there if that is
     /// to be made; `values`: of a store in memory; `concurrency`, `most_in_flight`, `is_conditional`: of any other;
     /// `cache`: for decoded chunks, and the number of the array in it; `remote`: what fetches chunks, what stands before
-    /// the keys of the store there, and how large a value may be.
+    /// the keys of the store there, how large a value may be, and how many bytes may be in flight.
     #[new]
     #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, home=None, values=None, concurrency=1,
         most_in_flight=usize::MAX, is_conditional=false, cache=None, remote=None))]
     #[allow(clippy::too_many_arguments)] // they have names in Python
+    #[cfg_attr(not(feature = "remote"), allow(clippy::needless_pass_by_value))]
     fn new(
         #[cfg_attr(not(feature = "remote"), allow(unused_variables))] py: Python<'_>,
         codecs: &PyCodecs,
@@ -823,7 +824,9 @@ impl Engine {
         remote: Option<Remote<'_>>,
     ) -> PyResult<Self> {
         #[cfg(feature = "remote")]
-        let far = remote.map(|(client, prefix, most)| far::Far::new(&client, &prefix, most, store.clone_ref(py)));
+        let far = remote.map(|(client, prefix, most, in_flight)| {
+            far::Far::new(&client, &prefix, (most, in_flight), store.clone_ref(py))
+        });
         #[cfg(not(feature = "remote"))]
         if remote.is_some() {
             return Err(unknown("stores that are far away"));
@@ -851,6 +854,7 @@ impl Engine {
 
     /// Whether this engine fetches chunks without the interpreter.
     #[getter]
+    #[cfg_attr(not(feature = "remote"), allow(clippy::unused_self))]
     fn fetches(&self) -> bool {
         #[cfg(feature = "remote")]
         return self.far.is_some();

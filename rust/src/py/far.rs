@@ -1,5 +1,6 @@
 //! Stores that are far away: clients, and plans that are carried out by them.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,7 +67,7 @@ impl PyClient {
         Ok(Self(Arc::new(Client::new(setup))))
     }
 
-    /// Make the store, and with it the threads that serve it; raise NotImplementedError if it cannot be made so.
+    /// Make the store, and with it the threads that serve it; raise `NotImplementedError` if it cannot be made so.
     fn check(&self) -> PyResult<()> {
         self.0.live().map(|_| ()).map_err(|error| refused(&error))
     }
@@ -77,12 +78,13 @@ pub struct Far {
     client: Arc<Client>,
     prefix: Arc<str>,
     most: u64,
+    bytes_in_flight: usize,
     store: Py<PyAny>,
 }
 
 impl Far {
-    pub fn new(client: &PyClient, prefix: &str, most: u64, store: Py<PyAny>) -> Self {
-        Self { client: Arc::clone(&client.0), prefix: prefix.into(), most, store }
+    pub fn new(client: &PyClient, prefix: &str, (most, bytes_in_flight): (u64, usize), store: Py<PyAny>) -> Self {
+        Self { client: Arc::clone(&client.0), prefix: prefix.into(), most, bytes_in_flight, store }
     }
 }
 
@@ -94,6 +96,7 @@ fn order(engine: &Engine, far: &Far, plan: Plan, memory: Memory) -> Order {
         client: Arc::clone(&far.client),
         prefix: Arc::clone(&far.prefix),
         most: far.most,
+        bytes_in_flight: far.bytes_in_flight,
     }
 }
 
@@ -107,7 +110,7 @@ fn left<'py>(py: Python<'py>, far: &Far, batch: &Batch, number: usize) -> PyResu
     let plan = batch.plan(number);
     match batch.outcome(number) {
         Err(Failure { piece, error }) if error.foreign.as_ref().is_some_and(|error| error.is::<Answered>()) => {
-            let Some(Ok(answered)) = error.foreign.map(|error| error.downcast::<Answered>()) else {
+            let Some(Ok(answered)) = error.foreign.map(<Box<dyn Any + Send>>::downcast::<Answered>) else {
                 return Err(unknown("an error of another kind"));
             };
             let key = piece.map(|piece| batch.key(number, piece));

@@ -27,8 +27,7 @@ use crate::remote::process::runtime;
 use crate::run::{Array, Failure};
 use crate::scatter::Memory;
 
-/// Of chunks that are fetched side by side, no more than so many bytes, but some chunks in any case.
-const BYTES_AT_ONCE: usize = 256 * 1024 * 1024;
+/// So many chunks may be fetched side by side, however large they are.
 const LEAST_AT_ONCE: usize = 4;
 /// How often the caller is asked whether to go on.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -45,8 +44,10 @@ pub struct Order {
     pub client: Arc<Client>,
     /// what stands before the keys in it,
     pub prefix: Arc<str>,
-    /// and how large a value may be.
+    /// how large a value may be,
     pub most: u64,
+    /// and how many bytes of chunks, decoded, may be on their way at once.
+    pub bytes_in_flight: usize,
 }
 
 /// What became of an order: the numbers of the pieces that were refused, or what stopped it.
@@ -230,7 +231,8 @@ impl Batch {
 /// How many units are fetched side by side.
 fn tasks(jobs: &[Job], units: usize, at_once: Option<usize>) -> usize {
     let largest = jobs.iter().map(Job::bytes_of_piece).max().unwrap_or(1).max(1);
-    let bound = (BYTES_AT_ONCE / largest).max(LEAST_AT_ONCE);
+    let bytes = jobs.iter().map(|job| job.order.bytes_in_flight).min().unwrap_or(usize::MAX);
+    let bound = (bytes / largest).max(LEAST_AT_ONCE);
     let wanted = at_once.unwrap_or_else(|| jobs.iter().map(|job| job.live.most_at_once).max().unwrap_or(1));
     wanted.min(bound).min(units).max(usize::from(units > 0))
 }

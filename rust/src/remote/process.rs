@@ -38,12 +38,12 @@ impl<T> OfProcess<T> {
             return Ok(value);
         }
         let value = Arc::new(make()?);
-        let made = Box::into_raw(Box::new((process::id(), Arc::clone(&value))));
-        match self.0.compare_exchange(found, made, Ordering::AcqRel, Ordering::Acquire) {
+        let entry = Box::into_raw(Box::new((process::id(), Arc::clone(&value))));
+        match self.0.compare_exchange(found, entry, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Ok(value),
             Err(other) => {
                 // SAFETY: it was made here, and is known nowhere else.
-                drop(unsafe { Box::from_raw(made) });
+                drop(unsafe { Box::from_raw(entry) });
                 mine(other).ok_or_else(|| Error::refused("made by two processes"))
             }
         }

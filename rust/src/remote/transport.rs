@@ -444,8 +444,8 @@ impl Client {
             self.0.gate.narrow();
         }
         let mut body =
-            Body { body, sender: Some((sender, server)), shared: Arc::clone(&self.0), deadline, alarm: None };
-        if body.body.is_end_stream() {
+            Body { incoming: body, sender: Some((sender, server)), shared: Arc::clone(&self.0), deadline, alarm: None };
+        if body.incoming.is_end_stream() {
             body.give_back();
         }
         Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body)))
@@ -454,7 +454,7 @@ impl Client {
 
 /// The body of an answer. When it ends, its connection is free again.
 struct Body {
-    body: Incoming,
+    incoming: Incoming,
     sender: Option<(SendRequest<HttpRequestBody>, Server)>,
     shared: Arc<Shared>,
     deadline: Option<Instant>,
@@ -486,7 +486,7 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
-        let frame = match Pin::new(&mut self.body).poll_frame(context) {
+        let frame = match Pin::new(&mut self.incoming).poll_frame(context) {
             Poll::Pending if self.is_late(context) => {
                 self.sender = None;
                 return Poll::Ready(Some(Err(timed_out(RECEIVING))));
@@ -495,7 +495,7 @@ impl http_body::Body for Body {
             Poll::Ready(frame) => frame,
         };
         self.alarm = None;
-        if frame.is_none() || self.body.is_end_stream() {
+        if frame.is_none() || self.incoming.is_end_stream() {
             self.give_back();
         }
         Poll::Ready(frame.map(|frame| {
@@ -507,10 +507,10 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.incoming.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.incoming.size_hint()
     }
 }

@@ -81,7 +81,7 @@ def engine_of(binding: Binding) -> Any:
             "most_in_flight": binding.most_in_flight,
             "is_conditional": store.exclusion == "condition",
         }
-        if (remote := _remote(native, store)) is not None:
+        if (remote := _remote(native, store, binding.policy.bytes_in_flight)) is not None:
             where["remote"] = remote
     if binding.cache is not None and "concurrency" not in where:
         where["cache"] = binding.cache.shared_with(native), binding.number
@@ -107,7 +107,7 @@ def fetches() -> bool:
     return bool(wanted == "native")
 
 
-def _remote(native: Any, store: Store) -> tuple[Any, str, int] | None:
+def _remote(native: Any, store: Store, bytes_in_flight: int) -> tuple[Any, str, int, int] | None:
     """Return what fetches the values of a store natively; None if the store is to be asked for each."""
     if not hasattr(native, "Client") or not fetches():
         return None
@@ -115,7 +115,7 @@ def _remote(native: Any, store: Store) -> tuple[Any, str, int] | None:
     if access is None:
         return None
     client = _client(native, access)
-    return None if client is None else (client, access.prefix, access.max_value_bytes)
+    return None if client is None else (client, access.prefix, access.max_value_bytes, bytes_in_flight)
 
 
 def _client(native: Any, access: Access) -> Any:
