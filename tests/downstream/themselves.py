@@ -30,5 +30,6 @@ SUITES = (
     Suite("xarray as it is", "xarray", ("xarray.tests.test_backends",), installed=True, options=("-k", "zarr or Zarr")),
     Suite("ome-zarr as it is", "ome-zarr", ("tests",)),
     Suite("anndata as it is", "anndata", ("tests",), options=("-k", "zarr")),
-    Suite("zarr-python as it is", "zarr", ("tests",), options=("-o", "addopts=")),  # which name plugins of pytest
+    # `addopts` name plugins of pytest; the benchmarks need one.
+    Suite("zarr-python as it is", "zarr", ("tests",), options=("-o", "addopts=", "--ignore=tests/benchmarks")),
 )
