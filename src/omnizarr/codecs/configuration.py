@@ -11,9 +11,9 @@ from omnizarr.errors import MetadataError
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
-    import difflib
+    from omnizarr.support import suggestions
 else:
-    difflib = Lazy("difflib")
+    suggestions = Lazy("omnizarr.support.suggestions")
 
 AnyDType = np.dtype[Any]
 T = TypeVar("T")
@@ -42,13 +42,12 @@ class Fields:
         self._values = configuration
         for name in configuration:
             if name not in known:
-                close = difflib.get_close_matches(str(name), known, n=1)
                 raise MetadataError(
                     f"unknown field {name!r} in the configuration",
                     pointer=f"/configuration/{name}",
                     found=name,
                     expected=f"only {', '.join(known)}" if known else "an empty configuration",
-                    remedy=f"did you mean {close[0]!r}?" if close else None,
+                    remedy=suggestions.meant(str(name), known),
                     spec=spec,
                 )
 

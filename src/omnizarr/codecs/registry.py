@@ -18,10 +18,11 @@ from omnizarr.errors import MissingDependencyError, UnknownCodecError
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
-    import difflib
     from importlib.metadata import EntryPoint, EntryPoints
+
+    from omnizarr.support import suggestions
 else:
-    difflib = Lazy("difflib")
+    suggestions = Lazy("omnizarr.support.suggestions")
 
 Kind: TypeAlias = Literal["array to array", "array to bytes", "bytes to bytes", "array or bytes"]
 """What a codec takes and gives; "array or bytes" where that is known only once it is bound."""
@@ -245,12 +246,12 @@ def _missing(name: str, error: ImportError) -> MissingDependencyError:
 
 def _unknown(name: str) -> UnknownCodecError:
     names = known_names()
-    close = difflib.get_close_matches(name, names, n=3)
-    meant = f"did you mean {' or '.join(repr(match) for match in close)}? " if close else ""
+    question = suggestions.meant(name, names, most=3)
+    hint = f"{question} " if question else ""
     return UnknownCodecError(
         "unknown codec",
         codec=name,
         expected=f"one of {', '.join(names)}",
-        remedy=f'{meant}A package can add a codec under the entry point "{ENTRY_POINTS}", '
+        remedy=f'{hint}A package can add a codec under the entry point "{ENTRY_POINTS}", '
         "a program with omnizarr.codecs.registry.register",
     )

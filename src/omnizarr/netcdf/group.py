@@ -35,16 +35,11 @@ from omnizarr.netcdf.variable import MAXSTRLEN, Variable
 from omnizarr.nodes import hierarchy
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.location import StorePath
-from omnizarr.support.lazy import Lazy
-from omnizarr.support.suggestions import question
+from omnizarr.support import suggestions
 from omnizarr.support.text import visible_lines
 
 if TYPE_CHECKING:
-    import difflib
-
     from omnizarr.netcdf.session import Session
-else:
-    difflib = Lazy("difflib")
 
 _NO_USER_TYPES: Final = "store its fields, or its numbers, in variables of atomic types"
 
@@ -777,7 +772,7 @@ def _refuse_unlimited(layout: Layout, dims: Iterable[DimensionHeader]) -> None:
 
 
 def _near(name: str, names: Sequence[str]) -> str | None:
-    return question(difflib.get_close_matches(name, list(names)))
+    return suggestions.meant(name, names, most=3)
 
 
 def _renamed(members: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:

@@ -138,8 +138,8 @@ def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _unknown(key: str) -> str:
-    near = import_module("difflib").get_close_matches(key, DEFAULTS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(DEFAULTS)}"
+    suggestions = import_module("omnizarr.support.suggestions")  # hardly ever needed
+    hint = suggestions.meant(key, DEFAULTS) or f"known: {', '.join(DEFAULTS)}"
     return f"there is no setting {key!r}; {hint}"
 
 

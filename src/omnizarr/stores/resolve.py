@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     from omnizarr.stores import redaction
     from omnizarr.stores.local import zip as archives
     from omnizarr.stores.remote import references
+    from omnizarr.support import suggestions
 else:
     references = Lazy("omnizarr.stores.remote.references")
+    suggestions = Lazy("omnizarr.support.suggestions")
     redaction = Lazy("omnizarr.stores.redaction")
     zipfile = Lazy("zipfile")
     parse = Lazy("urllib.parse")
@@ -281,7 +283,7 @@ def _check_known(scheme: str, url: str) -> None:
     known = import_module("omnizarr.stores.remote.fsspec").known_protocols()
     if scheme in known:
         return
-    near = import_module("difflib").get_close_matches(scheme, ["file", "memory", *_SCHEMES, *known], 1, 0.5)
+    near = suggestions.near_names(scheme, ["file", "memory", *_SCHEMES, *known], most=1)
     if near:
         remedy = f"did you mean '{near[0]}://'?"
     else:

@@ -19,7 +19,7 @@ Parts: TypeAlias = tuple[str, ...]
 NamesIn: TypeAlias = Callable[[Parts], Iterable[str]]
 
 
-def near_names(name: str, names: Iterable[str]) -> list[str]:
+def near_names(name: str, names: Iterable[str], most: int = _MOST_NAMES, likeness: float = 0.5) -> list[str]:
     """Return the names like one that is not among them, the most like it first.
 
     >>> near_names("temprature", ["salinity", "temperature"])
@@ -27,8 +27,19 @@ def near_names(name: str, names: Iterable[str]) -> list[str]:
     """
     known = list(islice(names, _MOST_ENTRIES))
     same = [other for other in known if other.casefold() == name.casefold()]
-    near = difflib.get_close_matches(name, known, n=_MOST_NAMES, cutoff=0.5)
-    return list(dict.fromkeys([*same, *near]))[:_MOST_NAMES]
+    near = difflib.get_close_matches(name, known, n=most, cutoff=likeness)
+    return list(dict.fromkeys([*same, *near]))[:most]
+
+
+def meant(name: str, words: Iterable[str], most: int = 1) -> str | None:
+    """Return the question whether one of a few fixed words was meant; None if none is like it.
+
+    Such words are like each other, so they must be more alike than names of places.
+
+    >>> meant("levle", ["level", "checksum"])
+    "did you mean 'level'?"
+    """
+    return question(near_names(name, words, most, likeness=0.6))
 
 
 def near_places(there: Parts, missing: Sequence[str], names_in: NamesIn) -> list[Parts]:

@@ -47,8 +47,11 @@ from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     from urllib import parse as urls
+
+    from omnizarr.support import suggestions
 else:
     urls = Lazy("urllib.parse")
+    suggestions = Lazy("omnizarr.support.suggestions")
 
 _BACKENDS: Final = {
     **dict.fromkeys(("s3", "s3a"), "s3"),
@@ -251,8 +254,7 @@ def _name(backend: str, name: str) -> str:
 
 
 def _unknown(name: str, known: frozenset[str], message: str) -> StoreError:
-    close = import_module("difflib").get_close_matches(name, known, 1)
-    return StoreError(message, found=name, remedy=f"did you mean {close[0]!r}?" if close else None)
+    return StoreError(message, found=name, remedy=suggestions.meant(name, known))
 
 
 def _s3(bucket: str, settings: dict[str, Any]) -> Any:
