@@ -12,14 +12,14 @@ import pytest
 
 import omnizarr
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("RUNS", "20"))
 SHAPE, CHUNKS = (64, 64), (16, 16)
 
 # Writes the numbers 1, 2, 3, ... over the whole array, whole chunks and parts of chunks by turns, for ever.
 WRITER = """
 import sys, omnizarr
-
-pytestmark = pytest.mark.slow
 array = omnizarr.open_array(sys.argv[1], mode="r+")
 number = int(sys.argv[2])
 print("ready", flush=True)

@@ -18,6 +18,7 @@ import omnizarr
 from omnizarr import aio, engine
 from omnizarr.engine import native
 from omnizarr.errors import OmnizarrError, SettingError, StoreError
+from omnizarr.settings import engines
 from omnizarr.stores import MemoryStore
 from omnizarr.stores.remote.object import ObjectStore
 from tests import servers
@@ -29,9 +30,9 @@ stores = pytest.importorskip("obstore.store")
 
 pytestmark = [
     needs_native,
-    pytest.mark.skipif(not hasattr(native.module(), "Client"), reason="the native engine was built without `remote`"),
+    pytest.mark.skipif(not hasattr(engines.module(), "Client"), reason="the native engine was built without `remote`"),
     pytest.mark.skipif(
-        native.choice() == "reference", reason="OMNIZARR_ENGINE=reference: the native engine is not to be used"
+        engines.choice() == "reference", reason="OMNIZARR_ENGINE=reference: the native engine is not to be used"
     ),
 ]
 

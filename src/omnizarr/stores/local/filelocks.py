@@ -138,8 +138,8 @@ def _failure(error: OSError, path: str) -> StoreError:
 
 def _owner(path: str) -> str:
     try:
-        return f"user {import_module('pathlib').Path(path).owner()}"
-    except (KeyError, OSError, NotImplementedError):  # a user without a name
+        return f"user {import_module('pwd').getpwuid(os.stat(path).st_uid).pw_name}"
+    except (KeyError, OSError, ImportError):  # a user without a name, or a system without such names
         return "its owner"
 
 

@@ -642,7 +642,7 @@ class _ComparingTemporary(_OfBlocks):
             box = blocks.box(number)
             # Of chunks that cannot be read, both hold the fill value.
             expected = self.before.read(number) if self.before else move.read_as_target(sides, box, broken)
-            after.each(number, lambda part, found: move.check_equal(box, part, expected[part], found))
+            after.each(number, lambda part, found: move.check_equal(box, part, _part(expected, part), found))
             return self.done(expected, sides)
 
         return compare, None
@@ -688,7 +688,7 @@ class _Comparing(_OfBlocks):
             for number in parts.touched(box):
                 whole = tuple(map(_overlap, box, parts.box(number)))
                 part = tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(whole, box, strict=True))
-                move.check_equal(box, part, expected[part], _read(sides.writing, whole, move.concurrency))
+                move.check_equal(box, part, _part(expected, part), _read(sides.writing, whole, move.concurrency))
 
         return compare, None
 
@@ -793,6 +793,12 @@ def _box_of(value: Any, dtype: np.dtype[Any]) -> AnyArray:
     box = np.empty((), dtype)
     box[()] = value
     return box
+
+
+def _part(values: AnyArray, part: Box) -> AnyArray:
+    """Return a part of an array as an array, if it has no dimensions too."""
+    selection: tuple[Any, ...] = (*part, ...)
+    return values[selection]
 
 
 def first_difference(left: AnyArray, right: AnyArray) -> Coords | None:
