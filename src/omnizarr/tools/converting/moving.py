@@ -798,7 +798,8 @@ def _box_of(value: Any, dtype: np.dtype[Any]) -> AnyArray:
 def _part(values: AnyArray, part: Box) -> AnyArray:
     """Return a part of an array as an array, if it has no dimensions too."""
     selection: tuple[Any, ...] = (*part, ...)
-    return values[selection]
+    found: AnyArray = values[selection]
+    return found
 
 
 def first_difference(left: AnyArray, right: AnyArray) -> Coords | None:
