@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -114,6 +114,8 @@ fn spawn(test: &str, role: &Path, through_shell: Option<&str>) -> Child {
         Some(preparation) => {
             let mut shell = Command::new("sh");
             shell.args(["-c", &format!("{preparation}; exec \"$@\""), "sh"]).arg(program);
+            // A limit to the size of files holds for a log that the output goes to as well.
+            shell.stdout(Stdio::null()).stderr(Stdio::null());
             shell
         }
     };

@@ -435,12 +435,19 @@ class LocalStore(Store):
                 self._make_parent(parent)
             temporary = f"{folder}{RESERVED}{os.urandom(8).hex()}.tmp"
             try:
-                files.write_new(temporary, value, fsync=self.fsync)
-                rename(temporary, self._base + key)
+                try:
+                    files.write_new(temporary, value, fsync=self.fsync)
+                    rename(temporary, self._base + key)
+                except BaseException:
+                    try:  # noqa: SIM105 - `suppress` would be called first, and a Ctrl-C could come behind it
+                        os.unlink(temporary)
+                    except OSError:
+                        pass
+                    raise
             except FileNotFoundError:  # the directory was removed meanwhile, and all that was in it
                 self._known.discard(parent)
             except BaseException as error:
-                try:  # noqa: SIM105 - `suppress` would be called first, and a Ctrl-C could come behind it
+                try:  # noqa: SIM105 - again: Ctrl-C may have come in an audit hook, before the file was removed
                     os.unlink(temporary)
                 except OSError:
                     pass
