@@ -25,7 +25,7 @@ myst_heading_anchors = 3  # links to headings are checked
 autosummary_generate = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_preserve_defaults = True  # the names of defaults, not their values
+# Names of defaults, not their values, would be looked up in the source, where `omnizarr.nodes.options.shows` has none.
 # Names that say more than what they stand for.
 autodoc_type_aliases = {"ArrayLike": "ArrayLike", "DTypeLike": "DTypeLike"}
 
