@@ -953,7 +953,7 @@ impl Engine {
 ///
 /// # Safety
 /// The buffer must be held until all are done who have the memory. NumPy says truly where its elements lie. Those that are
-/// written belong to whoever called, who promises not to touch them meanwhile, as everywhere in NumPy.
+/// written belong to the caller, who must not touch them meanwhile, as everywhere in NumPy.
 unsafe fn memory_of(buffer: &PyUntypedBuffer, plan: &Plan) -> Memory {
     // An array without dimensions comes as one with a single element.
     let dimensions = if plan.has_dimensions() { buffer.dimensions() } else { 0 };

@@ -53,7 +53,7 @@ pub struct Order {
 /// What became of an order: the numbers of the pieces that were refused, or what stopped it.
 pub type Outcome = Result<Vec<usize>, Failure>;
 
-/// Calls whoever waits for orders of a batch.
+/// Wakes up the caller that waits for orders of a batch.
 pub type Bell = Box<dyn Fn() + Send + Sync>;
 
 /// Orders that are being carried out.

@@ -1,8 +1,8 @@
-//! Requests for the same thing, by several who need it at once, are one request.
+//! Requests for the same thing, by several readers at once, are one request.
 //!
-//! Who comes while a request is being prepared gets its answer. An answer to a request that was sent before is not good
-//! enough: the value may have been changed in between, by the very one who asks. So for each key at most two requests are
-//! on their way, and all who come later share the next one, which is sent when one of the two is answered.
+//! A reader that comes while a request is being prepared gets its answer. An answer to a request that was sent before is not good
+//! enough: the value may have been changed in between, by the reader itself. So for each key at most two requests are
+//! on their way, and all later readers share the next one, which is sent when one of the two is answered.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,7 +39,7 @@ pub enum Seat<'a, T: Clone> {
     Pilot(Pilot<'a, T>),
 }
 
-/// Who asks for the others as well. If he gives up, one of them does it.
+/// The reader that sends the request for the others too. If it gives up, one of them sends it.
 pub struct Pilot<'a, T: Clone> {
     flights: &'a Flights<T>,
     key: String,
@@ -99,7 +99,7 @@ impl<T: Clone> Pilot<'_, T> {
         self.flights.lock().get(&self.key).is_none_or(|flight| flight.sent < MOST_SENT)
     }
 
-    /// Let nobody join any more, as the request is sent now; return whether others wait for its answer.
+    /// Take no more readers, as the request is sent now; return whether others wait for its answer.
     pub fn depart(&mut self) -> bool {
         let mut keys = self.flights.lock();
         if let Some(flight) = keys.get_mut(&self.key) {

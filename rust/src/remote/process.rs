@@ -60,7 +60,7 @@ impl<T> Drop for OfProcess<T> {
     fn drop(&mut self) {
         let found = *self.0.get_mut();
         if mine(found).is_some() {
-            // SAFETY: it was made by this process in `get`, and nobody can reach it any more.
+            // SAFETY: it was made by this process in `get`, and nothing refers to it any more.
             drop(unsafe { Box::from_raw(found) });
         }
     }

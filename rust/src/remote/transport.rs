@@ -39,7 +39,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 const AGENT: &str = "object_store/0.14.2";
 /// How long the addresses of a host are remembered.
 const ADDRESSES_KEPT: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept, if nobody says.
+/// How long an unused connection is kept by default.
 const IDLE: Duration = Duration::from_secs(90);
 /// How long fewer requests are sent after a server has asked for that.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -279,7 +279,7 @@ impl Shared {
             Ok(mut all) => Arc::clone(all.entry(server.clone()).or_default()),
             Err(_) => Addresses::default(),
         };
-        // Whoever else wants to know them waits for one answer.
+        // Others that ask for them wait for the same answer.
         let mut known = known.lock().await;
         if let Some((since, addresses)) = &*known
             && since.elapsed() < ADDRESSES_KEPT
