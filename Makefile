@@ -40,18 +40,22 @@ BELOW := tests/stores tests/test_servers.py tests/test_faultproxy.py tests/tools
 ABOVE := tests/engine tests/codecs tests/indexing tests/properties tests/nodes
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-native test-oldest oldest-installed downstream downstream-installed servers lint format docs bench bench-installed native clean
+.PHONY: help demo test test-all test-native test-oldest oldest-installed test-upstream coverage downstream downstream-installed servers lint format docs bench bench-installed native dist release clean
 
 help:
 	@echo "make demo   the main job on real data"
 	@echo "make test   tests and examples in about ten minutes (ARGS=... goes to pytest; ENGINES=native, ENGINES=reference)"
 	@echo "make test-all all tests with both engines, slow ones included, and many more random cases"
 	@echo "make test-oldest tests with the lowest versions of all dependencies that pyproject.toml names"
+	@echo "make test-upstream tests with the main branches of zarr-python, numcodecs, xarray and dask"
+	@echo "make coverage which lines and branches the tests run"
 	@echo "make downstream the tests of zarr-python, xarray, dask, anndata, ome-zarr and netCDF4-python on omnizarr (ARGS='xarray')"
 	@echo "make lint   ruff, mypy --strict, rustfmt, clippy"
 	@echo "make format put the code into the format of ruff and rustfmt"
 	@echo "make docs   the manual, in docs/_build/html"
 	@echo "make bench  speed beside zarr-python, zarrs, TensorStore and others"
+	@echo "make dist   wheels and a source distribution in dist, each tried in a new environment"
+	@echo "make release check that everything is ready for a release"
 	@echo "make servers install the servers that tests start, in .servers (make test does so by itself)"
 	@echo "make native build the native engine in place (other verbs do so by themselves; NATIVE=never leaves it out)"
 	@echo "make clean  remove the virtual environment and everything built"
@@ -100,6 +104,19 @@ $(STAMPS)/oldest: $(STAMPS)/venv pyproject.toml $(SOURCES)
 		--resolution lowest-direct --editable '.[all,test]'
 	@touch $@
 
+# Which lines and branches the tests run, in coverage.xml.
+coverage: $(STAMPS)/coverage $(STAMPS)/native-$(NATIVE) servers
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --cov --cov-report=xml --cov-report=term:skip-covered $(ARGS)
+
+# With the main branches of the packages that omnizarr meets most, in an environment of its own.
+UPSTREAM_VENV ?= .venv-upstream
+UPSTREAM := zarr-developers/zarr-python zarr-developers/numcodecs pydata/xarray dask/dask dask/distributed
+
+test-upstream: servers
+	@$(MAKE) --no-print-directory VENV=$(UPSTREAM_VENV) $(UPSTREAM_VENV)/stamps/native-$(NATIVE) $(UPSTREAM_VENV)/stamps/test
+	$(UPSTREAM_VENV)/bin/python -m pip install --upgrade $(UPSTREAM:%=git+https://github.com/%)
+	$(UPSTREAM_VENV)/bin/python -m pytest -n $(WORKERS) -m "not slow" $(ARGS)
+
 # The tests of other packages, in an environment of their own: they need libraries that nothing here does.
 DOWNSTREAM_VENV ?= .venv-downstream
 
@@ -142,6 +159,7 @@ lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell src docs rust/src .github examples *.md
 ifneq ($(NATIVE),never)
 	cargo fmt $(CRATE) --check
 	cargo clippy $(CRATE) --locked --quiet --all-targets --features python -- -D warnings
@@ -176,8 +194,27 @@ else
 	@$(BIN)/python -c 'import omnizarr._native as native; print(native.__file__)'
 endif
 
+# A source distribution, a wheel with the native engine for machines like this one, and one without it for all others.
+# Each wheel is installed into an environment with nothing but Python, and used there.
+dist: $(STAMPS)/dist
+	rm -rf dist build
+	$(BIN)/python -m build --sdist --outdir dist
+	OMNIZARR_BUILD_NATIVE=never $(BIN)/python -m build --wheel --outdir dist dist/*.tar.gz
+ifneq ($(NATIVE),never)
+	OMNIZARR_BUILD_NATIVE=require $(BIN)/python -m build --wheel --outdir dist/built dist/*.tar.gz
+	@if [ "$$(uname)" = Linux ]; then \
+		PATH="$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist dist/built/*.whl; else mv dist/built/*.whl dist; fi
+	@rm -rf dist/built
+endif
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python -m tests.distributions dist
+
+# What must hold before a version is published; see "Releases" in CONTRIBUTING.md.
+release: dist
+	$(BIN)/python -m tests.release dist
+
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) $(SERVERS) build dist docs/_build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) $(UPSTREAM_VENV) $(SERVERS) build dist docs/_build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf rust/target rust/fuzz/target $(MODULES)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -12,7 +12,7 @@ from packaging.version import Version
 OLDEST = "oldest"
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-TESTED = sorted(set(EXTRAS) - {"bench", "demo", "docs", "downstream", "lint"})
+TESTED = sorted(set(EXTRAS) - {"bench", "coverage", "demo", "dist", "docs", "downstream", "lint"})
 REQUIREMENTS = [
     Requirement(each)
     for given in (PROJECT["dependencies"], *(EXTRAS[extra] for extra in TESTED))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import omnizarr
+from tests import release
 
 ROOT = Path(__file__).parents[1]
 CRATE = tomllib.loads((ROOT / "rust" / "Cargo.toml").read_text(encoding="utf-8"))
@@ -24,8 +25,8 @@ PACKAGE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 # ---- crate and package
 
 
-def test_crate_and_package_have_one_version():
-    assert CRATE["package"]["version"] == PACKAGE["project"]["version"] == omnizarr.__version__
+def test_files_that_state_the_version_state_the_same():
+    assert set(release.versions().values()) == {omnizarr.__version__}
 
 
 def test_lock_file_is_of_this_crate():

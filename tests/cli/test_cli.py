@@ -372,8 +372,10 @@ def test_missing_packages_are_named_with_the_remedy(monkeypatch, capsys):
     for name in [name for name in sys.modules if name.partition(".")[0] == "click" or name.startswith("omnizarr.cli.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "click", None)
-    assert main(["--version"]) == 2
+    assert main(["info", "x"]) == 2
     assert 'pip install "omnizarr[cli]"' in capsys.readouterr().err
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith(f"omnizarr {omnizarr.__version__} (engine: ")
 
 
 def test_module_runs():

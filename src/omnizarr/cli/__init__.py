@@ -1,10 +1,12 @@
-"""The command line: ``omnizarr info | tree | ls | get | check``."""
+"""The command line: ``omnizarr info | tree | ls | get | check | ...``."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 from collections.abc import Sequence
+
+from omnizarr.cli.version import version_line
 
 _NEEDED = ("click", "rich")
 
@@ -23,6 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0: done. 1: the data is not there, or something is wrong with it. 2: the command makes no sense.
         130: interrupted.
     """
+    if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        print(version_line())  # noqa: T201 - without click, which a plain installation lacks
+        return 0
     try:
         # Only here: `pip install omnizarr` alone brings neither click nor rich.
         run = importlib.import_module("omnizarr.cli.run")

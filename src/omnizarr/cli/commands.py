@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 from importlib import import_module
 from typing import Final
 
 import click
 
-from omnizarr.settings import config, engines
+from omnizarr.cli.version import version_line
 
 _MODULES: Final = {
     **dict.fromkeys(("info", "tree", "ls", "get"), "looking"),
@@ -18,33 +17,9 @@ _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 def _version(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
-    if not value or context.resilient_parsing:
-        return
-    version = import_module("importlib.metadata").version
-    parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numcodecs"))
-    click.echo(f"omnizarr {version('omnizarr')} (engine: {_engine()}; {parts}; Python {platform.python_version()})")
-    context.exit()
-
-
-def _engine() -> str:
-    """Return which engine serves, and why it is the slower one."""
-    module = engines.module()
-    if module is None:
-        return f"reference; {_absence()}"
-    if engines.choice(config.get("engine")) == "reference":
-        return f"reference, as chosen; native {module.__version__} is there"
-    return f"native {module.__version__}"
-
-
-def _absence() -> str:
-    """Return why there is no native engine."""
-    try:
-        import_module("omnizarr._native")
-    except ModuleNotFoundError:
-        pass
-    except ImportError as error:  # built for another machine
-        return f"native engine cannot be loaded: {error}"
-    return "native engine not built"
+    if value and not context.resilient_parsing:
+        click.echo(version_line())
+        context.exit()
 
 
 class _Commands(click.Group):

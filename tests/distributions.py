@@ -1,0 +1,91 @@
+"""Install what ``make dist`` built, each in a new environment with nothing but Python, and use it as a new user would.
+
+``python -m tests.distributions dist`` prints one line per wheel: its size, the time to install it, and its engine.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+LIMIT = 8_000_000
+"""Most bytes that the installed package may take, without what it depends on."""
+
+FIRST_USE = """
+import os, tempfile
+import numpy as np, omnizarr
+
+place = os.path.join(tempfile.mkdtemp(), "heights.zarr")
+data = np.arange(500_000, dtype="float32").reshape(500, 1000)
+array = omnizarr.create_array(place, shape=(1000, 1000), chunks=(100, 100), dtype="float32")
+array[:500] = data
+again = omnizarr.open(place, mode="r")
+assert np.array_equal(again[:500], data) and not again[500:].any()
+print(again.engine)
+"""
+
+
+def run(*command: object, **environment: str) -> str:
+    """Run a program that finds Python and the system's programs only, so neither Rust nor a compiler of ours."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "OMNIZARR", "VIRTUAL"))}
+    done = subprocess.run(
+        [str(part) for part in command],
+        env={**kept, "PATH": os.defpath, **environment},
+        cwd=tempfile.gettempdir(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"failed: {' '.join(map(str, command))}\n{done.stdout}")
+    return done.stdout.strip()
+
+
+def installed_size(wheel: Path) -> int:
+    with zipfile.ZipFile(wheel) as archive:
+        return sum(member.file_size for member in archive.infolist())
+
+
+def try_wheel(wheel: Path, expected: str) -> None:
+    """Install a wheel into a new environment, use it, and say what that took."""
+    with tempfile.TemporaryDirectory() as directory:
+        programs = Path(directory) / "env" / ("Scripts" if os.name == "nt" else "bin")
+        run(sys.executable, "-m", "venv", programs.parent)
+        begun = time.perf_counter()
+        run(programs / "python", "-m", "pip", "install", "--quiet", wheel)
+        seconds = time.perf_counter() - begun
+        engine = run(programs / "python", "-c", FIRST_USE)
+        version = run(programs / "omnizarr", "--version")
+        run(programs / "python", "-m", "pip", "install", "--quiet", f"{wheel}[cli]")
+        assert run(programs / "omnizarr", "--version") == version
+        assert "look" in run(programs / "omnizarr", "--help").lower()
+    size = installed_size(wheel)
+    print(
+        f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB, {size / 1e6:.1f} MB installed, {seconds:.0f} s to install"
+    )
+    print(f"  {version}")
+    assert engine == expected, f"{wheel.name} runs on the engine {engine!r}; expected {expected!r}"
+    assert size <= LIMIT, f"{wheel.name} takes {size:,} bytes when installed; at most {LIMIT:,} are allowed"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("directory", type=Path, nargs="?")
+    parser.add_argument("--installed", metavar="ENGINE", help="use what is installed, and expect this engine")
+    options = parser.parse_args()
+    if options.installed:
+        assert run(sys.executable, "-c", FIRST_USE) == options.installed
+        return
+    wheels = sorted(options.directory.resolve().glob("*.whl"))
+    assert wheels, "there is no wheel: run make dist"
+    for wheel in wheels:
+        try_wheel(wheel, "reference" if wheel.name.endswith("-none-any.whl") else "native")
+
+
+if __name__ == "__main__":
+    main()

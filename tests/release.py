@@ -1,0 +1,64 @@
+"""Check that everything is ready for a release: ``python -m tests.release dist``, which ``make release`` calls.
+
+Every check that fails is printed; the exit code says whether there was one.
+"""
+
+import argparse
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, encoding="utf-8", check=True).stdout
+
+
+def versions() -> dict[str, str]:
+    """Return the version that each file states."""
+    return {
+        "pyproject.toml": tomllib.loads(text("pyproject.toml"))["project"]["version"],
+        "rust/Cargo.toml": tomllib.loads(text("rust/Cargo.toml"))["package"]["version"],
+        "CITATION.cff": re.findall(r"^version: (.*)$", text("CITATION.cff"), re.MULTILINE)[0],
+    }
+
+
+def problems(directory: Path) -> Iterator[str]:
+    """Yield what is still to be done."""
+    stated = versions()
+    version = stated["pyproject.toml"]
+    yield from (
+        f"{file} states version {found}, pyproject.toml {version}" for file, found in stated.items() if found != version
+    )
+    changes = text("CHANGELOG.md")
+    if not re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d{{2}}-\d{{2}}$", changes, re.MULTILINE):
+        yield f"CHANGELOG.md has no section [{version}] with its date"
+    if git("status", "--porcelain"):
+        yield "there are changes that are not committed: git status"
+    if f"v{version}" not in git("tag", "--points-at", "HEAD").split():
+        yield f"the commit has no tag v{version}: git tag --sign v{version}"
+    built = [path.name for path in directory.glob("omnizarr-*")]
+    wanted = {f"omnizarr-{version}.tar.gz", f"omnizarr-{version}-py3-none-any.whl"}
+    yield from (f"{directory} lacks {name}: make dist" for name in sorted(wanted - set(built)))
+    yield from (
+        f"{directory} has {name}, of another version" for name in built if not name.startswith(f"omnizarr-{version}")
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("directory", type=Path)
+    found = list(problems(parser.parse_args().directory))
+    print("\n".join(found) if found else "ready for a release")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
