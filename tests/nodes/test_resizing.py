@@ -1,5 +1,6 @@
 """`omnizarr.nodes.resizing`: what lies beyond an edge is never seen, whoever left it there, and whatever failed."""
 
+import json
 import math
 
 import numpy as np
@@ -10,7 +11,7 @@ from obstore.store import MemoryStore as ObstoreMemory
 
 import omnizarr
 from omnizarr import errors
-from omnizarr.nodes import resizing
+from omnizarr.nodes import hierarchy, resizing
 from omnizarr.stores import LocalStore, MemoryStore, ObjectStore, SQLiteStore, ZipStore
 from omnizarr.stores.wrap.faults import FaultyStore
 from tests.engine.both import ENGINES, needs_native
@@ -407,3 +408,68 @@ def test_an_append_whose_document_was_stored_in_spite_of_an_error_stays():
     with pytest.raises(errors.StoreError, match="the answer is lost"):
         array.append([2, 2, 2])
     assert reopened(array)[...].tolist() == [2, 2, 2]
+
+
+V3_BY_OTHERS = {
+    "zarr_format": 3,
+    "node_type": "array",
+    "shape": [3, 4],
+    "data_type": "int16",
+    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 4]}},
+    "chunk_key_encoding": {"name": "default"},
+    "fill_value": 0,
+    "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+}
+V2_BY_OTHERS = {
+    **{"zarr_format": 2, "shape": [3, 4], "chunks": [2, 4], "dtype": "<i2", "compressor": None, "filters": None},
+    **{"fill_value": 0, "order": "C"},
+}
+
+
+@pytest.mark.parametrize("indent", [None, 1, 4])
+@pytest.mark.parametrize(
+    "document",
+    [
+        V3_BY_OTHERS,
+        {**V3_BY_OTHERS, "attributes": {"shape": [3, 4], "scale": 1e2}},
+        {"attributes": {"zarr.json": '"shape": [1, 2]'}, **V3_BY_OTHERS},
+        {**V3_BY_OTHERS, "shape": [0, 4]},
+        {**V3_BY_OTHERS, "shape": [3, 0]},
+        V2_BY_OTHERS,
+        {**V2_BY_OTHERS, "shape": [0, 4], "chunks": [0, 4]},
+    ],
+)
+def test_document_after_many_changes_of_the_shape_is_what_writing_it_anew_gives(monkeypatch, document, indent):
+    name = "zarr.json" if document["zarr_format"] == 3 else ".zarray"
+    text = json.dumps(document, indent=indent).encode()
+
+    def documents():
+        store = omnizarr.storage.MemoryStore({name: text})
+        array = omnizarr.open_array(store)
+        columns = array.shape[1]
+        for change in (
+            lambda: array.append(np.ones((1, columns))),
+            lambda: array.append(np.ones((9, columns))),
+            lambda: array.resize((7, 5)),
+            lambda: array.resize((0, 5)),
+            lambda: array.append(np.ones((2, 5))),
+            lambda: array.attrs.update(shape=[7, 5]),
+            lambda: array.append(np.ones((2, 5))),
+            lambda: array.append(np.ones((4, 1)), axis=1),
+        ):
+            change()
+            assert json.loads(store.get(name))["shape"] == list(array.shape)
+            yield bytes(store.get(name))
+
+    changed = list(documents())
+    monkeypatch.setattr(hierarchy, "_resized", lambda *_: None)
+    assert changed == list(documents())
+
+
+def test_appending_again_does_not_write_the_document_anew(monkeypatch):
+    array = omnizarr.create_array({}, shape=(1, 2), chunks=(4, 2), dtype="i2")
+    array.append(np.ones((1, 2)))
+    monkeypatch.setattr(hierarchy, "rewrite", None)
+    for _ in range(3):
+        array.append(np.ones((1, 2)))
+    assert array.shape == (5, 2)

@@ -29,9 +29,14 @@ class Document(dict[str, JSON]):
     notes : tuple of Note
         Where the text departs from JSON or from Zarr, and is understood nevertheless. The members, or `said`, are then
         what it was taken for.
+
+    Attributes
+    ----------
+    is_dumped : bool
+        The text is what a dialect wrote for a model, so that writing an equal model gives the same text.
     """
 
-    __slots__ = ("notes", "said", "text")
+    __slots__ = ("is_dumped", "notes", "said", "text")
 
     def __init__(
         self,
@@ -44,6 +49,7 @@ class Document(dict[str, JSON]):
         self.text = text
         self.said = said
         self.notes = notes
+        self.is_dumped = False
 
 
 def revision(document: Mapping[str, JSON], of: JSON) -> dict[str, JSON]:

@@ -9,7 +9,7 @@ Spec: RFC 8259.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from json.encoder import encode_basestring
 from typing import Final, NamedTuple
@@ -73,6 +73,35 @@ def spliced(revision: Revision, old: Mapping[str, JSON], new: Mapping[str, JSON]
         parts += [text[at : edit.start], edit.text]
         at = edit.stop
     return "".join((*parts, text[at:]))
+
+
+def with_integers(text: str, name: str, values: Sequence[int]) -> str | None:
+    """Return a text with other integers in a list that is a member of its outermost object.
+
+    Examples
+    --------
+    >>> with_integers('{"shape": [3,4], "chunks": [1,4]}', "shape", (5, 4))
+    '{"shape": [5,4], "chunks": [1,4]}'
+
+    Returns
+    -------
+    str or None
+        None if this way is not open: use the general one.
+    """
+    try:
+        at = _find(text, skip(text, 0), name).value
+    except _Impossible:
+        return None
+    stop = text.find("]", at)
+    parts = _integers(text[at:stop])
+    if text[at] != "[" or len(parts) != 2 * len(values) + 1:
+        return None
+    parts[1::2] = map(str, values)
+    return f"{text[:at]}{''.join(parts)}{text[stop:]}"
+
+
+_integers = re.compile(r"(-?[0-9]+)").split
+"""Of ``"[1, 2"``: what stands between integers, and these at odd places."""
 
 
 def _edit_object(

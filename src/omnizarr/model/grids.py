@@ -14,6 +14,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -242,11 +243,11 @@ def bind(named: Named, shape: Sequence[int]) -> Grid:
 def _bind_regular(named: Named, shape: Shape) -> Grid:
     (sizes,) = _members(named, ("chunk_shape",), _REGULAR)
     sizes = _one_per_dimension(sizes, shape, "chunk_shape", _REGULAR)
-    for number, (size, length) in enumerate(zip(sizes, shape, strict=True)):
-        # Zarr v2 writers divide dimensions of length 0 into chunks of length 0.
-        _check_size(size, f"/chunk_shape/{number}", _REGULAR, at_least=0 if length == 0 else 1)
-    axes = tuple(_even_axis(length, size) for length, size in zip(shape, sizes, strict=True))
-    return Grid(named, shape, tuple(sizes), axes)
+    if set(map(type, sizes)) != {int} or min(sizes) < 1:
+        for number, (size, length) in enumerate(zip(sizes, shape, strict=True)):
+            # Zarr v2 writers divide dimensions of length 0 into chunks of length 0.
+            _check_size(size, f"/chunk_shape/{number}", _REGULAR, at_least=0 if length == 0 else 1)
+    return Grid(named, shape, tuple(sizes), tuple(map(_even_axis, shape, sizes)))
 
 
 def _bind_rectilinear(named: Named, shape: Shape) -> Grid:
@@ -267,6 +268,7 @@ def _only_size(axis: Axis, row: Any) -> int:
     return axis.size or (row if isinstance(row, int) else 0)
 
 
+@lru_cache(maxsize=4096)
 def _even_axis(length: int, size: int) -> Axis:
     if not length:
         return Axis(0, ())

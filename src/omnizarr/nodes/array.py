@@ -701,7 +701,8 @@ class Array(Node):
     def _adopt(self, metadata: ArrayMetadata, *, is_ours: bool = True) -> None:
         """Take over what the documents say now."""
         state = self._state
-        same = replace(metadata, attributes={}) == replace(state.metadata, attributes={})
+        known = state.metadata
+        same = metadata.shape == known.shape and replace(metadata, attributes={}) == replace(known, attributes={})
         self._state = _State(metadata, state.bound if same else None)
         if is_ours and self._snapshot is not None:
             self._snapshot.refresh([self._where.path])

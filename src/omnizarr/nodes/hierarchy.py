@@ -9,8 +9,9 @@ Spec: Zarr v3 core, "Storage", "Operations"; Zarr v2, "Storage".
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import groupby
 from typing import Final, TypeVar
 
@@ -28,6 +29,7 @@ from omnizarr.errors import (
 from omnizarr.formats import DIALECTS, dialect_named, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
+from omnizarr.formats.reader import MAX_LENGTH
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes import erasing
@@ -274,7 +276,11 @@ def update_locked(where: StorePath, kind: type[M], change: Callable[[M], M], zar
         error = ContainsArrayError if isinstance(metadata, ArrayMetadata) else ContainsGroupError
         raise error("another node has taken this place", store=str(where.store), path=where.path)
     changed = change(metadata)
-    rewrite(where, dialect, changed, found)
+    resized = _resized(dialect, metadata, changed, found)
+    if resized is None:
+        rewrite(where, dialect, changed, found)
+    else:
+        _write(where, dialect, resized)
     return changed
 
 
@@ -496,6 +502,36 @@ def rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documen
     for name in old:
         if name not in new:
             where.store.delete(keys[name])
+
+
+def _resized(dialect: Dialect, before: Metadata, after: Metadata, old: Documents) -> dict[str, bytes] | None:
+    """Return the one document that changes when an array gets another shape; None if this takes more than its text.
+
+    All else of the model being the same, a dialect writes the same document but for that member. What Zarr v2 says of
+    chunks depends on which lengths are 0.
+    """
+    if (
+        not (isinstance(before, ArrayMetadata) and isinstance(after, ArrayMetadata))
+        or dialect.name not in _PLAIN_SHAPES
+    ):
+        return None
+    if [not length for length in before.shape] != [not length for length in after.shape]:
+        return None
+    if (
+        before.shape == after.shape
+        or max(after.shape) > MAX_LENGTH
+        or not all(map(operator.is_, _but_shape(before), _but_shape(after)))
+    ):
+        return None
+    name = next(iter(dialect.keyspace.documents("")))
+    data = documents.resized(old.get(name), before.shape, after.shape)
+    return None if data is None else {name: data}
+
+
+_PLAIN_SHAPES: Final = frozenset({"v2", "v3"})
+"""Dialects with documents that state the shape in one member, which nothing else repeats."""
+
+_but_shape: Final = operator.attrgetter(*(each.name for each in fields(ArrayMetadata) if each.name != "shape"))
 
 
 @conflicts.retried

@@ -316,7 +316,9 @@ def _from_pathlike(path: str | os.PathLike[str], mode: str, options: dict[str, A
 def _from_path(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]:
     if not path:
         raise ValueError("the path of a store cannot be empty; '.' is the current directory")
-    if has_references(path):
+    if os.path.isdir(path):
+        return _from_directory(path, mode, options)
+    if _is_reference_file(path):
         return references.open_path(path, mode, options)
     if options:
         raise _meaningless(options)
@@ -324,7 +326,7 @@ def _from_path(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, st
     if database is not None:
         return import_module(f"omnizarr.stores.{database}").open_path(path, mode), ""
     is_file = os.path.isfile(path)
-    if not is_file and (os.path.isdir(path) or not path.lower().endswith(".zip")):
+    if not is_file and not path.lower().endswith(".zip"):
         return LocalStore(path, read_only=mode == "r"), ""
     if is_file and mode in ("w-", "x"):
         raise NodeExistsError("the archive exists already", store=path, remedy='overwrite it with mode "w"')
@@ -336,12 +338,28 @@ def _from_path(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, st
     return store, "" if mode in ("w", "w-", "x") else _top_folder(store)
 
 
+def _from_directory(path: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]:
+    if _is_reference_set(path):
+        return references.open_path(path, mode, options)
+    if options:
+        raise _meaningless(options)
+    if os.path.isfile(os.path.join(path, _LMDB_FILE)):
+        return import_module("omnizarr.stores.database.lmdb").open_path(path, mode), ""
+    return LocalStore(path, read_only=mode == "r"), ""
+
+
 def has_references(path: str) -> bool:
     """Return whether a path is that of references of Kerchunk: a JSON file, or a directory with those in Parquet."""
-    if os.path.isdir(path):
-        # Documents of Zarr v2 lie beside their consolidated metadata; those of references have it alone.
-        there = (os.path.isfile(os.path.join(path, name)) for name in (_REFERENCE_SET_FILE, *_DOCUMENTS_OF_V2))
-        return next(there) and not any(there) and references.is_set(path)
+    return _is_reference_set(path) if os.path.isdir(path) else _is_reference_file(path)
+
+
+def _is_reference_set(directory: str) -> bool:
+    # Documents of Zarr v2 lie beside their consolidated metadata; those of references have it alone.
+    there = (os.path.isfile(os.path.join(directory, name)) for name in (_REFERENCE_SET_FILE, *_DOCUMENTS_OF_V2))
+    return next(there) and not any(there) and references.is_set(directory)
+
+
+def _is_reference_file(path: str) -> bool:
     if not os.path.isfile(path):
         return False
     if path.lower().endswith(_REFERENCES):
@@ -351,9 +369,7 @@ def has_references(path: str) -> bool:
 
 
 def _database_at(path: str) -> str | None:
-    """Return the module for the database that a path means: one that is there, or by its name a new one."""
-    if os.path.isdir(path):
-        return "database.lmdb" if os.path.isfile(os.path.join(path, _LMDB_FILE)) else None
+    """Return the module for the database that a path means: a file that is there, or by its name a new one."""
     named = _DATABASES.get(os.path.splitext(path)[1].lower())
     if named is not None or not os.path.isfile(path):
         return named
