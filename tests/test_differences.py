@@ -15,9 +15,9 @@ import omnizarr.aio
 zarr = pytest.importorskip("zarr", reason="the page compares with it")
 
 PAGE = (Path(__file__).parents[1] / "docs" / "differences.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("## What is not there\n")[2].partition("\n## ")[0]
+SECTION = PAGE.partition("## Missing names\n")[2].partition("\n## ")[0]
 VERSION = tuple(map(int, zarr.__version__.split(".")[:2]))
-COMPARED = tuple(map(int, re.search(r"Compared with zarr-python (\d+)\.(\d+)", PAGE).groups()))
+COMPARED = tuple(map(int, re.search(r"compares with zarr-python (\d+)\.(\d+)", PAGE).groups()))
 LISTED = {
     name: (remark or "", tuple(map(int, since.split("."))) if since else ())
     for row in re.findall(r"^\| (`zarr\..*?) \|", SECTION, re.MULTILINE)
