@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any, Literal
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omnizarr import indexing
-from omnizarr import metadata as public
 from omnizarr.aio import transfer
 from omnizarr.aio.nodes import array_on, reading, writing
 from omnizarr.aio.opening import opened
@@ -22,6 +20,7 @@ from omnizarr.indexing import Plan
 from omnizarr.model.grids import Grid
 from omnizarr.nodes import detection
 from omnizarr.nodes.array import AppendedShape, Array
+from omnizarr.nodes.array_properties import ArrayProperties, State
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.indexers import AnyArray, Fields, points
 from omnizarr.nodes.location import StorePath
@@ -30,10 +29,25 @@ from omnizarr.nodes.writing import converted_value
 from omnizarr.stores import Store
 from omnizarr.stores.tasks import run, waited
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _Planner = Callable[[Any, Grid], Plan]
 
 
-class AsyncArray:
+def _awaited(
+    method: Callable[Concatenate[Array, P], T],
+) -> Callable[Concatenate[AsyncArray, P], Coroutine[Any, Any, T]]:
+    """Return a method of `Array` that ends in `_get` or `_set` as one of `AsyncArray`, which has its own of these."""
+
+    @wraps(method)
+    async def awaiting(self: Any, *args: P.args, **options: P.kwargs) -> Any:
+        return await cast("Any", method)(self, *args, **options)
+
+    awaiting.__module__, awaiting.__qualname__ = __name__, f"AsyncArray.{method.__name__}"
+    return cast("Callable[Concatenate[AsyncArray, P], Coroutine[Any, Any, T]]", awaiting)
+
+
+class AsyncArray(ArrayProperties):
     """An array in a store, read and written by coroutines.
 
     Made by `omnizarr.aio.open_array`, `omnizarr.aio.create_array` and asynchronous groups. It says and does what
@@ -74,104 +88,16 @@ class AsyncArray:
     # -- what it is ---------------------------------------------------------------
 
     @property
-    def metadata(self) -> public.ArrayMetadata:
-        """What its documents say, in the words of Zarr v3."""
-        return self.array.metadata
+    def _where(self) -> StorePath:
+        return self.array.store_path
 
     @property
-    def config(self) -> ArrayConfig:
-        """How it behaves while it is open."""
+    def _state(self) -> State:
+        return self.array._state  # noqa: SLF001 - its other half
+
+    @property
+    def _config(self) -> ArrayConfig:
         return self.array.config
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Elements along each dimension."""
-        return self.array.shape
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return self.array.ndim
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self.array.size
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """NumPy data type of the elements in memory."""
-        return self.array.dtype
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the elements take in memory."""
-        return self.array.nbytes
-
-    @property
-    def fill_value(self) -> Any:
-        """Value of elements that were never written; None if the document leaves it undefined."""
-        return self.array.fill_value
-
-    @property
-    def order(self) -> Literal["C", "F"]:
-        """Memory layout of results."""
-        return self.array.order
-
-    @property
-    def dimension_names(self) -> tuple[str | None, ...] | None:
-        """Names of the dimensions, if they have any."""
-        return self.array.dimension_names
-
-    @property
-    def chunks(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
-        """Shape of a chunk (with shards: of an inner chunk)."""
-        return self.array.chunks
-
-    @property
-    def shards(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...] | None:
-        """Shape of a shard; None if chunks are stored one by one."""
-        return self.array.shards
-
-    @property
-    def write_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
-        """Lengths of what is stored under one key (chunks, or shards), per dimension, cut at the array's edge."""
-        return self.array.write_chunk_sizes
-
-    @property
-    def read_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
-        """Lengths of what can be read by itself (chunks, or inner chunks), per dimension, cut at the array's edge."""
-        return self.array.read_chunk_sizes
-
-    @property
-    def cdata_shape(self) -> tuple[int, ...]:
-        """Number of chunks along each dimension."""
-        return self.array.cdata_shape
-
-    @property
-    def nchunks(self) -> int:
-        """Number of chunks."""
-        return self.array.nchunks
-
-    @property
-    def filters(self) -> tuple[Any, ...]:
-        """Array to array codecs."""
-        return self.array.filters
-
-    @property
-    def serializer(self) -> Any:
-        """The array to bytes codec."""
-        return self.array.serializer
-
-    @property
-    def compressors(self) -> tuple[Any, ...]:
-        """Bytes to bytes codecs."""
-        return self.array.compressors
-
-    @property
-    def compressor(self) -> Any:
-        """The last of `compressors`; None if there is none."""
-        return self.array.compressor
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -182,41 +108,6 @@ class AsyncArray:
     def info(self) -> Any:
         """What it is, as a card to be printed."""
         return self.array.info
-
-    @property
-    def store_path(self) -> StorePath:
-        """Where it is: store and path."""
-        return self.array.store_path
-
-    @property
-    def store(self) -> Store:
-        """The store it is in."""
-        return self.array.store
-
-    @property
-    def path(self) -> str:
-        """Path within the store, without a leading slash."""
-        return self.array.path
-
-    @property
-    def name(self) -> str:
-        """Path with a leading slash."""
-        return self.array.name
-
-    @property
-    def basename(self) -> str:
-        """Last part of the path."""
-        return self.array.basename
-
-    @property
-    def read_only(self) -> bool:
-        """Whether it refuses to be written."""
-        return self.array.read_only
-
-    @property
-    def zarr_format(self) -> int | str:
-        """The format it is stored in."""
-        return self.array.zarr_format
 
     async def nchunks_initialized(self) -> int:
         """Return the number of chunks that are stored; with shards, a stored shard counts as all its chunks."""
@@ -257,65 +148,11 @@ class AsyncArray:
             fields, selection = indexing.pop_fields(selection)
         return await self._get(indexing.plan, selection, None, fields)
 
-    async def get_basic_selection(
-        self,
-        selection: Any = Ellipsis,
-        *,
-        out: AnyArray | None = None,
-        prototype: Any = None,
-        fields: Fields = None,
-        concurrency: int | None = None,
-    ) -> Any:
-        """Return what integers and slices select; see `omnizarr.Array.get_basic_selection`."""
-        return await self._get(indexing.basic, selection, out, fields, concurrency)
-
-    async def get_orthogonal_selection(
-        self,
-        selection: Any,
-        *,
-        out: AnyArray | None = None,
-        prototype: Any = None,
-        fields: Fields = None,
-        concurrency: int | None = None,
-    ) -> Any:
-        """Return what one selector per dimension selects, each independently."""
-        return await self._get(indexing.orthogonal, selection, out, fields, concurrency)
-
-    async def get_coordinate_selection(
-        self,
-        selection: Any,
-        *,
-        out: AnyArray | None = None,
-        prototype: Any = None,
-        fields: Fields = None,
-        concurrency: int | None = None,
-    ) -> Any:
-        """Return the elements at coordinates, one array per dimension."""
-        return await self._get(indexing.coordinate, selection, out, fields, concurrency)
-
-    async def get_mask_selection(
-        self,
-        mask: Any,
-        *,
-        out: AnyArray | None = None,
-        prototype: Any = None,
-        fields: Fields = None,
-        concurrency: int | None = None,
-    ) -> Any:
-        """Return the elements where a mask of the array's shape is true."""
-        return await self._get(indexing.mask, mask, out, fields, concurrency)
-
-    async def get_block_selection(
-        self,
-        selection: Any,
-        *,
-        out: AnyArray | None = None,
-        prototype: Any = None,
-        fields: Fields = None,
-        concurrency: int | None = None,
-    ) -> Any:
-        """Return whole chunks, selected by their coordinates."""
-        return await self._get(indexing.block, selection, out, fields, concurrency)
+    get_basic_selection = _awaited(Array.get_basic_selection)
+    get_orthogonal_selection = _awaited(Array.get_orthogonal_selection)
+    get_coordinate_selection = _awaited(Array.get_coordinate_selection)
+    get_mask_selection = _awaited(Array.get_mask_selection)
+    get_block_selection = _awaited(Array.get_block_selection)
 
     @property
     def oindex(self) -> AsyncIndexer:
@@ -358,35 +195,11 @@ class AsyncArray:
             fields, selection = indexing.pop_fields(selection)
         await self._set(indexing.plan, selection, value, fields)
 
-    async def set_basic_selection(
-        self, selection: Any, value: ArrayLike, *, fields: Fields = None, concurrency: int | None = None
-    ) -> None:
-        """Store elements that integers and slices select."""
-        await self._set(indexing.basic, selection, value, fields, concurrency)
-
-    async def set_orthogonal_selection(
-        self, selection: Any, value: ArrayLike, *, fields: Fields = None, concurrency: int | None = None
-    ) -> None:
-        """Store elements that one selector per dimension selects."""
-        await self._set(indexing.orthogonal, selection, value, fields, concurrency)
-
-    async def set_coordinate_selection(
-        self, selection: Any, value: ArrayLike, *, fields: Fields = None, concurrency: int | None = None
-    ) -> None:
-        """Store elements at coordinates."""
-        await self._set(indexing.coordinate, selection, value, fields, concurrency)
-
-    async def set_mask_selection(
-        self, mask: Any, value: ArrayLike, *, fields: Fields = None, concurrency: int | None = None
-    ) -> None:
-        """Store elements where a mask is true."""
-        await self._set(indexing.mask, mask, value, fields, concurrency)
-
-    async def set_block_selection(
-        self, selection: Any, value: ArrayLike, *, fields: Fields = None, concurrency: int | None = None
-    ) -> None:
-        """Store whole chunks."""
-        await self._set(indexing.block, selection, value, fields, concurrency)
+    set_basic_selection = _awaited(Array.set_basic_selection)
+    set_orthogonal_selection = _awaited(Array.set_orthogonal_selection)
+    set_coordinate_selection = _awaited(Array.set_coordinate_selection)
+    set_mask_selection = _awaited(Array.set_mask_selection)
+    set_block_selection = _awaited(Array.set_block_selection)
 
     async def resize(self, *shape: int | tuple[int, ...]) -> None:
         """Change the shape; see `omnizarr.Array.resize`."""

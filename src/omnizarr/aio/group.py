@@ -21,6 +21,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info_tree import Tree
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.node import NodeProperties
 from omnizarr.stores import Store
 from omnizarr.stores.async_verbs import AsyncVerbs
 from omnizarr.stores.asynchronous import asynchronous
@@ -50,7 +51,7 @@ def _array(
     return cast("Callable[Concatenate[AsyncGroup, P], Coroutine[Any, Any, AsyncArray]]", awaiting)
 
 
-class AsyncGroup:
+class AsyncGroup(NodeProperties):
     """A group in a store, whose members are looked up, made and removed by coroutines.
 
     Made by `omnizarr.aio.open_group`, `omnizarr.aio.create_group` and other asynchronous groups. It says and does what
@@ -93,6 +94,14 @@ class AsyncGroup:
     # -- what it is ---------------------------------------------------------------
 
     @property
+    def _where(self) -> StorePath:
+        return self.group.store_path
+
+    @property
+    def _metadata(self) -> GroupMetadata:
+        return self.group._metadata  # noqa: SLF001 - its other half
+
+    @property
     def metadata(self) -> public.GroupMetadata:
         """What its documents say."""
         return self.group.metadata
@@ -101,41 +110,6 @@ class AsyncGroup:
     def attrs(self) -> dict[str, Any]:
         """A copy of its attributes, as they were when it was last opened or changed."""
         return self.group.attrs.asdict()
-
-    @property
-    def store_path(self) -> StorePath:
-        """Where it is: store and path."""
-        return self.group.store_path
-
-    @property
-    def store(self) -> Store:
-        """The store it is in."""
-        return self.group.store
-
-    @property
-    def path(self) -> str:
-        """Path within the store, without a leading slash."""
-        return self.group.path
-
-    @property
-    def name(self) -> str:
-        """Path with a leading slash."""
-        return self.group.name
-
-    @property
-    def basename(self) -> str:
-        """Last part of the path."""
-        return self.group.basename
-
-    @property
-    def read_only(self) -> bool:
-        """Whether it refuses to be written."""
-        return self.group.read_only
-
-    @property
-    def zarr_format(self) -> int | str:
-        """The format it is stored in."""
-        return self.group.zarr_format
 
     async def info(self) -> Any:
         """Return what it is, as a card to be printed; it says whether there is consolidated metadata."""

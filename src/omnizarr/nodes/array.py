@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from omnizarr.errors import (
     SelectionError,
 )
 from omnizarr.indexing import Plan
-from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, datatypes, dimensions, grids, thawed
+from omnizarr.model import JSON, ArrayMetadata
 from omnizarr.model.grids import Grid
 from omnizarr.nodes import chunking, detection, hierarchy, resizing
+from omnizarr.nodes.array_properties import ArrayProperties, Bound, State
 from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
@@ -62,27 +63,7 @@ class AppendedShape(tuple[int, ...]):  # noqa: SLOT001 - see `region`
         return AppendedShape, (tuple(self), self.region)
 
 
-class _Bound(NamedTuple):
-    """What reading and writing look at each time."""
-
-    binding: Binding
-    grid: Grid
-    dtype: np.dtype[Any]
-    has_fields: bool
-    order: Literal["C", "F"]
-
-
-class _State:
-    """The metadata that an array knows, and what was made of it; replaced as a whole when the metadata changes."""
-
-    __slots__ = ("bound", "metadata")
-
-    def __init__(self, metadata: ArrayMetadata, bound: _Bound | None = None) -> None:
-        self.metadata = metadata
-        self.bound = bound
-
-
-class Array(Node):
+class Array(Node, ArrayProperties):
     """An array in a store, read and written by selections.
 
     Made by `omnizarr.open_array`, `omnizarr.create_array` and groups. It may be used by many threads at
@@ -106,6 +87,9 @@ class Array(Node):
 
     __slots__ = ("_config", "_snapshot", "_state")
 
+    _state: State
+    _config: ArrayConfig
+
     def __init__(
         self,
         store_path: StorePath,
@@ -114,7 +98,7 @@ class Array(Node):
         snapshot: Snapshot | None = None,
     ) -> None:
         self._where = store_path
-        self._state = _State(public.as_model(metadata))
+        self._state = State(public.as_model(metadata))
         self._config = config or ArrayConfig()
         self._snapshot = snapshot
 
@@ -139,130 +123,13 @@ class Array(Node):
     # -- what it is ---------------------------------------------------------------
 
     @property
-    def _metadata(self) -> ArrayMetadata:
-        return self._state.metadata
-
-    @property
-    def metadata(self) -> public.ArrayMetadata:
-        """What its documents say, in the words of Zarr v3."""
-        return public.ArrayMetadata.of(self._metadata)
-
-    @property
-    def config(self) -> ArrayConfig:
-        """How it behaves while it is open."""
-        return self._config
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """Elements along each dimension; assigning resizes."""
-        return self._metadata.shape
+        return self._state.metadata.shape
 
     @shape.setter
     def shape(self, shape: int | tuple[int, ...]) -> None:
         self.resize(shape)
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return len(self._metadata.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self._metadata.shape)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """NumPy data type of the elements in memory. Raises UnknownDataTypeError."""
-        if self._state.bound is not None:
-            return self._state.bound.dtype
-        try:
-            return datatypes.bind(self._metadata.data_type, self._metadata.byte_order).dtype
-        except OmnizarrError as error:
-            raise error.add(store=str(self._where.store), path=self.path)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the elements take in memory (references, where they are objects)."""
-        return self.size * self.dtype.itemsize
-
-    @property
-    def fill_value(self) -> Any:
-        """Value of elements that were never written; None if the document leaves it undefined."""
-        if self._metadata.fill_value is UNDEFINED:
-            return None
-        try:
-            data_type = datatypes.bind(self._metadata.data_type, self._metadata.byte_order)
-            return data_type.fill_from_json(thawed(self._metadata.fill_value))
-        except OmnizarrError as error:
-            raise error.add(store=str(self._where.store), path=self.path)
-
-    @property
-    def order(self) -> Literal["C", "F"]:
-        """Memory layout of results: what is asked for, else that of the stored chunks; see `ArrayConfig`."""
-        is_free = self._config.order is None or self._metadata.dialect != "v3"
-        if is_free and chunking.is_fortran(self._metadata.codecs, self.ndim):
-            return "F"
-        return self._config.order or "C"
-
-    @property
-    def dimension_names(self) -> tuple[str | None, ...] | None:
-        """Names of the dimensions, if they have any.
-
-        Those of Zarr v3's own member, else of xarray's attribute ``_ARRAY_DIMENSIONS``, else of NCZarr's references,
-        without the names of groups; None if they do not fit the shape.
-        """
-        return dimensions.names_of(self._metadata)
-
-    # -- chunks and codecs ---------------------------------------------------------------
-
-    @property
-    def _grid(self) -> Grid:
-        bound = self._state.bound
-        if bound is not None:
-            return bound.grid
-        return grids.bind(self._metadata.chunk_grid, self._metadata.shape)
-
-    @property
-    def chunks(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
-        """Shape of a chunk (with shards: of an inner chunk); per dimension all lengths, if chunks differ."""
-        inner = chunking.inner_chunk_shape(self._metadata.codecs)
-        if inner is not None:
-            return inner
-        chunk_shape = self._grid.chunk_shape
-        return self.write_chunk_sizes if chunk_shape is None else chunk_shape
-
-    @property
-    def shards(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...] | None:
-        """Shape of a shard; None if chunks are stored one by one."""
-        if chunking.inner_chunk_shape(self._metadata.codecs) is None:
-            return None
-        chunk_shape = self._grid.chunk_shape
-        return self.write_chunk_sizes if chunk_shape is None else chunk_shape
-
-    @property
-    def write_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
-        """Lengths of what is stored under one key (chunks, or shards), per dimension, cut at the array's edge."""
-        return tuple(chunking.sizes(axis, None) for axis in self._grid.axes)
-
-    @property
-    def read_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
-        """Lengths of what can be read by itself (chunks, or inner chunks), per dimension, cut at the array's edge."""
-        inner = chunking.inner_chunk_shape(self._metadata.codecs) or (None,) * self.ndim
-        return tuple(chunking.sizes(axis, length) for axis, length in zip(self._grid.axes, inner, strict=True))
-
-    @property
-    def cdata_shape(self) -> tuple[int, ...]:
-        """Number of chunks (inner chunks, with shards) along each dimension."""
-        inner = chunking.inner_chunk_shape(self._metadata.codecs)
-        if inner is None:
-            return self._grid.grid_shape
-        return tuple(-(-length // chunk) for length, chunk in zip(self.shape, inner, strict=True))
-
-    @property
-    def nchunks(self) -> int:
-        """Number of chunks (inner chunks, with shards)."""
-        return math.prod(self.cdata_shape)
 
     @property
     def nchunks_initialized(self) -> int:
@@ -278,28 +145,6 @@ class Array(Node):
     def nbytes_stored(self) -> int:
         """Return the bytes that the store holds for the array, documents included."""
         return info.stored_bytes(self._where)
-
-    @property
-    def filters(self) -> tuple[values.CodecValue, ...]:
-        """Array to array codecs."""
-        return _values_of(chunking.split(self._metadata.codecs)[0])
-
-    @property
-    def serializer(self) -> values.CodecValue | None:
-        """The array to bytes codec (with shards: that of the inner chunks); None if nobody knows which it is."""
-        serializer = chunking.split(self._metadata.codecs)[1]
-        return None if serializer is None else values.value_of(thawed(serializer))
-
-    @property
-    def compressors(self) -> tuple[values.CodecValue, ...]:
-        """Bytes to bytes codecs."""
-        return _values_of(chunking.split(self._metadata.codecs)[2])
-
-    @property
-    def compressor(self) -> values.CodecValue | None:
-        """The last of `compressors`, of which Zarr v2 has one; None if there is none."""
-        compressors = self.compressors
-        return compressors[-1] if compressors else None
 
     @property
     def info(self) -> info_card.ArrayInfo:
@@ -320,7 +165,7 @@ class Array(Node):
 
     # -- reading -------------------------------------------------------------------
 
-    def _bind(self) -> _Bound:
+    def _bind(self) -> Bound:
         """Look up, once, all that moving chunks needs."""
         state = self._state
         metadata = state.metadata
@@ -328,7 +173,7 @@ class Array(Node):
         if self._config.chunk_cache:
             binding = replace(binding, chunk_cache=self._config.chunk_cache)
         dtype = binding.spec.dtype
-        state.bound = bound = _Bound(binding, binding.grid, dtype, dtype.names is not None, self.order)
+        state.bound = bound = Bound(binding, binding.grid, dtype, dtype.names is not None, self.order)
         return bound
 
     def __getitem__(self, selection: Any) -> Any:
@@ -571,6 +416,8 @@ class Array(Node):
         names = [fields] if isinstance(fields, str) else list(fields or ())
         engine.write_fields(binding, plan, names, plan.as_buffer(converted), len(plan.buffer_shape), concurrency)
 
+    # What `_set` returns is returned, as is what `_get` returns: of an `AsyncArray` these are coroutines.
+
     def set_basic_selection(
         self,
         selection: Any,
@@ -581,7 +428,7 @@ class Array(Node):
         concurrency: int | None = None,
     ) -> None:
         """Store elements that integers and slices select; see `__setitem__`."""
-        self._set(indexing.basic, selection, value, fields, concurrency)
+        return self._set(indexing.basic, selection, value, fields, concurrency)
 
     def set_orthogonal_selection(
         self,
@@ -593,7 +440,7 @@ class Array(Node):
         concurrency: int | None = None,
     ) -> None:
         """Store elements that one selector per dimension selects; see `__setitem__`."""
-        self._set(indexing.orthogonal, selection, value, fields, concurrency)
+        return self._set(indexing.orthogonal, selection, value, fields, concurrency)
 
     def set_coordinate_selection(
         self,
@@ -605,7 +452,7 @@ class Array(Node):
         concurrency: int | None = None,
     ) -> None:
         """Store elements at coordinates; see `__setitem__`."""
-        self._set(indexing.coordinate, selection, value, fields, concurrency)
+        return self._set(indexing.coordinate, selection, value, fields, concurrency)
 
     def set_mask_selection(
         self,
@@ -617,7 +464,7 @@ class Array(Node):
         concurrency: int | None = None,
     ) -> None:
         """Store elements where a mask is true; see `__setitem__`."""
-        self._set(indexing.mask, mask, value, fields, concurrency)
+        return self._set(indexing.mask, mask, value, fields, concurrency)
 
     def set_block_selection(
         self,
@@ -629,7 +476,7 @@ class Array(Node):
         concurrency: int | None = None,
     ) -> None:
         """Store whole chunks; see `__setitem__`."""
-        self._set(indexing.block, selection, value, fields, concurrency)
+        return self._set(indexing.block, selection, value, fields, concurrency)
 
     def resize(self, *shape: int | tuple[int, ...]) -> None:
         """Change the shape; elements keep their coordinates.
@@ -703,7 +550,7 @@ class Array(Node):
         state = self._state
         known = state.metadata
         same = metadata.shape == known.shape and replace(metadata, attributes={}) == replace(known, attributes={})
-        self._state = _State(metadata, state.bound if same else None)
+        self._state = State(metadata, state.bound if same else None)
         if is_ours and self._snapshot is not None:
             self._snapshot.refresh([self._where.path])
 
@@ -729,7 +576,3 @@ class Array(Node):
 
     def __dask_tokenize__(self) -> object:
         return self._token(self._config.missing, self.order)
-
-
-def _values_of(codecs: tuple[Named, ...]) -> tuple[values.CodecValue, ...]:
-    return tuple([values.value_of(thawed(codec)) for codec in codecs])

@@ -13,25 +13,20 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.stores import Store
 
 
-class Node(ABC):
-    """An array or a group in a store."""
+class NodeProperties(ABC):
+    """Where a node is, and in which format."""
 
-    __slots__ = ("__weakref__", "_where")
+    __slots__ = ()
 
-    _where: StorePath
+    @property
+    @abstractmethod
+    def _where(self) -> StorePath:
+        """Store and path."""
 
     @property
     @abstractmethod
     def _metadata(self) -> Metadata:
         """What its documents said when they were last read or written."""
-
-    @abstractmethod
-    def refresh(self) -> None:
-        """Read the documents again: others may have changed them."""
-
-    @abstractmethod
-    def _change_attributes(self, change: Callable[[Attrs], Attrs]) -> None:
-        """Store what `change` makes of the attributes."""
 
     @property
     def store_path(self) -> StorePath:
@@ -67,6 +62,22 @@ class Node(ABC):
     def zarr_format(self) -> int | str:
         """The format it is stored in: 3, 2, 1, ``"3-draft2020"``, ..."""
         return dialect_named(self._metadata.dialect).zarr_format
+
+
+class Node(NodeProperties):
+    """An array or a group in a store."""
+
+    __slots__ = ("__weakref__", "_where")
+
+    _where: StorePath
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Read the documents again: others may have changed them."""
+
+    @abstractmethod
+    def _change_attributes(self, change: Callable[[Attrs], Attrs]) -> None:
+        """Store what `change` makes of the attributes."""
 
     def documents(self) -> dict[str, JSON]:
         """Return its documents as they are stored, by name: ``{"zarr.json": {...}}``."""

@@ -1,0 +1,208 @@
+"""What an array is, as its metadata says: without reading or writing anything."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from omnizarr import metadata as public
+from omnizarr.engine import Binding
+from omnizarr.errors import OmnizarrError
+from omnizarr.model import UNDEFINED, ArrayMetadata, Named, datatypes, dimensions, grids, thawed
+from omnizarr.model.grids import Grid
+from omnizarr.nodes import chunking
+from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.node import NodeProperties
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.codecs import values
+else:
+    values = Lazy("omnizarr.codecs.values")
+
+
+class Bound(NamedTuple):
+    """What reading and writing look at each time."""
+
+    binding: Binding
+    grid: Grid
+    dtype: np.dtype[Any]
+    has_fields: bool
+    order: Literal["C", "F"]
+
+
+class State:
+    """The metadata that an array knows, and what was made of it; replaced as a whole when the metadata changes."""
+
+    __slots__ = ("bound", "metadata")
+
+    def __init__(self, metadata: ArrayMetadata, bound: Bound | None = None) -> None:
+        self.metadata = metadata
+        self.bound = bound
+
+
+class ArrayProperties(NodeProperties):
+    """What arrays have in common with those that are awaited."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _state(self) -> State:
+        """The metadata, and what was made of it."""
+
+    @property
+    @abstractmethod
+    def _config(self) -> ArrayConfig:
+        """How it behaves while it is open."""
+
+    @property
+    def _metadata(self) -> ArrayMetadata:
+        return self._state.metadata
+
+    @property
+    def metadata(self) -> public.ArrayMetadata:
+        """What its documents say, in the words of Zarr v3."""
+        return public.ArrayMetadata.of(self._metadata)
+
+    @property
+    def config(self) -> ArrayConfig:
+        """How it behaves while it is open."""
+        return self._config
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each dimension."""
+        return self._metadata.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._metadata.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self._metadata.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy data type of the elements in memory. Raises UnknownDataTypeError."""
+        if self._state.bound is not None:
+            return self._state.bound.dtype
+        try:
+            return datatypes.bind(self._metadata.data_type, self._metadata.byte_order).dtype
+        except OmnizarrError as error:
+            raise error.add(store=str(self._where.store), path=self.path)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the elements take in memory (references, where they are objects)."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def fill_value(self) -> Any:
+        """Value of elements that were never written; None if the document leaves it undefined."""
+        if self._metadata.fill_value is UNDEFINED:
+            return None
+        try:
+            data_type = datatypes.bind(self._metadata.data_type, self._metadata.byte_order)
+            return data_type.fill_from_json(thawed(self._metadata.fill_value))
+        except OmnizarrError as error:
+            raise error.add(store=str(self._where.store), path=self.path)
+
+    @property
+    def order(self) -> Literal["C", "F"]:
+        """Memory layout of results: what is asked for, else that of the stored chunks; see `ArrayConfig`."""
+        is_free = self._config.order is None or self._metadata.dialect != "v3"
+        if is_free and chunking.is_fortran(self._metadata.codecs, self.ndim):
+            return "F"
+        return self._config.order or "C"
+
+    @property
+    def dimension_names(self) -> tuple[str | None, ...] | None:
+        """Names of the dimensions, if they have any.
+
+        Those of Zarr v3's own member, else of xarray's attribute ``_ARRAY_DIMENSIONS``, else of NCZarr's references,
+        without the names of groups; None if they do not fit the shape.
+        """
+        return dimensions.names_of(self._metadata)
+
+    # -- chunks and codecs ---------------------------------------------------------------
+
+    @property
+    def _grid(self) -> Grid:
+        bound = self._state.bound
+        if bound is not None:
+            return bound.grid
+        return grids.bind(self._metadata.chunk_grid, self._metadata.shape)
+
+    @property
+    def chunks(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
+        """Shape of a chunk (with shards: of an inner chunk); per dimension all lengths, if chunks differ."""
+        inner = chunking.inner_chunk_shape(self._metadata.codecs)
+        if inner is not None:
+            return inner
+        chunk_shape = self._grid.chunk_shape
+        return self.write_chunk_sizes if chunk_shape is None else chunk_shape
+
+    @property
+    def shards(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...] | None:
+        """Shape of a shard; None if chunks are stored one by one."""
+        if chunking.inner_chunk_shape(self._metadata.codecs) is None:
+            return None
+        chunk_shape = self._grid.chunk_shape
+        return self.write_chunk_sizes if chunk_shape is None else chunk_shape
+
+    @property
+    def write_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """Lengths of what is stored under one key (chunks, or shards), per dimension, cut at the array's edge."""
+        return tuple(chunking.sizes(axis, None) for axis in self._grid.axes)
+
+    @property
+    def read_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """Lengths of what can be read by itself (chunks, or inner chunks), per dimension, cut at the array's edge."""
+        inner = chunking.inner_chunk_shape(self._metadata.codecs) or (None,) * self.ndim
+        return tuple(chunking.sizes(axis, length) for axis, length in zip(self._grid.axes, inner, strict=True))
+
+    @property
+    def cdata_shape(self) -> tuple[int, ...]:
+        """Number of chunks (inner chunks, with shards) along each dimension."""
+        inner = chunking.inner_chunk_shape(self._metadata.codecs)
+        if inner is None:
+            return self._grid.grid_shape
+        return tuple(-(-length // chunk) for length, chunk in zip(self.shape, inner, strict=True))
+
+    @property
+    def nchunks(self) -> int:
+        """Number of chunks (inner chunks, with shards)."""
+        return math.prod(self.cdata_shape)
+
+    @property
+    def filters(self) -> tuple[values.CodecValue, ...]:
+        """Array to array codecs."""
+        return _values_of(chunking.split(self._metadata.codecs)[0])
+
+    @property
+    def serializer(self) -> values.CodecValue | None:
+        """The array to bytes codec (with shards: that of the inner chunks); None if nobody knows which it is."""
+        serializer = chunking.split(self._metadata.codecs)[1]
+        return None if serializer is None else values.value_of(thawed(serializer))
+
+    @property
+    def compressors(self) -> tuple[values.CodecValue, ...]:
+        """Bytes to bytes codecs."""
+        return _values_of(chunking.split(self._metadata.codecs)[2])
+
+    @property
+    def compressor(self) -> values.CodecValue | None:
+        """The last of `compressors`, of which Zarr v2 has one; None if there is none."""
+        compressors = self.compressors
+        return compressors[-1] if compressors else None
+
+
+def _values_of(codecs: tuple[Named, ...]) -> tuple[values.CodecValue, ...]:
+    return tuple([values.value_of(thawed(codec)) for codec in codecs])
