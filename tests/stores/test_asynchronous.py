@@ -36,6 +36,9 @@ class Awaited(WrapperStore):
         reader = self.verbs.pinned(key)
         return lambda spans: asyncio.run(reader(spans))
 
+    def get_stamped(self, key, unless=None):
+        return asyncio.run(self.verbs.get_stamped(key, unless))
+
     def exists(self, key):
         return asyncio.run(self.verbs.exists(key))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Protocol, TypeAlias
 
-from omnizarr.stores.base import Buffer, Buffers, Change, Listing, Span
+from omnizarr.stores.base import Buffer, Buffers, Change, Listing, Span, Stamped
 
 AsyncReader: TypeAlias = Callable[[Sequence[Span] | None], Awaitable[Buffers | None]]
 """Returns parts of one value (None: all of it, as one part); None if there is no such key."""
@@ -22,6 +22,9 @@ class AsyncVerbs(Protocol):
 
     def pinned(self, key: str) -> AsyncReader | None:
         """Return what reads parts of `key`, all of one version over several calls."""
+
+    async def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+        """Return value and stamp, in one request; None if the stamp is `unless` still."""
 
     async def exists(self, key: str) -> bool:
         """Return whether `key` has a value."""

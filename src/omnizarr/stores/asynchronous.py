@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 from omnizarr.errors import ConflictError
 from omnizarr.stores import conflicts
 from omnizarr.stores.async_verbs import AsyncReader, AsyncVerbs
-from omnizarr.stores.base import Buffer, Buffers, Change, Listing, Span, Store
+from omnizarr.stores.base import Buffer, Buffers, Change, Listing, Span, Stamped, Store
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.remote import object as objects
 from omnizarr.stores.remote import object_errors
@@ -238,6 +238,10 @@ class ObjectVerbs:
             return await self._read(store, read, key, spans)
 
         return reader
+
+    async def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+        """Return value and stamp, in one request; None if the stamp is `unless` still."""
+        return await self._rehearse(lambda store: store.get_stamped(key, unless))
 
     async def exists(self, key: str) -> bool:
         """Return whether `key` has a value."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import threading
 
 import numpy as np
@@ -36,11 +37,19 @@ class TestSeveral(AwaitedContract):
         return Awaited(LoggingStore(PrefixStore(MetricsStore(objects()), "a"), log_level=logging.DEBUG))
 
 
+class TestCacheStore(AwaitedContract):
+    @pytest.fixture(params=[0, 3600, math.inf])
+    def store(self, request):
+        return Awaited(CacheStore(objects(), max_age=request.param))
+
+
 WRAPPERS = {
     "prefix": lambda store: PrefixStore(store, "some"),
     "metrics": MetricsStore,
     "logging": LoggingStore,
     "read-only": ReadOnlyStore,
+    "cache": CacheStore,
+    "cache upon metrics": lambda store: CacheStore(MetricsStore(store)),
 }
 
 
@@ -110,14 +119,93 @@ def test_nothing_above_a_prefix_can_be_reached():
         run(asynchronous(PrefixStore(below, "a")).get("../outside"))
 
 
-def test_wrappers_that_do_more_are_waited_for_in_threads():
+def test_cache_asks_whether_a_value_is_the_same(monkeypatch):
+    below = objects()
+    below.set("a", b"old")
+    metrics = MetricsStore(below)
+    store = CacheStore(metrics)
+
+    async def main():
+        verbs = asynchronous(store)
+        assert await verbs.get("a") == await verbs.get("a") == b"old"
+        below.set("a", b"new")
+        assert bytes(await verbs.get("a", (1, 3))) == b"ew"
+        assert [bytes(part) for part in await verbs.pinned("a")([(0, 1)])] == [b"n"]
+        await verbs.update("a", lambda old: bytes(old) + b"er")
+        assert await verbs.get("a") == b"newer"
+        await verbs.delete("a")
+        assert await verbs.get("a") is None
+
+    run(main())
+    assert store.info()[:3] == (0, 2, 4)
+    assert metrics.report().verbs["get_stamped"].requests == 6
+
+
+def test_cache_that_need_not_ask_sends_no_requests():
+    metrics = MetricsStore(objects())
+    store = CacheStore(metrics, max_age=math.inf)
+
+    async def main():
+        verbs = asynchronous(store)
+        await verbs.set("a", b"0123456789")
+        metrics.reset()
+        assert await verbs.get("a") == b"0123456789"
+        assert await verbs.get_spans("a", [(0, 1), (8, None)]) == [b"0", b"89"]
+        assert await verbs.pinned("a")([(2, 4)]) == [b"23"]
+        assert await verbs.exists("a")
+        assert await verbs.size("a") == 10
+
+    run(main())
+    assert metrics.report().total.requests == 0
+
+
+def test_cache_forgets_what_could_not_be_written(monkeypatch):
+    below = objects()
+    store = CacheStore(below, max_age=math.inf)
+    counting = Counting(monkeypatch)
+
+    async def main():
+        verbs = asynchronous(store)
+        await verbs.set("a", b"old")
+        counting.failures["some/where/a"] = OSError("no")
+        with pytest.raises(StoreError):
+            await verbs.set("a", b"new")
+        counting.failures.clear()
+        below.set("a", b"other")
+        return await verbs.get("a")
+
+    assert run(main()) == b"other"
+
+
+def test_cache_does_not_keep_an_answer_older_than_a_write(monkeypatch):
+    below = objects()
+    below.set("a", b"old")
+    store = CacheStore(below, max_age=math.inf)
+    counting = Counting(monkeypatch)
+    ask = counting.__getattr__("get_async")
+
+    async def overtaken(*args, **kwargs):
+        answer = await ask(*args, **kwargs)
+        store.set("a", b"new")
+        return answer
+
+    counting.get_async = overtaken
+
+    async def main():
+        verbs = asynchronous(store)
+        return await verbs.get("a"), await verbs.get("a")
+
+    assert run(main()) == (b"old", b"new")
+
+
+def test_wrappers_that_do_more_are_waited_for_in_threads(tmp_path):
     class Subclass(PrefixStore):
         """May do anything."""
 
     for store in (
         Subclass(objects(), "a"),
-        CacheStore(objects()),
+        CacheStore(objects(), tmp_path),
         FaultyStore(objects()),
-        MetricsStore(CacheStore(objects())),
+        MetricsStore(CacheStore(objects(), tmp_path)),
     ):
         assert asynchronous(store) is None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, TypeVar, cast
 
 from omnizarr.stores.async_verbs import AsyncReader, AsyncVerbs
-from omnizarr.stores.base import Buffer, Buffers, Change, Listing, Span, Store, as_prefix
+from omnizarr.stores.base import Buffer, Buffers, Change, Listing, Reader, Span, Stamped, Store, as_prefix
+from omnizarr.stores.wrap.cached import CacheStore, Steps, reader_of
 from omnizarr.stores.wrap.logged import LoggingStore
 from omnizarr.stores.wrap.metrics import MetricsStore
 from omnizarr.stores.wrap.observed import ObservedStore, Spans, length, total
@@ -66,6 +67,16 @@ class WrapperVerbs:
             return await self._ask(verb, key, wanted, lambda: read(spans), total)
 
         return reader
+
+    async def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+        """Return value and stamp, in one request; None if the stamp is `unless` still."""
+        return await self._ask(
+            "get_stamped",
+            key,
+            None,
+            lambda: self._below.get_stamped(self._full(key), unless),
+            lambda found: None if found is None else length(found.value),
+        )
 
     async def exists(self, key: str) -> bool:
         """Return whether `key` has a value."""
@@ -135,10 +146,92 @@ class ObservedVerbs(WrapperVerbs):
         return result
 
 
-WRAPPERS: Final[Mapping[type[Store], Callable[[Any, AsyncVerbs], AsyncVerbs]]] = {
+class CacheVerbs(WrapperVerbs):
+    """The verbs of a store that keeps what was read: those that it has in steps, asking by coroutines."""
+
+    _store: CacheStore
+
+    async def _run(self, steps: Steps[T]) -> T:
+        try:
+            verb, *args = next(steps)
+            while True:
+                try:
+                    answer = await getattr(self._below, verb)(*args)
+                except BaseException as error:  # noqa: BLE001 - the verb says what becomes of it
+                    verb, *args = steps.throw(error)
+                else:
+                    verb, *args = steps.send(answer)
+        except StopIteration as end:
+            return cast("T", end.value)
+
+    async def get(self, key: str, span: Span | None = None) -> Buffer | None:
+        """Return what is kept, or ask the store."""
+        return await self._run(self._store.get_steps(key, span))
+
+    async def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+        """Cut the parts from what is kept, or ask the store."""
+        return await self._run(self._store.get_spans_steps(key, spans))
+
+    async def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
+        """Return what is kept, or ask the store."""
+        return await self._run(self._store.get_stamped_steps(key, unless))
+
+    def pinned(self, key: str) -> AsyncReader | None:
+        """Return what reads parts of the value that is kept, or of one version that the store has."""
+        store, below = self._store, self._below.pinned(key)
+        known: list[Reader] = []
+        has_begun = False
+
+        async def reader(spans: Sequence[Span] | None) -> Buffers | None:
+            nonlocal has_begun
+            if not has_begun and (spans is None or store.keeps(key)):
+                known.append(reader_of(await self.get(key)))
+            has_begun = True
+            if known:
+                return known[0](spans)
+            if spans is not None and store.is_immutable:
+                return await self.get_spans(key, spans)
+            return None if below is None else await below(spans)
+
+        return None if below is None else reader
+
+    async def exists(self, key: str) -> bool:
+        """Say what is known, or ask the store."""
+        return await self._run(self._store.exists_steps(key))
+
+    async def size(self, key: str) -> int | None:
+        """Say what is known, or ask the store."""
+        return await self._run(self._store.size_steps(key))
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Write to the store, and keep the value if it can be used without asking."""
+        await self._run(self._store.set_steps(key, value))
+
+    async def update(self, key: str, change: Change) -> None:
+        """Change the value in the store: what is kept of it may be old."""
+        try:
+            await super().update(key, change)
+        finally:
+            self._store.forget(key)
+
+    async def delete(self, key: str) -> None:
+        """Delete in the store."""
+        try:
+            await super().delete(key)
+        finally:
+            self._store.forget(key)
+
+
+def _of_cache(store: CacheStore, below: AsyncVerbs) -> AsyncVerbs | None:
+    """Return the verbs of a cache in memory; one in a directory or a store cannot be asked without waiting."""
+    return CacheVerbs(store, below) if store.cache is None else None
+
+
+WRAPPERS: Final[Mapping[type[Store], Callable[[Any, AsyncVerbs], AsyncVerbs | None]]] = {
     ReadOnlyStore: WrapperVerbs,
     PrefixStore: PrefixVerbs,
     MetricsStore: ObservedVerbs,
     LoggingStore: ObservedVerbs,
+    CacheStore: _of_cache,
 }
 """Wrappers whose verbs can be awaited, if those of the store below can. A subclass may do something else."""

@@ -23,9 +23,9 @@ import math
 import operator
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from omnizarr.errors import SettingError
 from omnizarr.stores import threads
@@ -34,6 +34,10 @@ from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.wrap.cache_backends import Entry, MemoryShelf, Name, Shelf, StoreShelf, namespace_of
 from omnizarr.stores.wrap.wrappers import WrapperStore
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[tuple[Any, ...], Any, T]
+"""A verb that yields its questions to the store, each a verb with its arguments."""
 
 Place: TypeAlias = "Store | str | os.PathLike[str] | None"
 
@@ -113,7 +117,8 @@ class CacheStore(WrapperStore):
         self._state = _State(store, self.cache, self.max_bytes)
 
     @property
-    def _is_immutable(self) -> bool:
+    def is_immutable(self) -> bool:
+        """Whether values are taken to be of one version for ever."""
         return self.max_age == math.inf
 
     def info(self) -> CacheInfo:
@@ -127,6 +132,14 @@ class CacheStore(WrapperStore):
 
     # -- what is kept -------------------------------------------------------------
 
+    def keeps(self, key: str) -> bool:
+        """Return whether a value is kept, which may have to be asked for."""
+        return self._kept((key, None)) is not None
+
+    def forget(self, key: str) -> None:
+        """Note that a value may have been changed."""
+        self._state.change(key)
+
     def _kept(self, name: Name) -> Entry | None:
         """Return what is kept, if it may be believed, or the store can be asked whether it may."""
         entry = self._state.shelf.get(name)
@@ -138,14 +151,14 @@ class CacheStore(WrapperStore):
         # A clock that was set back makes ages negative, which tell nothing.
         return entry.checked > state.changed_at(key) and 0 <= state.shelf.clock() - entry.checked < self.max_age
 
-    def _true(self, key: str, entry: Entry | None) -> Entry:
+    def _true(self, key: str, entry: Entry | None) -> Steps[Entry]:
         """Return the whole value, from what is kept of it if that is true still, else from the store."""
         state = self._state
         if entry is not None and self._is_fresh(key, entry):
             state.hits += 1
             return entry
         asked = state.shelf.clock()
-        found = self.store.get_stamped(key, None if entry is None else entry.stamp)
+        found = yield "get_stamped", key, None if entry is None else entry.stamp
         if found is None and entry is not None:
             state.revalidated += 1
             entry = entry._replace(checked=asked)
@@ -162,7 +175,7 @@ class CacheStore(WrapperStore):
             state.shelf.put((key, None), Entry(_settled(found.value), stamp, asked))
         return Entry(found.value, found.stamp, asked)
 
-    def _parts(self, key: str, spans: Sequence[Span]) -> Buffers | None:
+    def _parts(self, key: str, spans: Sequence[Span]) -> Steps[Buffers | None]:
         """Return parts of a value that nobody changes, and keep them."""
         state = self._state
         entries = {span: self._kept((key, span)) for span in spans}
@@ -171,7 +184,7 @@ class CacheStore(WrapperStore):
             state.hits += 1
             return [entries[span].value for span in spans]  # type: ignore[union-attr,misc]
         asked = state.shelf.clock()
-        parts = [self.store.get(key, wanted[0])] if len(wanted) == 1 else self.store.get_spans(key, wanted)
+        parts = [(yield "get", key, wanted[0])] if len(wanted) == 1 else (yield "get_spans", key, wanted)
         if parts is None or parts[0] is None:
             self._keep(key, Stamped(None, None), asked)
             return None
@@ -181,20 +194,93 @@ class CacheStore(WrapperStore):
             state.shelf.put((key, span), entries[span])  # type: ignore[arg-type]
         return [entries[span].value for span in spans]  # type: ignore[union-attr,misc]
 
+    # -- verbs in steps: each yields what it asks the store, and is sent the answer, by `_run` or by coroutines ---
+
+    def _run(self, steps: Steps[T]) -> T:
+        """Return what a verb returns, after asking the store what it asks."""
+        try:
+            verb, *args = next(steps)
+            while True:
+                try:
+                    answer = getattr(self.store, verb)(*args)
+                except BaseException as error:  # noqa: BLE001 - the verb says what becomes of it
+                    verb, *args = steps.throw(error)
+                else:
+                    verb, *args = steps.send(answer)
+        except StopIteration as end:
+            return cast("T", end.value)
+
+    def get_steps(self, key: str, span: Span | None) -> Steps[Buffer | None]:
+        """Return what is kept, or ask the store."""
+        if not self._state.holds():
+            entry = self._kept((key, None))
+            if span is None or entry is not None:
+                value = (yield from self._true(key, entry)).value
+                return None if value is None else cut(value, span)
+            if self.is_immutable:
+                parts = yield from self._parts(key, [span])
+                return None if parts is None else parts[0]
+        found: Buffer | None = yield "get", key, span
+        return found
+
+    def get_spans_steps(self, key: str, spans: Sequence[Span]) -> Steps[Buffers | None]:
+        """Cut the parts from what is kept, or ask the store."""
+        if not self._state.holds():
+            entry = self._kept((key, None))
+            if entry is not None:
+                value = (yield from self._true(key, entry)).value
+                return None if value is None else parts_of(value, spans)
+            if self.is_immutable and spans:
+                return (yield from self._parts(key, spans))
+        found: Buffers | None = yield "get_spans", key, spans
+        return found
+
+    def exists_steps(self, key: str) -> Steps[bool]:
+        """Say what is known, or ask the store."""
+        entry = self._fresh(key)
+        return (yield "exists", key) if entry is None else entry.value is not None
+
+    def size_steps(self, key: str) -> Steps[int | None]:
+        """Say what is known, or ask the store."""
+        entry = self._fresh(key)
+        if entry is None:
+            size: int | None = yield "size", key
+            return size
+        return None if entry.value is None else len(entry.value)
+
+    def get_stamped_steps(self, key: str, unless: Hashable | None) -> Steps[Stamped | None]:
+        """Return what is kept, or ask the store."""
+        entry = None if self._state.holds() else self._kept((key, None))
+        if entry is not None and entry.stamp is not None:
+            value, stamp, _ = yield from self._true(key, entry)
+            return None if stamp is not None and stamp == unless else Stamped(value, stamp)
+        asked = self._state.shelf.clock()
+        found: Stamped | None = yield "get_stamped", key, unless
+        if found is not None and not self._state.holds():
+            self._keep(key, found, asked)
+        return found
+
+    def set_steps(self, key: str, value: Buffer) -> Steps[None]:
+        """Write to the store, and keep the value if it can be used without asking."""
+        self.check_writable()
+        state = self._state
+        before = state.changed_at(key)
+        try:
+            yield "set", key, value
+        except BaseException:
+            state.change(key)
+            raise
+        now = state.change(key, before)
+        if now is not None and self.max_age and self.cache_set_data:
+            # Later than this change, and earlier than whatever comes after it.
+            entry = Entry(bytes(memoryview(value)), None, math.nextafter(now, math.inf))
+            state.shelf.put((key, None), entry)
+
     # -- reading ------------------------------------------------------------------
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return what is kept, or ask the store."""
-        if self._state.holds():
-            return self.store.get(key, span)
-        entry = self._kept((key, None))
-        if span is None or entry is not None:
-            value = self._true(key, entry).value
-            return None if value is None else cut(value, span)
-        if self._is_immutable:
-            parts = self._parts(key, [span])
-            return None if parts is None else parts[0]
-        return self.store.get(key, span)
+        return self._run(self.get_steps(key, span))
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Ask for each with `get`, many at once; within a lock, the store itself."""
@@ -202,20 +288,14 @@ class CacheStore(WrapperStore):
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
         """Cut the parts from what is kept, or ask the store."""
-        if self._state.holds():
-            return self.store.get_spans(key, spans)
-        entry = self._kept((key, None))
-        if entry is not None:
-            value = self._true(key, entry).value
-            return None if value is None else parts_of(value, spans)
-        return self._parts(key, spans) if self._is_immutable and spans else self.store.get_spans(key, spans)
+        return self._run(self.get_spans_steps(key, spans))
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Copy what is kept, or the whole value once it has been read; parts of others come from the store."""
         entry = None if self._state.holds() else self._kept((key, None))
         if self._state.holds() or (entry is None and start):
             return self.store.read_into(key, out, start)
-        value = self._true(key, entry).value
+        value = self._run(self._true(key, entry)).value
         return None if value is None else fill(out, memoryview(value)[start:])
 
     def _fresh(self, key: str) -> Entry | None:
@@ -227,15 +307,11 @@ class CacheStore(WrapperStore):
 
     def exists(self, key: str) -> bool:
         """Say what is known, or ask the store."""
-        entry = self._fresh(key)
-        return self.store.exists(key) if entry is None else entry.value is not None
+        return self._run(self.exists_steps(key))
 
     def size(self, key: str) -> int | None:
         """Say what is known, or ask the store."""
-        entry = self._fresh(key)
-        if entry is None:
-            return self.store.size(key)
-        return None if entry.value is None else len(entry.value)
+        return self._run(self.size_steps(key))
 
     def stamp(self, key: str) -> Hashable | None:
         """Say what is known, or ask the store."""
@@ -244,15 +320,7 @@ class CacheStore(WrapperStore):
 
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Return what is kept, or ask the store."""
-        entry = None if self._state.holds() else self._kept((key, None))
-        if entry is not None and entry.stamp is not None:
-            value, stamp, _ = self._true(key, entry)
-            return None if stamp is not None and stamp == unless else Stamped(value, stamp)
-        asked = self._state.shelf.clock()
-        found = self.store.get_stamped(key, unless)
-        if found is not None and not self._state.holds():
-            self._keep(key, found, asked)
-        return found
+        return self._run(self.get_stamped_steps(key, unless))
 
     def pinned(self, key: str) -> Reader | None:
         """Return what reads parts of the value that is kept, or of one version that the store has."""
@@ -260,9 +328,9 @@ class CacheStore(WrapperStore):
             return self.store.pinned(key)
         entry = self._kept((key, None))
         if entry is not None:
-            return _of(self._true(key, entry))
-        if self._is_immutable:
-            return lambda spans: _of(self._true(key, None))(None) if spans is None else self.get_spans(key, spans)
+            return reader_of(self._run(self._true(key, entry)).value)
+        if self.is_immutable:
+            return lambda spans: reader_of(self.get(key))(None) if spans is None else self.get_spans(key, spans)
         below = self.store.pinned(key)
         return None if below is None else _FirstWhole(self, key, below)
 
@@ -270,18 +338,7 @@ class CacheStore(WrapperStore):
 
     def set(self, key: str, value: Buffer) -> None:
         """Write to the store, and keep the value if it can be used without asking."""
-        state = self._state
-        before = state.changed_at(key)
-        try:
-            super().set(key, value)
-        except BaseException:
-            state.change(key)
-            raise
-        now = state.change(key, before)
-        if now is not None and self.max_age and self.cache_set_data:
-            # Later than this change, and earlier than whatever comes after it.
-            entry = Entry(bytes(memoryview(value)), None, math.nextafter(now, math.inf))
-            state.shelf.put((key, None), entry)
+        self._run(self.set_steps(key, value))
 
     def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
         """Set each with `set`."""
@@ -426,15 +483,13 @@ class _FirstWhole:
 
     def __call__(self, spans: Sequence[Span] | None) -> Buffers | None:
         if spans is None and not self._has_begun:
-            value = self._store.get(self._key)
-            self._whole = _of(Entry(value, None, 0.0))
+            self._whole = reader_of(self._store.get(self._key))
         self._has_begun = True
         return (self._whole or self._below)(spans)
 
 
-def _of(entry: Entry) -> Reader:
+def reader_of(value: Buffer | None) -> Reader:
     """Return what reads parts of a value that is here."""
-    value = entry.value
 
     def read(spans: Sequence[Span] | None) -> Buffers | None:
         if value is None:
