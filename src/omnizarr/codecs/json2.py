@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
-from omnizarr.codecs.streams import variable
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, Configuration
+from omnizarr.codecs.streams import ObjectCodec
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 
 _FLAGS: Final = {"skipkeys": False, "ensure_ascii": True, "check_circular": True, "allow_nan": True, "sort_keys": True}
@@ -26,7 +26,7 @@ _OTHERS: Final = ("encoding", "indent", "separators", "strict")
 
 
 @dataclass(frozen=True, slots=True)
-class Json:
+class Json(ObjectCodec):
     """Objects as JSON."""
 
     text_encoding: str
@@ -34,11 +34,6 @@ class Json:
     decoder: json.JSONDecoder
     has_shape: bool
     decoded: ArraySpec
-
-    @property
-    def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return variable(self.decoded)
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the list as text."""

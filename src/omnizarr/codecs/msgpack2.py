@@ -14,14 +14,14 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped, unused-ignore]
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, Configuration
 from omnizarr.codecs.json2 import listed, unlisted
-from omnizarr.codecs.streams import variable
+from omnizarr.codecs.streams import ObjectCodec
 from omnizarr.errors import ChunkError, CodecError
 
 
 @dataclass(frozen=True, slots=True)
-class MsgPack:
+class MsgPack(ObjectCodec):
     """Objects as MessagePack."""
 
     use_bin_type: bool
@@ -29,11 +29,6 @@ class MsgPack:
     raw: bool
     has_shape: bool
     decoded: ArraySpec
-
-    @property
-    def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return variable(self.decoded)
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the packed list."""

@@ -14,22 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from omnizarr.codecs.configuration import Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
-from omnizarr.codecs.streams import variable
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, Configuration
+from omnizarr.codecs.streams import ObjectCodec
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, PickleDisabledError
 
 
 @dataclass(frozen=True, slots=True)
-class Pickle:
+class Pickle(ObjectCodec):
     """An array of objects as a pickle."""
 
     protocol: int
     decoded: ArraySpec
-
-    @property
-    def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return variable(self.decoded)
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return the pickled array."""

@@ -164,6 +164,19 @@ class Compressor:
         return compressed(self.decoded)
 
 
+class ObjectCodec:
+    """What all codecs have in common that make bytes of items of any length."""
+
+    __slots__ = ()
+
+    decoded: ArraySpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Bytes of any size."""
+        return variable(self.decoded)
+
+
 class StreamCodec(Compressor):
     """What the codecs of the standard library have in common: their bytes are streams, which `inflate` decodes."""
 

@@ -19,16 +19,16 @@ import numpy as np
 from numcodecs.vlen import VLenArray, VLenBytes, VLenUTF8
 
 from omnizarr.codecs.configuration import AnyDType, Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, Configuration
 from omnizarr.codecs.elements import row_of
-from omnizarr.codecs.streams import variable
+from omnizarr.codecs.streams import ObjectCodec
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 
 _PREFIX: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Vlen:
+class Vlen(ObjectCodec):
     """Items of any length, each behind its size."""
 
     items: Any
@@ -36,11 +36,6 @@ class Vlen:
     empty: Any
     """What stands for None."""
     decoded: ArraySpec
-
-    @property
-    def encoded(self) -> BytesSpec:
-        """Bytes of any size."""
-        return variable(self.decoded)
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return count, sizes and items."""

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
-from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from omnizarr.errors import ConflictError, StoreClosedError, StoreError
@@ -37,11 +37,27 @@ class DatabaseStore(Store, Generic[Database]):
     """
 
     kind: ClassVar[str]
+    url_options: ClassVar[frozenset[str]]
+    """Keywords that may stand beside a URL."""
     path: str
     read_only: bool
     _database: Database | None
     """What this process has open; None: the store is closed."""
     _finalizer: weakref.finalize[..., Any]
+
+    @classmethod
+    def open_path(cls, path: str, mode: str) -> Self:
+        """Return the store that a path means."""
+        return cls(path, read_only=mode == "r")  # type: ignore[call-arg]
+
+    @classmethod
+    def open_url(cls, url: str, mode: str, options: Mapping[str, Any]) -> tuple[Self, str]:
+        """Return the store that ``lmdb:///path/to/database`` means, and the path in it where the hierarchy begins."""
+        unknown = sorted(options.keys() - cls.url_options)
+        if unknown:
+            expected = sorted(cls.url_options)
+            raise StoreError("storage_options mean nothing to this store", found=unknown, expected=expected)
+        return cls(path_of(url), read_only=mode == "r", **options), ""  # type: ignore[call-arg]
 
     @abstractmethod
     def _open(self) -> None:
@@ -203,10 +219,3 @@ def path_of(url: str) -> str:
         raise StoreError("not the URL of a database", found=shown, expected=expected)
     path = unquote(parts.path)
     return path[1:] if os.name == "nt" and path[2:3] == ":" else path
-
-
-def check_options(options: Mapping[str, Any], known: set[str]) -> None:
-    """Raise StoreError if there are options that mean nothing."""
-    unknown = sorted(options.keys() - known)
-    if unknown:
-        raise StoreError("storage_options mean nothing to this store", found=unknown, expected=sorted(known))

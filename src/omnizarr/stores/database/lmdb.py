@@ -10,7 +10,7 @@ import errno
 import os
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -36,7 +36,7 @@ from omnizarr.stores.base import (
     is_key,
     listing,
 )
-from omnizarr.stores.database.base import PAGE, DatabaseStore, Record, check_options, path_of
+from omnizarr.stores.database.base import PAGE, DatabaseStore, Record
 from omnizarr.stores.fork_locks import Gate
 
 T = TypeVar("T")
@@ -93,6 +93,7 @@ class LMDBStore(DatabaseStore["_Environment"]):
     """
 
     kind = "lmdb"
+    url_options = frozenset({"fsync", "map_size", "subdir"})
 
     def __init__(
         self,
@@ -590,15 +591,5 @@ def _name(raw: bytes) -> str:
     return raw.decode(errors="surrogateescape")  # with what no key can have, where it is no UTF-8
 
 
-def open_path(path: str, mode: str) -> Store:
-    """Return the store that a path means."""
-    return LMDBStore(path, read_only=mode == "r")
-
-
-def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
-    """Return the store that ``lmdb:///path/to/database`` means, and the path in it where the hierarchy begins.
-
-    Options are those of `LMDBStore`.
-    """
-    check_options(options, {"fsync", "map_size", "subdir"})
-    return LMDBStore(path_of(url), read_only=mode == "r", **options), ""
+open_path = LMDBStore.open_path
+open_url = LMDBStore.open_url

@@ -41,7 +41,7 @@ from omnizarr.stores.base import (
     is_key,
     listing,
 )
-from omnizarr.stores.database.base import PAGE, DatabaseStore, Record, check_options, path_of
+from omnizarr.stores.database.base import PAGE, DatabaseStore, Record
 from omnizarr.stores.fork_locks import Gate
 
 T = TypeVar("T")
@@ -120,6 +120,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
     """
 
     kind = "sqlite"
+    url_options = frozenset({"fsync", "timeout"})
 
     def __init__(
         self,
@@ -629,15 +630,5 @@ def _failure(error: sqlite3.Error, timeout: float) -> StoreError:
     return failure
 
 
-def open_path(path: str, mode: str) -> Store:
-    """Return the store that a path means."""
-    return SQLiteStore(path, read_only=mode == "r")
-
-
-def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
-    """Return the store that ``sqlite:///path/to/file`` means, and the path in it where the hierarchy begins.
-
-    Options are those of `SQLiteStore`.
-    """
-    check_options(options, {"fsync", "timeout"})
-    return SQLiteStore(path_of(url), read_only=mode == "r", **options), ""
+open_path = SQLiteStore.open_path
+open_url = SQLiteStore.open_url
