@@ -81,25 +81,30 @@ def load_zmetadata(document: JSON, report: Report = strict) -> dict[str, dict[st
     Keys that are no documents of Zarr v2 are passed over.
     """
     reader = Reader(report)
-    if not isinstance(document, Mapping):
-        _problem(reader, "", "not an object", found=document, expected="an object", spec=_V2)
-        return {}
-    number: Any = document.get("zarr_consolidated_format")
-    if number != 1 or isinstance(number, bool):
-        message = "unknown format of consolidated metadata"
-        _problem(reader, "/zarr_consolidated_format", message, found=number, expected="1", spec=_V2)
     nodes: dict[str, dict[str, JSON]] = {}
-    metadata = document.get("metadata")
-    if not isinstance(metadata, Mapping):
-        _problem(reader, "/metadata", "not an object", found=metadata, expected="an object", spec=_V2)
-        return {}
-    for name, value in metadata.items():
+    for name, value in copies_of(reader, document, _V2).items():
         path, _, last = name.rpartition("/")
         if last in V2_DOCUMENTS and name != last and not is_path(path):
             leave_out(reader, join("/metadata", name), name, _V2)
         elif last in V2_DOCUMENTS:
             nodes.setdefault(path, {})[last] = value
     return nodes
+
+
+def copies_of(reader: Reader, document: JSON, spec: str) -> Mapping[str, JSON]:
+    """Return the copies in a document of format 1, by their keys."""
+    if not isinstance(document, Mapping):
+        _problem(reader, "", "not an object", found=document, expected="an object", spec=spec)
+        return {}
+    number: Any = document.get("zarr_consolidated_format")
+    if number != 1 or isinstance(number, bool):
+        message = "unknown format of consolidated metadata"
+        _problem(reader, "/zarr_consolidated_format", message, found=number, expected="1", spec=spec)
+    metadata = document.get("metadata")
+    if isinstance(metadata, Mapping):
+        return metadata
+    _problem(reader, "/metadata", "not an object", found=metadata, expected="an object", spec=spec)
+    return {}
 
 
 def dump_zmetadata(nodes: Nodes) -> dict[str, JSON]:

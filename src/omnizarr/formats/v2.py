@@ -21,9 +21,10 @@ from omnizarr.formats.contract import Consolidated, Dialect, Documents, NewArray
 from omnizarr.formats.documents import name_of_nonfinite, notes_of
 from omnizarr.formats.filters import OBJECT_CODECS, Step, dump_chain, fit_szip, load_chain, read_step
 from omnizarr.formats.keyspaces import Flat
+from omnizarr.formats.objects import TEXT_OF_OBJECTS, object_codec, read_objects
 from omnizarr.formats.reader import Reader, join, overheard, problem_of, read_chunk_lengths, read_lengths, read_list
 from omnizarr.formats.spelling import Aspect, in_order_of, read_aspects, recall, remember, revision, write_aspects
-from omnizarr.formats.writer import check_fresh
+from omnizarr.formats.writer import Written, check_fresh, stored_order
 from omnizarr.model import (
     JSON,
     UNDEFINED,
@@ -39,13 +40,12 @@ from omnizarr.model import (
     strict,
 )
 from omnizarr.model.datatypes import typestr
-from omnizarr.model.datatypes.structs import named_to_json
 from omnizarr.support.memo import Memo
 
 NAME: Final = "v2"
 
 _SPEC = 'Zarr v2, "Metadata"'
-_TEXT_OF_OBJECTS: Mapping[str, str] = {"vlen-utf8": "string", "vlen-bytes": "bytes", "categorize": "string"}
+_WRITTEN: Final = Written(title="Zarr v2", spec=_SPEC)
 _OBJECTS: Final = np.dtype(object)
 _MEMBERS = (
     "zarr_format",
@@ -276,13 +276,13 @@ def _read_elements(reader: Reader, document: JSON, steps: list[Step]) -> _Elemen
     except MetadataError as error:
         reader.report(problem_of(error, "/dtype", _SPEC))
         named, byte_order = Named("uint8"), "<"
-    codec = next((step for step in steps if step.id in OBJECT_CODECS or step.id == "categorize"), None)
+    codec = object_codec(steps)
     if named.name == "omnizarr.object":
-        named, byte_order = _read_objects(reader, codec)
-    elif codec is not None and codec.id in _TEXT_OF_OBJECTS and codec.id != "categorize":
+        named, byte_order = read_objects(reader, steps, "/filters", _SPEC)
+    elif codec is not None and codec.id in TEXT_OF_OBJECTS and codec.id != "categorize":
         # zarr-python 3.0 wrote fixed-width types together with the codec of the variable-width ones
         reader.note("/dtype", f"a fixed width, but stored by {codec.id!r}: taken as variable", _SPEC)
-        named = Named(_TEXT_OF_OBJECTS[codec.id])
+        named = Named(TEXT_OF_OBJECTS[codec.id])
     try:
         bound = datatypes.bind(named, byte_order)
     except (UnknownDataTypeError, MissingDependencyError):
@@ -291,23 +291,6 @@ def _read_elements(reader: Reader, document: JSON, steps: list[Step]) -> _Elemen
         reader.report(problem_of(error, "/dtype", _SPEC))
         return _Elements(named, byte_order, np.dtype("V1"), None)
     return _Elements(named, byte_order, bound.dtype if bound.is_fixed_size else _OBJECTS, bound)
-
-
-def _read_objects(reader: Reader, codec: Step | None) -> tuple[Named, Literal["<", ">"]]:
-    """Return what Python objects are, from the codec that stores them."""
-    if codec is None:
-        reader.note("/filters", "Python objects without an object codec: their chunks cannot be read", _SPEC)
-        return Named("omnizarr.object", {"object_codec": None}), "<"
-    if codec.id in _TEXT_OF_OBJECTS:
-        return Named(_TEXT_OF_OBJECTS[codec.id]), "<"
-    if codec.id == "vlen-array":
-        try:
-            item, byte_order = typestr.load(codec.parameters.get("dtype"), join(codec.pointer, "dtype"))
-        except MetadataError as error:
-            reader.report(problem_of(error, join(codec.pointer, "dtype"), _SPEC))
-            item, byte_order = Named("uint8"), "<"
-        return Named("omnizarr.vlen_array", {"data_type": named_to_json(item)}), byte_order
-    return Named("omnizarr.object", {"object_codec": codec.id}), "<"
 
 
 def _read_separator(reader: Reader, document: Mapping[str, JSON]) -> Named:
@@ -367,7 +350,7 @@ def other_keys(metadata: ArrayMetadata) -> tuple[Named, ...]:
 
 def _dump_array(metadata: ArrayMetadata) -> tuple[dict[str, JSON], set[str]]:
     """Return ``.zarray``, and which of its members are not as they were read."""
-    _refuse_what_v2_lacks(metadata)
+    _WRITTEN.refuse_names_and_transformers(metadata)
     written, fresh = write_aspects(metadata, NAME, _ASPECTS)
     return {**metadata.unknown, "zarr_format": 2, **written}, fresh
 
@@ -388,34 +371,10 @@ def _are_v2(nodes: Mapping[str, Mapping[str, JSON]]) -> bool:
     return all(name in consolidated.V2_DOCUMENTS for documents in nodes.values() for name in documents)
 
 
-def _refuse(what: str, remedy: str, found: object = None) -> NotRepresentableError:
-    return NotRepresentableError(f"cannot be written as Zarr v2: {what}", found=found, remedy=remedy, spec=_SPEC)
-
-
-def _refuse_what_v2_lacks(metadata: ArrayMetadata) -> None:
-    if metadata.dimension_names is not None and any(name is not None for name in metadata.dimension_names):
-        raise _refuse(
-            "dimension names have no place there",
-            "put them into the attribute _ARRAY_DIMENSIONS, as xarray does, or write v3",
-            list(metadata.dimension_names),
-        )
-    if metadata.storage_transformers:
-        raise _refuse(f"storage transformer {metadata.storage_transformers[0].name!r} has no place there", "write v3")
-
-
-def _write_chunks(metadata: ArrayMetadata) -> Mapping[str, JSON]:
-    grid = metadata.chunk_grid
-    if grid.name != "regular":
-        raise _refuse(
-            f"chunk grid {grid.name!r} has no place there", "rechunk to chunks of one shape, or write v3", grid.name
-        )
-    return {"chunks": grid.configuration.get("chunk_shape")}
-
-
 def _write_separator(metadata: ArrayMetadata) -> Mapping[str, JSON]:
     encoding = metadata.chunk_key_encoding
     if encoding.name != "v2":
-        raise _refuse(
+        raise _WRITTEN.refuse(
             f"chunk key encoding {encoding.name!r} has no place there",
             "use chunk key encoding 'v2' (and rename the chunks), or write v3",
             encoding.name,
@@ -429,17 +388,11 @@ def _write_dtype(metadata: ArrayMetadata) -> Mapping[str, JSON]:
         return {"dtype": typestr.dump(metadata.data_type, order)}
     except NotRepresentableError as error:
         what = f"data type {str(error.found or metadata.data_type.name)!r} has no place there"
-        raise _refuse(what, "convert it to one that NumPy has, or write v3") from error
+        raise _WRITTEN.refuse(what, "convert it to one that NumPy has, or write v3") from error
 
 
 def _stored_order(metadata: ArrayMetadata) -> Literal["<", ">"]:
-    """Return the byte order that ``dtype`` has to say: that of the stored elements."""
-    match dump_chain(metadata.codecs, len(metadata.shape)).endian:
-        case "<":
-            return "<"
-        case ">":
-            return ">"
-    return metadata.byte_order
+    return stored_order(dump_chain(metadata.codecs, len(metadata.shape)), metadata)
 
 
 def _write_fill_value(metadata: ArrayMetadata) -> Mapping[str, JSON]:
@@ -447,10 +400,7 @@ def _write_fill_value(metadata: ArrayMetadata) -> Mapping[str, JSON]:
         return {"fill_value": None}
     if metadata.data_type.name == "omnizarr.object":
         return {"fill_value": metadata.fill_value}
-    try:
-        bound = datatypes.bind(metadata.data_type, _stored_order(metadata))
-    except (UnknownDataTypeError, MissingDependencyError) as error:
-        raise _refuse("the fill value of an unknown data type", "write v3", metadata.data_type.name) from error
+    bound = _WRITTEN.type_of_fill_value(metadata, _stored_order(metadata))
     return {"fill_value": typestr.fill_to_v2(metadata.fill_value, bound)}
 
 
@@ -459,7 +409,7 @@ def _write_codecs(metadata: ArrayMetadata) -> Mapping[str, JSON]:
     if metadata.data_type.name in typestr.VARIABLE:
         first = stack.filters[0]["id"] if stack.filters else None
         if first not in OBJECT_CODECS and first != "categorize":
-            raise _refuse(
+            raise _WRITTEN.refuse(
                 f"data type {metadata.data_type.name!r} without an object codec",
                 "put vlen-utf8, vlen-bytes, vlen-array or json2 first among the filters",
                 first,
@@ -470,7 +420,9 @@ def _write_codecs(metadata: ArrayMetadata) -> Mapping[str, JSON]:
 _ASPECTS: Mapping[str, Aspect] = {
     "shape": Aspect(("shape",), lambda m: m.shape, lambda m: {"shape": list(m.shape)}),
     # a chunk length of 0 means something only as long as the dimension is empty
-    "chunks": Aspect(("chunks",), lambda m: (m.chunk_grid, [n == 0 for n in m.shape]), _write_chunks),
+    "chunks": Aspect(
+        ("chunks",), lambda m: (m.chunk_grid, [n == 0 for n in m.shape]), lambda m: {"chunks": _WRITTEN.chunk_shape(m)}
+    ),
     "dtype": Aspect(("dtype",), lambda m: (m.data_type, m.byte_order, m.codecs), _write_dtype),
     "fill_value": Aspect(("fill_value",), lambda m: (m.fill_value, m.data_type), _write_fill_value),
     "codecs": Aspect(

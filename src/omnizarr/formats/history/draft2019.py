@@ -17,9 +17,7 @@ from dataclasses import replace
 from typing import Final
 
 from omnizarr.errors import (
-    MissingDependencyError,
     NotRepresentableError,
-    UnknownDataTypeError,
 )
 from omnizarr.formats import filters
 from omnizarr.formats.contract import Documents
@@ -30,7 +28,7 @@ from omnizarr.formats.history.draft_extensions import read_extensions, read_name
 from omnizarr.formats.history.draft_types import ByteOrder, Elements
 from omnizarr.formats.reader import Reader, is_list, join, read_chunk_lengths, read_lengths, read_list, read_object
 from omnizarr.formats.spelling import Aspect, in_order_of, read_aspects, remember, same, write_aspects
-from omnizarr.formats.writer import check_fresh
+from omnizarr.formats.writer import Written, check_fresh, stored_order
 from omnizarr.model import (
     JSON,
     UNDEFINED,
@@ -40,7 +38,6 @@ from omnizarr.model import (
     Named,
     Report,
     Spelling,
-    datatypes,
     keys,
     strict,
 )
@@ -60,6 +57,8 @@ _ARRAY = 'Zarr v3 draft of 2019, "Array metadata"'
 _TYPES = 'Zarr v3 draft of 2019, "Core data types"'
 _GRIDS = 'Zarr v3 draft of 2019, "Regular grids"'
 _NAMES = 'Zarr v3 draft of 2019, "Node names"'
+
+_WRITTEN: Final = Written(title=LABEL, spec=_ARRAY)
 
 _VERSION = re.compile(r"(?P<scheme>https?)://purl\.org/zarr/spec/protocol/core/(?P<major>[0-9]+)\.(?P<minor>[0-9]+)")
 _NODE_NAME = re.compile(r"[-A-Za-z0-9._]{1,255}")
@@ -147,7 +146,7 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     original = metadata.spellings.get(f"{NAME}:document", Spelling(None, {})).document
     _refuse_unknown(metadata, original)
     if isinstance(metadata, ArrayMetadata):
-        _refuse_what_the_draft_lacks(metadata)
+        _WRITTEN.refuse_names_and_transformers(metadata)
     # copies in other formats are no use here, and can be made again
     elif metadata.dialect == NAME and metadata.consolidated is not None:
         raise _refuse_copies()
@@ -330,51 +329,32 @@ def _aspects_of(metadata: Metadata) -> Mapping[str, Aspect]:
     return _ARRAY_ASPECTS if isinstance(metadata, ArrayMetadata) else _GROUP_ASPECTS
 
 
-def _refuse(what: str, remedy: str, found: object = None) -> NotRepresentableError:
-    return NotRepresentableError(f"cannot be written as {LABEL}: {what}", found=found, remedy=remedy, spec=_ARRAY)
-
-
 def _refuse_unknown(metadata: Metadata, original: Mapping[str, JSON]) -> None:
     """Refuse members that no document of the draft had: the text reserves all names."""
     for name, value in metadata.unknown.items():
         if name not in original or not same(original[name], value):
-            raise _refuse(
+            raise _WRITTEN.refuse(
                 f"member {name!r} has no place there", "drop it from `unknown`, or move it to the attributes", value
             )
 
 
 def _refuse_copies() -> NotRepresentableError:
-    return _refuse("consolidated metadata has no place there", "convert to v2 or v3 and consolidate that")
-
-
-def _refuse_what_the_draft_lacks(metadata: ArrayMetadata) -> None:
-    if metadata.dimension_names is not None and any(name is not None for name in metadata.dimension_names):
-        raise _refuse(
-            "dimension names have no place there",
-            "put them into the attribute _ARRAY_DIMENSIONS, as xarray does, or write v3",
-            list(metadata.dimension_names),
-        )
-    if metadata.storage_transformers:
-        raise _refuse(f"storage transformer {metadata.storage_transformers[0].name!r} has no place there", "write v3")
+    return _WRITTEN.refuse("consolidated metadata has no place there", "convert to v2 or v3 and consolidate that")
 
 
 def _write_grid(metadata: ArrayMetadata) -> Mapping[str, JSON]:
     grid, encoding = metadata.chunk_grid, metadata.chunk_key_encoding
     if encoding.name not in {"v2", "omnizarr.draft2019"}:
-        raise _refuse(
+        raise _WRITTEN.refuse(
             f"chunk key encoding {encoding.name!r} has no place there",
             "use chunk key encoding 'v2' (and rename the chunks), or write v3",
             encoding.name,
         )
     separator = encoding.configuration.get("separator", ".")
-    if grid.name == "regular":
-        lengths = {"type": "regular", "chunk_shape": grid.configuration.get("chunk_shape")}
-        return {"chunk_grid": lengths if separator == "." else {**lengths, "separator": separator}}
     if _is_uri(grid.name) and "type" in grid.configuration:
         return {"chunk_grid": {"extension": grid.name, **grid.configuration}}
-    raise _refuse(
-        f"chunk grid {grid.name!r} has no place there", "rechunk to chunks of one shape, or write v3", grid.name
-    )
+    lengths = {"type": "regular", "chunk_shape": _WRITTEN.chunk_shape(metadata)}
+    return {"chunk_grid": lengths if separator == "." else {**lengths, "separator": separator}}
 
 
 def _dump_chain(metadata: ArrayMetadata) -> tuple[filters.Stack, JSON]:
@@ -398,13 +378,7 @@ def _write_codecs(metadata: ArrayMetadata) -> Mapping[str, JSON]:
 
 
 def _stored_order(metadata: ArrayMetadata) -> ByteOrder:
-    """Return the byte order that ``data_type`` has to say: that of the stored elements."""
-    match _dump_chain(metadata)[0].endian:
-        case "<":
-            return "<"
-        case ">":
-            return ">"
-    return metadata.byte_order
+    return stored_order(_dump_chain(metadata)[0], metadata)
 
 
 def _write_data_type(metadata: ArrayMetadata) -> Mapping[str, JSON]:
@@ -416,7 +390,7 @@ def _write_data_type(metadata: ArrayMetadata) -> Mapping[str, JSON]:
     if isinstance(written, str) and RAW.fullmatch(written):
         raise _refuse_type(named, order)
     if isinstance(written, str) and _UNLISTED.fullmatch(written):
-        raise _refuse(
+        raise _WRITTEN.refuse(
             f"data type {written!r} has no place there: unsigned integers are little-endian",
             f"store it as {'<' + written[1:]!r}",
             written,
@@ -426,7 +400,9 @@ def _write_data_type(metadata: ArrayMetadata) -> Mapping[str, JSON]:
 
 def _refuse_type(named: Named, byte_order: ByteOrder) -> NotRepresentableError:
     shown = named.name if named.name in VARIABLE else draft_types.describe_type(named, byte_order)
-    return _refuse(f"data type {shown!r} has no place there", f"{_nearest(named)}, or write v2 or v3", named.name)
+    return _WRITTEN.refuse(
+        f"data type {shown!r} has no place there", f"{_nearest(named)}, or write v2 or v3", named.name
+    )
 
 
 _NEAREST: Mapping[str, str] = {
@@ -449,12 +425,7 @@ def _nearest(named: Named) -> str:
 def _write_fill_value(metadata: ArrayMetadata) -> Mapping[str, JSON]:
     if metadata.fill_value is UNDEFINED:
         return {"fill_value": None}
-    try:
-        bound = datatypes.bind(metadata.data_type, _stored_order(metadata))
-    except (UnknownDataTypeError, MissingDependencyError) as error:
-        raise _refuse(
-            "the fill value of an unknown data type", "leave it undefined", metadata.data_type.name
-        ) from error
+    bound = _WRITTEN.type_of_fill_value(metadata, _stored_order(metadata), "leave it undefined")
     written = draft_types.write_fill_value(metadata.fill_value, bound)
     if isinstance(bound.scalars, Complex) and is_list(written):
         # of one spelling with real numbers

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from omnizarr.errors import MissingDependencyError, NotRepresentableError, UnknownDataTypeError
+from omnizarr.errors import NotRepresentableError
 from omnizarr.formats.contract import Documents
 from omnizarr.formats.filters import Step, read_step
 from omnizarr.formats.history.draft_codecs import URI_2020, dump_codecs, load_codecs, read_codec, write_codec_uri
@@ -30,6 +30,7 @@ from omnizarr.formats.history.draft_extensions import (
     read_sharding,
 )
 from omnizarr.formats.history.draft_types import (
+    ByteOrder,
     Elements,
     describe_type,
     read_elements,
@@ -40,7 +41,7 @@ from omnizarr.formats.history.draft_types import (
 from omnizarr.formats.keyspaces import KEYS_OF_2020
 from omnizarr.formats.reader import Reader, is_list, join, read_chunk_lengths, read_lengths, read_object
 from omnizarr.formats.spelling import Aspect, in_order_of, read_aspects, recall, remember, write_aspects
-from omnizarr.formats.writer import check_fresh
+from omnizarr.formats.writer import Written, check_fresh, stored_order
 from omnizarr.model import (
     JSON,
     UNDEFINED,
@@ -50,7 +51,6 @@ from omnizarr.model import (
     Named,
     Report,
     Spelling,
-    datatypes,
     strict,
 )
 
@@ -60,6 +60,7 @@ _ARRAY = 'Zarr v3 draft of 2020, "Array metadata"'
 _GROUP = 'Zarr v3 draft of 2020, "Group metadata"'
 _GRID = 'Zarr v3 draft of 2020, "Regular grids"'
 _LABEL = "the v3 draft of 2020"
+_WRITTEN: Final = Written(title=_LABEL, spec=_ARRAY)
 _NODES = ("array", "group")
 
 
@@ -391,10 +392,6 @@ def _read_dimension_names(
 # Writing
 
 
-def _refuse(what: str, remedy: str, found: object = None) -> NotRepresentableError:
-    return NotRepresentableError(f"cannot be written as {_LABEL}: {what}", found=found, remedy=remedy, spec=_ARRAY)
-
-
 def _is_needed(metadata: Metadata, stored: Mapping[str, JSON], fresh: set[str]) -> bool:
     """Whether a node has to have a document: groups of which only .zmetadata speaks, or nothing, may go without."""
     if isinstance(metadata, ArrayMetadata) or metadata.node_type in stored:
@@ -407,7 +404,7 @@ def _is_needed(metadata: Metadata, stored: Mapping[str, JSON], fresh: set[str]) 
 def _check_unknown(metadata: Metadata) -> None:
     if metadata.unknown and recall(metadata, NAME, "unknown", metadata.unknown) is None:
         name = next(iter(metadata.unknown))
-        raise _refuse(
+        raise _WRITTEN.refuse(
             f"member {name!r} is not defined there",
             "drop it from `unknown`, or move it to the attributes",
             metadata.unknown[name],
@@ -422,7 +419,7 @@ def _dump_array(metadata: ArrayMetadata) -> tuple[dict[str, JSON], set[str]]:
     had_filters = metadata.spellings.get(f"{NAME}:filters", Spelling(None, {})).document
     if attributes is None or (had_filters and not hidden):
         if _are_filters(metadata.attributes.get("filters")) or (hidden and "filters" in metadata.attributes):
-            raise _refuse(
+            raise _WRITTEN.refuse(
                 "an attribute 'filters' that zarr-python would apply to every chunk", "give it another name", "filters"
             )
         attributes = {"attributes": {**metadata.attributes, **hidden}}
@@ -465,19 +462,18 @@ def _shards(metadata: ArrayMetadata) -> JSON:
 
 
 def _write_grid(metadata: ArrayMetadata) -> Mapping[str, JSON]:
-    grid, keys = metadata.chunk_grid, metadata.chunk_key_encoding
+    keys = metadata.chunk_key_encoding
     if _shards(metadata) is not None:
-        raise _refuse("shards have no place there", "write the final v3, or inner chunks as chunks", "sharding_indexed")
+        raise _WRITTEN.refuse(
+            "shards have no place there", "write the final v3, or inner chunks as chunks", "sharding_indexed"
+        )
     if metadata.storage_transformers:
-        raise _refuse(
+        raise _WRITTEN.refuse(
             f"storage transformer {metadata.storage_transformers[0].name!r} has no place there", "write the final v3"
         )
-    if grid.name != "regular":
-        raise _refuse(
-            f"chunk grid {grid.name!r} has no place there", "rechunk to chunks of one shape, or write v3", grid.name
-        )
+    chunk_shape = _WRITTEN.chunk_shape(metadata)
     if keys.name != KEYS_OF_2020:
-        raise _refuse(
+        raise _WRITTEN.refuse(
             f"chunk key encoding {keys.name!r} has no place there",
             "leave the chunk key encoding out (and rename the chunks), or write v3",
             keys.name,
@@ -485,7 +481,7 @@ def _write_grid(metadata: ArrayMetadata) -> Mapping[str, JSON]:
     return {
         "chunk_grid": {
             "type": "regular",
-            "chunk_shape": grid.configuration.get("chunk_shape"),
+            "chunk_shape": chunk_shape,
             "separator": keys.configuration.get("separator", "/"),
         }
     }
@@ -497,15 +493,14 @@ def _write_data_type(metadata: ArrayMetadata) -> Mapping[str, JSON]:
         return {"data_type": write_data_type(metadata.data_type, order)}
     except NotRepresentableError as error:
         text = describe_type(metadata.data_type, order)
-        raise _refuse(
+        raise _WRITTEN.refuse(
             f"data type {text!r} has no place there", error.remedy or "write v2 or v3", metadata.data_type.name
         ) from error
 
 
-def _stored_order(metadata: ArrayMetadata) -> Any:
-    """Return the byte order that ``data_type`` has to say: that of the stored elements."""
+def _stored_order(metadata: ArrayMetadata) -> ByteOrder:
     codecs = [codec for codec in metadata.codecs if codec.name != "sharding_indexed"]
-    return dump_codecs(codecs, len(metadata.shape), _LABEL).endian or metadata.byte_order
+    return stored_order(dump_codecs(codecs, len(metadata.shape), _LABEL), metadata)
 
 
 def _write_fill_value(metadata: ArrayMetadata) -> Mapping[str, JSON]:
@@ -513,10 +508,7 @@ def _write_fill_value(metadata: ArrayMetadata) -> Mapping[str, JSON]:
         return {"fill_value": None}
     if metadata.data_type.name == "omnizarr.object":
         return {"fill_value": metadata.fill_value}
-    try:
-        bound = datatypes.bind(metadata.data_type, _stored_order(metadata))
-    except (UnknownDataTypeError, MissingDependencyError) as error:
-        raise _refuse("the fill value of an unknown data type", "write v3", metadata.data_type.name) from error
+    bound = _WRITTEN.type_of_fill_value(metadata, _stored_order(metadata))
     return {"fill_value": write_fill_value(metadata.fill_value, bound)}
 
 
@@ -524,7 +516,7 @@ def _write_codecs(metadata: ArrayMetadata) -> Mapping[str, JSON]:
     stack = dump_codecs(metadata.codecs, len(metadata.shape), _LABEL)
     if stack.filters:
         names = [str(step["id"]) for step in stack.filters]
-        raise _refuse(
+        raise _WRITTEN.refuse(
             f"filter {names[0]!r} has no place there", "leave out the filters and re-encode, or write v2 or v3", names
         )
     written: dict[str, JSON] = {"chunk_memory_layout": stack.order}
@@ -539,7 +531,7 @@ def _write_dimension_names(metadata: ArrayMetadata) -> Mapping[str, JSON]:
     names = metadata.dimension_names
     if names is None or all(name is None for name in names):
         return {}
-    raise _refuse(
+    raise _WRITTEN.refuse(
         "dimension names have no place there",
         "put them into the attribute _ARRAY_DIMENSIONS, as GDAL does, or write the final v3",
         list(names),
@@ -564,6 +556,3 @@ _ASPECTS: Mapping[str, Aspect] = {
     "extensions": Aspect(("extensions",), lambda _: None, lambda _: {"extensions": []}),
     "dimension_names": Aspect(("dimension_names",), lambda m: m.dimension_names, _write_dimension_names),
 }
-
-
-# Names

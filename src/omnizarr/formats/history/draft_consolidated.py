@@ -8,10 +8,9 @@ broken node does not hide its siblings.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from omnizarr.errors import ConsolidatedMetadataError
-from omnizarr.formats.consolidated import leave_out
+from omnizarr.formats.consolidated import copies_of, leave_out
 from omnizarr.formats.contract import Nodes
 from omnizarr.formats.paths import is_path
 from omnizarr.formats.reader import Reader, join
@@ -34,18 +33,7 @@ def load_consolidated(document: JSON, report: Report = strict) -> dict[str, dict
     {'a/b': {'group': {'attributes': {}}}}
     """
     reader = Reader(report)
-    if not isinstance(document, Mapping):
-        _problem(reader, "", "not an object", found=document, expected="an object")
-        return {}
-    number: Any = document.get("zarr_consolidated_format")
-    if number != 1 or isinstance(number, bool):
-        _problem(
-            reader, "/zarr_consolidated_format", "unknown format of consolidated metadata", found=number, expected="1"
-        )
-    metadata = document.get("metadata")
-    if not isinstance(metadata, Mapping):
-        _problem(reader, "/metadata", "not an object", found=metadata, expected="an object")
-        return {}
+    metadata = copies_of(reader, document, _SPEC)
     suffix = _suffix_of(metadata.get(_ENTRY))
     nodes: dict[str, dict[str, JSON]] = {}
     for key, value in metadata.items():
@@ -85,7 +73,3 @@ def _node_of(key: str, suffix: str) -> tuple[str, str] | None:
         if key.startswith(f"{_ROOT}/") and key.endswith(ending) and path:
             return path, kind
     return None
-
-
-def _problem(reader: Reader, pointer: str, message: str, **fields: object) -> None:
-    reader.problem(pointer, message, **fields, spec=_SPEC, kind=ConsolidatedMetadataError)

@@ -5,19 +5,19 @@ Spec: Zarr v1, "Metadata"; for v0 the file ``PERSISTENCE.rst`` of zarr 0.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresentableError, UnknownDataTypeError
-from omnizarr.formats.contract import Load
-from omnizarr.formats.filters import Stack, dump_chain
+from omnizarr.formats.contract import Documents, Load
+from omnizarr.formats.filters import Stack, Step, dump_chain, load_chain
 from omnizarr.formats.history import fills
-from omnizarr.formats.reader import Reader, is_integer, is_list, join, problem_of
-from omnizarr.formats.spelling import Aspect, in_order_of, write_aspects
-from omnizarr.formats.writer import check_fresh
+from omnizarr.formats.reader import Reader, is_integer, is_list, join, problem_of, read_chunk_lengths, read_lengths
+from omnizarr.formats.spelling import Aspect, in_order_of, read_aspects, remember, write_aspects
+from omnizarr.formats.writer import Written, check_fresh, stored_order
 from omnizarr.model import (
     JSON,
     UNDEFINED,
@@ -43,26 +43,18 @@ _REMEDIES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """What errors call a format, and how it is written."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format(Written):
+    """How a format is written, and what errors call it."""
 
     dialect: str
-    title: str
-    """``"Zarr v1"``."""
-    spec: str
     array_document: str
+    attributes_document: str
     members: tuple[str, ...]
     """Of that document, as the text lists them."""
     codecs: tuple[str, ...]
     """Names of the compressors that it has."""
     key_encoding: Named
-
-    def refuse(self, what: str, remedy: str, found: object = None) -> NotRepresentableError:
-        """Return the error that says what cannot be written, and what could."""
-        return NotRepresentableError(
-            f"cannot be written as {self.title}: {what}", found=found, remedy=remedy, spec=self.spec
-        )
 
 
 class Elements(NamedTuple):
@@ -163,6 +155,44 @@ def read_options(
     return found
 
 
+def load_array(
+    reader: Reader,
+    documents: Documents,
+    form: Format,
+    attributes: Mapping[str, JSON],
+    read_steps: Callable[[int], tuple[Sequence[Step], str]],
+    aspects: Mapping[str, Aspect],
+) -> ArrayMetadata:
+    """Return what the documents of an array say, and how they spell it.
+
+    `read_steps` gives, for so many dimensions, the compressor and the order of the elements.
+    """
+    document, spec = documents[form.array_document], form.spec
+    assert isinstance(document, Mapping)  # noqa: S101 - which is checked before
+    shape = read_lengths(reader, document.get("shape", []), "/shape", spec)
+    chunks = read_chunk_lengths(reader, document.get("chunks", [max(n, 1) for n in shape]), "/chunks", shape, spec)
+    elements = read_elements(reader, document.get("dtype", "|u1"), spec)
+    steps, order = read_steps(len(shape))
+    metadata = ArrayMetadata(
+        dialect=form.dialect,
+        shape=shape,
+        data_type=elements.data_type,
+        byte_order=elements.byte_order,
+        chunk_grid=Named("regular", {"chunk_shape": list(chunks)}),
+        chunk_key_encoding=form.key_encoding,
+        fill_value=read_fill_value(reader, document.get("fill_value"), elements, spec),
+        codecs=load_chain(reader, steps, order, len(shape), elements.stored),
+        attributes=attributes,
+        unknown={name: value for name, value in document.items() if name not in form.members},
+        notes=tuple(reader.notes),
+    )
+    memos = read_aspects(metadata, document, aspects)
+    memos["documents"] = (None, documents)
+    beside = form.attributes_document
+    memos[beside] = (attributes, {beside: documents[beside]} if beside in documents else {})
+    return replace(metadata, spellings=remember(form.dialect, memos))
+
+
 # Writing
 
 
@@ -231,15 +261,7 @@ def _any_of(names: Collection[str]) -> str:
 
 
 def _refuse_what_came_later(metadata: ArrayMetadata, form: Format) -> None:
-    if metadata.dimension_names is not None and any(name is not None for name in metadata.dimension_names):
-        raise form.refuse(
-            "dimension names have no place there",
-            "put them into the attribute _ARRAY_DIMENSIONS, as xarray does, or write v3",
-            list(metadata.dimension_names),
-        )
-    if metadata.storage_transformers:
-        name = metadata.storage_transformers[0].name
-        raise form.refuse(f"storage transformer {name!r} has no place there", "write v3", name)
+    form.refuse_names_and_transformers(metadata)
     encoding, wanted = metadata.chunk_key_encoding, form.key_encoding
     separator = wanted.configuration.get("separator", ".")
     if encoding.name != wanted.name or encoding.configuration.get("separator", ".") != separator:
@@ -262,14 +284,8 @@ def write_shape(metadata: ArrayMetadata, form: Format) -> Mapping[str, JSON]:
     return {"shape": list(metadata.shape)}
 
 
-def write_chunks(metadata: ArrayMetadata, form: Format) -> Mapping[str, JSON]:
-    """Return the member ``chunks``."""
-    grid = metadata.chunk_grid
-    if grid.name != "regular":
-        raise form.refuse(
-            f"chunk grid {grid.name!r} has no place there", "rechunk to chunks of one shape, or write v3", grid.name
-        )
-    return {"chunks": grid.configuration.get("chunk_shape")}
+def _write_chunks(metadata: ArrayMetadata, form: Format) -> Mapping[str, JSON]:
+    return {"chunks": form.chunk_shape(metadata)}
 
 
 def write_dtype(metadata: ArrayMetadata, form: Format) -> Mapping[str, JSON]:
@@ -282,7 +298,7 @@ def write_dtype(metadata: ArrayMetadata, form: Format) -> Mapping[str, JSON]:
         )
     if named.name in typestr.BARE:
         raise form.refuse(what, "convert it to one that NumPy has, or write v2", named.name)
-    order = _stored_order(metadata, form)
+    order = stored_order(stack_of(metadata, form), metadata)
     try:
         document = typestr.dump(named, order)
     except NotRepresentableError as error:
@@ -296,24 +312,11 @@ def _has_sub_arrays(document: JSON) -> bool:
     return is_list(document) and any(len(field) > 2 or _has_sub_arrays(field[1]) for field in document)  # name, type
 
 
-def _stored_order(metadata: ArrayMetadata, form: Format) -> Literal["<", ">"]:
-    """Return the byte order that ``dtype`` has to say: that of the stored elements."""
-    match stack_of(metadata, form).endian:
-        case "<":
-            return "<"
-        case ">":
-            return ">"
-    return metadata.byte_order
-
-
 def write_fill_value(metadata: ArrayMetadata, form: Format) -> Mapping[str, JSON]:
     """Return the member ``fill_value``."""
     if metadata.fill_value is UNDEFINED:
         return {"fill_value": None}
-    try:
-        bound = datatypes.bind(metadata.data_type, _stored_order(metadata, form))
-    except (UnknownDataTypeError, MissingDependencyError) as error:
-        raise form.refuse("the fill value of an unknown data type", "write v3", metadata.data_type.name) from error
+    bound = form.type_of_fill_value(metadata, stored_order(stack_of(metadata, form), metadata))
     try:
         return {"fill_value": fills.dump(metadata.fill_value, bound)}
     except NotRepresentableError as error:
@@ -323,7 +326,7 @@ def write_fill_value(metadata: ArrayMetadata, form: Format) -> Mapping[str, JSON
 ASPECTS: Mapping[str, Aspect] = {
     "shape": Aspect(("shape",), lambda m: m.shape, write_shape),
     # a chunk length of 0 means something only as long as the dimension is empty
-    "chunks": Aspect(("chunks",), lambda m: (m.chunk_grid, [n == 0 for n in m.shape]), write_chunks),
+    "chunks": Aspect(("chunks",), lambda m: (m.chunk_grid, [n == 0 for n in m.shape]), _write_chunks),
     "dtype": Aspect(("dtype",), lambda m: (m.data_type, m.byte_order, m.codecs), write_dtype),
     "fill_value": Aspect(("fill_value",), lambda m: (m.fill_value, m.data_type), write_fill_value),
 }

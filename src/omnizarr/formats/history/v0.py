@@ -9,15 +9,14 @@ Spec: the file ``PERSISTENCE.rst`` of zarr 0.4.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from omnizarr.formats.contract import Documents
-from omnizarr.formats.filters import Step, load_chain
+from omnizarr.formats.filters import Step
 from omnizarr.formats.history import early
 from omnizarr.formats.history.early import Format
-from omnizarr.formats.reader import Reader, read_chunk_lengths, read_lengths
-from omnizarr.formats.spelling import Aspect, read_aspects, recall, remember, revision
+from omnizarr.formats.reader import Reader
+from omnizarr.formats.spelling import Aspect, recall, revision
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
 
 NAME: Final = "v0"
@@ -31,6 +30,7 @@ _FORMAT: Final = Format(
     title="zarr 0.4's format",
     spec=_SPEC,
     array_document="__zmeta__",
+    attributes_document="__zattr__",
     members=_MEMBERS,
     codecs=("blosc", "numcodecs.blosc"),
     key_encoding=Named("omnizarr.v0"),
@@ -58,29 +58,14 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
         if name not in document:
             reader.problem(f"/{name}", f"{name} is missing", spec=_SPEC)
     attributes = _read_attributes(reader, documents)
-    shape = read_lengths(reader, document.get("shape", []), "/shape", _SPEC)
-    chunks = read_chunk_lengths(reader, document.get("chunks", [max(n, 1) for n in shape]), "/chunks", shape, _SPEC)
-    elements = early.read_elements(reader, document.get("dtype", "|u1"), _SPEC)
-    named = {name: document[name] for name in early.BLOSC_OPTIONS if name in document}
-    # what is missing is a problem already, no note
-    options = early.read_options(Reader(report), named, early.BLOSC_OPTIONS, "", _SPEC)
-    metadata = ArrayMetadata(
-        dialect=NAME,
-        shape=shape,
-        data_type=elements.data_type,
-        byte_order=elements.byte_order,
-        chunk_grid=Named("regular", {"chunk_shape": list(chunks)}),
-        chunk_key_encoding=_FORMAT.key_encoding,
-        fill_value=early.read_fill_value(reader, document.get("fill_value"), elements, _SPEC),
-        codecs=load_chain(reader, [Step("blosc", options, "")], "C", len(shape), elements.stored),
-        attributes=attributes,
-        unknown={name: value for name, value in document.items() if name not in _MEMBERS},
-        notes=tuple(reader.notes),
-    )
-    memos = read_aspects(metadata, document, _ASPECTS)
-    memos["documents"] = (None, documents)
-    memos["__zattr__"] = (attributes, {name: documents[name] for name in ("__zattr__",) if name in documents})
-    return replace(metadata, spellings=remember(NAME, memos))
+
+    def read_steps(_: int) -> tuple[list[Step], str]:
+        named = {name: document[name] for name in early.BLOSC_OPTIONS if name in document}
+        # what is missing is a problem already, no note
+        options = early.read_options(Reader(report), named, early.BLOSC_OPTIONS, "", _SPEC)
+        return [Step("blosc", options, "")], "C"
+
+    return early.load_array(reader, documents, _FORMAT, attributes, read_steps, _ASPECTS)
 
 
 def dump(metadata: Metadata) -> dict[str, JSON]:

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from omnizarr.formats.contract import Documents
-from omnizarr.formats.filters import Step, load_chain
+from omnizarr.formats.filters import Step
 from omnizarr.formats.history import early
 from omnizarr.formats.history.early import Format, Option
-from omnizarr.formats.reader import Reader, is_integer, is_list, join, read_chunk_lengths, read_lengths
-from omnizarr.formats.spelling import Aspect, read_aspects, recall, remember, revision
+from omnizarr.formats.reader import Reader, is_integer, is_list, join
+from omnizarr.formats.spelling import Aspect, recall, revision
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, Report, strict
 
 NAME: Final = "v1"
@@ -32,6 +31,7 @@ _FORMAT: Final = Format(
     title="Zarr v1",
     spec=_SPEC,
     array_document="meta",
+    attributes_document="attrs",
     members=_MEMBERS,
     codecs=("blosc", "numcodecs.blosc", "numcodecs.zlib", "numcodecs.bz2", "numcodecs.lzma"),
     key_encoding=Named("v2", {"separator": "."}),
@@ -85,32 +85,15 @@ def load(documents: Documents, report: Report = strict) -> Metadata | None:
         if name not in document:
             reader.problem(f"/{name}", f"{name} is missing", spec=_SPEC)
     attributes = _read_attributes(reader, documents)
-    shape = read_lengths(reader, document.get("shape", []), "/shape", _SPEC)
-    if not shape:
-        reader.note(
-            "/shape", "no dimensions, for which the text has no chunk key: the chunk is looked for at '0'", _SPEC
-        )
-    chunks = read_chunk_lengths(reader, document.get("chunks", [max(n, 1) for n in shape]), "/chunks", shape, _SPEC)
-    elements = early.read_elements(reader, document.get("dtype", "|u1"), _SPEC)
-    steps = _read_compression(reader, document)
-    order = _read_order(reader, document, steps, len(shape))
-    metadata = ArrayMetadata(
-        dialect=NAME,
-        shape=shape,
-        data_type=elements.data_type,
-        byte_order=elements.byte_order,
-        chunk_grid=Named("regular", {"chunk_shape": list(chunks)}),
-        chunk_key_encoding=_FORMAT.key_encoding,
-        fill_value=early.read_fill_value(reader, document.get("fill_value"), elements, _SPEC),
-        codecs=load_chain(reader, steps, order, len(shape), elements.stored),
-        attributes=attributes,
-        unknown={name: value for name, value in document.items() if name not in _MEMBERS},
-        notes=tuple(reader.notes),
-    )
-    memos = read_aspects(metadata, document, _ASPECTS)
-    memos["documents"] = (None, documents)
-    memos["attrs"] = (attributes, {"attrs": documents["attrs"]} if "attrs" in documents else {})
-    return replace(metadata, spellings=remember(NAME, memos))
+
+    def read_steps(ndim: int) -> tuple[list[Step], str]:
+        if not ndim:
+            message = "no dimensions, for which the text has no chunk key: the chunk is looked for at '0'"
+            reader.note("/shape", message, _SPEC)
+        steps = _read_compression(reader, document)
+        return steps, _read_order(reader, document, steps, ndim)
+
+    return early.load_array(reader, documents, _FORMAT, attributes, read_steps, _ASPECTS)
 
 
 def dump(metadata: Metadata) -> dict[str, JSON]:
