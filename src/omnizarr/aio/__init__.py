@@ -6,6 +6,12 @@ are decoded in as many threads as there are cores, and not looked for in a `chun
 for in a thread for each call, out of a few. Errors, results and guarantees are those of the functions of the same names
 without ``await``.
 
+Nothing is written twice for event loops. Chunks: a codec chain leaves it to its caller how to fetch, and is driven by
+coroutines here (`omnizarr.aio.transfer`). Metadata: a function that only reads is called with a store that knows
+nothing, and again with the answers to what it asked, until it has no more questions (`omnizarr.aio.replay`). Verbs of
+object stores: the same, one floor below, with what obstore is asked (`omnizarr.stores.asynchronous`). Whatever writes
+documents runs in a thread.
+
 A task that is cancelled leaves no others behind. What it has written by then stays, each chunk and document whole.
 Where a thread is at work, the task waits for its end.
 

@@ -1,7 +1,12 @@
 """Engines run a plan against a store.
 
 `reference`, in Python, says what a plan means; `native` runs those that it knows faster. Which one an array uses is
-decided once, when its chunks are first touched (`Binding.name` tells).
+decided once, when its chunks are first touched (`Binding.name` tells). What cannot be bound (an unknown codec, type or
+grid) raises then, for that array only.
+
+The native engine never explains itself. It is told of codecs by name and plain values, gets the parts of a plan (not
+its pieces) in one call, and gives back the coordinates of chunks that it refused, or that stopped it. The reference
+engine reads those, or raises: so errors are the same with both, and no message is written twice.
 """
 
 from __future__ import annotations

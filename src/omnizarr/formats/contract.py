@@ -1,7 +1,10 @@
 """What a dialect is: a frozen value of functions that translate documents; none of them does I/O.
 
-``load`` and ``dump`` are inverse over everything that others wrote:
-``dump(load(documents)) == documents``.
+``load`` and ``dump`` are inverse over everything that others wrote: ``dump(load(documents)) == documents``. To that
+end the model remembers how a document spelled things, next to what it meant (`omnizarr.formats.spelling`). ``dump``
+writes the spelling back as long as the meaning is the same (1, 1.0 and true are not the same), and everything else in
+canonical form, which has to pass the dialect's own ``load`` without a problem or a note. What readers put up with,
+and how it is taken, is in ``docs/formats/tolerance.md``.
 """
 
 from __future__ import annotations

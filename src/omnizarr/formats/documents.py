@@ -2,6 +2,10 @@
 
 What is new is valid JSON, but for numbers that are not finite: those are the tokens of Python's `json`.
 
+`parse` returns objects as `omnizarr.formats.spelling.Document`, which knows its text. A dialect dumps a `revision` of
+the document that was read, and `render` writes that into the old text (`omnizarr.formats.jsontext`): members that have
+not changed keep every character, and a document within another (consolidated metadata) keeps its tokens.
+
 Spec: RFC 8259; Zarr v3 core, "Metadata"; Zarr v2, "Metadata".
 """
 

@@ -3,6 +3,22 @@
 `plan` understands what stands between the brackets of ``array[...]``; `basic`, `orthogonal`,
 `coordinate`, `mask` and `block` one kind of selection each; `subplan` what a piece says about
 a chunk that is itself made of chunks.
+
+A plan (`Plan`) is a row of pieces (`Piece`), one for each chunk that it touches:
+
+- Each element of the buffer belongs to exactly one piece, each chunk to at most one.
+- Selections have one item per dimension; points have one dimension in the buffer. An integer selects a slice of length
+  1: only `Plan.shape` knows that it drops the axis, and that newaxis adds one. So a whole piece has the shape of its
+  chunk, cut at the edge of the array.
+- Slices hold explicit Python integers. Negative steps are in `Piece.out_selection`; there the stop may be None.
+- One array in a selection is 1-d, and the rest are slices. Several are an open mesh that stands side by side, with
+  slices only before and after it; or they are points, 1-d, with slices anywhere. As in NumPy, the dimension of points
+  is in place of the arrays if they are neighbours, else first.
+- Arrays that vary along dimensions of their own become slices or lists of their axis; only those that depend on each
+  other become points.
+- A mask, a list and a slice that mean the same give the same plan; stretches of a list are slices within the chunks.
+- Of an element that is asked for twice, the last value written wins.
+- ``subplan(piece.chunk_selection, inner)`` has the buffer ``chunk[piece.chunk_selection]``, in shape and order.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """Places: where in a store a node is, or could be, and in which formats.
 
+A place knows the hierarchy it lies in (`StorePath.home`) if that has an entry point; `omnizarr.nodes.detection` finds
+out. `dialect_of` returns a dialect with the keys that it has there.
+
 Spec: Zarr v3 core, "Conceptual model"; Zarr v2, "Logical storage paths".
 """
 

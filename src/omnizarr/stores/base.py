@@ -4,6 +4,24 @@ A store maps keys to values. Four verbs make a store (`get`, `set`, `delete`, `l
 other one falls back on them, and a store overrides those that it can do better.
 A key that is not there is ordinary and reads as None.
 
+A set becomes visible whole or not at all. A prefix is "" or ends with a slash (one is added). Keys that break the rules
+(``..``, a leading slash, ...) raise `InvalidKeyError` in every verb of every store. The tests of a store inherit
+``tests/stores/contract.py``.
+
+Latency
+    Only the store knows how far away it is, so it says how many requests it wants at once (`Store.concurrency`); ask
+    for several values side by side. The engine has so many threads that each wait for a chunk, decode it and take the
+    next; `omnizarr.aio` drives the same codecs without threads.
+
+Writers
+    Where `Store.exclusion` is "condition" (object stores), a lock keeps out only threads of this process, and
+    remembers what was read within it: `Store.set` is then a conditional put, and raises `ConflictError` if another
+    writer was faster. Whatever changes a value (`Store.update`) or a document (`omnizarr.stores.conflicts.retried`)
+    begins again with the reading. So a change of documents must be a function of what is stored, which may run
+    several times. A chunk that becomes empty is replaced by one full of fill values, as a deletion cannot be
+    conditional. Appending first clears what lies beyond the edge, then claims its place by making the array longer,
+    then writes the block.
+
 Spec: Zarr v3 core, "Abstract store interface".
 """
 
