@@ -26,6 +26,7 @@ from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.remote import object as objects
 from omnizarr.stores.remote import object_errors
 from omnizarr.stores.remote.object import ObjectStore
+from omnizarr.stores.remote.object_answers import Write, grouped, of_length
 from omnizarr.stores.tasks import computed, run, waited
 from omnizarr.stores.wrap.awaited import WRAPPERS
 from omnizarr.support.lazy import Lazy
@@ -137,7 +138,7 @@ class _Rehearsed(ObjectStore):
 
     known: _Known
     _asked: dict[Hashable, int]
-    _writes: list[objects._Write]
+    _writes: list[Write]
     _written: int
     _original: ObjectStore
 
@@ -151,7 +152,7 @@ class _Rehearsed(ObjectStore):
         self._asked.clear()
         self.__dict__["_written"] = 0
 
-    def _new_write(self) -> objects._Write:
+    def _new_write(self) -> Write:
         """Return what the same write got when it was rehearsed before."""
         if self._written == len(self._writes):
             self._writes.append(super()._new_write())
@@ -355,7 +356,7 @@ class ObjectVerbs:
         spans: Sequence[Span] | None,
     ) -> Buffers | None:
         """Return what `read` does of `spans`; what it is going to ask is asked beforehand, side by side."""
-        groups = [] if spans is None else objects._groups(spans)  # noqa: SLF001 - a part of ObjectStore
+        groups = [] if spans is None else grouped(spans)
         if len(groups) > 1:
             asked = _attempt(store, lambda _: read(spans))
             if isinstance(asked, _Question) and asked.name == "get":
@@ -384,13 +385,13 @@ def _attempt(store: _Rehearsed, verb: Callable[[_Rehearsed], T]) -> T | _Questio
 
 
 async def _get_range(store: Any, path: str, *, start: int, end: int) -> Buffer:
-    """Do as `omnizarr.stores.remote.object.get_range`."""
+    """Do as `omnizarr.stores.remote.object_answers.get_range`."""
     return await _body(await obstore.get_async(store, path, options={"range": (start, end)}))
 
 
 async def _body(result: obstore.GetResult) -> Buffer:
     start, stop = result.range
-    return objects.of_length(await anext(result.stream(stop - start), b""), stop - start)
+    return of_length(await anext(result.stream(stop - start), b""), stop - start)
 
 
 def _raise(error: Exception) -> Any:

@@ -19,12 +19,10 @@ What is promised
 
 from __future__ import annotations
 
-import inspect
 import os
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 from urllib.parse import quote, unquote
@@ -47,18 +45,24 @@ from omnizarr.stores.base import (
     Store,
     as_prefix,
     check_key,
-    cut,
     is_key,
     listing,
 )
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.redaction import redact, secrets_of
 from omnizarr.stores.remote import loops
+from omnizarr.stores.remote.filesystems import (
+    AsyncFiles,
+    Files,
+    Info,
+    base_of,
+    class_of,
+    files_of,
+    protocols,
+)
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
-    import asyncio
-
     from omnizarr.stores.remote import references
     from omnizarr.stores.wrap import wrappers
 else:
@@ -66,13 +70,10 @@ else:
     wrappers = Lazy("omnizarr.stores.wrap.wrappers")
 
 _List: TypeAlias = list  # within the classes, `list` is a verb
-_Info: TypeAlias = dict[str, Any]
 
 _local: Any = Lazy("fsspec.implementations.local")
 _memory: Any = Lazy("fsspec.implementations.memory")
 
-_MANY: Final = 64  # requests at once where each costs a task on an event loop
-_LARGE: Final = 1 << 26  # bytes; a part of a value beyond that is worth asking for the size of the value first
 _DEPTH: Final = 1000  # levels of directories; who has more has links that lead in circles
 _ATTEMPTS: Final = 3  # to read parts of a value that others keep replacing
 
@@ -91,7 +92,6 @@ _CREATES: Final = frozenset({"s3", "s3a", "gs", "gcs"})
 # Where an empty directory is removed by `rmdir`, and no other one.
 _HAS_RMDIR: Final = frozenset({"file", "local", "sftp", "ssh", "ftp"})
 
-_has_magic = re.compile(r"[*?[]").search
 _ABSENCE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
@@ -132,15 +132,15 @@ class FsspecStore(Store):
         self, fs: Any, path: str = "", *, read_only: bool | None = None, concurrency: int | None = None
     ) -> None:
         _check_installed()
-        fs, path = _base_of(fs, path)
+        fs, path = base_of(fs, path)
         self.fs = fs
         self.path: str = path.rstrip("/")
-        self._protocol = _protocols(fs)[0]
-        can_write = _ONLY_READ.isdisjoint(_protocols(fs))
+        self._protocol = protocols(fs)[0]
+        can_write = _ONLY_READ.isdisjoint(protocols(fs))
         if concurrency is not None and concurrency < 1:
             raise ValueError(f"concurrency is {concurrency}, must be at least 1")
         self._concurrency = concurrency
-        self._made: tuple[int, _Files] | None = None
+        self._made: tuple[int, Files] | None = None
         self.read_only = not can_write if read_only is None else read_only
         if not (can_write or self.read_only):
             raise self._cannot_write()
@@ -186,10 +186,10 @@ class FsspecStore(Store):
         return not isinstance(self.fs, _memory.MemoryFileSystem)
 
     @property
-    def _files(self) -> _Files:
+    def _files(self) -> Files:
         """The filesystem as it is called; made anew after a fork, which the event loop of fsspec does not survive."""
         if self._made is None or self._made[0] != os.getpid():
-            self._made = (os.getpid(), _files_of(self.fs, many=(self._concurrency or 1) > 1))
+            self._made = (os.getpid(), files_of(self.fs, many=(self._concurrency or 1) > 1))
         return self._made[1]
 
     # -- reading ------------------------------------------------------------------
@@ -205,7 +205,7 @@ class FsspecStore(Store):
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         """Read side by side, on the event loop of fsspec where the filesystem runs there."""
         files = self._files
-        if not isinstance(files, _AsyncFiles):
+        if not isinstance(files, AsyncFiles):
             yield from pool.gather(lambda request: self.get(*request), requests, self.concurrency)
             return
 
@@ -254,10 +254,10 @@ class FsspecStore(Store):
         info = self._info(key) or {}
         return info.get("ETag") or info.get("etag") or None
 
-    def _info(self, key: str) -> _Info | None:
+    def _info(self, key: str) -> Info | None:
         path = self._path_of(key)
         try:
-            info: _Info = self._files.call("info", path, fresh=path)
+            info: Info = self._files.call("info", path, fresh=path)
         except Exception as error:  # noqa: BLE001 - filesystems raise what the libraries below them raise
             self._unread(error, key)
             return None
@@ -352,7 +352,7 @@ class FsspecStore(Store):
     def check_writable(self) -> None:
         """Raise `ReadOnlyError` if the store may not be written, or cannot be."""
         super().check_writable()
-        if not _ONLY_READ.isdisjoint(_protocols(self.fs)):
+        if not _ONLY_READ.isdisjoint(protocols(self.fs)):
             raise self._cannot_write()
 
     def _cannot_write(self) -> ReadOnlyError:
@@ -383,7 +383,7 @@ class FsspecStore(Store):
         sizes = ((key, self.size(key) if info.get("size") is None else int(info["size"])) for key, info in found)
         return ((key, size) for key, size in sizes if size is not None)
 
-    def _find(self, prefix: str, *, detail: bool = False) -> Iterator[tuple[str, _Info]]:
+    def _find(self, prefix: str, *, detail: bool = False) -> Iterator[tuple[str, Info]]:
         path = (self._base + prefix).removesuffix("/")
         try:
             found = self._files.call("find", path, fresh=path, detail=detail)
@@ -425,7 +425,7 @@ class FsspecStore(Store):
             elif info["type"] == "file" or self._files.call("isfile", info["name"]):
                 yield name
 
-    def _ls(self, path: str) -> _List[_Info]:
+    def _ls(self, path: str) -> _List[Info]:
         path = path if self._files.keeps_slash else path.removesuffix("/")
         try:
             return list(self._files.call("ls", path, detail=True, fresh=path))
@@ -520,254 +520,6 @@ class FsspecStore(Store):
         return f"FsspecStore({redact(path)!r})"
 
 
-# -- filesystems, as they are called ---------------------------------------------------
-
-
-class _Files:
-    """A filesystem whose methods answer when they are done."""
-
-    keeps_slash = False
-    """Whether the path of a directory ends with a slash in `ls`."""
-
-    def __init__(self, fs: Any, *, many: bool) -> None:
-        self.fs = fs
-        self._is_local = isinstance(fs, _local.LocalFileSystem)
-        self._is_at_hand = self._is_local or isinstance(fs, _memory.MemoryFileSystem)
-        # Others may talk over one connection, or keep files open, and what they say of threads is little.
-        self._bears_threads = many or self._is_at_hand
-        # The fallback of fsspec leaves out directories that cannot be listed, whatever the reason.
-        self.finds = type(fs).find is not _class("fsspec.spec", "AbstractFileSystem").find
-
-    @property
-    def concurrency(self) -> int:
-        return 1
-
-    def call(self, verb: str, *arguments: Any, fresh: str | None = None, **options: Any) -> Any:
-        """Call a method of the filesystem; `fresh`: the path of which it shall remember nothing."""
-        with nullcontext() if self._bears_threads else threads.lock(("fsspec", id(self.fs))):
-            if fresh is not None:
-                self.fs.invalidate_cache(fresh)
-            return getattr(self.fs, verb)(*arguments, **options)
-
-    def get(self, path: str, span: Span | None) -> bytes:
-        if span is None or span == (0, None):
-            return self._bytes(path)
-        start, stop = span
-        if start < 0 and not self._is_at_hand:  # the files of some do not know where they end
-            start = max(0, int(self.call("info", path, fresh=path)["size"]) + start)
-        # Some make room for as much as is asked for, or read everything if asked for less than nothing.
-        if start > _LARGE or (stop is not None and not 0 < stop - start <= _LARGE):
-            size = int(self.call("info", path, fresh=path)["size"])
-            start, stop = min(start, size), size if stop is None else min(stop, size)
-            if stop <= start:
-                return self._bytes(path, 0, 1)[:0]
-        return self._bytes(path, start, stop)
-
-    def _bytes(self, path: str, start: int | None = None, stop: int | None = None) -> bytes:
-        return bytes(self.call("cat_file", path, start=start, end=stop))
-
-    def put(self, path: str, data: bytes) -> None:
-        if not self._is_local:
-            self._in_folder(path, lambda: self.call("pipe_file", path, data))
-            return
-        parent, _, _ = path.rpartition("/")
-        temporary = f"{parent}/{RESERVED}{os.urandom(8).hex()}.tmp"
-
-        def write() -> None:
-            try:
-                self.call("pipe_file", temporary, data)
-                os.replace(self.fs._strip_protocol(temporary), self.fs._strip_protocol(path))  # noqa: SLF001
-            except BaseException:
-                with suppress(OSError):
-                    self.call("rm_file", temporary)
-                raise
-
-        self._in_folder(path, write)
-
-    def _in_folder(self, path: str, write: Callable[[], None]) -> None:
-        """Write; if that fails, make the directory first. It may be gone again meanwhile, if others delete."""
-        for _attempt in range(100):
-            try:
-                write()
-            except FileNotFoundError as error:
-                try:
-                    self.call("makedirs", path.rpartition("/")[0], exist_ok=True)
-                except OSError:
-                    raise error
-            else:
-                return
-        write()
-
-    def create(self, path: str, data: bytes) -> None:
-        self.call("pipe_file", path, data, mode="create")
-
-    def remove(self, paths: list[str]) -> None:
-        for path in paths:
-            with suppress(FileNotFoundError):
-                self.call("rm_file", path)
-
-
-class _AsyncFiles(_Files):
-    """A filesystem whose methods are coroutines, on the event loop that fsspec runs in a thread of its own."""
-
-    def __init__(self, fs: Any, *, many: bool) -> None:
-        super().__init__(fs, many=many)
-        self.loop: asyncio.AbstractEventLoop = fs.loop
-        self.finds = type(fs)._find is not _class("fsspec.asyn", "AsyncFileSystem")._find  # noqa: SLF001
-        # s3fs and others ask for the size first if they may use several connections for one value.
-        parameters = inspect.signature(fs._cat_file).parameters  # noqa: SLF001
-        self._at_once = {"max_concurrency": 1} if "max_concurrency" in parameters else {}
-
-    @property
-    def concurrency(self) -> int:
-        return _MANY
-
-    def call(self, verb: str, *arguments: Any, fresh: str | None = None, **options: Any) -> Any:
-        if fresh is not None:
-            self.fs.invalidate_cache(fresh)
-        return loops.run(getattr(self.fs, f"_{verb}")(*arguments, **options), self.loop)
-
-    def get(self, path: str, span: Span | None) -> bytes:
-        return loops.run(self.read(path, span), self.loop)
-
-    async def read(self, path: str, span: Span | None) -> bytes:
-        """Read a file, or a part of it."""
-        if span is None or span == (0, None):
-            return bytes(await self.fs._cat_file(path, **self._at_once))  # noqa: SLF001
-        start, stop = span
-        if stop is not None and stop <= start:  # no request can ask for nothing
-            await self.fs._cat_file(path, start=0, end=1, **self._at_once)  # noqa: SLF001
-            return b""
-        part = bytes(await self.fs._cat_file(path, start=start, end=stop, **self._at_once))  # noqa: SLF001
-        length = -start if stop is None and start < 0 else None if stop is None else stop - start
-        if length is not None and len(part) > length:
-            raise StoreError("more bytes than were asked for", found=len(part), expected=length)
-        return part
-
-    def put(self, path: str, data: bytes) -> None:
-        self.call("pipe_file", path, data)
-
-    def remove(self, paths: list[str]) -> None:
-        # `rm` takes many paths for one request, and names with * or [ in them for patterns.
-        patterns = [path for path in paths if _has_magic(path)]
-        plain = [path for path in paths if not _has_magic(path)]
-        if plain:
-            with suppress(FileNotFoundError):
-                self.call("rm", plain)
-        for path in patterns:
-            with suppress(FileNotFoundError):
-                self.call("rm_file", path)
-
-
-class _WebFiles(_AsyncFiles):
-    """Files of a web server.
-
-    Asked for directly: fsspec takes whatever comes for the part that it asked for, also from a server that sends the
-    whole file, and every error in looking for a file for the absence of the file.
-    """
-
-    keeps_slash = True
-
-    def __init__(self, fs: Any, *, many: bool) -> None:
-        super().__init__(fs, many=many)
-        self.finds = False
-
-    async def read(self, path: str, span: Span | None) -> bytes:
-        start, stop = span or (0, None)
-        headers = {}
-        if span is not None and span != (0, None):
-            limit = "" if stop is None else max(stop, start + 1) - 1
-            headers["Range"] = f"bytes={start}-{limit}" if start >= 0 else f"bytes={start}"
-        async with await self._ask("get", path, headers) as response:
-            _check_response(response)
-            if response.status == 416:
-                return b""
-            if response.status != 206:
-                return bytes(cut(await response.read(), (start, stop)))
-            body: bytes = await response.read()
-        if start >= 0 and not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
-            raise StoreError("another part of the value than was asked for")
-        if stop is not None and stop <= start:
-            return b""
-        length = -start if start < 0 else len(body) if stop is None else stop - start
-        if len(body) > length:
-            raise StoreError("more bytes than were asked for", found=len(body), expected=length)
-        return body
-
-    def call(self, verb: str, *arguments: Any, fresh: str | None = None, **options: Any) -> Any:
-        if verb == "info":
-            return loops.run(self._info(*arguments), self.loop)
-        return super().call(verb, *arguments, fresh=fresh, **options)
-
-    async def _info(self, path: str) -> _Info:
-        async with await self._ask("head", path, {}) as response:
-            if response.status in (405, 501):  # some servers know GET alone
-                return {"type": "file", "size": len(await self.read(path, None))}
-            _check_response(response)
-            length = response.headers.get("Content-Length")
-            return {"type": "file", "size": int(length) if length else None}
-
-    async def _ask(self, method: str, path: str, headers: dict[str, str]) -> Any:
-        session = await self.fs.set_session()
-        options = {"allow_redirects": True, **self.fs.kwargs}
-        # The bytes as they are stored, not a compressed form of them.
-        options["headers"] = {**options.get("headers", {}), "Accept-Encoding": "identity", **headers}
-        return getattr(session, method)(self.fs.encode_url(path), **options)
-
-
-def _check_response(response: Any) -> None:
-    if response.status in (404, 410):
-        raise FileNotFoundError
-    if response.status != 416:
-        response.raise_for_status()
-    if response.url.path.endswith("/"):  # where the server leads those who ask for a directory
-        raise IsADirectoryError
-
-
-def _files_of(fs: Any, *, many: bool) -> _Files:
-    """Return the filesystem as it is to be called in this process."""
-    if not fs.async_impl:
-        return _Files(fs, many=many)
-    cache = getattr(fs, "dircache", None)
-    caches = isinstance(cache, _class("fsspec.dircache", "DirCache")) and cache.use_listings_cache
-    if fs.asynchronous or caches or fs._pid != os.getpid():  # noqa: SLF001
-        options = {**fs.storage_options, "asynchronous": False}
-        options.pop("loop", None)
-        if caches:
-            options["use_listings_cache"] = False
-        fs = type(fs)(*fs.storage_args, **options)
-    kind = _WebFiles if {"http", "https"} & set(_protocols(fs)) else _AsyncFiles
-    return kind(fs, many=many)
-
-
-def _base_of(fs: Any, path: str) -> tuple[Any, str]:
-    """Return the filesystem that does the work, and the path in it."""
-    if not isinstance(fs, _class("fsspec.spec", "AbstractFileSystem")):
-        raise TypeError(f"{type(fs).__name__} is no filesystem of fsspec")
-    if not isinstance(path, str):
-        raise TypeError(f"a path must be a str, not {type(path).__name__}")
-    while True:
-        kind = type(fs).__name__
-        if kind == "AsyncFileSystemWrapper":
-            fs = fs.sync_fs
-        elif kind == "DirFileSystem":
-            fs, path = fs.fs, f"{fs.path}/{fs._strip_protocol(path)}".rstrip("/")  # noqa: SLF001
-        else:
-            return fs, fs._strip_protocol(path)  # noqa: SLF001
-
-
-def _protocols(fs: Any) -> tuple[str, ...]:
-    # Set per instance by the filesystems that are caches.
-    protocol = fs.protocol
-    if type(fs).__module__ == "fsspec.implementations.cached":
-        protocol = type(fs).protocol
-    return (protocol,) if isinstance(protocol, str) else tuple(protocol)
-
-
-def _class(module: str, name: str) -> Any:
-    return getattr(Lazy(module), name)
-
-
 # -- what `omnizarr.stores.resolve` calls ------------------------------------------------
 
 
@@ -783,7 +535,7 @@ def file_at(url: str, options: Mapping[str, Any]) -> tuple[Store, str]:
 
 def place_in(fs: Any, path: str) -> tuple[Store, str]:
     """Return the store that has a file of a filesystem, given by its path or its URL, and its key."""
-    fs, path = _base_of(fs, path)
+    fs, path = base_of(fs, path)
     parent, _, name = path.rpartition("/")
     return _in_mode(fs, parent, "r"), name
 
@@ -794,9 +546,9 @@ def adapt(storelike: Any, mode: str, options: Mapping[str, Any]) -> tuple[Store,
         if storelike.protocol in ("", "file", "local") and not options:
             return None
         fs, path = storelike.fs, storelike.path
-    elif isinstance(storelike, _class("fsspec.mapping", "FSMap")):
+    elif isinstance(storelike, class_of("fsspec.mapping", "FSMap")):
         fs, path = storelike.fs, storelike.root
-    elif isinstance(storelike, _class("fsspec.spec", "AbstractFileSystem")):
+    elif isinstance(storelike, class_of("fsspec.spec", "AbstractFileSystem")):
         fs, path = storelike, ""
     else:
         return None
@@ -807,7 +559,7 @@ def adapt(storelike: Any, mode: str, options: Mapping[str, Any]) -> tuple[Store,
 
 def _in_mode(fs: Any, path: str, mode: str) -> Store:
     """Return a store upon a filesystem; a directory of this machine is served by the store that can do more."""
-    fs, path = _base_of(fs, path)
+    fs, path = base_of(fs, path)
     if type(fs) is _local.LocalFileSystem:
         return LocalStore(path or "/", read_only=mode == "r")
     return upon(fs, path, read_only=mode == "r")
@@ -815,7 +567,7 @@ def _in_mode(fs: Any, path: str, mode: str) -> Store:
 
 def upon(fs: Any, path: str, *, read_only: bool | None) -> Store:
     """Return a store upon a filesystem: references are served by the store that can do more."""
-    if "reference" in _protocols(fs):
+    if "reference" in protocols(fs):
         store, below = references.ReferenceStore.from_filesystem(fs), path.strip("/")
         return wrappers.PrefixStore(store, below) if below else store
     return FsspecStore(fs, path, read_only=read_only)
@@ -844,14 +596,14 @@ def _open(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
 def known_protocols() -> list[str]:
     """Return the schemes that fsspec knows, installed or not; none if it is not installed itself."""
     try:
-        return list(_class("fsspec.registry", "known_implementations"))
+        return list(class_of("fsspec.registry", "known_implementations"))
     except ImportError:
         return []
 
 
 def _check_installed() -> None:
     try:
-        _class("fsspec", "__version__")
+        class_of("fsspec", "__version__")
     except ImportError as error:
         raise MissingDependencyError(
             f"this store needs the package 'fsspec', which cannot be imported ({error})",

@@ -16,7 +16,7 @@ from datetime import timedelta
 from functools import partial
 from importlib import import_module
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from omnizarr.errors import (
     ConflictError,
@@ -49,6 +49,19 @@ from omnizarr.stores.base import (
 from omnizarr.stores.fork_locks import Gate
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.remote.object_answers import (
+    FARTHEST,
+    MOST_AT_ONCE,
+    Answer,
+    Read,
+    Seen,
+    Version,
+    Write,
+    are_same,
+    body_of,
+    get_range,
+    grouped,
+)
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -68,9 +81,6 @@ CONCURRENCY: Final = 192
 MAX_KEYS: Final = 50_000_000
 """Keys after which a listing is taken for one that never ends."""
 
-_GAP: Final = 128 * 1024  # bytes between two parts that arrive sooner than another request would be answered
-_MOST_AT_ONCE: Final = 16 * 2**20  # bytes of parts that are fetched as one, and of a value before its size is asked for
-_FARTHEST: Final = 2**53  # some servers cannot read larger numbers; no object is that large
 _LARGE: Final = 32 * 2**20  # bytes of a value that is sent in parts
 _PART: Final = 8 * 2**20  # bytes of such a part
 _PARTS_AT_ONCE: Final = 4
@@ -91,67 +101,12 @@ _copies: dict[Hashable, bool] = {}  # whether the server copies values, where th
 _keep_conditions: set[Hashable] = set()  # servers that were seen to do so
 
 
-class Version(NamedTuple):
-    """What a server says of a version of a value: enough to read or replace that one, and no other."""
-
-    e_tag: str | None
-    version: str | None
-
-    @classmethod
-    def of(cls, meta: Mapping[str, Any]) -> Version | None:
-        """Return the version that `meta` tells; None if it tells none that is certain."""
-        e_tag, version = meta.get("e_tag"), meta.get("version")
-        if e_tag is None or e_tag.startswith("W/"):  # a weak one may stay when the bytes change
-            e_tag = None
-        return None if e_tag is None and version is None else cls(e_tag, version)
-
-    def condition(self) -> dict[str, str]:
-        """Return this version as obstore takes it."""
-        return {name: value for name, value in self._asdict().items() if value is not None}
-
-
-class _Answer(NamedTuple):
-    """Bytes of a value, from byte `start` on, and what was told of it."""
-
-    data: Buffer
-    start: int
-    meta: Mapping[str, Any]
-
-    def cut(self, span: Span) -> Buffer | None:
-        """Return the part of the value within `span`; None if not all of it is here."""
-        start, length = bounds(span, self.meta["size"])
-        if not length:
-            return b""
-        start -= self.start
-        if start < 0 or start + length > len(self.data):
-            return None
-        return memoryview(self.data)[start : start + length]
-
-
-class _Write(NamedTuple):
-    """A conditional write: what it is recognised by, and when it was first asked for."""
-
-    mark: str
-    begun: float
-
-
-class _Read(NamedTuple):
-    """Parts of one version of a value, and what was told of it."""
-
-    parts: Buffers
-    meta: Mapping[str, Any]
-
-
-_Seen: TypeAlias = Version | Literal["absent", "unknown"]
-"""What a thread remembers of a key that it has read: its version, that it was not there, or that nobody can tell."""
-
-
 class _Record(threading.local):
     """What this thread has read since it locked a key; by data and path, as stores may share both."""
 
     def __init__(self) -> None:
         self.depth = 0
-        self.seen: dict[Hashable, _Seen] = {}
+        self.seen: dict[Hashable, Seen] = {}
 
 
 _record = _Record()
@@ -327,7 +282,7 @@ class ObjectStore(Store):
         # Not within the block: obstore's own message, which may hold secrets, must not be shown as the context of ours.
         raise failure.add(store=repr(self))
 
-    def _fetch(self, key: str, wanted: Any = None, **conditions: str) -> _Answer | None:
+    def _fetch(self, key: str, wanted: Any = None, **conditions: str) -> Answer | None:
         """Return the answer to a request for `wanted` (None: everything), with conditions as RFC 9110 has them."""
         options = {**conditions} if wanted is None else {**conditions, "range": wanted}
         result = self._ask(key, obstore.get, options=options)
@@ -335,12 +290,12 @@ class ObjectStore(Store):
             return None
         start, stop = result.range
         self._check_size(key, stop - start)
-        data = self._ask(key, lambda *_: _body(result))
+        data = self._ask(key, lambda *_: body_of(result))
         if data is None:
             raise self._restless(key)
-        return _Answer(memoryview(data), start, result.meta)
+        return Answer(memoryview(data), start, result.meta)
 
-    def _part(self, key: str, span: Span | None, **conditions: str) -> _Answer | None:
+    def _part(self, key: str, span: Span | None, **conditions: str) -> Answer | None:
         """Return at least the part of `key` within `span`; by one request, if it is not empty and the server can."""
         if span is None or self._ignores_ranges:
             return self._fetch(key, **conditions)
@@ -348,15 +303,15 @@ class ObjectStore(Store):
         try:
             if start < 0:
                 return self._fetch(key, {"suffix": -start}, **conditions)
-            if start < _FARTHEST and stop is None:
+            if start < FARTHEST and stop is None:
                 return self._fetch(key, {"offset": start}, **conditions)
-            if stop is not None and start < min(stop, _FARTHEST):
-                return self._fetch(key, (start, min(stop, _FARTHEST)), **conditions)
+            if stop is not None and start < min(stop, FARTHEST):
+                return self._fetch(key, (start, min(stop, FARTHEST)), **conditions)
         except object_errors.RangeError:
             pass
         return self._known_part(key, span, **conditions)
 
-    def _known_part(self, key: str, span: Span, **conditions: str) -> _Answer | None:
+    def _known_part(self, key: str, span: Span, **conditions: str) -> Answer | None:
         """Return the part of `key` within `span`, which the server could not make out, after asking for the size."""
         for _ in range(_ATTEMPTS):
             meta = self._head(key)
@@ -364,7 +319,7 @@ class ObjectStore(Store):
                 return None
             start, length = bounds(span, meta["size"])
             if not length:
-                return _Answer(b"", start, meta)
+                return Answer(b"", start, meta)
             try:
                 return self._fetch(key, (start, start + length), **conditions)
             except object_errors.NoRangesError:
@@ -429,8 +384,8 @@ class ObjectStore(Store):
 
         A thousand small values are a sixth faster without the second wait for the interpreter.
         """
-        start, stop = (0, _MOST_AT_ONCE) if span is None else span
-        if stop is None or not 0 <= start < stop <= start + _MOST_AT_ONCE or start > _FARTHEST:
+        start, stop = (0, MOST_AT_ONCE) if span is None else span
+        if stop is None or not 0 <= start < stop <= start + MOST_AT_ONCE or start > FARTHEST:
             return None
         if self._ignores_ranges or (span is None and not self._values_are_small):
             return None
@@ -446,7 +401,7 @@ class ObjectStore(Store):
 
     def _get_many_remembered(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
         # Other threads ask, and this one, which holds the lock, remembers.
-        def ask(request: Request) -> tuple[Request, _Answer | None]:
+        def ask(request: Request) -> tuple[Request, Answer | None]:
             return request, self._part(*request)
 
         for position, ((key, span), answer) in pool.gather(ask, requests, self._concurrency):
@@ -459,31 +414,31 @@ class ObjectStore(Store):
         self._remember(key, read and read.meta)
         return read and read.parts
 
-    def _read(self, key: str, spans: Sequence[Span] | None, pin: Mapping[str, Any] | None) -> _Read | None:
+    def _read(self, key: str, spans: Sequence[Span] | None, pin: Mapping[str, Any] | None) -> Read | None:
         """Return parts of one version, of that which `pin` tells of if it is given; None if there is no such key."""
         version = pin and Version.of(pin)
         conditions = {"if_match": version.e_tag} if version and version.e_tag else {}
-        groups = [None] if spans is None else _groups(spans)
+        groups = [None] if spans is None else grouped(spans)
         for _ in range(_ATTEMPTS):
-            answers: list[_Answer | None] = [None] * len(groups)
+            answers: list[Answer | None] = [None] * len(groups)
             for position, answer in pool.gather(
                 lambda group: self._part(key, group, **conditions), groups, self._concurrency
             ):
                 answers[position] = answer
             metas = [answer and answer.meta for answer in answers] or [self._head(key)]
             meta = metas[0]
-            if pin is not None and not all(map(partial(_are_same, pin), metas)):
+            if pin is not None and not all(map(partial(are_same, pin), metas)):
                 raise ConflictError("the value has changed since it was first read", store=repr(self), key=key)
-            if not all(map(partial(_are_same, meta), metas)):
+            if not all(map(partial(are_same, meta), metas)):
                 continue
             if meta is None:
                 return None
             there = [answer for answer in answers if answer is not None]
             parts = [self._cut(key, span, there) for span in (spans if spans is not None else [_ALL])]
-            return _Read(Parts(parts, meta["size"]), meta)
+            return Read(Parts(parts, meta["size"]), meta)
         raise self._restless(key)
 
-    def _cut(self, key: str, span: Span, answers: Sequence[_Answer]) -> Buffer:
+    def _cut(self, key: str, span: Span, answers: Sequence[Answer]) -> Buffer:
         for answer in answers:
             part = answer.cut(span)
             if part is not None:
@@ -554,7 +509,7 @@ class ObjectStore(Store):
             if found is None:
                 return None
             # Of several threads that ask first, one has the say.
-            if not _are_same(pins.setdefault("pin", found.meta), found.meta):
+            if not are_same(pins.setdefault("pin", found.meta), found.meta):
                 raise ConflictError("the value has changed since it was first read", store=repr(self), key=key)
             return found.parts
 
@@ -605,7 +560,7 @@ class ObjectStore(Store):
         self._check_conditions(key, data)
         return told
 
-    def _put_marked(self, key: str, data: Buffer, condition: Any, write: _Write) -> Mapping[str, Any] | None:
+    def _put_marked(self, key: str, data: Buffer, condition: Any, write: Write) -> Mapping[str, Any] | None:
         """Send the value with a mark, by which we recognise what is our own if the answer is lost.
 
         Then nobody knows whether it was written: it is sent again, by obstore or by us, and if it was, that request
@@ -630,8 +585,8 @@ class ObjectStore(Store):
                     raise
         return None
 
-    def _new_write(self) -> _Write:
-        return _Write(import_module("uuid").uuid4().hex, time.monotonic())
+    def _new_write(self) -> Write:
+        return Write(import_module("uuid").uuid4().hex, time.monotonic())
 
     def _check_conditions(self, key: str, data: Buffer) -> None:
         """Raise if the server takes no notice of conditions, as some that speak the language of S3; asked once.
@@ -738,7 +693,7 @@ class ObjectStore(Store):
         """Remember what this thread has read of `key`: what it read first, or has written since."""
         if not _record.depth:
             return
-        seen: _Seen = "absent" if meta is None else Version.of(meta) or "unknown"
+        seen: Seen = "absent" if meta is None else Version.of(meta) or "unknown"
         name = self._data, self._prefix + key
         if always:
             _record.seen[name] = seen
@@ -830,55 +785,6 @@ class ObjectStore(Store):
 def _copied(store: Any, path: str, target: str) -> bool:
     obstore.copy(store, path, target)
     return True
-
-
-def get_range(store: Any, path: str, *, start: int, end: int) -> Buffer:
-    """Return what obstore's function of this name does, but collect no body that is longer than announced."""
-    return _body(obstore.get(store, path, options={"range": (start, end)}))
-
-
-def _body(result: obstore.GetResult) -> Buffer:
-    # obstore's `bytes` would collect whatever comes, for as long as it comes.
-    start, stop = result.range
-    return of_length(next(result.stream(stop - start), b""), stop - start)
-
-
-def of_length(data: Buffer, length: int) -> Buffer:
-    """Return the body of an answer, or the beginning of one that is too long; raise StoreError unless it is whole."""
-    if len(data) != length:
-        found = f"{len(data)} bytes" if len(data) < length else f"more than {length} bytes"
-        raise StoreError("the answer is shorter or longer than announced", found=found, expected=length)
-    return data
-
-
-def _are_same(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
-    """Return whether both tell of the same version: by its ETag, or if that is weak or none, by size and date too."""
-    if one is None or other is None:
-        return one is other
-    facts = ("e_tag", "version") if Version.of(one) else ("e_tag", "version", "size", "last_modified")
-    return all(one.get(fact) == other.get(fact) for fact in facts)
-
-
-def _groups(spans: Sequence[Span]) -> list[Span | None]:
-    """Return what to ask for to have all spans: near ones as one, and one for all that are counted from the end.
-
-    >>> _groups([(0, 10), (300_000, None), (20, 30), (5, 5), (-4, None), (-8, -2)])
-    [(0, 30), (300000, None), (-8, None)]
-    """
-    groups: list[Span | None] = []
-    first, last = 0, -1
-    for start, stop in sorted((a, _FARTHEST if b is None else b) for a, b in spans if a >= 0 and (b is None or a < b)):
-        if last >= 0 and start <= last + _GAP and (start < last or max(stop, last) - first <= _MOST_AT_ONCE):
-            last = max(last, stop)
-        else:
-            if last >= 0:
-                groups.append((first, last))
-            first, last = start, stop
-    if last >= 0:
-        groups.append((first, None if last == _FARTHEST else last))
-    if (end := min((start for start, _ in spans), default=0)) < 0:
-        groups.append((end, None))
-    return groups
 
 
 def _has_control_character(key: str) -> bool:

@@ -1,0 +1,126 @@
+"""Answers of object stores: versions of values, parts of them, and what to ask for to have these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+from omnizarr.errors import StoreError
+from omnizarr.stores.base import Buffer, Buffers, Span, bounds
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    import obstore
+else:
+    obstore = Lazy("obstore")
+
+_GAP: Final = 128 * 1024  # bytes between two parts that arrive sooner than another request would be answered
+MOST_AT_ONCE: Final = 16 * 2**20
+"""Bytes of parts that are fetched as one, and of a value before its size is asked for."""
+FARTHEST: Final = 2**53
+"""Some servers cannot read larger numbers; no object is that large."""
+
+
+class Version(NamedTuple):
+    """What a server says of a version of a value: enough to read or replace that one, and no other."""
+
+    e_tag: str | None
+    version: str | None
+
+    @classmethod
+    def of(cls, meta: Mapping[str, Any]) -> Version | None:
+        """Return the version that `meta` tells; None if it tells none that is certain."""
+        e_tag, version = meta.get("e_tag"), meta.get("version")
+        if e_tag is None or e_tag.startswith("W/"):  # a weak one may stay when the bytes change
+            e_tag = None
+        return None if e_tag is None and version is None else cls(e_tag, version)
+
+    def condition(self) -> dict[str, str]:
+        """Return this version as obstore takes it."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+class Answer(NamedTuple):
+    """Bytes of a value, from byte `start` on, and what was told of it."""
+
+    data: Buffer
+    start: int
+    meta: Mapping[str, Any]
+
+    def cut(self, span: Span) -> Buffer | None:
+        """Return the part of the value within `span`; None if not all of it is here."""
+        start, length = bounds(span, self.meta["size"])
+        if not length:
+            return b""
+        start -= self.start
+        if start < 0 or start + length > len(self.data):
+            return None
+        return memoryview(self.data)[start : start + length]
+
+
+class Write(NamedTuple):
+    """A conditional write: what it is recognised by, and when it was first asked for."""
+
+    mark: str
+    begun: float
+
+
+class Read(NamedTuple):
+    """Parts of one version of a value, and what was told of it."""
+
+    parts: Buffers
+    meta: Mapping[str, Any]
+
+
+Seen: TypeAlias = Version | Literal["absent", "unknown"]
+"""What a thread remembers of a key that it has read: its version, that it was not there, or that nobody can tell."""
+
+
+def get_range(store: Any, path: str, *, start: int, end: int) -> Buffer:
+    """Return what obstore's function of this name does, but collect no body that is longer than announced."""
+    return body_of(obstore.get(store, path, options={"range": (start, end)}))
+
+
+def body_of(result: obstore.GetResult) -> Buffer:
+    """Return the bytes of an answer. Raises StoreError if they are not as many as announced."""
+    # obstore's `bytes` would collect whatever comes, for as long as it comes.
+    start, stop = result.range
+    return of_length(next(result.stream(stop - start), b""), stop - start)
+
+
+def of_length(data: Buffer, length: int) -> Buffer:
+    """Return the body of an answer, or the beginning of one that is too long; raise StoreError unless it is whole."""
+    if len(data) != length:
+        found = f"{len(data)} bytes" if len(data) < length else f"more than {length} bytes"
+        raise StoreError("the answer is shorter or longer than announced", found=found, expected=length)
+    return data
+
+
+def are_same(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
+    """Return whether both tell of the same version: by its ETag, or if that is weak or none, by size and date too."""
+    if one is None or other is None:
+        return one is other
+    facts = ("e_tag", "version") if Version.of(one) else ("e_tag", "version", "size", "last_modified")
+    return all(one.get(fact) == other.get(fact) for fact in facts)
+
+
+def grouped(spans: Sequence[Span]) -> list[Span | None]:
+    """Return what to ask for to have all spans: near ones as one, and one for all that are counted from the end.
+
+    >>> grouped([(0, 10), (300_000, None), (20, 30), (5, 5), (-4, None), (-8, -2)])
+    [(0, 30), (300000, None), (-8, None)]
+    """
+    groups: list[Span | None] = []
+    first, last = 0, -1
+    for start, stop in sorted((a, FARTHEST if b is None else b) for a, b in spans if a >= 0 and (b is None or a < b)):
+        if last >= 0 and start <= last + _GAP and (start < last or max(stop, last) - first <= MOST_AT_ONCE):
+            last = max(last, stop)
+        else:
+            if last >= 0:
+                groups.append((first, last))
+            first, last = start, stop
+    if last >= 0:
+        groups.append((first, None if last == FARTHEST else last))
+    if (end := min((start for start, _ in spans), default=0)) < 0:
+        groups.append((end, None))
+    return groups
