@@ -192,25 +192,14 @@ class Group(Node):
     @property
     def info(self) -> info_card.GroupInfo:
         """What it is, as a card to be printed."""
-        return self._info({})
+        return info_card.of_group(self)
 
     def info_complete(self) -> info_card.GroupInfo:
         """Return the card with the number of members, at all depths."""
         found = [node for _, node in self.members(max_depth=None)]
         arrays = sum(isinstance(node, Array) for node in found)
         groups = sum(isinstance(node, Group) for node in found)
-        return self._info({"members": len(found), "arrays": arrays, "groups": groups})
-
-    def _info(self, counts: Mapping[str, int]) -> info_card.GroupInfo:
-        return info_card.GroupInfo(
-            name=self.name,
-            zarr_format=self.zarr_format,
-            read_only=self.read_only,
-            store_type=type(self._where.store).__name__,
-            is_implicit=self._metadata.implicit,
-            is_consolidated=self.is_consolidated,
-            **counts,
-        )
+        return info_card.of_group(self, members=len(found), arrays=arrays, groups=groups)
 
     # -- members ------------------------------------------------------------------
 

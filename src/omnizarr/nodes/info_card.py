@@ -140,6 +140,19 @@ def of_array(array: Any, *, complete: bool = False) -> ArrayInfo:
     )
 
 
+def of_group(group: Any, **counts: int) -> GroupInfo:
+    """Return the card of a group; `counts` are its members, if they were counted."""
+    return GroupInfo(
+        name=group.name,
+        zarr_format=group.zarr_format,
+        read_only=group.read_only,
+        store_type=type(group.store).__name__,
+        is_implicit=group._metadata.implicit,  # noqa: SLF001 - see `of_array`
+        is_consolidated=group.is_consolidated,
+        **counts,
+    )
+
+
 def _or_name(value: Any, metadata: ArrayMetadata) -> object:
     try:
         return value()

@@ -43,17 +43,8 @@ class BaseOptions(TypedDict, total=False):
     storage_transformers: Iterable[Any]
 
 
-class CopyOptions(BaseOptions, total=False):
-    """What `from_array` takes besides what it keeps."""
-
-    shape: int | Iterable[int] | None
-    dtype: Any
-    fill_value: Any
-    zarr_format: int | str | None
-
-
-class CodingOptions(BaseOptions, total=False):
-    """With chunks and codecs."""
+class ChunkOptions(TypedDict, total=False):
+    """Chunks, and the codecs of each kind."""
 
     chunks: Any
     shards: Any
@@ -62,28 +53,33 @@ class CodingOptions(BaseOptions, total=False):
     serializer: Any
 
 
-class FillOptions(CodingOptions, total=False):
-    """With the data type, for a member of a group that has one value: ``Group.full``."""
+class ShapeOption(TypedDict, total=False):
+    """The shape, where it is not a parameter of its own."""
+
+    shape: int | Iterable[int] | None
+
+
+class DtypeOption(TypedDict, total=False):
+    """The data type, likewise."""
 
     dtype: Any
 
 
-class RequireOptions(CodingOptions, total=False):
-    """With the fill value: ``Group.require_array``."""
+class FillValueOption(TypedDict, total=False):
+    """What elements are that were never written, where there is no value for all of them."""
 
     fill_value: Any
 
 
-class MemberOptions(FillOptions, total=False):
-    """With the fill value, for a member of a group: ``Group.zeros``."""
+class FormatOption(TypedDict, total=False):
+    """The format, where it is not that of the group."""
 
-    fill_value: Any
+    zarr_format: int | str | None
 
 
-class ArrayOptions(MemberOptions, total=False):
-    """All that says what an array is: ``create_array``."""
+class DataOption(TypedDict, total=False):
+    """What is stored in the array."""
 
-    shape: int | Iterable[int] | None
     data: Any
 
 
@@ -94,6 +90,34 @@ class IgnoredOptions(TypedDict, total=False):
     cache_metadata: Any
     chunk_store: Any
     meta_array: Any
+
+
+class CopyOptions(BaseOptions, ShapeOption, DtypeOption, FillValueOption, FormatOption, total=False):
+    """What ``from_array`` takes besides what it keeps."""
+
+
+class RequireOptions(BaseOptions, ChunkOptions, FillValueOption, total=False):
+    """For an array that may be there: ``Group.require_array``."""
+
+
+class FillOptions(BaseOptions, ChunkOptions, DtypeOption, total=False):
+    """For a member of a group that has one value: ``Group.full``."""
+
+
+class MemberOptions(FillOptions, FillValueOption, total=False):
+    """For a member of a group: ``Group.zeros``."""
+
+
+class MemberLikeFillOptions(FillOptions, ShapeOption, FormatOption, total=False):
+    """For a member of a group like another array, of one value: ``Group.full_like``."""
+
+
+class MemberLikeOptions(MemberLikeFillOptions, FillValueOption, total=False):
+    """For a member of a group like another array: ``Group.zeros_like``."""
+
+
+class ArrayOptions(MemberOptions, ShapeOption, DataOption, total=False):
+    """All that says what an array is: ``create_array``."""
 
 
 class OpenArrayOptions(ArrayOptions, IgnoredOptions, total=False):
@@ -107,54 +131,31 @@ class OpenOptions(OpenArrayOptions, total=False):
     check_consolidated: bool
 
 
-class PlacedFillOptions(FillOptions, IgnoredOptions, total=False):
+class PlacedFillOptions(FillOptions, FormatOption, IgnoredOptions, total=False):
     """With the place, for an array of one value: ``full``."""
 
     store: Any
     path: str | None
     mode: Literal["a", "w", "w-"] | None
-    zarr_format: int | str | None
     storage_options: Mapping[str, Any] | None
     synchronizer: Any
     chunk_shape: Any
 
 
-class PlacedOptions(PlacedFillOptions, total=False):
+class PlacedOptions(PlacedFillOptions, FillValueOption, total=False):
     """With the place: ``zeros``, ``array``."""
 
-    fill_value: Any
 
-
-class CreateOptions(PlacedOptions, total=False):
+class CreateOptions(PlacedOptions, DataOption, total=False):
     """With the place, and data: ``create``."""
 
-    data: Any
 
-
-class LikeFillOptions(PlacedFillOptions, total=False):
+class LikeFillOptions(PlacedFillOptions, ShapeOption, total=False):
     """For an array like another one, of one value: ``full_like``."""
 
-    shape: int | Iterable[int] | None
 
-
-class LikeOptions(PlacedOptions, total=False):
+class LikeOptions(PlacedOptions, ShapeOption, total=False):
     """For an array like another one: ``zeros_like``."""
-
-    shape: int | Iterable[int] | None
-
-
-class MemberLikeOptions(MemberOptions, total=False):
-    """For a member of a group like another array."""
-
-    shape: int | Iterable[int] | None
-    zarr_format: int | str | None
-
-
-class MemberLikeFillOptions(FillOptions, total=False):
-    """For a member of a group like another array, of one value."""
-
-    shape: int | Iterable[int] | None
-    zarr_format: int | str | None
 
 
 DEFAULTS: Final[Mapping[str, Any]] = {
