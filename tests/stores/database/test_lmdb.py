@@ -1,33 +1,22 @@
 import errno
-import multiprocessing
 import os
-import pickle
-import random
 import shutil
-import signal
 import subprocess
 import sys
-import textwrap
 import threading
-import time
-from pathlib import Path
+from functools import partial
+from typing import ClassVar
 
-import numpy as np
 import pytest
 
-import omnizarr
-from omnizarr.errors import MissingDependencyError, StoreClosedError, StoreError, StoreLimitError
+from omnizarr.errors import MissingDependencyError, StoreError, StoreLimitError
 from tests.stores.contract import StoreContract, in_threads
+from tests.stores.database.contract import DATA, DatabaseContract, check_array_of_zarr_python_2, run
 
 lmdb = pytest.importorskip("lmdb", reason="lmdb is not installed")
 
 from omnizarr.stores.database import lmdb as databases  # noqa: E402
 from omnizarr.stores.database.lmdb import LMDBStore  # noqa: E402
-
-METHODS = ["spawn", "fork"] if hasattr(os, "fork") else ["spawn"]
-# Many with `RUNS` in the environment; a few everywhere else, as each takes a while to start.
-PROCESSES, KILLED = (4, 20) if "RUNS" in os.environ else (2, 3)
-DATA = Path(__file__).parents[1] / "data"
 
 
 class TestLMDBStore(StoreContract):
@@ -43,6 +32,17 @@ class TestLMDBStoreInAFileThatHasToGrow(StoreContract):
     def store(self, tmp_path):
         with LMDBStore(tmp_path / "data.lmdb", subdir=False, map_size=2**15) as store:
             yield store
+
+
+class TestLMDBDatabase(DatabaseContract):
+    kind = LMDBStore
+    options: ClassVar = {"subdir": False, "map_size": 2**20}
+
+    def make_small(self):
+        return partial(LMDBStore, map_size=2**16)
+
+    def check(self, path):
+        assert records(path)
 
 
 @pytest.fixture
@@ -68,19 +68,6 @@ def in_another_process(path, statement):
 
 
 # -- the database
-
-
-def test_looking_creates_nothing(tmp_path):
-    store = LMDBStore(tmp_path / "folder" / "data.lmdb")
-    assert store.get("a") is None
-    assert store.get_spans("a", [(0, 1)]) is None
-    assert store.get_stamped("a") == (None, None)
-    assert list(store.list()) == []
-    assert store.list_dir("") == ([], [])
-    store.delete("a")
-    store.delete_prefix("")
-    store.set_many([])
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("subdir", [True, False])
@@ -190,7 +177,7 @@ def test_map_grows_by_itself_also_when_another_process_made_it_grow(path):
         assert store.update("d", lambda _: bytes(2**22)) is None
         assert (store.get("a"), store.size("b"), store.size("d")) == (before, 2**20, 2**22)
         code = "store = LMDBStore(sys.argv[1]); store.set('e', bytes(2**25)); store.close()"
-        run(code, path).communicate()
+        run(LMDBStore, code, path).communicate()
         assert store.size("e") == 2**25
         store.set("f", b"1")
     assert sorted(records(path))[:2] == [b"a", b"b"]
@@ -224,24 +211,6 @@ def test_threads_write_while_the_map_grows(path):
 
         in_threads(work, range(6))
         assert len(list(store.list())) == 120
-
-
-def test_listing_goes_page_by_page(store, monkeypatch):
-    monkeypatch.setattr(databases, "PAGE", 7)
-    keys = sorted([f"a/{i}" for i in range(50)] + ["a/" + "k" * 509])
-    store.set_many((key, b"") for key in keys)
-    assert list(store.list()) == keys
-    assert list(store.list_prefix("a/")) == keys
-
-
-def test_list_dir_of_names_that_sort_around_the_slash(store):
-    keys = ["a", "a-b", "a.b/c", "a/b", "a/c/d", "a0", "a0/x", "aä/b", "b/c", "b0", "b\U0010ffff/c", "b\U0010ffff"]
-    store.set_many((key, b"") for key in keys)
-    assert store.list_dir("") == (
-        sorted(key for key in keys if "/" not in key),
-        sorted({key.partition("/")[0] + "/" for key in keys if "/" in key}),
-    )
-    assert store.list_dir("a/") == (["a/b"], ["a/c/"])
 
 
 def test_stamp_changes_with_every_change_and_never_returns(path, store):
@@ -280,115 +249,6 @@ def test_update_begins_anew_when_a_program_without_locks_was_faster(store):
     assert store.get("n") is None
 
 
-def increment(path, times):
-    with LMDBStore(path, map_size=2**16) as store:
-        for number in range(times):
-            store.update("n", lambda old: b"%d" % (int(old or 0) + 1))
-            store.set(f"{os.getpid()}/{number}", bytes(5000))
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_processes_begin_a_database_and_count_together(path, method):
-    context = multiprocessing.get_context(method)
-    processes = [context.Process(target=increment, args=(path, 25)) for _ in range(PROCESSES)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(60)
-        assert process.exitcode == 0
-    with LMDBStore(path) as store:
-        assert store.get("n") == b"%d" % (25 * PROCESSES)
-        assert len(list(store.list())) == 25 * PROCESSES + 1
-
-
-def fill_columns(array, part):
-    for column in range(part, array.shape[1], 4):
-        array[:, column] = column
-
-
-@pytest.mark.parametrize("sharded", [False, True])
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_processes_that_write_parts_of_the_same_chunks_lose_nothing(store, sharded):
-    chunks = {"chunks": (8, 4), "shards": (16, 16)} if sharded else {"chunks": (16, 16)}
-    array = omnizarr.create_array(store, shape=(32, 32), dtype="int32", **chunks)
-    context = multiprocessing.get_context(METHODS[-1])
-    processes = [context.Process(target=fill_columns, args=(array, part)) for part in range(4)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(60)
-        assert process.exitcode == 0
-    np.testing.assert_array_equal(array[...], np.tile(np.arange(32, dtype="int32"), (32, 1)))
-
-
-def run(code, *arguments):
-    code = "import sys\nfrom omnizarr.stores.database.lmdb import LMDBStore\n" + textwrap.dedent(code)
-    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
-def test_killed_writer_leaves_old_or_new_values_and_no_lock(path):
-    code = """
-        store = LMDBStore(sys.argv[1])
-        print(flush=True)
-        n = 0
-        while True:
-            n = n % 100 + 1
-            with store.lock("0"):
-                store.set_many((f"{i}", bytes([n]) * 50_000) for i in range(3))
-    """
-    with LMDBStore(path) as store:
-        store.set_many((f"{i}", bytes(50_000)) for i in range(3))
-        choose = random.Random(0)
-        for _ in range(KILLED):
-            process = run(code, path)
-            process.stdout.readline()
-            time.sleep(choose.random() * 0.05)
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            with store.lock("0"):
-                values = {store.get(f"{i}") for i in range(3)}
-                assert len(values) == 1
-                assert len(set(values.pop())) == 1
-                store.set("1", store.get("0"))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_store_serves_parent_and_forked_child_while_threads_use_it(store):
-    store.set("a", b"1")
-    stop = threading.Event()
-
-    def work(number):
-        while not stop.is_set():
-            store.set(f"thread/{number}", b"x" * 1000)
-            assert store.get("a") == b"1"
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    children = []
-    for number in range(4):
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                assert store.get("a") == b"1"
-                for turn in range(10):
-                    store.set(f"child/{number}/{turn}", b"2")
-                code = 0
-            finally:
-                os._exit(code)
-        children.append(child)
-    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert codes == [0] * 4
-    assert len(list(store.list_prefix("child/"))) == 40
-
-
 # -- the store itself
 
 
@@ -414,49 +274,6 @@ def test_database_is_open_once_also_if_a_store_is_closed_while_a_thread_reads(pa
     assert records(path) == {b"a": b"1", b"b": b"1"}
 
 
-def test_closed_store_says_so_and_others_go_on(path):
-    store = LMDBStore(path)
-    store.set("a", b"1")
-    view = store.with_read_only()
-    store.close()
-    for verb in (
-        lambda: store.get("a"),
-        lambda: store.set("a", b""),
-        lambda: store.delete("a"),
-        lambda: list(store.list()),
-    ):
-        with pytest.raises(StoreClosedError):
-            verb()
-    assert view.get("a") == b"1"
-    view.close()
-    assert records(path) == {b"a": b"1"}  # which can open it: we have closed it
-
-
-def test_stores_of_one_path_are_equal_also_after_pickling(path, store):
-    assert store == LMDBStore(str(path)) == pickle.loads(pickle.dumps(store))
-    assert store != store.with_read_only()
-    assert store.origin() == store.with_read_only().origin()
-
-
-@pytest.mark.parametrize("url", ["lmdb://{}", "lmdb://localhost{}", "LMDB://{}"])
-def test_url_is_a_store(path, url):
-    store, inner = databases.open_url(url.format(path), "a", {"subdir": False, "map_size": 2**20})
-    assert (store, inner, store.subdir, store.map_size) == (LMDBStore(path), "", False, 2**20)
-    assert databases.open_url(url.format(path), "r", {})[0].read_only
-
-
-@pytest.mark.parametrize("url", ["lmdb://host/a", "lmdb:///", "lmdb:///a?b=c", "lmdb:///a#b"])
-def test_url_with_what_a_database_has_not_is_refused(url):
-    with pytest.raises(StoreError, match="URL"):
-        databases.open_url(url, "r", {})
-
-
-def test_unknown_option_is_refused():
-    with pytest.raises(StoreError, match="options") as caught:
-        databases.open_url("lmdb:///a", "r", {"token": "secret"})
-    assert "secret" not in str(caught.value)
-
-
 # -- zarr-python 2 (see data/README.md)
 
 
@@ -465,11 +282,7 @@ def test_array_that_zarr_python_2_wrote_is_read_and_written(tmp_path, name):
     copy = shutil.copytree if (DATA / name).is_dir() else shutil.copy
     copy(DATA / name, tmp_path / name)
     with LMDBStore(tmp_path / name) as store:
-        group = omnizarr.open_group(store, mode="r+")
-        assert dict(group.attrs) == {"written by": "zarr-python 2.18.7"}
-        np.testing.assert_array_equal(group["a"][...], np.arange(20, dtype="<i4").reshape(4, 5))
-        group["a"][1, 1:4] = -1
-        assert list(group["a"][1]) == [5, -1, -1, -1, 9]
+        check_array_of_zarr_python_2(store)
 
 
 FILL = """

@@ -1,24 +1,14 @@
-import multiprocessing
 import os
-import pickle
 import random
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
-import textwrap
-import threading
 import time
-from pathlib import Path
+from typing import ClassVar
 
-import numpy as np
 import pytest
 
-import omnizarr
 from omnizarr.errors import (
     ConflictError,
-    StoreClosedError,
     StoreError,
     StoreLimitError,
     StoreTimeoutError,
@@ -26,11 +16,8 @@ from omnizarr.errors import (
 from omnizarr.stores.database import base, sqlite
 from omnizarr.stores.database.sqlite import SQLiteStore
 from tests.stores.contract import StoreContract, in_threads
+from tests.stores.database.contract import DATA, DatabaseContract, check_array_of_zarr_python_2
 
-METHODS = ["spawn", "fork"] if hasattr(os, "fork") else ["spawn"]
-# Many with `RUNS` in the environment; a few everywhere else, as each takes a while to start.
-PROCESSES, KILLED = (4, 20) if "RUNS" in os.environ else (2, 3)
-DATA = Path(__file__).parents[1] / "data"
 LAYOUT = "CREATE TABLE zarr(k TEXT PRIMARY KEY, v BLOB)"
 
 
@@ -50,6 +37,14 @@ class TestSQLiteStoreOfZarrPython2(StoreContract):
         execute(tmp_path / "data.sqldb", LAYOUT)
         with SQLiteStore(tmp_path / "data.sqldb") as store:
             yield store
+
+
+class TestSQLiteDatabase(DatabaseContract):
+    kind = SQLiteStore
+    options: ClassVar = {"timeout": 3}
+
+    def check(self, path):
+        assert execute(path, "PRAGMA integrity_check") == [[("ok",)]]
 
 
 @pytest.fixture
@@ -73,22 +68,6 @@ def execute(path, *statements):
 
 
 # -- the database
-
-
-def test_looking_creates_nothing(tmp_path):
-    store = SQLiteStore(tmp_path / "folder" / "data.sqlite")
-    assert store.get("a") is None
-    assert store.get("a", (0, 1)) is None
-    assert store.get_spans("a", [(0, 1)]) is None
-    assert store.read_into("a", memoryview(bytearray(1))) is None
-    assert store.get_stamped("a") == (None, None)
-    assert store.pinned("a") is None
-    assert list(store.list()) == []
-    assert store.list_dir("") == ([], [])
-    store.delete("a")
-    store.delete_prefix("")
-    store.set_many([])
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("table", [None, "CREATE TABLE other(x)"])
@@ -275,24 +254,6 @@ def test_set_many_takes_values_as_they_come(store, monkeypatch):
     assert len(list(store.list())) == 11
 
 
-def test_listing_goes_page_by_page(store, monkeypatch):
-    monkeypatch.setattr(sqlite, "PAGE", 7)
-    keys = sorted(f"a/{i}" for i in range(50))
-    store.set_many((key, b"") for key in keys)
-    assert list(store.list()) == keys
-    assert list(store.list_prefix("a/")) == keys
-
-
-def test_list_dir_of_names_that_sort_around_the_slash(store):
-    keys = ["a", "a-b", "a.b/c", "a/b", "a/c/d", "a0", "a0/x", "aä/b", "b/c", "b0", "b\U0010ffff/c", "b\U0010ffff"]
-    store.set_many((key, b"") for key in keys)
-    assert store.list_dir("") == (
-        sorted(key for key in keys if "/" not in key),
-        sorted({key.partition("/")[0] + "/" for key in keys if "/" in key}),
-    )
-    assert store.list_dir("a/") == (["a/b"], ["a/c/"])
-
-
 # -- stamps
 
 
@@ -408,173 +369,13 @@ def test_database_locked_for_too_long_is_a_timeout(path, store):
     assert store.get("a") == b"2"
 
 
-def increment(path, times):
-    with SQLiteStore(path) as store:
-        for _ in range(times):
-            store.update("n", lambda old: b"%d" % (int(old or 0) + 1))
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_processes_begin_a_database_and_count_together(path, method):
-    context = multiprocessing.get_context(method)
-    processes = [context.Process(target=increment, args=(path, 25)) for _ in range(PROCESSES)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(60)
-        assert process.exitcode == 0
-    with SQLiteStore(path) as store:
-        assert store.get("n") == b"%d" % (25 * PROCESSES)
-
-
-def fill_columns(array, part):
-    for column in range(part, array.shape[1], 4):
-        array[:, column] = column
-
-
-@pytest.mark.parametrize("sharded", [False, True])
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_processes_that_write_parts_of_the_same_chunks_lose_nothing(path, sharded):
-    with SQLiteStore(path) as store:
-        chunks = {"chunks": (8, 4), "shards": (16, 16)} if sharded else {"chunks": (16, 16)}
-        array = omnizarr.create_array(store, shape=(32, 32), dtype="int32", **chunks)
-        context = multiprocessing.get_context(METHODS[-1])
-        processes = [context.Process(target=fill_columns, args=(array, part)) for part in range(4)]
-        for process in processes:
-            process.start()
-        for process in processes:
-            process.join(60)
-            assert process.exitcode == 0
-        np.testing.assert_array_equal(array[...], np.tile(np.arange(32, dtype="int32"), (32, 1)))
-
-
-def run(code, *arguments):
-    code = "import sys\nfrom omnizarr.stores.database.sqlite import SQLiteStore\n" + textwrap.dedent(code)
-    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
-def test_killed_writer_leaves_old_or_new_values_and_no_lock(path):
-    code = """
-        store = SQLiteStore(sys.argv[1])
-        print(flush=True)
-        n = 0
-        while True:
-            n = n % 100 + 1
-            with store.lock("0"):
-                store.set_many((f"{i}", bytes([n]) * 50_000) for i in range(3))
-    """
-    with SQLiteStore(path, timeout=5) as store:
-        store.set_many((f"{i}", bytes(50_000)) for i in range(3))
-        choose = random.Random(0)
-        for _ in range(KILLED):
-            process = run(code, path)
-            process.stdout.readline()
-            time.sleep(choose.random() * 0.05)
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            with store.lock("0"):
-                values = {store.get(f"{i}") for i in range(3)}
-                assert len(values) == 1
-                assert len(set(values.pop())) == 1
-                store.set("1", store.get("0"))
-    assert execute(path, "PRAGMA integrity_check") == [[("ok",)]]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_store_serves_parent_and_forked_child_while_threads_use_it(store):
-    store.set("a", b"1")
-    stop = threading.Event()
-
-    def work(number):
-        while not stop.is_set():
-            store.set(f"thread/{number}", b"x" * 1000)
-            assert store.get("a") == b"1"
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    children = []
-    for number in range(4):
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                assert store.get("a") == b"1"
-                for turn in range(10):
-                    store.set(f"child/{number}/{turn}", b"2")
-                code = 0
-            finally:
-                os._exit(code)
-        children.append(child)
-    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert codes == [0] * 4
-    assert len(list(store.list_prefix("child/"))) == 40
-    assert execute(store.path, "PRAGMA integrity_check") == [[("ok",)]]
-
-
-# -- the store itself
-
-
-def test_closed_store_says_so(path):
-    store = SQLiteStore(path)
-    store.set("a", b"1")
-    view = store.with_read_only()
-    store.close()
-    for verb in (
-        lambda: store.get("a"),
-        lambda: store.set("a", b""),
-        lambda: store.delete("a"),
-        lambda: list(store.list()),
-    ):
-        with pytest.raises(StoreClosedError):
-            verb()
-    assert view.get("a") == b"1"
-    view.close()
-    assert list(path.parent.iterdir()) == [path]
-
-
-def test_stores_of_one_path_are_equal_also_after_pickling(path, store):
-    assert store == SQLiteStore(str(path)) == pickle.loads(pickle.dumps(store))
-    assert store != store.with_read_only()
-    assert store.origin() == store.with_read_only().origin()
-
-
-@pytest.mark.parametrize("url", ["sqlite://{}", "sqlite://localhost{}", "SQLITE://{}"])
-def test_url_is_a_store(path, url):
-    store, inner = sqlite.open_url(url.format(path), "a", {"timeout": 3})
-    assert (store, inner, store.timeout) == (SQLiteStore(path), "", 3)
-    assert sqlite.open_url(url.format(path), "r", {})[0].read_only
-
-
-@pytest.mark.parametrize("url", ["sqlite://host/a", "sqlite:///", "sqlite:///a?b=c", "sqlite:///a#b"])
-def test_url_with_what_a_database_has_not_is_refused(url):
-    with pytest.raises(StoreError, match="URL"):
-        sqlite.open_url(url, "r", {})
-
-
-def test_unknown_option_is_refused():
-    with pytest.raises(StoreError, match="options") as caught:
-        sqlite.open_url("sqlite:///a", "r", {"token": "secret"})
-    assert "secret" not in str(caught.value)
-
-
 # -- zarr-python 2 (see data/README.md)
 
 
 def test_array_that_zarr_python_2_wrote_is_read_and_written(tmp_path):
     shutil.copy(DATA / "zarr2.sqldb", tmp_path)
     with SQLiteStore(tmp_path / "zarr2.sqldb") as store:
-        group = omnizarr.open_group(store, mode="r+")
-        assert dict(group.attrs) == {"written by": "zarr-python 2.18.7"}
-        np.testing.assert_array_equal(group["a"][...], np.arange(20, dtype="<i4").reshape(4, 5))
-        group["a"][1, 1:4] = -1
-        assert list(group["a"][1]) == [5, -1, -1, -1, 9]
+        check_array_of_zarr_python_2(store)
     connection = sqlite3.connect(tmp_path / "zarr2.sqldb")
     # As zarr-python 2 writes: a table of more columns than two would refuse it.
     connection.execute("REPLACE INTO zarr VALUES (?, ?)", ("x", b"1"))
