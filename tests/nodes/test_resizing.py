@@ -421,8 +421,14 @@ V3_BY_OTHERS = {
     "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
 }
 V2_BY_OTHERS = {
-    **{"zarr_format": 2, "shape": [3, 4], "chunks": [2, 4], "dtype": "<i2", "compressor": None, "filters": None},
-    **{"fill_value": 0, "order": "C"},
+    "zarr_format": 2,
+    "shape": [3, 4],
+    "chunks": [2, 4],
+    "dtype": "<i2",
+    "compressor": None,
+    "filters": None,
+    "fill_value": 0,
+    "order": "C",
 }
 
 
