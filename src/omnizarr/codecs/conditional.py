@@ -10,9 +10,10 @@ Spec: zarr-extensions, "conditional".
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from omnizarr.codecs import registry
 from omnizarr.codecs.configuration import Fields
@@ -97,7 +98,7 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> Conditional:
     documents = fields.raw("codecs")
     if not isinstance(documents, list | tuple):
         raise fields.reject("codecs", "malformed list of codecs", documents, "a list of codecs")
-    steps = tuple(_step(fields, document, position) for position, document in enumerate(documents))
+    steps = tuple((codec.name, codec.configuration) for codec in itertools.starmap(fields.codec, enumerate(documents)))
     bits = fields.integer("header_bits", (len(steps) + 7) // 8 * 8, len(steps), 2**16)
     if bits % 8:
         raise fields.reject("header_bits", "'header_bits' is no multiple of 8", bits, "a multiple of 8")
@@ -111,13 +112,3 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> Conditional:
             error.pointer = f"/configuration/codecs/{position}{error.pointer or ''}"
             raise
     return Conditional(steps, bits // 8, decoded)
-
-
-def _step(fields: Fields, document: Any, position: int) -> tuple[str, Mapping[str, JSON]]:
-    name: Any = document
-    configuration: Any = {}
-    if isinstance(document, Mapping):
-        name, configuration = document.get("name"), document.get("configuration", {})
-    if not isinstance(name, str) or not isinstance(configuration, Mapping):
-        raise fields.reject(f"codecs/{position}", "malformed codec", document, "a name, or an object with a name")
-    return name, configuration

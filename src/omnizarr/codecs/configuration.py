@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from omnizarr.errors import MetadataError
+from omnizarr.model import Named
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -56,6 +57,15 @@ class Fields:
         shown = "null" if found is None else f"{found!r}"
         pointer = f"/configuration/{name}" if name else "/configuration"
         return MetadataError(message, pointer=pointer, found=shown, expected=expected, spec=self.spec)
+
+    def codec(self, position: int, document: Any) -> Named:
+        """Return a codec of the field ``codecs``: a name, or an object with a name."""
+        name, configuration = document, {}
+        if isinstance(document, Mapping):
+            name, configuration = document.get("name"), document.get("configuration", {})
+        if not isinstance(name, str) or not isinstance(configuration, Mapping):
+            raise self.reject(f"codecs/{position}", "malformed codec", document, "a name, or an object with a name")
+        return Named(name, configuration)
 
     def has(self, name: str) -> bool:
         """Tell whether a field is there and not null."""

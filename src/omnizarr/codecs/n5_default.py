@@ -10,10 +10,10 @@ Spec: zarr-extensions, "n5_default"; N5 4.0.0, "File-system specification".
 
 from __future__ import annotations
 
+import itertools
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -81,7 +81,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> N5Default:
     documents = fields.raw("codecs")
     if not isinstance(documents, list | tuple) or not 2 <= len(documents) <= 3:
         raise fields.reject("codecs", "malformed list of codecs", documents, "transpose, bytes, perhaps a compressor")
-    codecs = tuple(_named(fields, document, position) for position, document in enumerate(documents))
+    codecs = tuple(itertools.starmap(fields.codec, enumerate(documents)))
     axes = codecs[0].configuration.get("order")
     if codecs[0].name != "transpose" or axes not in ("F", list(range(len(decoded.shape)))[::-1]):
         raise fields.reject("codecs/0", "not the full transposition", documents[0], "transpose, axes reversed")
@@ -97,13 +97,3 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> N5Default:
         if error.pointer is not None:
             error.pointer = f"/configuration{error.pointer}"
         raise
-
-
-def _named(fields: Fields, document: Any, position: int) -> Named:
-    name: Any = document
-    configuration: Any = {}
-    if isinstance(document, Mapping):
-        name, configuration = document.get("name"), document.get("configuration", {})
-    if not isinstance(name, str) or not isinstance(configuration, Mapping):
-        raise fields.reject(f"codecs/{position}", "malformed codec", document, "a name, or an object with a name")
-    return Named(name, configuration)
