@@ -11,6 +11,8 @@ engine reads those, or raises: so errors are the same with both, and no message 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.engine import native, reference
 from omnizarr.engine.binding import Binding, bind
@@ -18,7 +20,12 @@ from omnizarr.engine.native import begin, is_remote, raise_of, read_many
 from omnizarr.engine.reference import write_fields
 from omnizarr.indexing import Plan
 
-__all__ = ["Binding", "begin", "bind", "is_remote", "raise_of", "read", "read_many", "write", "write_fields"]
+__all__ = ["Binding", "begin", "bind", "is_remote", "raise_of", "read", "read_many", "reader", "write", "write_fields"]
+
+
+def reader(binding: Binding) -> Callable[[Binding, Plan, AnyArray, int | None], None]:
+    """Return the function that `read` calls for a binding: that of its engine."""
+    return native.read if binding.native is not None else reference.read
 
 
 def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
@@ -31,7 +38,7 @@ def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = 
     ChunkNotFoundError
         If a chunk is missing, and the array was opened with ``missing="error"``.
     """
-    (reference if binding.native is None else native).read(binding, plan, out, concurrency)
+    reader(binding)(binding, plan, out, concurrency)
 
 
 def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:

@@ -122,10 +122,23 @@ def _read_piece(binding: Binding, out: AnyArray, found: list[bool], piece: Piece
         is_whole = whole and view.shape == chain.spec.shape  # and the array's edge does not cut it
         if _read_chunk(binding, chain, coords, key, chunk_selection, view, whole=is_whole) and not found:
             found.append(True)
+    except StoreLimitError as error:
+        wrong_size = _of_wrong_size(binding, chain, key)
+        if wrong_size is None:
+            raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
+        raise wrong_size.add(store=str(binding.store), path=binding.path, key=key, coords=coords) from error
     except OmnizarrError as error:
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
     except (MemoryError, OverflowError) as error:
         raise _too_large(binding, chain, key, coords) from error
+
+
+def _of_wrong_size(binding: Binding, chain: Chain, key: str) -> ChunkSizeError | None:
+    """Return the error of a chunk that is larger than it may be; None if it only is too large for the memory."""
+    size, expected = binding.store.size(key), chain.encoded.nbytes
+    if size is None or expected is None or size == expected:
+        return None
+    return ChunkSizeError("the chunk has the wrong size", found=f"{size} bytes", expected=f"{expected} bytes")
 
 
 def _too_large(binding: Binding, chain: Chain, key: str, coords: tuple[int, ...]) -> ChunkMemoryError:
@@ -157,7 +170,7 @@ def _read_chunk(
         stored = cache.Stored(
             chain,
             (binding.number, *coords),
-            partial(_fetch, binding, chain, key),
+            partial(_fetch, binding, key),
             partial(binding.store.stamp, key),
             partial(binding.store.get_stamped, key),
         )
@@ -178,7 +191,7 @@ def _read_whole(binding: Binding, chain: Chain, key: str, view: AnyArray) -> boo
         if size != view.nbytes:
             raise ChunkSizeError("the chunk has the wrong size", found=f"{size} bytes", expected=f"{view.nbytes} bytes")
         return True
-    data = _get(binding, chain, key)
+    data = binding.store.get(key)
     if data is None:
         return False
     chain.decode_into(data, view)
@@ -189,25 +202,13 @@ def _read_part(binding: Binding, chain: Chain, key: str, chunk_selection: tuple[
     """Decode what the selection needs of a chunk; return False if the chunk is missing."""
     if chain.reads_part:
         read = binding.store.pinned(key)
-        source = partial(_fetch, binding, chain, key) if read is None else _Pinned(binding, chain, key, read)
+        source = partial(_fetch, binding, key) if read is None else _Pinned(binding, key, read)
         return chain.read(source, chunk_selection, view)
-    data = _get(binding, chain, key)
+    data = binding.store.get(key)
     if data is None:
         return False
     chain.decode_part(data, chunk_selection, view)
     return True
-
-
-def _get(binding: Binding, chain: Chain, key: str) -> Buffer | None:
-    """Return all that is stored of a chunk; of one that is larger than it may be, and than memory, say both."""
-    try:
-        return binding.store.get(key)
-    except StoreLimitError as error:
-        size, expected = binding.store.size(key), chain.encoded.nbytes
-        if size is None or expected is None or size == expected:
-            raise
-        found, promised = f"{size} bytes", f"{expected} bytes"
-        raise ChunkSizeError("the chunk has the wrong size", found=found, expected=promised) from error
 
 
 def _shape_of(out: AnyArray, selection: tuple[Any, ...]) -> tuple[int, ...]:
@@ -216,9 +217,9 @@ def _shape_of(out: AnyArray, selection: tuple[Any, ...]) -> tuple[int, ...]:
     return stand_in.shape
 
 
-def _fetch(binding: Binding, chain: Chain, key: str, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
+def _fetch(binding: Binding, key: str, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
     if spans is None:
-        value = _get(binding, chain, key)
+        value = binding.store.get(key)
         return None if value is None else [value]
     return binding.store.get_spans(key, spans)
 
@@ -228,8 +229,8 @@ class _Pinned:
 
     is_pinned = True
 
-    def __init__(self, binding: Binding, chain: Chain, key: str, read: Reader) -> None:
-        self._whole = partial(_fetch, binding, chain, key, None)
+    def __init__(self, binding: Binding, key: str, read: Reader) -> None:
+        self._whole = partial(_fetch, binding, key, None)
         self._read = read
 
     def __call__(self, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:

@@ -173,7 +173,8 @@ class Array(Node, ArrayProperties):
         if self._config.chunk_cache:
             binding = replace(binding, chunk_cache=self._config.chunk_cache)
         dtype = binding.spec.dtype
-        state.bound = bound = Bound(binding, binding.grid, dtype, dtype.names is not None, self.order)
+        read = engine.reader(binding)
+        state.bound = bound = Bound(binding, binding.grid, dtype, dtype.names is not None, self.order, read)
         return bound
 
     def __getitem__(self, selection: Any) -> Any:
@@ -193,7 +194,7 @@ class Array(Node, ArrayProperties):
             If a chunk is missing and the array was opened with ``missing="error"``.
         """
         # This way is short on purpose: for a small read, each function entered can be felt.
-        binding, grid, dtype, has_fields, order = self._state.bound or self._bind()
+        binding, grid, dtype, has_fields, order, read = self._state.bound or self._bind()
         if has_fields:
             fields, selection = indexing.pop_fields(selection)
             if fields is not None:
@@ -203,7 +204,7 @@ class Array(Node, ArrayProperties):
         except SelectionError as error:
             raise error.add(store=str(self._where.store), path=self.path)
         out = np.empty(plan.buffer_shape, dtype, order)
-        engine.read(binding, plan, out, self._config.concurrency)
+        read(binding, plan, out, self._config.concurrency)
         if plan.shape != plan.buffer_shape or plan.turned is not None:
             out = plan.as_result(out)
         return out if plan.shape else out[()]
@@ -224,8 +225,8 @@ class Array(Node, ArrayProperties):
     def _prepare(
         self, planner: Callable[[Any, Grid], Plan], selection: Any, out: AnyArray | None, fields: Fields
     ) -> Prepared:
-        binding, grid, _, _, order = self._state.bound or self._bind()
-        return prepare(binding, self._plan(planner, selection, grid), order, out, fields)
+        bound = self._state.bound or self._bind()
+        return prepare(bound.binding, self._plan(planner, selection, bound.grid), bound.order, out, fields)
 
     def _plan(self, planner: Callable[[Any, Grid], Plan], selection: Any, grid: Grid) -> Plan:
         try:

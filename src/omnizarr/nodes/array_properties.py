@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from omnizarr import metadata as public
 from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError
+from omnizarr.indexing import Plan
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named, datatypes, dimensions, grids, thawed
 from omnizarr.model.grids import Grid
 from omnizarr.nodes import chunking
@@ -19,6 +21,8 @@ from omnizarr.nodes.node import NodeProperties
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from omnizarr.codecs import values
 else:
     values = Lazy("omnizarr.codecs.values")
@@ -32,6 +36,8 @@ class Bound(NamedTuple):
     dtype: np.dtype[Any]
     has_fields: bool
     order: Literal["C", "F"]
+    read: Callable[[Binding, Plan, NDArray[Any], int | None], None]
+    """What fills an array as a plan says: the engine's own."""
 
 
 class State:
