@@ -164,12 +164,15 @@ class _Kept:
         try:
             if not self._lock.acquire(timeout=_PATIENCE):
                 return
-            old = self._values.pop(place, None)
-            self.nbytes += nbytes - (0 if old is None else old[1])
+            # Others read `nbytes` meanwhile, and a Ctrl-C may come at any time: it is never less than what is kept, and
+            # never above the limit.
+            _, freed = self._values.pop(place, (None, 0))
+            self.nbytes -= freed
+            while self._values and self.nbytes + nbytes > self._limit:
+                _, (_, freed) = self._values.popitem(last=False)
+                self.nbytes -= freed
+            self.nbytes += nbytes
             self._values[place] = value, nbytes
-            while self.nbytes > self._limit:
-                _, (_, least_used) = self._values.popitem(last=False)
-                self.nbytes -= least_used
         finally:
             try:  # noqa: SIM105 - see `omnizarr.stores.interrupts`: the first call lets go
                 self._lock.release()
