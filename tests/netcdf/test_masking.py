@@ -146,7 +146,8 @@ def test_unpacks_what_netcdf4_unpacks(data):
         # Text as a number is multiplied, asked for its size, or a fill value does not fit an unsigned type.
         assume(False)
     packing = packing_of(attributes, nc_type, no_fill=no_fill)
-    large = data.draw(st.sampled_from([masking._LARGE, 0]))  # large arrays are unpacked in blocks
+    # Large arrays are unpacked in blocks; no array without dimensions is.
+    large = data.draw(st.sampled_from([masking._LARGE, 0])) if stored.ndim else masking._LARGE
     with mock.patch.multiple(masking, _LARGE=large, _BLOCK=2):
         result, warnings_ = warned(lambda: packing.unpack(stored, **settings))
     check_same(result, expected)

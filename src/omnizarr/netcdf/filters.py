@@ -703,7 +703,9 @@ def quantization(special: Mapping[str, Attribute]) -> tuple[int, str] | None:
     (9, 'BitRound')
     """
     for mode, name in quantize.ATTRIBUTES.items():
-        value = special[name].python if name in special else None
+        if name not in special:
+            continue
+        value = special[name].python
         if isinstance(value, int | np.integer | float | np.floating) and value > 0:
             return int(value), mode
     return None

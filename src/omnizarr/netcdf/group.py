@@ -96,9 +96,10 @@ class Group(Attributed):
 
     def _bind_variables(self, header: GroupHeader, loaded: Loaded, dims: Mapping[str, Dimension]) -> None:
         """Make the variables, once all dimensions of the dataset are there."""
-        for name, each in header.variables.items():
-            found = tuple([dims[path] for path in each.dimensions])
-            self._variables[name] = Variable(self, each, found, loaded.variables[f"{self.full_name}/{name}"])
+        above = self.full_name
+        for name in header.variables:
+            found = loaded.variables[f"{above}/{name}"]
+            self._variables[name] = Variable._of(self, name, tuple([dims[path] for path in found.dimensions]), found)
         for name, group in self._groups.items():
             group._bind_variables(header.groups[name], loaded, dims)
 

@@ -18,7 +18,7 @@ from omnizarr.netcdf import chars, chunk_cache, elements, filters, masking, quan
 from omnizarr.netcdf.attributed import Attributed, Attributes
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.header import Selection, VariableHeader
-from omnizarr.netcdf.layouts.contract import Stored
+from omnizarr.netcdf.layouts.contract import FoundVariable, Stored
 from omnizarr.netcdf.records import Place, place_of
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.nodes import chunking as layout
@@ -35,7 +35,14 @@ if TYPE_CHECKING:
 
 MAXSTRLEN: Final = "_nczarr_maxstrlen"
 _QUANTIZED: Final = frozenset(quantize.ATTRIBUTES.values())
-_SETTINGS: Final = ("mask", "scale", "always_mask", "chartostring", "_truncate", "_ncstring")
+_OF_ATTRIBUTES: Final = frozenset({"_attributes", "_quantize", "_known_packing"})
+_OF_HEADER: Final = frozenset({"_type", "_special", "_notes", "_stored", "_array", "_decode", "_encode"})
+_FILLED_LATER: Final = _OF_ATTRIBUTES | _OF_HEADER
+_FIRST_SETTINGS: Final = (
+    *((name, True) for name in ("mask", "scale", "always_mask", "chartostring")),
+    *((name, False) for name in ("_truncate", "_ncstring")),
+)
+_SETTINGS: Final = tuple(name for name, _ in _FIRST_SETTINGS)
 
 
 class Variable(Attributed):
@@ -64,7 +71,7 @@ class Variable(Attributed):
     __slots__ = (
         *("_group", "_name", "_type", "_dims", "_special", "_notes", "_stored", "_array"),
         *("_decode", "_encode", "_known_packing", "mask", "scale", "always_mask", "chartostring", "_truncate"),
-        *("_ncstring", "_quantize", "_cache_settings"),
+        *("_ncstring", "_quantize", "_cache_settings", "_found"),
     )
 
     mask: bool
@@ -76,24 +83,65 @@ class Variable(Attributed):
     chartostring: bool
     """Whether chars with an attribute ``_Encoding`` become strings; see `set_auto_chartostring`."""
 
+    _group: Group
+    _name: str
+    _dims: tuple[Dimension, ...]
+    _found: FoundVariable | None
+    _truncate: bool
+    _ncstring: bool
+    _cache_settings: chunk_cache.ChunkCache
     _array: Array
+    _quantize: tuple[int, str] | None
     _known_packing: masking.Packing | None
 
     def __init__(self, group: Group, header: VariableHeader, dims: tuple[Dimension, ...], stored: Stored) -> None:
-        self._session = group._session
-        self._group = group
-        self._name = header.name
+        self._begin(group, header.name, dims, None)
+        self._adopt_header(header, stored)
+        self._adopt_attributes(_shown(header))
+
+    @staticmethod
+    def _of(group: Group, name: str, dims: tuple[Dimension, ...], found: FoundVariable) -> Variable:
+        """Return a variable that is stored already; what it is, is looked at when somebody asks."""
+        variable = Variable.__new__(Variable)
+        variable._begin(group, name, dims, found)
+        return variable
+
+    def _begin(self, group: Group, name: str, dims: tuple[Dimension, ...], found: FoundVariable | None) -> None:
+        put = object.__setattr__  # a dataset has many variables, and that of attributes takes its time
+        put(self, "_session", group._session)
+        put(self, "_group", group)
+        put(self, "_name", name)
+        put(self, "_dims", dims)
+        put(self, "_found", found)
+        put(self, "_cache_settings", chunk_cache.latest())
+        for setting, value in _FIRST_SETTINGS:
+            put(self, setting, value)
+
+    def _adopt_header(self, header: VariableHeader, stored: Stored) -> None:
         self._type = header.type
-        self._dims = dims
         self._special = {name: each for name, each in header.special.items() if name not in _QUANTIZED}
         self._notes = header.notes
-        self._truncate = False
-        self._ncstring = False
-        self._cache_settings = chunk_cache.latest()
-        self.mask = self.scale = self.always_mask = self.chartostring = True
         self._stored = stored
         self._adopt_array(Array(stored.where, stored.metadata, _behaviour(stored, self._session.config)))
-        self._adopt_attributes(_shown(header))
+
+    def __getattr__(self, name: str) -> Any:
+        # Python asks here for slots that are empty, too: those of a variable that was found are filled when needed.
+        return self._filled(name) if name in _FILLED_LATER else super().__getattr__(name)
+
+    def _filled(self, name: str) -> Any:
+        """Return what a slot holds, after filling it and those that go with it if need be."""
+        with self._session.lock:  # so that nothing takes the place of what another thread changes meanwhile
+            try:
+                return object.__getattribute__(self, name)
+            except AttributeError:
+                found = self._found
+                if found is None:
+                    raise
+            if name in _OF_ATTRIBUTES:
+                self._adopt_attributes(found.attributes)
+            else:
+                self._adopt_header(found.header, found.stored)
+            return object.__getattribute__(self, name)
 
     # -- what it is ---------------------------------------------------------------
 
@@ -445,9 +493,10 @@ class Variable(Attributed):
             self._adopt_attributes(_shown(header))
 
     def _adopt_attributes(self, attributes: Attributes) -> None:
-        self._attributes = attributes
-        self._quantize = filters.quantization(attributes)
-        self._known_packing = None  # made when data is read or written
+        put = object.__setattr__
+        put(self, "_quantize", filters.quantization(attributes))
+        put(self, "_known_packing", None)  # made when data is read or written
+        put(self, "_attributes", attributes)
 
     @property
     def _packing(self) -> masking.Packing:
@@ -470,8 +519,9 @@ class Variable(Attributed):
 
     def _restore(self, stored: Stored) -> None:
         """Be stored otherwise from now on."""
+        config = self._array.config
         self._stored = stored
-        self._adopt_array(Array(stored.where, stored.metadata, self._array.config))
+        self._adopt_array(Array(stored.where, stored.metadata, config))
 
     # -- Python's ways ------------------------------------------------------------------
 

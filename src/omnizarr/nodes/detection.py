@@ -122,17 +122,15 @@ def read_documents(where: StorePath, dialect: Dialect, kind: Kind = "array") -> 
 
 def _fetch_documents(where: StorePath, dialect: Dialect, kind: Kind, rare: _Rare | None = None) -> Values:
     keys = dialect.keyspace.documents(where.path)
-    makers = list(dict.fromkeys((dialect.array_document, dialect.group_document)))
-    if kind == "group":
-        makers.reverse()
+    makers = dialect.array_document, dialect.group_document
+    first, second = makers if kind == "array" else makers[::-1]
     apart = [] if dialect.attributes_document is None else [dialect.attributes_document]
     # Formats without groups are rare: there the marker is looked for alone.
     at_once = apart if dialect.has_groups else []
-    found = _fetch(where, keys, [makers[0], *at_once], rare)
-    for maker in makers[1:]:
-        if makers[0] not in found:
-            found.update(_fetch(where, keys, [maker], rare))
-    if found.keys() & set(makers):
+    found = _fetch(where, keys, [first, *at_once], rare)
+    if first not in found and second != first:
+        found.update(_fetch(where, keys, [second], rare))
+    if first in found or second in found:
         if not at_once:
             found.update(_fetch(where, keys, apart))
     elif dialect.consolidated.document in keys:
@@ -171,13 +169,13 @@ def _fetch(
     return {
         names[position]: value
         for position, value in values
-        if value is not None and not _is_strangers(names[position], value)
+        if value is not None and (names[position] != "meta" or _is_of_zarr(value))
     }
 
 
-def _is_strangers(name: str, data: Buffer) -> bool:
-    """Whether a file has nothing to do with Zarr but its name: ``meta``, which v1 chose, is a word that many choose."""
-    return name == "meta" and not any(word in bytes(data) for word in (b"zarr_format", b"chunks"))
+def _is_of_zarr(data: Buffer) -> bool:
+    """Whether a file has to do with Zarr, though its name is ``meta``: v1 chose a word that many choose."""
+    return any(word in bytes(data) for word in (b"zarr_format", b"chunks"))
 
 
 def _parsed(where: StorePath, dialect: Dialect, found: Values) -> Documents:

@@ -323,15 +323,14 @@ class Group(Node):
         stack: list[tuple[int, Iterator[tuple[str, Any]]]] = [(0, look(top))]
         skip = len(self._where.prefix)
         while stack:
-            depth, iterator = stack[-1]
-            item = next(iterator, None)
-            if item is None:
+            depth, members = stack[-1]
+            for _, node in members:
+                yield node.path[skip:], node
+                if isinstance(node, Group) and (max_depth is None or depth < max_depth):
+                    stack.append((depth + 1, look(node)))
+                    break
+            else:
                 stack.pop()
-                continue
-            node = item[1]
-            yield node.path[skip:], node
-            if isinstance(node, Group) and (max_depth is None or depth < max_depth):
-                stack.append((depth + 1, look(node)))
 
     def _look_wide(self, max_depth: int | None) -> Callable[[Group], Iterator[tuple[str, Any]]]:
         """Return what has the members of each group below, looked up level by level, those of a level side by side."""

@@ -122,7 +122,7 @@ def gather(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator
     caller stops early.
     """
     iterator = iter(items)
-    first = list(islice(iterator, workers))
+    first = list(islice(iterator, workers)) if workers > 1 else []
     if len(first) <= 1:
         for position, item in enumerate(chain(first, iterator)):
             yield position, task(item)

@@ -28,7 +28,7 @@ def opened(name, path="", **options):
 
 
 def values(loaded, name):
-    stored = loaded.variables[name]
+    stored = loaded.variables[name].stored
     return Array(stored.where, stored.metadata)[...]
 
 
@@ -106,7 +106,7 @@ class TestWhatNetcdfCWrote:
     def test_a_scalar_has_no_dimensions(self, name):
         loaded = opened(name)
         assert loaded.root.variables["scalar"].dimensions == ()
-        assert loaded.variables["/scalar"].is_scalar
+        assert loaded.variables["/scalar"].stored.is_scalar
         if loaded.version >= "4.9" or loaded.version.startswith("4.10"):
             assert values(loaded, "/scalar").item() == 42
         else:  # netCDF-C 4.8 lost it
@@ -114,7 +114,7 @@ class TestWhatNetcdfCWrote:
             assert "netCDF-C 4.8 stored the fill value in place of a scalar's data" in notes
 
     def test_the_default_fill_value_has_all_its_digits(self, name):
-        stored = opened(name).variables["/d"].metadata
+        stored = opened(name).variables["/d"].stored.metadata
         assert stored.fill_value == types.DOUBLE.default_fill
 
     def test_storage_is_shown_as_ncdump_does(self, name):
@@ -166,7 +166,7 @@ class TestReferenceDatasets:
     def test_a_null_fill_value_beside_fillvalue(self):
         loaded = opened("ref_oldkeys.file", "ref_oldkeys.file")
         assert loaded.root.variables["v"].attributes == {"_FillValue": of(types.INT, -1)}
-        assert loaded.variables["/v"].metadata.fill_value == -1
+        assert loaded.variables["/v"].stored.metadata.fill_value == -1
         assert "_NoFill" not in loaded.root.variables["v"].special
         np.testing.assert_array_equal(values(loaded, "/v").ravel(), range(48))
 
@@ -184,7 +184,7 @@ class TestReferenceDatasets:
 
     def test_an_empty_shape_is_a_scalar(self):
         loaded = opened("ref_noshape.file", "ref_noshape.file")
-        assert loaded.variables["/v"].is_scalar
+        assert loaded.variables["/v"].stored.is_scalar
 
 
 # -- of others ----------------------------------------------------------------------
@@ -418,7 +418,7 @@ def test_a_control_character_in_text_is_kept(tmp_path):
 def test_a_variable_read_alone_keeps_spellings(tmp_path):
     root = written_by_netcdf_c(tmp_path, '"a": 1.50', {"a": ">S1"})
     loaded = load(root)
-    where = loaded.variables["/v"].where
+    where = loaded.variables["/v"].stored.where
     metadata = omnizarr.open_array(where, mode="r").metadata
     assert read_variable(where, metadata, loaded.layout, loaded.root.sizes()).attributes == {"a": char("1.50")}
 
@@ -486,7 +486,8 @@ def test_a_node_read_alone_says_the_same(name):
     root = omnizarr.open_group(str(DATA / f"{name}.zip"), mode="r")
     loaded = load(root)
     sizes = loaded.root.sizes()
-    for path, stored in loaded.variables.items():
+    for path, each in loaded.variables.items():
+        stored = each.stored
         group, _, variable = path.rpartition("/")
         metadata = omnizarr.open_array(stored.where, mode="r").metadata
         found = read_stored(stored.where, metadata, loaded.layout, sizes, group=group, version=loaded.version)

@@ -135,7 +135,7 @@ def test_what_is_written_is_read_again(tmp_path, layout):
                     there.attributes["nonfinite"].value, variable.attributes["nonfinite"].value
                 )
     assert loaded.root.special == root.special
-    assert loaded.variables["/scalar"].is_scalar
+    assert loaded.variables["/scalar"].stored.is_scalar
 
 
 @pytest.mark.parametrize("layout", ["pure", "pure-v3"])

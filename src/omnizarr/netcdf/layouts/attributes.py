@@ -46,6 +46,7 @@ _NAMES: Final[Mapping[str, NcType]] = {
     "|J0": CHAR,
     "string": STRING,
 }
+_NUMBERS: Final = frozenset({int, float})
 _WORDS: Final = ("NaN", "Infinity", "-Infinity")
 _NONFINITE: Final[Mapping[str, float]] = {
     f"{sign}{name}{suffix}": -value if sign else value
@@ -201,6 +202,9 @@ def _of_type(value: JSON, nc_type: NcType) -> Attribute | None:
     """Return a value as one of a type; None if it is none."""
     if nc_type is CHAR:
         return _text(value)
+    if type(value) in _NUMBERS and nc_type is not STRING:
+        number = _number(value, nc_type)
+        return None if number is None else Attribute(nc_type, np.array([number], nc_type.dtype))
     if _is_complex(value):
         return None
     items: Sequence[Any] = value if is_list(value) else [value]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from omnizarr.model import JSON, ArrayMetadata, Note
-from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
+from omnizarr.netcdf.header import Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.nodes.location import StorePath
 
 
@@ -94,6 +94,26 @@ class Stored:
     needs_chunks: bool = False
 
 
+class FoundVariable(Protocol):
+    """A variable as it was found. What its documents say was read at once, and is understood when it is asked for."""
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """Full names of its dimensions."""
+
+    @property
+    def attributes(self) -> dict[str, Attribute]:
+        """Its attributes, those that say how numbers are rounded first."""
+
+    @property
+    def header(self) -> VariableHeader:
+        """What it is, with notes of what was put right."""
+
+    @property
+    def stored(self) -> Stored:
+        """Where it is, and how its array is to be understood."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """A dataset as it was found.
@@ -104,7 +124,7 @@ class Loaded:
         Complete, with notes of what was put right.
     layout : Layout
         In which it is written on.
-    variables : mapping of str to Stored
+    variables : mapping of str to FoundVariable
         By full name.
     groups : mapping of str to StorePath
         By full name, "" for the root.
@@ -114,7 +134,7 @@ class Loaded:
 
     root: GroupHeader
     layout: Layout
-    variables: Mapping[str, Stored] = field(default_factory=dict)
+    variables: Mapping[str, FoundVariable] = field(default_factory=dict)
     groups: Mapping[str, StorePath] = field(default_factory=dict)
     version: str | None = None
     notes: tuple[Note, ...] = ()

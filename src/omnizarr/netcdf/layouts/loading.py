@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,7 +34,6 @@ from omnizarr.netcdf.layouts.writing import LAYOUTS, QUANTIZED, format_special
 from omnizarr.netcdf.layouts.xarray import ENCODING, FILL_VALUE, UTF_8
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.nodes import detection
-from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
@@ -63,8 +62,8 @@ class _Node:
     members: list[str] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     unreadable: set[str] = field(default_factory=set)
-    spelled: Mapping[str, JSON] = field(default_factory=dict)
-    """Attributes with numbers as they are spelled, where that counts."""
+    spellings: Mapping[str, JSON] | None = None
+    """Attributes with numbers as they are spelled, where that counts; None if nobody has looked yet."""
 
     @property
     def attributes_key(self) -> str:
@@ -75,14 +74,12 @@ class _Node:
     def depends_on_spelling(self) -> bool:
         """Whether there is an attribute of which the value alone does not say what it is."""
         recorded = self.marks.types
-        text = self.text
-        return any(
-            type(value) is not str
-            and name not in marks.HIDDEN
-            and name in recorded
-            and attributes.depends_on_spelling(value, recorded[name], text)
-            for name, value in self.metadata.attributes.items()
-        )
+        for name, value in self.metadata.attributes.items():
+            if type(value) is str or name in marks.HIDDEN or name not in recorded:
+                continue
+            if attributes.depends_on_spelling(value, recorded[name], self.text):
+                return True
+        return False
 
     @property
     def text(self) -> str | None:
@@ -93,6 +90,24 @@ class _Node:
         if not isinstance(found, Document) or found.said is not None or found.notes:
             return None
         return found.text
+
+    @property
+    def spelled(self) -> Mapping[str, JSON]:
+        """Attributes with numbers as they are spelled, where that counts."""
+        if self.spellings is None:
+            text = self.text
+            self.spellings = {} if text is None or not self.depends_on_spelling else self.tokens(text)
+        return self.spellings
+
+    def tokens(self, text: str) -> Mapping[str, JSON]:
+        """Return the attributes in a document with their numbers as they are spelled."""
+        try:
+            document = lenient.tokens(text)
+        except (ValueError, RecursionError):  # changed meanwhile
+            return {}
+        if is_object(document) and self.metadata.dialect != "v2":
+            document = document.get("attributes")
+        return document if is_object(document) else {}
 
 
 def load(root: Group, *, mode: Literal["nczarr", "zarr"] | None = None, xarray: bool = True) -> Loaded:
@@ -121,12 +136,11 @@ def load(root: Group, *, mode: Literal["nczarr", "zarr"] | None = None, xarray: 
     writer = Writer(has_marks, version, layout.name if has_marks else None)
     variables = _variables(nodes, writer, xarray=xarray)
     dimensions = _dimensions(nodes, variables)
-    headers, stored = _headers(variables)
-    root_header = _tree(nodes, dimensions, headers, variables, has_marks=has_marks)
+    root_header = _tree(nodes, dimensions, variables, has_marks=has_marks)
     return Loaded(
         root=root_header,
         layout=layout,
-        variables=stored,
+        variables=variables,
         groups={path: node.where for path, node in nodes.items() if isinstance(node.metadata, GroupMetadata)},
         version=None if version is None else ".".join(map(str, version)),
         notes=nodes[""].marks.notes,
@@ -172,7 +186,7 @@ def _below(root: Group, top: _Node, *, by_name: bool) -> Iterator[_Below]:
     for relative, node in members:
         if isinstance(node, UnreadableNode):
             yield f"/{relative}", node.store_path, node.error
-        elif isinstance(node, Array | Group):
+        else:
             yield f"/{relative}", node.store_path, node._metadata  # noqa: SLF001 - as above
 
 
@@ -230,9 +244,10 @@ def _parent(nodes: dict[str, _Node], root: StorePath, path: str) -> _Node:
 
 def _find_marks(root: Group, nodes: Mapping[str, _Node]) -> None:
     """Find the marks of all nodes; only where there are none else, or a superblock says so, those of layout A."""
+    lists = {path: node.metadata for path, node in nodes.items() if marks.LISTED in node.metadata.attributes}
     for path, node in nodes.items():
-        above, _, name = path.rpartition("/")
-        in_group = marks.listed(nodes[above].metadata, name) if path else None
+        above, _, name = path.rpartition("/") if lists else ("", "", "")
+        in_group = marks.listed(lists[above], name) if above in lists and path else None
         node.marks = marks.find(node.metadata, in_group=in_group)
     if root._metadata.dialect != "v2" or any(node.marks.layout for node in nodes.values()):  # noqa: SLF001 - as above
         return
@@ -243,31 +258,14 @@ def _find_marks(root: Group, nodes: Mapping[str, _Node]) -> None:
 
 
 def _find_spellings(nodes: Iterable[_Node]) -> None:
-    """Find how numbers are spelled in the attributes of nodes in which that counts."""
-    unread: list[_Node] = []
-    for node in nodes:
-        if node.depends_on_spelling:
-            text = node.text
-            if text is None:
-                unread.append(node)
-            else:
-                _spell(node, text)
+    """Read again how numbers are spelled in the attributes of nodes in which that counts, where nobody knows it."""
+    unread = [node for node in nodes if node.text is None and node.depends_on_spelling]
     if unread:
         store = unread[0].where.store
         for position, data in store.get_many((node.attributes_key, None) for node in unread):
             if data is not None:  # else there is only consolidated metadata
                 with suppress(UnicodeDecodeError):  # changed meanwhile
-                    _spell(unread[position], bytes(data).decode("utf-8-sig"))
-
-
-def _spell(node: _Node, text: str) -> None:
-    try:
-        document = lenient.tokens(text)
-    except (ValueError, RecursionError):  # changed meanwhile
-        return
-    if is_object(document) and node.metadata.dialect != "v2":
-        document = document.get("attributes")
-    node.spelled = document if is_object(document) else {}
+                    unread[position].spellings = unread[position].tokens(bytes(data).decode("utf-8-sig"))
 
 
 def objects_at(where: StorePath, metadata: Metadata) -> dict[str, JSON]:
@@ -306,18 +304,134 @@ def _layout(root: Metadata, nodes: Iterable[_Node]) -> Layout:
 # -- variables -------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+class _Typed(NamedTuple):
+    """The attributes of a variable, with their types.
+
+    Attributes
+    ----------
+    attributes, quantized : dict
+        Those that say how numbers are rounded stand apart.
+    fill : Attribute, optional
+        The ``_FillValue`` that stands among them in the document.
+    notes : list of Note
+    """
+
+    attributes: dict[str, Attribute]
+    quantized: dict[str, Attribute]
+    fill: Attribute | None
+    notes: list[Note]
+
+
+@dataclass(slots=True, eq=False)
 class _Variable:
-    """A variable on its way to a header."""
+    """A variable: what dimensions depend on, and what is understood when it is asked for.
+
+    Any number of threads may ask: what is made twice is the same.
+
+    Attributes
+    ----------
+    node : _Node
+    type : NcType or UserType
+    claim : Claim
+    labelled, array : ArrayMetadata
+        As the documents say, and with elements as they are meant.
+    is_scalar : bool
+    writer : Writer
+    notes : tuple of Note
+    dimensions : tuple of str
+    """
 
     node: _Node
     type: AnyType
     claim: Claim
-    stored: Stored
-    attributes: dict[str, Attribute]
-    special: dict[str, Attribute]
-    notes: list[Note]
+    labelled: ArrayMetadata
+    array: ArrayMetadata
+    is_scalar: bool
+    writer: Writer
+    notes: tuple[Note, ...]
     dimensions: tuple[str, ...] = ()
+    _typed: _Typed | None = None
+    _made: tuple[VariableHeader, Stored] | None = None
+
+    @property
+    def attributes(self) -> dict[str, Attribute]:
+        """See `FoundVariable`."""
+        typed = self.typed
+        return {**typed.quantized, **typed.attributes} if typed.quantized else typed.attributes
+
+    @property
+    def header(self) -> VariableHeader:
+        """See `FoundVariable`."""
+        return self._understood()[0]
+
+    @property
+    def stored(self) -> Stored:
+        """See `FoundVariable`."""
+        return self._understood()[1]
+
+    @property
+    def typed(self) -> _Typed:
+        """The attributes."""
+        if self._typed is None:
+            typed, notes = _attributes(self.node, self.type, self.array)
+            quantized = {each: typed.pop(each) for each in QUANTIZED if each in typed}
+            fill = typed.get(FILL_VALUE)
+            if fill is None and self.writer.hides_fill:
+                hidden = quirks.fill_attribute(self._filled(None)[0], self.type)
+                typed = typed if hidden is None else {FILL_VALUE: hidden, **typed}
+            self._typed = _Typed(typed, quantized, fill, notes)
+        return self._typed
+
+    @property
+    def _is_no_fill(self) -> bool:
+        """Whether elements that nobody wrote hold nothing in particular."""
+        is_undefined, writer = self.array.fill_value is UNDEFINED, self.writer
+        return self.node.marks.fill == "none" or (is_undefined and writer.is_netcdf and writer.layout != "xarray")
+
+    @property
+    def _is_filled_by_default(self) -> bool:
+        """Whether netCDF's default is meant where there is no fill value."""
+        return self.array.fill_value is UNDEFINED and self.writer.layout == "xarray"
+
+    def _filled(self, attribute: Attribute | None) -> tuple[ArrayMetadata, tuple[Note, ...]]:
+        """Return the array with the fill value that is meant, and notes; `attribute` is ``_FillValue``."""
+        array = self.array
+        if self._is_filled_by_default and not self._is_no_fill:
+            array = quirks.with_default(array, self.type)
+        return quirks.with_fill(array, self.type, attribute, self.writer)
+
+    def _understood(self) -> tuple[VariableHeader, Stored]:
+        if self._made is None:
+            typed, found = self.typed, self.node.marks
+            array, notes = self._filled(typed.fill)
+            special = {**_storage(array, self.labelled, self.type, is_scalar=self.is_scalar), **typed.quantized}
+            if found.filters:
+                special = {each: value for each, value in special.items() if each not in marks.FILTERS}
+                said = for_xarray.special_of(found.filters)  # in the order of filters, which CDL does not keep
+                special |= {each: said[each] for each in marks.FILTERS if each in said}
+            is_undefined = array.fill_value is UNDEFINED
+            if (self._is_no_fill and is_undefined) or found.fill == "none":
+                special["_NoFill"] = Attribute(types.CHAR, "true")
+            header = VariableHeader(
+                name=self.claim.name,
+                type=self.type,
+                dimensions=self.dimensions,
+                attributes=typed.attributes,
+                special=special,
+                notes=(*self.notes, *(() if self._is_filled_by_default else notes), *typed.notes, *self._odd_shape()),
+            )
+            needs_chunks = self.array.fill_value is UNDEFINED and not is_undefined
+            self._made = header, Stored(self.node.where, array, self.is_scalar, needs_chunks=needs_chunks)
+        return self._made
+
+    def _odd_shape(self) -> Iterator[Note]:
+        """Yield what there is to say of scalars and dimensions."""
+        if self.is_scalar and self.writer.loses_scalars:
+            yield Note("", "netCDF-C 4.8 stored the fill value in place of a scalar's data", SPEC)
+        elif self.node.marks.is_scalar and not self.is_scalar:
+            shape = list(self.claim.shape)
+            yield Note("", f"called a scalar, but of shape {shape}: taken as an array", SPEC)
+        yield from self.claim.notes
 
 
 def _variables(nodes: Mapping[str, _Node], writer: Writer, *, xarray: bool) -> dict[str, _Variable]:
@@ -337,46 +451,25 @@ def _variables(nodes: Mapping[str, _Node], writer: Writer, *, xarray: bool) -> d
 
 
 def _variable(node: _Node, group: str, writer: Writer, *, xarray: bool) -> _Variable | None:
+    """Return what an array is as a variable, without its dimensions; None if netCDF has no type for it."""
     metadata = node.metadata
     if not isinstance(metadata, ArrayMetadata):
         return None
     name = node.where.name
-    right, notes = quirks.as_meant(metadata, writer, node.marks.alias)
     alias = node.marks.alias
-    is_char = alias == "char" or right.data_type is not metadata.data_type or _is_char(metadata, writer)
-    known = elements.of(right, name, is_char=is_char and alias != "string")
+    meant, notes = quirks.as_meant(metadata, writer, alias)
+    is_char = alias == "char" or meant.data_type is not metadata.data_type or _is_char(metadata, writer)
+    known = elements.of(meant, name, is_char=is_char and alias != "string")
     if known is None:
         return None
-    node.marks = for_xarray.believed(node.marks, right, known.type)
-    typed, odd = _attributes(node, known.type, right)
-    quantized = {each: typed.pop(each) for each in QUANTIZED if each in typed}
-    is_undefined = right.fill_value is UNDEFINED
-    is_no_fill = node.marks.fill == "none" or (is_undefined and writer.is_netcdf and writer.layout != "xarray")
-    if is_undefined and writer.layout == "xarray" and not is_no_fill:
-        right = quirks.with_default(right, known.type)
-    right, fill_notes = quirks.with_fill(right, known.type, typed.get("_FillValue"), writer)
-    fill = quirks.fill_attribute(right, known.type, writer)
-    if fill is not None and "_FillValue" not in typed:
-        typed = {"_FillValue": fill, **typed}
-    claim = Claim(group, name, metadata.shape, node.marks.references, _names(metadata, xarray=xarray))
-    is_scalar = _is_scalar(metadata, node.marks)
-    is_meant = is_undefined and writer.layout == "xarray"
-    more = [*node.marks.notes, *notes, *known.notes, *([] if is_meant else fill_notes), *odd]
-    if is_scalar:
-        claim = replace(claim, shape=(), references=(), names=())
-        if writer.loses_scalars:
-            more.append(Note("", "netCDF-C 4.8 stored the fill value in place of a scalar's data", SPEC))
-    elif node.marks.is_scalar:
-        more.append(Note("", f"called a scalar, but of shape {list(metadata.shape)}: taken as an array", SPEC))
-    special = {**_storage(right, metadata, known.type, is_scalar=is_scalar), **quantized}
-    if node.marks.filters:
-        special = {each: value for each, value in special.items() if each not in marks.FILTERS}
-        said = for_xarray.special_of(node.marks.filters)  # in the order of filters, which CDL does not keep
-        special |= {each: said[each] for each in marks.FILTERS if each in said}
-    if (is_no_fill and right.fill_value is UNDEFINED) or node.marks.fill == "none":
-        special["_NoFill"] = Attribute(types.CHAR, "true")
-    stored = Stored(node.where, right, is_scalar, needs_chunks=is_undefined and right.fill_value is not UNDEFINED)
-    return _Variable(node, known.type, claim, stored, typed, special, more)
+    node.marks = found = for_xarray.believed(node.marks, meant, known.type)
+    is_scalar = _is_scalar(metadata, found)
+    claim = (
+        Claim(group, name, (), (), ())
+        if is_scalar
+        else Claim(group, name, metadata.shape, found.references, _names(metadata, xarray=xarray))
+    )
+    return _Variable(node, known.type, claim, metadata, meant, is_scalar, writer, (*found.notes, *notes, *known.notes))
 
 
 def _is_char(metadata: ArrayMetadata, writer: Writer) -> bool:
@@ -417,21 +510,26 @@ def _attributes(
     """Return the attributes of a node with their types, and notes of those that do not fit the type recorded."""
     found: dict[str, Attribute] = {}
     notes = []
-    added = _added(node, nc_type, array)
-    for name, given in {**node.metadata.attributes, **node.marks.attributes}.items():
+    added, recorded, nuls = _added(node, nc_type, array), node.marks.types, node.marks.nuls
+    every, apart = node.metadata.attributes, node.marks.attributes
+    for name, given in ({**every, **apart} if apart else every).items():
         if name in marks.HIDDEN or name in added:
             continue
-        if name == FILL_VALUE and array is not None and nc_type is not None and name not in node.marks.attributes:
+        of_type = recorded.get(name)
+        if type(given) is str and of_type == ">S1" and name not in nuls:
+            found[name] = Attribute(types.CHAR, given)  # as most are
+            continue
+        if name == FILL_VALUE and array is not None and nc_type is not None and name not in apart:
             fill = for_xarray.fill_attribute(given, array, nc_type)
             if fill is not None:
                 found[name] = fill
                 continue
-        of_type = node.marks.types.get(name)
-        value = attributes.respelled(given, node.spelled[name], of_type) if name in node.spelled else given
+        spelled = node.spelled
+        value = attributes.respelled(given, spelled[name], of_type) if name in spelled else given
         is_of_data = name == "_FillValue" or (name in _OF_THE_DATA and attributes.is_nonfinite(value))
         expected = nc_type if is_of_data and isinstance(nc_type, types.NcType) else None
         read = attributes.read(value, of_type, expected)
-        found[name] = for_xarray.with_nuls(read, node.marks.nuls.get(name))
+        found[name] = for_xarray.with_nuls(read, nuls.get(name))
         if of_type is not None and not attributes.fits(value, of_type, read):
             message = f"the value of {name!r} is no {of_type!r}: read by its looks"
             notes.append(Note(join("", name), message, SPEC))
@@ -514,26 +612,25 @@ def _dimensions(nodes: Mapping[str, _Node], variables: Mapping[str, _Variable]) 
 # -- headers ------------------------------------------------------------------------------------------
 
 
-def _headers(variables: Mapping[str, _Variable]) -> tuple[dict[str, VariableHeader], dict[str, Stored]]:
-    headers = {path: _header(each) for path, each in variables.items()}
-    return headers, {path: each.stored for path, each in variables.items()}
+class _Headers(Mapping[str, VariableHeader]):
+    """The headers of the variables of a group, by name, made when they are asked for."""
 
+    def __init__(self, variables: Mapping[str, _Variable]) -> None:
+        self._variables = variables
 
-def _header(variable: _Variable) -> VariableHeader:
-    return VariableHeader(
-        name=variable.claim.name,
-        type=variable.type,
-        dimensions=variable.dimensions,
-        attributes=variable.attributes,
-        special=variable.special,
-        notes=(*variable.notes, *variable.claim.notes),
-    )
+    def __getitem__(self, name: str) -> VariableHeader:
+        return self._variables[name].header
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
 
 
 def _tree(
     nodes: Mapping[str, _Node],
     scopes: Scopes,
-    headers: Mapping[str, VariableHeader],
     variables: Mapping[str, _Variable],
     *,
     has_marks: bool,
@@ -544,15 +641,15 @@ def _tree(
     for path in sorted(groups, key=lambda each: each.count("/") if each else -1, reverse=True):
         node = nodes[path]
         inner = {each.rpartition("/")[2]: each for each in node.members}
-        order = _in_order(node, inner, headers, made)
-        own = {name: headers[inner[name]] for name in order if inner[name] in headers}
+        order = _in_order(node, inner, variables, made)
+        own = {name: variables[inner[name]] for name in order if inner[name] in variables}
         typed, odd = _attributes(node)
         special = {} if path else {**_written_by(node.metadata), **format_special(is_nczarr=has_marks)}
         made[path] = GroupHeader(
             name=path.rpartition("/")[2],
             dimensions=scopes.groups.get(path, {}),
             types={each.type.name: each.type for each in own.values() if isinstance(each.type, UserType)},
-            variables=own,
+            variables=_Headers(own),
             attributes=typed,
             special=special,
             groups={name: made[inner[name]] for name in order if inner[name] in made},
@@ -562,11 +659,11 @@ def _tree(
 
 
 def _in_order(
-    node: _Node, inner: Mapping[str, str], headers: Mapping[str, VariableHeader], made: Mapping[str, GroupHeader]
+    node: _Node, inner: Mapping[str, str], variables: Mapping[str, _Variable], made: Mapping[str, GroupHeader]
 ) -> list[str]:
     """Return the names of a group's members, as NCZarr lists them, then the others; notes where it differs."""
     found: list[str] = []
-    for what, listed, there in (("array", node.marks.arrays, headers), ("group", node.marks.groups, made)):
+    for what, listed, there in (("array", node.marks.arrays, variables), ("group", node.marks.groups, made)):
         own = dict.fromkeys(name for name, path in inner.items() if path in there)
         names = dict.fromkeys(listed or ())
         known = dict.fromkeys(name for name in names if name in own)
@@ -661,7 +758,7 @@ def read_stored(
     variable.dimensions = (
         next(scopes.by_name([variable.claim], at_root=layout.zarr_format == 3)) if found is None else found
     )
-    return _header(variable), variable.stored
+    return variable.header, variable.stored
 
 
 def read_variable(

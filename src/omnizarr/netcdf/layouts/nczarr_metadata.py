@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 from omnizarr.formats.reader import MAX_LENGTH, is_integer, is_list, is_object, join
 from omnizarr.model import JSON, GroupMetadata, Metadata, Note, dimensions
 from omnizarr.netcdf.header import DimensionHeader
+from omnizarr.support.memo import Memo
 
 LayoutName: TypeAlias = Literal["A", "B", "C", "D", "xarray"]
 
@@ -35,6 +36,7 @@ _KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "array": dimensions.NCZARR,
     "attr": ("_nczarr_attr", "_nczarr_attrs", "_NCZARR_ATTR", "_NCZARR_ATTRS"),
 }
+_ALL_KEYS: Final = frozenset(key for keys in _KEYS.values() for key in keys)
 LISTED: Final = "_nczarr_arrays"
 """The attribute of a group of Zarr v3 with the marks of its arrays, by name: xarray hides it, but none of an array."""
 
@@ -47,7 +49,7 @@ HIDDEN: Final = frozenset(
         "_NCProperties",
         dimensions.ATTRIBUTE,
         "_nczarr_default_separator",
-        *(key for keys in _KEYS.values() for key in keys),
+        *_ALL_KEYS,
     }
 )
 """Attributes that are no attributes in netCDF."""
@@ -102,6 +104,9 @@ class NodeMarks:
 
 NOTHING: Final = NodeMarks()
 
+_of_arrays: Final[Memo[NodeMarks]] = Memo(plain=True)
+"""Marks of arrays, by what their documents say: those of a dataset are often the same."""
+
 
 def listed(group: Metadata, name: str) -> JSON:
     """Return what a group of layout v3 says of an array that it holds; None if it says nothing."""
@@ -128,7 +133,20 @@ def find(metadata: Metadata, objects: Mapping[str, JSON] | None = None, in_group
     in_group : JSON, optional
         What its group says of it: see `listed`.
     """
-    search = _Search(metadata, objects or {}, in_group)
+    if metadata.node_type == "group" or objects:
+        return _found(metadata, objects or {}, in_group)
+    attributes, unknown = (
+        [(name, value) for name, value in members.items() if name in _ALL_KEYS]
+        for members in (metadata.attributes, metadata.unknown)
+    )
+    if not (attributes or unknown or in_group is not None):
+        return NOTHING
+    question = metadata.dialect == "v2", attributes, unknown, in_group
+    return _of_arrays.get(question, lambda: _found(metadata, {}, in_group))
+
+
+def _found(metadata: Metadata, objects: Mapping[str, JSON], in_group: JSON) -> NodeMarks:
+    search = _Search(metadata, objects, in_group)
     layout = None
     superblock = search.find("superblock")
     if superblock is not None:

@@ -44,6 +44,11 @@ class Writer(NamedTuple):
         return self.is_nczarr or self.version is not None
 
     @property
+    def hides_fill(self) -> bool:
+        """Whether ``_FillValue`` is stored as the array's fill value alone: so in netCDF-C's pull request 2918."""
+        return self.layout == "E" and self.version is not None
+
+    @property
     def mislabels(self) -> bool:
         """Whether elements called big-endian are little-endian: so until 4.9.3."""
         if self.layout == "D":
@@ -162,13 +167,9 @@ def with_default(metadata: ArrayMetadata, nc_type: types.AnyType) -> ArrayMetada
     return replace(metadata, fill_value=data_type.fill_to_json(data_type.cast(default)))
 
 
-def fill_attribute(metadata: ArrayMetadata, nc_type: types.AnyType, writer: Writer) -> Attribute | None:
-    """Return the ``_FillValue`` that is stored as the array's fill value alone; None if it is the default.
-
-    So did netCDF-C's pull request 2918, in Zarr v3.
-    """
-    is_theirs = writer.layout == "E" and writer.version is not None
-    if not is_theirs or not isinstance(nc_type, types.NcType) or metadata.fill_value is UNDEFINED:
+def fill_attribute(metadata: ArrayMetadata, nc_type: types.AnyType) -> Attribute | None:
+    """Return the ``_FillValue`` that is stored as the array's fill value alone; None if it is the default."""
+    if not isinstance(nc_type, types.NcType) or metadata.fill_value is UNDEFINED:
         return None
     try:
         value = datatypes.bind(metadata.data_type).fill_from_json(metadata.fill_value)

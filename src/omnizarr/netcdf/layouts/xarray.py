@@ -169,6 +169,8 @@ def believed(found: NodeMarks, array: ArrayMetadata, nc_type: AnyType) -> NodeMa
         references = None
         message = "NCZarr calls the dimensions otherwise than dimension_names: left out of account"
         notes = (*notes, Note("/dimension_names", message, SPEC))
+    elif kept is found.attributes and added is found.added and filtered is found.filters:
+        return found
     return replace(found, attributes=kept, added=added, filters=filtered, references=references, notes=notes)
 
 

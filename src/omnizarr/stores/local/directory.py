@@ -536,6 +536,8 @@ class LocalStore(Store):
         """List one directory. Empty directories are listed as prefixes."""
         prefix = as_prefix(prefix)
         keys, prefixes, others = self._scan(prefix)
+        if len(self._known) + len(prefixes) < _MAX_KNOWN:
+            self._known.update([each[:-1] for each in prefixes])  # they are there, and inside the root
         return Listing(sorted(keys), sorted(prefixes), sorted(others))
 
     def _walk(self, prefix: str) -> Iterator[str]:
@@ -609,6 +611,7 @@ class LocalStore(Store):
         while end > 0 and parent[:end] not in self._known:
             end = parent.rfind("/", 0, end)
         end = max(end, 0)
+        mode = 0
         while end < len(parent):
             end = parent.find("/", end + 1)
             if end < 0:
@@ -619,7 +622,7 @@ class LocalStore(Store):
                 return False
             if stat.S_ISLNK(mode):
                 self._inside(parent[:end])
-        if not os.path.isdir(self._base + parent):
+        if not stat.S_ISDIR(mode) and not os.path.isdir(self._base + parent):
             return False
         self._remember(parent)
         return True
