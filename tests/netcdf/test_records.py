@@ -1,5 +1,6 @@
 """Records that wait to be stored: seen at once by their own dataset, by all others when they are stored, whole."""
 
+import json
 import os
 import pickle
 import random
@@ -462,6 +463,7 @@ ROWS = st.one_of(
     INDEX,
     st.tuples(INDEX, INDEX).map(lambda ends: slice(min(ends), max(ends) + 1)),
     st.tuples(INDEX, INDEX).map(lambda ends: slice(min(ends), max(ends) + 1, 2)),
+    st.tuples(INDEX, INDEX).map(lambda ends: slice(max(ends), None if 0 in ends else min(ends) - 1, -2)),
     st.lists(INDEX, min_size=1, max_size=3, unique=True),
 )
 COLUMNS = st.sampled_from([slice(None), 0, 2, slice(1, 3), [0, 2]])
@@ -474,6 +476,12 @@ STEPS = st.one_of(
 )
 
 
+def told(result):
+    """What tells values that were read from others."""
+    data = np.ma.getdata(result)
+    return type(result), data.dtype.str, data.shape, np.ma.getmaskarray(result).tolist(), repr(data.tolist())
+
+
 def outcome(dataset, step, number):
     kind, rows, columns = step
     try:
@@ -484,7 +492,7 @@ def outcome(dataset, step, number):
         elif kind == "time":
             dataset["t"][rows] = number
         elif kind == "read":
-            return dataset["v"][rows, columns].tolist()
+            return [told(each) for each in (dataset["v"][rows, columns], dataset["t"][rows], dataset["w"][rows])]
         elif kind == "sync":
             dataset.sync()
         elif kind == "attribute":
@@ -512,6 +520,114 @@ def test_all_is_as_if_each_write_had_been_stored_alone(steps, layout):
     for name in "vtw":
         ours, theirs = [omnizarr.open_array(store, path=name, mode="r")[...] for store in stores]
         np.testing.assert_array_equal(ours, theirs)
+
+
+# -- what is read before it is stored ---------------------------------------------------
+
+KINDS = {
+    **{each: (each, {}, {}) for each in ("i1", "u1", "i2", "u4", "i8", "f4", "f8")},
+    "big-endian": (">i2", {}, {}),
+    "compressed": ("f4", {"zlib": True}, {}),
+    "packed": ("i2", {"fill_value": -1}, {"scale_factor": 0.5, "add_offset": 1.0}),
+    "rounded": ("f4", {"significant_digits": 2}, {}),
+    "filled": ("f4", {"fill_value": np.nan}, {}),
+    "char": ("S1", {}, {}),
+    "encoded": ("S1", {}, {"_Encoding": "utf-8"}),
+    "string": (str, {}, {}),
+}
+ELEMENTS = [
+    *(
+        0,
+        -1,
+        3,
+        slice(None),
+        slice(1, 5),
+        slice(1, 6, 2),
+        slice(4, None, -1),
+        slice(5, 0, -2),
+        slice(5, 1, -1),
+        [0, 4],
+        [True, False] * 3,
+    ),
+    *(..., (2, 1), (slice(2, 4), [0, 2]), (-1, slice(None, None, -1)), ([1, 3], slice(0, 2)), (slice(3, 3),), []),
+]
+
+
+def filled(kind, layout, store, **options):
+    """A dataset with two records that are stored, and four that wait, in one piece and in two."""
+    datatype, creation, attributes = KINDS[kind]
+    dataset = Dataset(store, "w", layout=layout, **options)
+    dataset.createDimension("time", None)
+    dataset.createDimension("x", 3)
+    rng = np.random.default_rng(1)
+    for name in ("one", "two"):
+        variable = dataset.createVariable(name, datatype, ("time", "x"), **creation)
+        variable.setncatts(attributes)
+    for variable in dataset.variables.values():
+        if datatype is str:
+            data = np.array([[f"{row}é{column}" * column for column in range(3)] for row in range(6)], object)
+        elif datatype == "S1":
+            data = rng.choice(np.array([b"a", b"z", b""], "S1"), (6, 3))
+            data = data.view("S3")[:, 0] if "_Encoding" in attributes else data
+        else:
+            data = np.ma.masked_equal(rng.integers(0, 9, (6, 3)), 4)
+        variable[0:2] = data[0:2]
+        if variable.name == "one":
+            dataset.sync()
+            for row in range(2, 6):
+                variable[row] = data[row]
+        else:
+            variable[2:5] = data[0:3]
+            variable[4:6] = data[4:6]
+    return dataset
+
+
+@pytest.mark.parametrize("layout", ["D", "v3"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_read_before_it_is_stored_is_what_is_read_afterwards(kind, layout):
+    for name, is_one_piece in (("one", True), ("two", False)):
+        for element in ELEMENTS:
+            dataset = filled(kind, layout, {})
+            early = told(dataset[name][element])
+            waits = dataset._session.records.waits
+            dataset.sync()
+            assert early == told(dataset[name][element])
+            if is_one_piece and element in (-1, 3):
+                assert waits
+
+
+def test_a_codec_that_rounds_does_so_before_its_values_are_read():
+    store = MemoryStore()
+    with made(store):
+        pass
+    document = json.loads(bytes(store.get("t/.zarray")))
+    rounding = {"id": "fixedscaleoffset", "scale": 2, "offset": 0, "dtype": "<f8", "astype": "<i4"}
+    store.set("t/.zarray", json.dumps({**document, "filters": [rounding]}).encode())
+    with Dataset(store, "a") as dataset:
+        dataset["t"][0] = 1.2
+        assert float(dataset["t"][0]) == 1.0
+
+
+def test_reading_records_stores_nothing():
+    store = MemoryStore()
+    dataset = made(store)
+    dataset.createVariable("fixed", "f4", ("x",))[:] = 1
+    before = contents(store)
+    for number in range(20):
+        append(dataset, [number])
+        assert dataset["v"][number].tolist() == [number] * 3
+        assert dataset["t"][:].tolist() == list(range(number + 1))
+        assert dataset["fixed"][:].tolist() == [1] * 3
+    assert contents(store) == before
+    dataset["fixed"][0] = 2
+    dataset.sync()
+    append(dataset, [20])
+    before = contents(store)
+    assert dataset["t"][:].tolist() == list(range(21))  # what is stored, and what waits
+    assert dataset["v"][18:21, 0].tolist() == [18, 19, 20]
+    assert contents(store) == before
+    dataset.close()
+    assert seen(store) == list(range(21))
 
 
 @pytest.mark.parametrize("buffered", [True, False])

@@ -5,9 +5,10 @@ what is written beyond the stored end, and stores all of it in one growth, in th
 data first, then the arrays, last the record of the group. Chunks lie beyond a stored end only while this goes on. So
 other writers and readers find what they would find if each write had been stored alone.
 
-It is stored by `Dataset.sync` and `Dataset.close`, before anything else is changed or read that depends on it, when a
-dataset is opened in the same process, before it forks, and when it ends; and by the next write, when some seconds have
-passed or many bytes wait. What fails to be stored is kept, and the call raises.
+It is stored by `Dataset.sync` and `Dataset.close`, before anything else is changed that depends on it, when a dataset
+is opened in the same process, before it forks, and when it ends; and by the next write, when some seconds have passed
+or many bytes wait. What is read is taken from memory where it was written in one piece. Otherwise it is stored first.
+What fails to be stored is kept, and the call raises.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.model import ArrayMetadata
+from omnizarr.nodes import chunking
 from omnizarr.nodes.array import Array
 from omnizarr.stores import fork_locks  # noqa: F401 - its hooks for forks must be registered before those of this module
 
@@ -46,6 +48,8 @@ MOST: Final = 32 * 2**20
 LONGEST: Final = 5.0
 """Seconds after which the next write stores what waits."""
 _FIRST_ROOM: Final = 16
+_EXACT: Final = frozenset({"bytes", "vlen-utf8", "vlen-bytes", "transpose", "numcodecs.shuffle"})
+"""Codecs of elements that give back what they got."""
 _FORK_PATIENCE: Final = 5.0
 _COST: Final = 4096
 """Bytes that a piece counts besides its values, as it is stored by itself."""
@@ -110,6 +114,40 @@ class Piece:
         if self.stop == self.start:
             return self.selection
         return (slice(self.start, self.stop, 1), *self.selection[1:])
+
+    def part(self, selection: Selection) -> NDArray[Any] | None:
+        """Return a copy of what a selection picks, if all of that lies in it."""
+        if self.stop == self.start or not _lies_in(selection, self.whole):
+            return None
+        moved = [_moved(each, own.start) for each, own in zip(selection, self.whole, strict=True)]  # type: ignore[union-attr]
+        held = self.values
+        if all(isinstance(each, slice) for each in moved):
+            return held[tuple(moved)].copy()
+        ranges = [
+            np.arange(length)[each] if isinstance(each, slice) else each
+            for each, length in zip(moved, held.shape, strict=True)
+        ]
+        part: NDArray[Any] = held[np.ix_(*ranges)]
+        return part
+
+    def meets(self, selection: Selection) -> bool:
+        """Tell whether a selection may pick something of it."""
+        pairs = zip(map(_bounds, selection), map(_bounds, self.whole), strict=True)
+        return all(start < end and begin < stop for (start, stop), (begin, end) in pairs)
+
+
+class Waiting(NamedTuple):
+    """What is read of what waits.
+
+    Attributes
+    ----------
+    before : tuple, optional
+        What is to be read of what is stored, and comes before it along the first dimension.
+    values : ndarray
+    """
+
+    before: Selection | None
+    values: NDArray[Any]
 
 
 class Records:
@@ -205,8 +243,44 @@ class Records:
 
     def settle(self, variable: Variable, selection: Selection) -> None:
         """Store what waits if a selection that is to be read, or written at once, may meet it."""
-        if place_of(variable, selection) is not Place.INSIDE or not _is_ahead(variable):
+        if place_of(variable, selection) is not Place.INSIDE or not self._is_apart(variable):
             self.store()
+
+    def _is_apart(self, variable: Variable) -> bool:
+        """Whether nothing that waits lies before the stored end of a variable."""
+        return _is_ahead(variable) or variable not in self._pieces
+
+    def read(self, variable: Variable, selection: Selection) -> Waiting | None:
+        """Return what a selection picks of what waits; None if it picks nothing of it, now that it is stored."""
+        if place_of(variable, selection) is Place.INSIDE and self._is_apart(variable):
+            return None
+        with self._session.lock:
+            found = self._found(variable, selection, place_of(variable, selection))
+            if found is None:
+                self.store()
+            return found
+
+    def _found(self, variable: Variable, selection: Selection, place: Place) -> Waiting | None:
+        """Return what a selection picks, if all that is not stored was written in one piece, and after all else."""
+        pieces = self._pieces.get(variable)
+        if pieces is None or not is_kept_exactly(variable):
+            return None
+        first, *others = selection
+        before: Selection | None = None
+        if place is Place.ACROSS:
+            end = variable._dims[0].stored
+            if not isinstance(first, slice) or first.step != 1 or not variable._dims[0].unlimited:
+                return None
+            before, selection = (slice(first.start, end, 1), *others), (slice(end, first.stop, 1), *others)
+            if first.start >= end or place_of(variable, before) is not Place.INSIDE:
+                return None
+        for piece in reversed(pieces):
+            part = piece.part(selection)
+            if part is not None:
+                return Waiting(before, part)
+            if piece.meets(selection):
+                return None
+        return None
 
     def drop(self) -> str:
         """Forget what waits, and return the names of the dimensions that are shorter now."""
@@ -293,6 +367,30 @@ def _bounds(selector: slice | NDArray[np.intp]) -> tuple[int, int]:
         return selector.start, selector.stop
     picked = range(selector.start, -1 if selector.stop is None else selector.stop, selector.step)
     return min(picked[0], picked[-1]), max(picked[0], picked[-1]) + 1
+
+
+def _lies_in(selection: Selection, whole: Selection) -> bool:
+    for each, own in zip(selection, whole, strict=True):
+        if not isinstance(own, slice) or own.step != 1:
+            return False
+        start, stop = _bounds(each)
+        if start >= stop or start < own.start or stop > own.stop:
+            return False
+    return True
+
+
+def _moved(selector: slice | NDArray[np.intp], by: int) -> slice | NDArray[np.intp]:
+    """Return what selects the same elements, counted from another one on."""
+    if not isinstance(selector, slice):
+        return selector - by
+    stop = None if selector.stop is None or selector.stop < by else selector.stop - by
+    return slice(selector.start - by, stop, selector.step)
+
+
+def is_kept_exactly(variable: Variable) -> bool:
+    """Tell whether what a variable stores reads as it was written: no codec is known to round, or unknown."""
+    filters, serializer, _ = chunking.split(variable._stored.metadata.codecs)
+    return serializer is not None and serializer.name in _EXACT and all(each.name in _EXACT for each in filters)
 
 
 def _stored(variable: Variable) -> Shape:

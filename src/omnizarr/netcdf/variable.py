@@ -383,8 +383,10 @@ class Variable(Attributed):
         self._write(selection, values if self._encode is None else self._encode(values))
 
     def _read(self, elem: Any) -> Any:
-        if self._session.records.waits:
-            self._session.records.settle(self, selections.for_reading(elem, self.shape).selection)
+        if self._session.records.waits and self._dims:
+            waiting = self._waiting(elem)
+            if waiting is not None:
+                return waiting
         array = self._current()
         if self._dims and selections.is_basic(elem):
             data = array[elem]
@@ -397,6 +399,18 @@ class Variable(Attributed):
                 data = np.asarray(data) if self._decode is None else self._decode(np.asarray(data))
                 return data[()] if self._type is types.STRING else data  # an array, but a str for a string
         return data if self._decode is None else self._decode(np.asarray(data))
+
+    def _waiting(self, elem: Any) -> Any:
+        """Return elements some of which wait to be stored; None if none do, now that they are stored."""
+        picked = selections.for_reading(elem, self.shape)
+        found = self._session.records.read(self, picked.selection) if 0 not in picked.lengths else None
+        if found is None:
+            return None
+        values = np.asarray(found.values, self._array.dtype)
+        if found.before is not None:
+            values = np.concatenate((self._current().get_orthogonal_selection(found.before), values))
+        data = values.reshape(picked.shape)
+        return data if self._decode is None else self._decode(data)
 
     def _current(self) -> Array:
         """Return the array with the lengths that the dimensions have now, whatever its document says."""
