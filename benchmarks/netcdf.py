@@ -1,7 +1,7 @@
 """Compare `omnizarr.netcdf` with netCDF4-python on the same NCZarr datasets, which netCDF4-python writes.
 
-Usage: ``python -m benchmarks.netcdf [--quick] [--directory PLACE] [--json FILE]``. Each figure comes from a process of
-its own; libraries take turns, and what they read is compared before anything is timed. HDF5 stands there for
+Usage: ``python -m benchmarks.netcdf [--quick] [--directory PLACE] [--json FILE] [--docs]``. Each figure comes from a
+process of its own; libraries take turns, and what they read is compared before anything is timed. HDF5 stands there for
 orientation: netCDF4-python on a file with the same chunks. Files take up to 2.5 GB.
 """
 
@@ -28,6 +28,8 @@ import numpy as np
 from benchmarks import reports, running
 
 LIBRARIES: Final = {"omnizarr": "omnizarr.netcdf", "netCDF4": "netCDF4", "HDF5": "netCDF4"}
+MANUAL: Final = running.ROOT / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- netcdf: begin -->", "<!-- netcdf: end -->"
 PATIENCE: Final = 600.0  # seconds for one process
 FEWEST: Final = 2  # rounds that everybody takes part in, however slow
 VARIABLES: Final = 200
@@ -173,24 +175,30 @@ def append(task: Task, name: str) -> Outcome:
 
 
 def records(task: Task, name: str) -> Outcome:
-    """Write records of planes, and of a coordinate, one by one or in blocks, and close the dataset.
+    """Write records, and those of a coordinate, one by one or in blocks, and close the dataset.
 
-    `name` ends with how many variables there are, and how many records are written at once.
+    `name` says what they are (planes, or numbers), whether each is read again at once, how many variables there are,
+    and how many records are written together.
     """
-    variables, block = map(int, name.split("-")[1:])
+    kind, *numbers = name.split("-")
+    variables, block = map(int, numbers)
+    inner = {} if kind == "numbers" else {"y": 16, "x": 32}
     place = task.place(f"{name}-{task.library}")
-    planes = np.arange(task.size.records * 16 * 32, dtype=np.float32).reshape(-1, 16, 32)
+    shape = (task.size.records, *inner.values())
+    values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     times = np.arange(task.size.records, dtype=np.float64)
     dataset = task.dataset(place, "w")
-    for label, length in (("time", None), ("y", 16), ("x", 32)):
+    for label, length in {"time": None, **inner}.items():
         dataset.createDimension(label, length)
-    made = [dataset.createVariable(f"v{number}", "f4", ("time", "y", "x")) for number in range(variables)]
+    made = [dataset.createVariable(f"v{number}", "f4", ("time", *inner)) for number in range(variables)]
     coordinate = dataset.createVariable("time", "f8", ("time",))
     began = time.perf_counter()
     for start in range(0, task.size.records, block):
         which = start if block == 1 else slice(start, start + block)
         for variable in made:
-            variable[which] = planes[which]
+            variable[which] = values[which]
+            if kind == "echoed":
+                _ = variable[which]
         coordinate[which] = times[which]
     dataset.close()
     took = time.perf_counter() - began
@@ -270,13 +278,18 @@ WORKLOADS: Final = (
     Workload("{appends:,} rows appended", "append", "rows"),
     *(
         Workload(
-            f"{{records:,}} records of {variables} variable{'s' * (variables > 1)}, {how}",
+            f"{{records:,}} {words} of {variables} variable{'s' * (variables > 1)}, {how}",
             "records",
-            f"records-{variables}-{block}",
+            f"{kind}-{variables}-{block}",
             1,
         )
-        for variables in (1, 20)
-        for block, how in ((1, "one by one"), (10, "by ten"), (100, "by a hundred"))
+        for kind, words, counts, blocks in (
+            ("planes", "records", (1, 20), {1: "one by one", 10: "by ten", 100: "by a hundred"}),
+            ("numbers", "numbers", (1, 20), {1: "one by one", 100: "by a hundred"}),
+            ("echoed", "records", (1,), {1: "each read again"}),
+        )
+        for variables in counts
+        for block, how in blocks.items()
     ),
     Workload(f"a dataset of {VARIABLES} variables opened", "open_many", "many", 1),
     Workload(f"the header of {VARIABLES} variables printed", "dump", "many"),
@@ -346,16 +359,43 @@ def measure(workload: Workload, tasks: list[Task]) -> dict[str, Any]:
     return {"seconds": seconds, "reasons": reasons}
 
 
-def row(title: str, workload: Workload, found: dict[str, Any]) -> str:
-    """Return a line of the table."""
+def cells_of(found: dict[str, Any]) -> tuple[list[str], float | None]:
+    """Return the medians of the libraries in words, and how many times as fast as netCDF4 omnizarr is."""
     medians = {library: statistics.median(values) for library, values in found["seconds"].items()}
     cells = [reports.amount(medians[library], "s") if library in medians else "-" for library in LIBRARIES]
-    ratio = medians["netCDF4"] / medians["omnizarr"] if {"netCDF4", "omnizarr"} <= set(medians) else None
+    return cells, medians["netCDF4"] / medians["omnizarr"] if {"netCDF4", "omnizarr"} <= set(medians) else None
+
+
+def row(title: str, workload: Workload, found: dict[str, Any]) -> str:
+    """Return a line of the table."""
+    cells, ratio = cells_of(found)
     words = "" if ratio is None else f"{ratio:.1f} ×"
     if workload.target is not None:
         words += f" (wanted: {workload.target:g} ×)"
     reasons = "".join(f"\n    {library}: {reason}" for library, reason in found["reasons"].items())
     return f"{title:<44}" + "".join(f"{cell:>11}" for cell in cells) + f"  {words}{reasons}"
+
+
+def markdown(document: dict[str, Any], workloads: dict[str, Workload]) -> str:
+    """Return the table of the manual."""
+    about = document["about"]
+    measured = (
+        f"Measured {about['date']} with {document['size']['rounds']} rounds on {about['processor']}, "
+        f"{about['file system']}, CPython {about['python']}, load {about['load']} before it began, "
+        f"netCDF4 {about['netCDF4']} with netCDF-C {about['netCDF-C']}."
+    )
+    lines = [
+        measured,
+        "",
+        "| | omnizarr | netCDF4 | HDF5 | omnizarr is faster | wanted |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for title, found in document["results"].items():
+        cells, ratio = cells_of(found)
+        target = workloads[title].target
+        words = ["-" if ratio is None else f"{ratio:.2g} ×", "" if target is None else f"{target:g} ×"]
+        lines.append(f"| {' | '.join([title, *cells, *words])} |")
+    return "\n".join(lines) + "\n"
 
 
 def clear(folder: Path) -> None:
@@ -375,6 +415,7 @@ def main() -> None:
         "--ncdump", default=shutil.which("ncdump"), help="netCDF-C's program, 4.9.3 or later (default: on the path)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="save all figures")
+    parser.add_argument("--docs", action="store_true", help="put the table into docs/benchmarks.md")
     parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
@@ -393,6 +434,7 @@ def main() -> None:
         print(", ".join(f"{name}: {value}" for name, value in document["about"].items()))
         print(" " * 44 + "".join(f"{library:>11}" for library in LIBRARIES) + "  omnizarr to netCDF4", flush=True)
         present = ""
+        workloads: dict[str, Workload] = {}
         for workload in WORKLOADS:
             slices = int(size.slices * workload.share)
             title = workload.title.format(slices=slices, appends=size.appends, records=size.records)
@@ -405,10 +447,13 @@ def main() -> None:
                 for task in tasks:
                     if present in MAKERS and task.library != "omnizarr":
                         process(task, MAKERS[present], present)
+            workloads[title] = workload
             found = document["results"][title] = measure(workload, tasks)
             print(row(title, workload, found), flush=True)
             if options.json:
                 options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    if options.docs:
+        reports.into_page(MANUAL, markdown(document, workloads), BEGIN, END)
 
 
 if __name__ == "__main__":

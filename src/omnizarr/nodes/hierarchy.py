@@ -495,7 +495,8 @@ def _write(where: StorePath, dialect: Dialect, values: Mapping[str, bytes]) -> N
 def rewrite(where: StorePath, dialect: Dialect, metadata: Metadata, old: Documents) -> None:
     """Write the documents of a node that differ from `old`; its lock is held by the caller."""
     new = dump(where, metadata)
-    values = {name: documents.render_shared(document) for name, document in new.items()}
+    fresh = [name for name, document in new.items() if name not in old or not documents.is_same(document, old[name])]
+    values = {name: documents.render_shared(new[name]) for name in fresh}
     changed = {name: value for name, value in values.items() if name not in old or value != documents.render(old[name])}
     _write(where, dialect, changed)
     keys = dialect.keyspace.documents(where.path)

@@ -307,6 +307,8 @@ def _half_shrunk(where: StorePath, shape: Shape, error: OmnizarrError) -> Omniza
 
 def with_shape(metadata: ArrayMetadata, shape: Shape) -> ArrayMetadata:
     """Return the metadata of the array with another shape, chunks staying where they are."""
+    if shape == metadata.shape:
+        return metadata
     grid = grids.bind(metadata.chunk_grid, metadata.shape)
     return replace(metadata, shape=shape, chunk_grid=grid.resized(shape))
 
