@@ -17,6 +17,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, Final
@@ -246,8 +247,26 @@ def tokens(data: bytes | bytearray | memoryview) -> JSON:
     return lenient.tokens(bytes(data).decode("utf-8-sig"))
 
 
+class _RepeatedError(Exception):
+    """An object has two members of one name."""
+
+
+def _unrepeated(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    built = dict(pairs)
+    if len(built) < len(pairs):
+        raise _RepeatedError
+    return built
+
+
+# Making a decoder takes as long as decoding a short document.
+_decoder: Final = json.JSONDecoder(object_pairs_hook=_unrepeated, parse_constant=_NONFINITE.__getitem__)
+
+
 def _decode(text: str, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:
     """Return the JSON value in `text`, and put objects with repeated members, and their names, into `repeated`."""
+    with suppress(_RepeatedError):
+        found: JSON = _decoder.decode(text)
+        return found
 
     def build(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
         built = dict(pairs)
