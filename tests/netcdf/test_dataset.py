@@ -13,6 +13,7 @@ import pytest
 import omnizarr
 from omnizarr.errors import NodeExistsError, NotRepresentableError, SettingError
 from omnizarr.netcdf import Dataset
+from omnizarr.netcdf.layouts import loading
 from tests.netcdf.peers import described
 
 LAYOUTS = Path(__file__).parent / "data" / "layouts"
@@ -271,3 +272,68 @@ def test_netcdf_c_reads_what_it_wrote_after_an_edit(newest, tmp_path, name):
     assert after.keys() - before.keys() == {"dimension /added", "variable /added"}
     kept = [name for name in before if name.startswith(("variable", "dimension"))]
     assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+
+
+def test_opening_understands_no_more_than_is_asked_for(monkeypatch):
+    store = {}
+    with Dataset(store, "w") as dataset:
+        dataset.createDimension("x", 2)
+        for number in range(20):
+            dataset.createVariable(f"v{number}", "f4", ("x",)).units = f"m{number}"
+    asked = []
+
+    def counted(what):
+        known = getattr(loading, what)
+        monkeypatch.setattr(loading, what, lambda *given, **options: asked.append(what) or known(*given, **options))
+
+    counted("_attributes")
+    counted("_storage")
+    dataset = Dataset(store)
+    assert [dataset[f"v{number}"].shape for number in range(20)] == [(2,)] * 20
+    assert asked == ["_attributes"]  # of the root
+    assert (dataset["v3"].units, dataset["v3"].ncattrs(), dataset["v4"].units) == ("m3", ["units"], "m4")
+    assert asked == ["_attributes"] * 3
+    assert dataset["v3"][:].mask.all()
+    assert dataset["v3"].chunking() == [2]
+    assert asked == [*["_attributes"] * 3, "_storage"]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        lambda variable: variable.renameAttribute("units", "unit"),
+        lambda variable: variable.delncattr("units"),
+        lambda variable: variable.group().renameVariable("v", "w"),
+        lambda variable: variable.group().renameDimension("x", "y"),
+        lambda variable: variable.group().renameGroup("g", "h"),
+        lambda variable: variable.set_auto_truncate(True),
+        lambda variable: variable.set_var_chunk_cache(0),
+        lambda variable: variable.setncattr("_nczarr_maxstrlen", np.int32(9)),
+        lambda variable: variable.__setitem__(0, "b"),
+        repr,
+        lambda variable: variable.quantization(),
+    ],
+)
+def test_a_variable_is_the_same_whatever_is_done_with_it_first(first):
+    """What is understood later must not take the place of what was changed before."""
+    found = []
+    for looks in (True, False):
+        store = {}
+        with Dataset(store, "w") as dataset:
+            dataset.createDimension("x", 2)
+            dataset.createGroup("g")
+            dataset.createVariable("v", str, ("x",)).units = "m"
+        with Dataset(store, "a") as dataset:
+            variable = dataset["v"]
+            if looks:
+                assert variable.header.attributes
+                assert variable.array is not None
+            first(variable)
+            found.append((described_by(variable), variable[:].tolist()))
+        with Dataset(store) as dataset:
+            found.append([(described_by(each), each[:].tolist()) for each in dataset.variables.values()])
+    assert found[:2] == found[2:]
+
+
+def described_by(variable):
+    return variable.full_name, variable.header, variable.array.metadata, repr(variable)

@@ -130,3 +130,38 @@ def test_a_reader_never_sees_a_length_without_its_data(tmp_path, run, buffered):
         watcher.join()
     assert seen
     assert not any(seen)
+
+
+class Waits:
+    """A variable as it was found, whose attributes take until another thread has gone on."""
+
+    def __init__(self, found):
+        self.found = found
+        self.asked, self.changed = threading.Event(), threading.Event()
+
+    def __getattr__(self, name):
+        return getattr(self.found, name)
+
+    @property
+    def attributes(self):
+        known = self.found.attributes
+        self.asked.set()
+        self.changed.wait(0.3)
+        return known
+
+
+def test_what_a_thread_looks_at_first_does_not_undo_what_another_one_changes():
+    store = {}
+    with Dataset(store, "w") as dataset:
+        dataset.createVariable("v", "f4").units = "m"
+    dataset = Dataset(store, "a")
+    variable = dataset["v"]
+    slow = Waits(variable._found)
+    object.__setattr__(variable, "_found", slow)
+    reader = threading.Thread(target=lambda: variable.units)
+    reader.start()
+    assert slow.asked.wait(10)
+    variable.units = "km"
+    slow.changed.set()
+    reader.join()
+    assert variable.units == "km"
