@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from omnizarr.errors import MetadataError
-from omnizarr.formats.documents import MAX_DEPTH, parse, render, to_json
+from omnizarr.formats.documents import MAX_DEPTH, is_same, parse, render, to_json
 from omnizarr.formats.spelling import revision, same
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -277,3 +277,21 @@ class TestTexts:
         changed = revision({"new": new, "both": new, "old": {"within": [old]}}, read)
         assert same(parse(render(changed)), changed)
         assert same(parse(render({"outer": changed, "read": read})), {"outer": changed, "read": read})
+
+
+@given(st.dictionaries(st.text(max_size=2), VALUES, max_size=4), st.data())
+def test_documents_that_are_the_same_are_rendered_as_they_were_read(value, data):
+    text = json.dumps(value, allow_nan=True).encode()
+    old = parse(text)
+    other = data.draw(st.permutations(list(value.items())).map(dict) | st.just(value) | st.just({**value, "a": 1}))
+    assert is_same(dict(old), old)
+    if is_same(other, old):
+        assert render(revision(other, old)) == text
+    if render(revision(other, old)) != text:
+        assert not is_same(other, old)
+
+
+@pytest.mark.parametrize("other", [b'{"a":1.0}', b'{"a":true}', b'{"a":[1]}', b'{"a":-0.0}', b'{"b":1}', b"{}"])
+def test_documents_that_differ_in_type_alone_are_not_the_same(other):
+    assert not is_same(parse(other), parse(b'{"a":1}'))
+    assert not is_same(parse(other), parse(b'{"a":0.0}'))

@@ -656,3 +656,22 @@ def settled_stamp(store, key):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return stamp
+
+
+@needs_posix
+def test_directories_that_were_listed_are_not_looked_at_again(tmp_path, monkeypatch):
+    for number in range(5):
+        (tmp_path / "root" / f"v{number}").mkdir(parents=True)
+        (tmp_path / "root" / f"v{number}" / ".zarray").write_bytes(b"{}")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".zarray").write_bytes(b"secret")
+    (tmp_path / "root" / "link").symlink_to(tmp_path / "out")
+    store = LocalStore(tmp_path / "root")
+    assert store.list_dir("").prefixes == [f"v{number}/" for number in range(5)]
+    looks = []
+    known = os.lstat
+    monkeypatch.setattr(os, "lstat", lambda *given: looks.append(given) or known(*given))
+    assert [bytes(store.get(f"v{number}/.zarray")) for number in range(5)] == [b"{}"] * 5
+    assert not looks
+    with pytest.raises(InvalidKeyError):
+        store.get("link/.zarray")
