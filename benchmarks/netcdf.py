@@ -382,7 +382,8 @@ def markdown(document: dict[str, Any], workloads: dict[str, Workload]) -> str:
     measured = (
         f"Measured {about['date']} with {document['size']['rounds']} rounds on {about['processor']}, "
         f"{about['file system']}, CPython {about['python']}, load {about['load']} before it began, "
-        f"netCDF4 {about['netCDF4']} with netCDF-C {about['netCDF-C']}."
+        f"netCDF4 {about['netCDF4']} with netCDF-C {about['netCDF-C']}: "
+        f"{document['size']['planes']} x 720 x 720 numbers of float32 in chunks of {' x '.join(map(str, CHUNKS))}."
     )
     lines = [
         measured,
