@@ -263,7 +263,7 @@ class Records:
     def _found(self, variable: Variable, selection: Selection, place: Place) -> Waiting | None:
         """Return what a selection picks, if all that is not stored was written in one piece, and after all else."""
         pieces = self._pieces.get(variable)
-        if pieces is None or not is_kept_exactly(variable):
+        if pieces is None or not _is_kept_exactly(variable):
             return None
         first, *others = selection
         before: Selection | None = None
@@ -387,7 +387,7 @@ def _moved(selector: slice | NDArray[np.intp], by: int) -> slice | NDArray[np.in
     return slice(selector.start - by, stop, selector.step)
 
 
-def is_kept_exactly(variable: Variable) -> bool:
+def _is_kept_exactly(variable: Variable) -> bool:
     """Tell whether what a variable stores reads as it was written: no codec is known to round, or unknown."""
     filters, serializer, _ = chunking.split(variable._stored.metadata.codecs)
     return serializer is not None and serializer.name in _EXACT and all(each.name in _EXACT for each in filters)
