@@ -184,6 +184,16 @@ class TestRemembered:
         change_all(root["a"].attrs.pop("nested"))
         assert root["b"].attrs["nested"] == {"list": [1, {"x": 2}]}
 
+    @pytest.mark.parametrize("take", [lambda attrs: attrs.pop("nested"), lambda attrs: attrs.popitem()[1]])
+    def test_changing_popped_attributes_changes_nothing_that_is_changed_later(self, root, take):
+        for name in "ab":
+            root[name].attrs.put({"nested": {"list": [1, {"x": 2}]}})
+        other = root["b"]
+        change_all(take(root["a"].attrs))
+        other.attrs["mine"] = 1
+        assert other.attrs["nested"] == root["b"].attrs["nested"] == {"list": [1, {"x": 2}]}
+        assert other.attrs.pop("nested") == {"list": [1, {"x": 2}]}
+
     @pytest.mark.parametrize(
         "parts",
         [

@@ -93,7 +93,7 @@ class Attributes(MutableMapping[str, Any]):
             return old
 
         self._change(without)
-        return taken[-1]
+        return thawed(taken[-1])
 
     def popitem(self) -> tuple[str, Any]:
         """Remove the last attribute and return it. Raises KeyError if there is none."""
@@ -104,7 +104,8 @@ class Attributes(MutableMapping[str, Any]):
             return old
 
         self._change(without)
-        return taken[-1]
+        name, value = taken[-1]
+        return name, thawed(value)
 
     def clear(self) -> None:
         """Remove all attributes in one atomic change."""

@@ -233,9 +233,7 @@ def load_copy(where: StorePath, dialect: Dialect, found: Documents) -> Metadata 
 
 def _interpreted(dialect: Dialect, found: Values) -> Metadata | None:
     """Return what documents say, wherever they lie."""
-    return dialect.load(
-        {name: documents.parse_shared(value) for name, value in found.items()}, _strict_beside_consolidated
-    )
+    return dialect.load({name: documents.parse(value) for name, value in found.items()}, _strict_beside_consolidated)
 
 
 def _broken_document(dialect: Dialect, found: Documents, error: OmnizarrError) -> str | None:
