@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from omnizarr.cli.locate import watched
+from omnizarr.cli.options import command, json_option, path_argument, quiet_option
 from omnizarr.cli.progress import counting
 from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.cli.trace import traced
@@ -25,11 +26,12 @@ _MOST: Final = 5
 _COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
-@click.command()
-@click.argument("path")
+@command()
+@path_argument
 @click.option("--data", is_flag=True, help="Read and decode every chunk.")
 @click.option("--strict", is_flag=True, help="Take warnings for errors, and unregistered names for warnings.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@quiet_option
+@json_option
 @traced
 def check(path: str, data: bool, strict: bool, as_json: bool) -> int:  # noqa: FBT001 - click passes by name
     """Say what is wrong with a hierarchy; nothing is changed.

@@ -9,10 +9,27 @@ import click
 
 from omnizarr.cli.version import version_line
 
-_MODULES: Final = {
-    **dict.fromkeys(("info", "tree", "ls", "get"), "looking"),
-    **{name: name for name in ("check", "convert", "dump", "gen", "repair")},
+# By groups, in the order of the help page: each command with its module and its summary, the first line of its help.
+COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
+    "Look": {
+        "info": ("looking", "Show what a node is, and how much of it is stored."),
+        "tree": ("looking", "Draw a hierarchy as a tree."),
+        "ls": ("looking", "List the members of a group."),
+        "get": ("looking", "Print elements of an array."),
+        "check": ("check", "Check a hierarchy for errors. Nothing is changed."),
+    },
+    "Change": {
+        "repair": ("repair", "Repair what a check finds, as far as that takes no guessing."),
+    },
+    "Convert": {
+        "convert": ("convert", "Convert a hierarchy to another Zarr format, or to or from netCDF."),
+    },
+    "netCDF": {
+        "dump": ("dump", "Print a dataset as CDL, as ncdump does."),
+        "gen": ("gen", "Make a dataset from CDL, as ncgen does."),
+    },
 }
+_MODULES: Final = {name: module for group in COMMANDS.values() for name, (module, _) in group.items()}
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,15 @@ from typing import Any, Final
 import click
 
 from omnizarr.cli.locate import open_node
+from omnizarr.cli.options import (
+    PLACE,
+    command,
+    concurrency_option,
+    json_option,
+    max_memory_option,
+    quiet_option,
+    scheduler_option,
+)
 from omnizarr.cli.progress import moving
 from omnizarr.cli.text import fit, to_json
 from omnizarr.formats import DIALECTS
@@ -42,15 +50,6 @@ def _lengths(text: str) -> str | int | tuple[int, ...]:
     except ValueError:
         raise click.BadParameter(f"{text!r}: lengths are typed as in 100,100") from None
     return lengths if "," in text else lengths[0]
-
-
-def _bytes(text: str) -> int:
-    """Return a number of bytes, which may have a unit."""
-    found = re.fullmatch(r"([0-9]+)\s*([kMGT]?)(i?)B?", text.strip(), re.IGNORECASE)
-    if found is None or not int(found[1]):
-        raise click.BadParameter(f"{text!r}: expected a number of bytes, as in 500MB or 2GiB")
-    unit = 1024 if found[3] else 1000
-    return int(found[1]) * int(unit ** " KMGT".index(found[2].upper() or " "))
 
 
 def _codecs(text: str) -> dict[str, Any]:
@@ -95,9 +94,9 @@ class _Bar:
         self._open.close()
 
 
-@click.command()
-@click.argument("source", metavar="SRC")
-@click.argument("target", metavar="[DST]", required=False)
+@command()
+@click.argument("source", metavar="SRC", type=PLACE)
+@click.argument("target", metavar="[DST]", type=PLACE, required=False)
 @click.option(
     "--to", "zarr_format", type=_format, metavar="FORMAT", default="v3", show_default=True, help="The format wanted."
 )
@@ -122,11 +121,12 @@ class _Bar:
 @click.option("--in-place", is_flag=True, help="Write documents only, beside those of SRC; chunks stay.")
 @click.option("--remove-old", is_flag=True, help="With --in-place: remove the documents of the old format.")
 @click.option("--strict", is_flag=True, help="Do nothing if anything would be lost.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Chunks in flight at a time.")
-@click.option("--scheduler", metavar="ADDRESS", help="Let a dask.distributed cluster do it: tcp://10.0.0.1:8786.")
-@click.option("--max-memory", type=_bytes, metavar="BYTES", help="Elements in memory at a time: 100MB, 1GiB.")
-@click.option("--temporary", metavar="PLACE", help="Where temporary objects lie; default: beside DST.")
+@click.option("--temporary", metavar="PLACE", type=PLACE, help="Where to put temporary objects; default: beside DST.")
+@concurrency_option
+@scheduler_option
+@max_memory_option
+@quiet_option
+@json_option
 def convert(source: str, target: str | None, codecs: dict[str, Any] | None, *, as_json: bool, **options: Any) -> int:
     """Convert an array, or a hierarchy, to another format; or a netCDF file to Zarr, and back.
 

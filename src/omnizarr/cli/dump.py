@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
+from omnizarr.cli.options import command, path_argument
 from omnizarr.cli.text import one_line
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
@@ -50,8 +51,8 @@ def _precision(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 
 
 # -h is what it is for ncdump.
-@click.command(context_settings={"help_option_names": ["--help"]})
-@click.argument("path")
+@command(context_settings={"help_option_names": ["--help"]})
+@path_argument
 @click.option("-h", "header_only", is_flag=True, help="Print no data.")
 @click.option("-c", "coordinates_only", is_flag=True, help="Print the data of coordinate variables only.")
 @click.option("-s", "special", is_flag=True, help="Print special attributes: how variables are stored.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from omnizarr.cli.options import command
 from omnizarr.cli.text import one_line
 from omnizarr.errors import NodeExistsError, ValueTypeError
 from omnizarr.support.lazy import Lazy
@@ -57,7 +58,7 @@ def _language(_: click.Context, __: click.Parameter, value: str | None) -> None:
         raise click.BadParameter(f"{value!r}: a dataset is made, no program that makes one")
 
 
-@click.command()
+@command()
 @click.argument("cdl", metavar="FILE.cdl")
 @click.option("-o", "--output", metavar="URL", required=True, help="What is made: a path, a URL, or a file (x.nc).")
 @click.option(

@@ -13,6 +13,7 @@ import click
 
 from omnizarr.cli import listing, values
 from omnizarr.cli.locate import open_node
+from omnizarr.cli.options import command, json_option, path_argument, quiet_option
 from omnizarr.cli.progress import counting, moving
 from omnizarr.cli.selections import Part, parse, select
 from omnizarr.cli.text import branches, fit, to_json
@@ -34,13 +35,11 @@ else:  # imported when first used, as listing a directory needs no netCDF
 PROBLEM = 1
 Notes: TypeAlias = Mapping[str, tuple[Note, ...]]
 
-_PATH = click.argument("path")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
-
-@click.command()
-@_PATH
-@_JSON
+@command()
+@path_argument
+@quiet_option
+@json_option
 @traced
 def info(path: str, as_json: bool) -> int:  # noqa: FBT001 - click passes by name
     """Show what a node is, and how much of it is stored.
@@ -132,10 +131,11 @@ def _code(facts: Iterable[Facts]) -> int:
     return PROBLEM if any(isinstance(found, UnreadableFacts) or found.problem is not None for found in facts) else 0
 
 
-@click.command()
-@_PATH
+@command()
+@path_argument
 @click.option("-L", "--level", type=click.IntRange(min=1), help="Go no deeper than so many levels.")
-@_JSON
+@quiet_option
+@json_option
 @traced
 def tree(path: str, level: int | None, as_json: bool) -> int:  # noqa: FBT001
     """Draw a hierarchy.
@@ -159,10 +159,11 @@ def tree(path: str, level: int | None, as_json: bool) -> int:  # noqa: FBT001
     return code
 
 
-@click.command()
-@_PATH
+@command()
+@path_argument
 @click.option("-r", "--recursive", is_flag=True, help="List what lies below as well, with full paths.")
-@_JSON
+@quiet_option
+@json_option
 @traced
 def ls(path: str, recursive: bool, as_json: bool) -> int:  # noqa: FBT001
     """List the members of a group, one per line.
@@ -201,8 +202,8 @@ def _list_json(node: Array | Group, max_depth: int | None) -> int:
 
 
 # A selection may begin with a minus sign.
-@click.command(context_settings={"ignore_unknown_options": True})
-@_PATH
+@command(context_settings={"ignore_unknown_options": True})
+@path_argument
 @click.argument("selection", nargs=-1)
 @click.option("--csv", "form", flag_value="csv", help="Lines and columns; one or two dimensions.")
 @click.option("--json", "form", flag_value="json", help="Nested lists; NaN and infinities as strings.")

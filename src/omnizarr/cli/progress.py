@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
 
+from omnizarr.cli.options import has_color, is_quiet
 from omnizarr.cli.text import has_signs
 
 
@@ -34,9 +35,9 @@ def moving(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def _shown(columns: tuple[ProgressColumn, ...], what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    if not sys.stderr.isatty() or not has_signs(sys.stderr):
+    if is_quiet() or not sys.stderr.isatty() or not has_signs(sys.stderr):
         yield lambda _: None
         return
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=Console(stderr=True, no_color=not has_color()), transient=True) as progress:
         task = progress.add_task(what, total=total)
         yield lambda count: progress.advance(task, count)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from omnizarr.cli.check import CANNOT, FOUND, _split
+from omnizarr.cli.options import PLACE, command, json_option, quiet_option
 from omnizarr.cli.progress import counting
 from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.errors import NodeNotFoundError, ReadOnlyError, StoreError
@@ -21,8 +22,8 @@ from omnizarr.tools.repairing import Account, Action
 _MOST: Final = 20
 
 
-@click.command()
-@click.argument("path", required=False)
+@command()
+@click.argument("path", type=PLACE, required=False)
 @click.option("--yes", is_flag=True, help="Do it; without, only say what would be done.")
 @click.option("--only", "codes", metavar="CODE", multiple=True, help="Mend findings of this kind; can be repeated.")
 @click.option("--data", is_flag=True, help="Decode every chunk, to find torn shards.")
@@ -37,7 +38,8 @@ _MOST: Final = 20
     help="Age at which temporary files and locks pass for left.",
 )
 @click.option("--undo", metavar="ACCOUNT", type=click.Path(exists=True), help="Put back what a repair has changed.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@quiet_option
+@json_option
 def repair(
     path: str | None,
     yes: bool,  # noqa: FBT001 - click passes by name

@@ -1,0 +1,237 @@
+"""The options and arguments that commands share, so that each has one spelling, one meaning and one help text.
+
+A command is written with `command` and these decorators::
+
+    @command()
+    @path_argument
+    @storage_options
+    @scheduler_option
+    @max_memory_option
+    @quiet_option
+    @json_option
+    def stat(path: str, storage: dict[str, Any], *, as_json: bool, **options: Any) -> int:
+        ...
+
+The options appear in its help in the order of the decorators, storage options and those of all commands last.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[str]
+else:  # not generic before click 8.4
+    _ParamType = click.ParamType
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Function = Callable[..., Any]
+
+
+class _StorageOption(click.Option):
+    """An option that help pages list under "Storage options"."""
+
+    section = "Storage options"
+
+
+# -- what a place is -----------------------------------------------------------
+
+
+class Place(_ParamType):
+    """A path or URL of a hierarchy, or of a node in it; a shell completes files, and paths inside hierarchies."""
+
+    name = "path"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return nothing of our own: the shell completes files."""
+        return [CompletionItem(incomplete, type="file")]
+
+
+PLACE: Final = Place()
+path_argument: Final = click.argument("path", type=PLACE)
+"""The argument ``PATH``, passed as `path`."""
+
+
+# -- what is printed -----------------------------------------------------------
+
+json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+"""``--json``, passed as `as_json`."""
+
+_is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
+
+
+def is_quiet() -> bool:
+    """Return whether ``--quiet`` was typed: show no progress then."""
+    return _is_quiet.get()
+
+
+def quiet_option(command: Callable[P, R]) -> Callable[..., R]:
+    """Give a command the option ``--quiet``: nothing on stdout but JSON that was asked for, and no progress.
+
+    The command need not know: its output is dropped, and `is_quiet` tells those who draw progress.
+    """
+
+    @click.option("-q", "--quiet", is_flag=True, help="Print warnings and errors only, and no progress.")
+    @functools.wraps(command)
+    def run(*args: Any, quiet: bool, **kwargs: Any) -> R:
+        if not quiet:
+            return command(*args, **kwargs)
+        with _quiet(dropping=not kwargs.get("as_json")):
+            return command(*args, **kwargs)
+
+    return run
+
+
+@contextmanager
+def _quiet(*, dropping: bool) -> Iterator[None]:
+    token = _is_quiet.set(True)
+    stdout = sys.stdout
+    try:
+        if not dropping:
+            yield
+            return
+        with open(os.devnull, "w", encoding="utf-8") as sys.stdout:  # noqa: PTH123 - no path
+            yield
+    finally:
+        sys.stdout = stdout
+        _is_quiet.reset(token)
+
+
+# -- where data lies -----------------------------------------------------------
+
+
+def _pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    """Return ``key=value`` options as a dictionary; ``true`` and ``false`` are booleans."""
+    pairs = {}
+    for text in values:
+        key, sign, value = text.partition("=")
+        if not key or not sign:
+            raise click.BadParameter(f"{text!r}: expected KEY=VALUE, as in region=eu-central-1")
+        pairs[key] = {"true": True, "false": False}.get(value.lower(), value)
+    return pairs
+
+
+def _storage(*names: str) -> Callable[[Function], Function]:
+    def decorate(command: Function) -> Function:
+        @click.option(
+            *names,
+            "pairs",
+            cls=_StorageOption,
+            metavar="KEY=VALUE",
+            multiple=True,
+            callback=_pairs,
+            help="Pass an option to the store. Can be repeated.",
+        )
+        @click.option("--anon", cls=_StorageOption, is_flag=True, help="Read public data without credentials.")
+        @click.option("--endpoint", cls=_StorageOption, metavar="URL", help="URL of the server, if it is not Amazon's.")
+        @click.option("--region", cls=_StorageOption, metavar="NAME", help="Region of the bucket.")
+        @functools.wraps(command)
+        def run(
+            *args: Any, pairs: dict[str, Any], anon: bool, endpoint: str | None, region: str | None, **kwargs: Any
+        ) -> Any:
+            named = {"anon": anon or None, "endpoint": endpoint, "region": region}
+            storage = {**pairs, **{key: value for key, value in named.items() if value is not None}}
+            return command(*args, storage=storage, **kwargs)
+
+        return run
+
+    return decorate
+
+
+storage_options: Final = _storage("-o", "--storage-option")
+"""``-o KEY=VALUE --anon --endpoint URL --region NAME``, passed as the dictionary `storage`; empty if none is typed."""
+
+long_storage_options: Final = _storage("--storage-option")
+"""The same without ``-o``, for commands in which that is the output."""
+
+
+# -- how work is done ----------------------------------------------------------
+
+
+def parse_bytes(text: str) -> int:
+    """Return a number of bytes, which may have a unit.
+
+    >>> parse_bytes("500MB"), parse_bytes("2 GiB"), parse_bytes("4096")
+    (500000000, 2147483648, 4096)
+    """
+    found = re.fullmatch(r"([0-9]+)\s*([kMGT]?)(i)?B?", text.strip(), re.IGNORECASE)
+    if found is None or not int(found[1]):
+        raise click.BadParameter(f"{text!r}: expected a number of bytes, as in 500MB or 2GiB")
+    unit = 1024 if found[3] else 1000
+    return int(found[1]) * int(unit ** " KMGT".index(found[2].upper() or " "))
+
+
+def _schedulers(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    known = [os.environ.get("DASK_SCHEDULER_ADDRESS", ""), "tcp://127.0.0.1:8786", "tls://"]
+    return [CompletionItem(address) for address in known if address and address.startswith(incomplete)]
+
+
+scheduler_option: Final = click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    shell_complete=_schedulers,
+    help="Run on a dask.distributed cluster, as in tcp://10.0.0.1:8786; default: threads of this process.",
+)
+"""``--scheduler ADDRESS``, passed as `scheduler`; None for threads of this process."""
+
+max_memory_option: Final = click.option(
+    "--max-memory", type=parse_bytes, metavar="BYTES", help="Limit for elements in memory at a time: 100MB, 1GiB."
+)
+"""``--max-memory BYTES``, passed as the number `max_memory`, or None."""
+
+concurrency_option: Final = click.option(
+    "--concurrency", type=click.IntRange(min=1), metavar="N", help="Number of chunks in flight at a time."
+)
+"""``--concurrency N``, passed as `concurrency`, or None."""
+
+
+# -- options of all commands ---------------------------------------------------
+
+
+def _no_color(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
+    if value or os.environ.get("NO_COLOR"):
+        each: click.Context | None = context
+        while each is not None:
+            each.color, each = False, each.parent
+
+
+def has_color() -> bool:
+    """Return whether colors are wanted: neither ``--no-color`` nor NO_COLOR; `click.echo` asks for itself."""
+    context = click.get_current_context(silent=True)
+    return context is None or context.color is not False
+
+
+def no_color_option() -> click.Option:
+    """Return ``--no-color``, which every command has."""
+    return click.Option(
+        ["--no-color"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_no_color,
+        help="Print without colors; so does the environment variable NO_COLOR.",
+    )
+
+
+class Command(click.Command):
+    """A command with the options that all commands have."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.append(no_color_option())
+
+
+def command(name: str | None = None, **settings: Any) -> Callable[[Function], Command]:
+    """Make a command of a function, as `click.command` does."""
+    return click.command(name, cls=Command, **settings)
