@@ -26,7 +26,7 @@ LOCKS = {
     "stores/database/lmdb.py": "made anew in a child",
     "stores/pool.py": "of one call; a child does not go on with the calls of its parent",
     "stores/threads.py": "forgotten in a child",
-    "tools/converting/executors.py": "of one conversion, or of a worker of a cluster",
+    "tools/streaming/executors.py": "of one conversion, or of a worker of a cluster",
     "tools/converting/converter.py": "of one conversion",
 }
 """Where locks of `threading` are made, and why a fork does no harm. All else locks names (`threads.lock`)."""

@@ -18,7 +18,7 @@ from omnizarr import errors
 from omnizarr.cli.convert import convert as command
 from omnizarr.stores import LocalStore, MemoryStore
 from omnizarr.stores.wrap.wrappers import WrapperStore
-from omnizarr.tools.converting import executors
+from omnizarr.tools.streaming import executors
 
 pytestmark = pytest.mark.slow
 

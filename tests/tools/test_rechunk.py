@@ -90,13 +90,13 @@ def test_path():
 @pytest.mark.parametrize("max_memory", [240, 480, 1600, 5000, 9600])
 def test_no_more_is_read_at_a_time_than_memory_allows_or_one_chunk_has(monkeypatch, max_memory, verify):
     sizes = []
-    read, fetched = moving._read, Shelf.read
+    read, fetched = moving.read, Shelf.read
 
     def noted(found):
         sizes.append(found.nbytes)
         return found
 
-    monkeypatch.setattr(moving, "_read", lambda *args: noted(read(*args)))
+    monkeypatch.setattr(moving, "read", lambda *args: noted(read(*args)))
     monkeypatch.setattr(Shelf, "read", lambda *args: noted(fetched(*args)))
     source = make(3)["a"]
     omnizarr.rechunk(source, {}, chunks=(60, 1), max_memory=max_memory, verify=verify)

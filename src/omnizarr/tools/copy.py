@@ -22,7 +22,7 @@ from omnizarr.stores import pool, resolve
 
 if TYPE_CHECKING:
     from omnizarr.tools.converting.carrying import Carrying
-    from omnizarr.tools.converting.executors import Executor
+    from omnizarr.tools.streaming.executors import Executor
 
 IfExists: TypeAlias = Literal["raise", "replace", "skip", "skip_initialized"]
 Log: TypeAlias = "Callable[[str], object] | None"
@@ -262,7 +262,7 @@ def _copy_store(
         for key in (*chunks, *last):
             _say(log, f"copy {key}")
         return Copied(len(wanted), len(keys) - len(wanted), _total(old, wanted))
-    executors = import_module("omnizarr.tools.converting.executors")
+    executors = import_module("omnizarr.tools.streaming.executors")
     copy_values = import_module("omnizarr.tools.converting.transfer").copy_values
     with executors.executor(scheduler) as executor:
         executor.expect(old.store, [old.prefix + key for key in last])
@@ -311,7 +311,7 @@ def _executor(scheduler: Any) -> Iterator[Executor | None]:
     if scheduler is None:
         yield None
         return
-    with import_module("omnizarr.tools.converting.executors").executor(scheduler) as executor:
+    with import_module("omnizarr.tools.streaming.executors").executor(scheduler) as executor:
         yield executor
 
 

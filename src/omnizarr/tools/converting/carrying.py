@@ -11,9 +11,9 @@ from omnizarr.nodes import detection, hierarchy
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
 from omnizarr.tools.converting.conversion_report import would_be_lost
-from omnizarr.tools.converting.executors import Executor, Local
 from omnizarr.tools.converting.moving import Move
 from omnizarr.tools.converting.planning import Options, Step, plan
+from omnizarr.tools.streaming.executors import Executor, Local
 
 
 class Carrying:

@@ -39,11 +39,11 @@ from omnizarr.settings import config as settings
 from omnizarr.stores import LocalStore
 from omnizarr.tools.converting import inplace, journal, temporary
 from omnizarr.tools.converting.conversion_report import Conversion, NodeReport, would_be_lost
-from omnizarr.tools.converting.executors import Executor, executor
 from omnizarr.tools.converting.journal import Journal
 from omnizarr.tools.converting.moving import Move
 from omnizarr.tools.converting.planning import Options, Plan, Step, explicit, fitted, plan
 from omnizarr.tools.converting.transfer import copy_values
+from omnizarr.tools.streaming.executors import Executor, executor
 
 _ALL_SHOWN: Final = "dry_run=True shows all; strict=False converts what can be"
 _IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb"})

@@ -19,8 +19,8 @@ from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.nodes import consolidated, detection, hierarchy
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.nodes.wording import format_name
-from omnizarr.tools.converting.moving import Chunks
 from omnizarr.tools.converting.planning import Plan, Step
+from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.translation import translate
 
 _SHOWN = 5

@@ -13,12 +13,9 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
-
-import numpy as np
 
 from omnizarr import engine, indexing
 from omnizarr.codecs.contract import AnyArray, Buffer, ChunkPolicy
@@ -33,17 +30,17 @@ from omnizarr.errors import (
     StoreError,
     UnknownExtensionError,
 )
-from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys
+from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.model.grids import Coords, Grid
-from omnizarr.model.keys import KeyEncoding
-from omnizarr.nodes import chunking
-from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import Store, pool
 from omnizarr.tools.converting import temporary
-from omnizarr.tools.converting.executors import Executor, Job, Tally, Tick, Written
-from omnizarr.tools.converting.regions import Box, Regions, plan
 from omnizarr.tools.converting.routes import Pass, Route, Wish, coarse, passes, regions_of, route
 from omnizarr.tools.converting.temporary import Shelf
+from omnizarr.tools.streaming.chunks import Chunks, box_of, fine, note, overlap, pieces, read, shape_of
+from omnizarr.tools.streaming.equality import first_difference
+from omnizarr.tools.streaming.executors import Executor, Job, Tally, Tick, Written
+from omnizarr.tools.streaming.regions import Box, plan
 from omnizarr.tools.translation import Translation
 
 _MOVED_BYTES: Final = 96 * 1024 * 1024
@@ -52,110 +49,10 @@ _SHARED_BYTES: Final = 16 * 1024 * 1024
 """Of elements that are worth being sent to another process."""
 _SHARED_CHUNKS: Final = 256
 """So many chunks at most are sent together."""
-_VARIABLE: Final = 256
-"""Bytes that an element of variable size is taken to have."""
-_MOST_ASKED_FOR: Final = 10**7
-"""Of a store that cannot be listed, so many chunks are asked for one by one."""
 _MOST_FILLED: Final = 10**8
 """So many chunks that are missing in the source are written, where missing ones would mean something else."""
-_MOST_LOOKED_FOR: Final = 1000
-"""The same, to find out whether any chunk is missing."""
-_MOST_REASONS: Final = 1000
-"""Of so many broken chunks it is remembered why they cannot be read."""
-_LONGEST_REASON: Final = 300
 _UNDECODABLE: Final = (CodecError, UnknownExtensionError, MemoryError)
 """What is raised where no chunk of an array can be decoded here, broken or not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chunks:
-    """Where the chunks of an array are, whether or not anybody can decode them."""
-
-    where: StorePath
-    metadata: ArrayMetadata
-    store: Store
-    prefix: str
-    encoding: KeyEncoding
-    grid: Grid
-
-    @classmethod
-    def of(cls, where: StorePath, metadata: ArrayMetadata, store: Store | None = None) -> Chunks:
-        """Return the chunks of the array at a place, which need not have a document yet.
-
-        `store` stands for that of the place. Raises what binding grid and key encoding raises.
-        """
-        metadata = dialect_of(where, metadata).keyspace.settle(metadata)
-        try:
-            encoding = keys.bind(metadata.chunk_key_encoding)
-            grid = grids.bind(metadata.chunk_grid, metadata.shape)
-        except OmnizarrError as error:
-            raise error.add(store=str(where.store), path=where.path)
-        return cls(where, metadata, store or where.store, chunk_prefix(where, metadata), encoding, grid)
-
-    def key_of(self, coords: Coords) -> str:
-        """Return the store key of a chunk."""
-        return self.prefix + self.encoding.encode(coords)
-
-    def bind(self, policy: ChunkPolicy) -> Binding:
-        """Return what reading and writing elements needs; raises what `omnizarr.engine.bind` raises."""
-        return engine.bind(self.metadata, self.store, self.prefix, policy, self.where.path)
-
-    def coords_of(self, key: str) -> Coords | None:
-        """Return the coordinates of the chunk with a store key; None if no chunk of the array has it."""
-        coords = self.encoding.decode(key[len(self.prefix) :], len(self.grid.shape))
-        is_inside = coords is not None and all(map(operator.lt, coords, self.grid.grid_shape))
-        return coords if is_inside else None
-
-    def listed(self) -> Iterator[Coords]:
-        """Yield the coordinates of the chunks that a listing shows. Raises StoreError, NotImplementedError."""
-        for key in self.store.list_prefix(self.prefix):
-            coords = self.coords_of(key)
-            if coords is not None:
-                yield coords
-
-    def stored(self) -> Iterator[Coords]:
-        """Yield the coordinates of the chunks that are stored; of a store that cannot be listed, of all.
-
-        Raises StoreError if there are too many of these.
-        """
-        found = self.listed()
-        try:
-            first = list(itertools.islice(found, 1))
-        except (StoreError, NotImplementedError) as error:
-            if self.grid.nchunks > _MOST_ASKED_FOR:
-                raise StoreError(
-                    f"the store cannot be listed, and there may be {self.grid.nchunks} chunks: {error}",
-                    store=str(self.store),
-                    path=self.where.path,
-                ) from error
-            yield from self.grid.coords()
-            return
-        yield from first
-        yield from found
-
-    def lacks_some(self) -> bool:
-        """Return whether a chunk is missing; True if it would take too long to tell."""
-        try:
-            return sum(1 for _ in self.listed()) < self.grid.nchunks
-        except (StoreError, NotImplementedError):
-            if self.grid.nchunks > _MOST_LOOKED_FOR:
-                return True
-        found = pool.gather(
-            lambda coords: self.store.exists(self.key_of(coords)), self.grid.coords(), max(self.store.concurrency, 1)
-        )
-        return not all(is_there for _, is_there in found)
-
-    def element_bytes(self) -> int:
-        """Return about how much memory an element takes."""
-        data_type = datatypes.bind(self.metadata.data_type, self.metadata.byte_order)
-        return data_type.dtype.itemsize if data_type.is_fixed_size else _VARIABLE
-
-    def values_bytes(self) -> int:
-        """Return about how much memory all elements take; 0 if nobody knows."""
-        try:
-            return math.prod(self.grid.shape) * self.element_bytes()
-        except OmnizarrError:
-            return 0
 
 
 class Moved(NamedTuple):
@@ -299,7 +196,7 @@ class Move:
     def _wish(self, sides: Sides, width: int) -> Wish:
         is_same = self.translation.values == "same" and sides.reading.spec.dtype == sides.writing.spec.dtype
         memory = self.memory if is_same else self.memory // 2  # a change of the type takes another copy of elements
-        source, target = _like(_fine(sides.reading), sides.target.grid), sides.target.grid
+        source, target = _like(fine(sides.reading), sides.target.grid), sides.target.grid
         return Wish(source, target, sides.item_bytes, memory, self.at_once, width, self.compares)
 
     def _shelves(self, sides: Sides, found: Route) -> tuple[Shelf, ...]:
@@ -322,7 +219,7 @@ class Move:
 
     def _fill_of(self, sides: Sides) -> AnyArray:
         """Return what missing chunks of the source hold, as the target has it."""
-        value = _box_of(sides.reading.spec.fill_value, sides.reading.spec.dtype)
+        value = box_of(sides.reading.spec.fill_value, sides.reading.spec.dtype)
         carried: AnyArray = self.translation.carry(value).astype(sides.writing.spec.dtype, copy=False)
         return carried
 
@@ -372,9 +269,9 @@ class Move:
         If there is `broken`, chunks that cannot be read are entered there, and their elements are the fill value.
         """
         part = box[: len(sides.reading.grid.shape)]
-        values = _read(sides.reading, part, self.concurrency, broken)
+        values = read(sides.reading, part, self.concurrency, broken)
         cast: AnyArray = self.translation.carry(values).astype(sides.writing.spec.dtype, copy=False)
-        return cast.reshape(_shape_of(box))
+        return cast.reshape(shape_of(box))
 
     # -- comparing -----------------------------------------------------------------
 
@@ -417,16 +314,16 @@ class Move:
 
     def _same_chunks(self, sides: Sides) -> Route:
         """Return the blocks in which two arrays with the same chunks are compared, in half of the memory each."""
-        half, fine = self.memory // 2, _fine(sides.writing)
-        regions = plan(fine, _like(sides.source.grid, fine), sides.item_bytes, half, self.at_once)
-        return Route((coarse(fine, regions.per_axis),), room=half)
+        half, grid = self.memory // 2, fine(sides.writing)
+        regions = plan(grid, _like(sides.source.grid, grid), sides.item_bytes, half, self.at_once)
+        return Route((coarse(grid, regions.per_axis),), room=half)
 
     def _compare_fill(self, reading: Binding, again: Binding) -> None:
         if not self.translation.same_fill or UNDEFINED in (reading.metadata.fill_value, again.metadata.fill_value):
             return
-        expected = _box_of(reading.spec.fill_value, reading.spec.dtype)
+        expected = box_of(reading.spec.fill_value, reading.spec.dtype)
         expected = self.translation.carry(expected).astype(again.spec.dtype, copy=False)
-        found = _box_of(again.spec.fill_value, again.spec.dtype)
+        found = box_of(again.spec.fill_value, again.spec.dtype)
         if first_difference(expected, found) is not None:
             raise ChunkError(
                 "missing chunks of the target do not hold what those of the source hold",
@@ -510,7 +407,7 @@ class _Copying(_OfChunks):
                     try:
                         value = become(coords, value)
                     except ChunkError as error:
-                        _note(broken, key, error)
+                        note(broken, key, error)
                     if not is_there:
                         target.store.set(target.key_of(coords), value)
             except OmnizarrError as error:
@@ -656,8 +553,8 @@ class _Comparing(_OfBlocks):
         move = self.move
         sides = move.bound()
         blocks = regions_of(self.route.blocks[self.number])
-        fine = _fine(sides.writing)
-        parts = regions_of(coarse(fine, plan(fine, fine, sides.item_bytes, self.route.room, move.at_once).per_axis))
+        grid = fine(sides.writing)
+        parts = regions_of(coarse(grid, plan(grid, grid, sides.item_bytes, self.route.room, move.at_once).per_axis))
         is_copy = move.translation.same_bytes and move.translation.same_fill
 
         def compare(number: int) -> int:
@@ -665,9 +562,9 @@ class _Comparing(_OfBlocks):
             try:
                 expected = self.before.read(number) if self.before else move.read_as_target(sides, box)
             except ChunkError:
-                for part in _pieces(sides.reading, box):
+                for part in pieces(sides.reading, box):
                     compare_part(part)
-                return math.prod(_shape_of(box)) * sides.item_bytes // len(self.route.blocks)
+                return math.prod(shape_of(box)) * sides.item_bytes // len(self.route.blocks)
             except _UNDECODABLE as error:
                 raise SourceUnreadableError(error) from error
             compare_box(box, expected)
@@ -678,7 +575,7 @@ class _Comparing(_OfBlocks):
             try:
                 expected = move.read_as_target(sides, part)
             except ChunkError as error:
-                _note(broken, error.key or "", error)
+                note(broken, error.key or "", error)
                 if is_copy and error.coords is not None:
                     compare_bytes(sides.source, sides.target, error.coords)
                 return
@@ -686,9 +583,9 @@ class _Comparing(_OfBlocks):
 
         def compare_box(box: Box, expected: AnyArray) -> None:
             for number in parts.touched(box):
-                whole = tuple(map(_overlap, box, parts.box(number)))
+                whole = tuple(map(overlap, box, parts.box(number)))
                 part = tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(whole, box, strict=True))
-                move.check_equal(box, part, _part(expected, part), _read(sides.writing, whole, move.concurrency))
+                move.check_equal(box, part, _part(expected, part), read(sides.writing, whole, move.concurrency))
 
         return compare, None
 
@@ -713,13 +610,6 @@ def compare_bytes(source: Chunks, target: Chunks, coords: Coords) -> bool:
     return True
 
 
-def _note(broken: dict[str, str], key: str, error: ChunkError) -> None:
-    """Enter a chunk that cannot be read, and why."""
-    if key not in broken:
-        reason = ChunkError(error.message, codec=error.codec, found=error.found, expected=error.expected)
-        broken[key] = str(reason)[:_LONGEST_REASON] if len(broken) < _MOST_REASONS else ""
-
-
 def _element_bytes(chunks: Chunks) -> int:
     try:
         return chunks.element_bytes()
@@ -727,47 +617,10 @@ def _element_bytes(chunks: Chunks) -> int:
         return 0
 
 
-def _read(binding: Binding, box: Box, concurrency: int | None, broken: dict[str, str] | None = None) -> AnyArray:
-    """Return a part of an array; chunks that cannot be read are entered in `broken`, if it is there."""
-    found = indexing.basic(box, binding.grid)
-    out = np.empty(found.buffer_shape, binding.spec.dtype)
-    try:
-        engine.read(binding, found, out, concurrency)
-    except ChunkError:
-        if broken is None:
-            raise
-        out[...] = _box_of(binding.spec.fill_value, out.dtype)
-        for part in _pieces(binding, box):
-            ends = zip(part, box, strict=True)
-            place = tuple(slice(piece.start - whole.start, piece.stop - whole.start) for piece, whole in ends)
-            try:
-                out[place] = _read(binding, part, concurrency)
-            except ChunkError as error:
-                _note(broken, error.key or "", error)
-    return out
-
-
-def _pieces(binding: Binding, box: Box) -> Iterator[Box]:
-    """Yield the parts of a box that lie in one chunk each, of the smallest that can be read alone."""
-    grid = _fine(binding)
-    chunks = Regions(grid, (1,) * len(grid.axes))
-    own, lifted = box[: len(grid.axes)], box[len(grid.axes) :]
-    for number in chunks.touched(own):
-        yield tuple(_overlap(*both) for both in zip(own, chunks.box(number), strict=True)) + lifted
-
-
-def _overlap(one: slice, other: slice) -> slice:
-    return slice(max(one.start, other.start), min(one.stop, other.stop))
-
-
 def _chunks_in(grid: Grid, box: Box) -> Iterator[Coords]:
     """Return an iterator over the coordinates of the chunks that a part of the array lies in."""
     ends = ((axis.find(part.start)[0], axis.find(part.stop - 1)[0]) for axis, part in zip(grid.axes, box, strict=True))
     return itertools.product(*(range(first, last + 1) for first, last in ends))
-
-
-def _shape_of(box: Box) -> tuple[int, ...]:
-    return tuple(part.stop - part.start for part in box)
 
 
 def _lifted(box: Box, ndim: int) -> Box:
@@ -780,78 +633,8 @@ def _like(grid: Grid, other: Grid) -> Grid:
     return grid if len(grid.shape) == len(other.shape) else other
 
 
-def _fine(binding: Binding) -> Grid:
-    """Return the grid of the smallest chunks that can be read alone."""
-    inner = chunking.inner_chunk_shape(binding.metadata.codecs)
-    if inner is None or not binding.chain.reads_part:
-        return binding.grid
-    return grids.bind(grids.regular(inner), binding.grid.shape)
-
-
-def _box_of(value: Any, dtype: np.dtype[Any]) -> AnyArray:
-    """Return an array without dimensions that holds a value, which may be a list."""
-    box = np.empty((), dtype)
-    box[()] = value
-    return box
-
-
 def _part(values: AnyArray, part: Box) -> AnyArray:
     """Return a part of an array as an array, if it has no dimensions too."""
     selection: tuple[Any, ...] = (*part, ...)
     found: AnyArray = values[selection]
     return found
-
-
-def first_difference(left: AnyArray, right: AnyArray) -> Coords | None:
-    """Return where two arrays of one shape and data type differ first; None if they do not, bit for bit.
-
-    Strings and objects are compared with ``==``; what pads the fields of a structure does not count.
-
-    Examples
-    --------
-    >>> first_difference(np.array([0.0, 1.0]), np.array([-0.0, 1.0]))
-    (0,)
-    >>> first_difference(np.array([np.nan]), np.array([np.nan])) is None
-    True
-    """
-    differs = _differs(left, right)
-    if not differs.any():
-        return None
-    return tuple(int(at) for at in np.unravel_index(int(np.argmax(differs.reshape(-1))), left.shape))
-
-
-def _differs(left: AnyArray, right: AnyArray) -> AnyArray:
-    dtype = left.dtype
-    if dtype.names is not None:
-        result = np.zeros(left.shape, np.bool_)
-        for name in dtype.names:
-            inner = _differs(left[name], right[name])
-            result |= inner.reshape(*left.shape, -1).any(axis=-1) if inner.ndim > left.ndim else inner
-        return result
-    if dtype.kind == "T":
-        return np.asarray(left != right)
-    if dtype.hasobject:
-        pairs = zip(left.reshape(-1), right.reshape(-1), strict=True)
-        return np.fromiter((not _is_same(*pair) for pair in pairs), np.bool_, left.size).reshape(left.shape)
-    if not dtype.itemsize:
-        return np.zeros(left.shape, np.bool_)
-    word = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}.get(dtype.itemsize)
-    one, other = (np.ascontiguousarray(array).reshape(-1) for array in (left, right))
-    if word is not None:
-        return np.asarray(one.view(word) != other.view(word)).reshape(left.shape)
-    rows = (one.size, dtype.itemsize)
-    different = one.view(np.uint8).reshape(rows) != other.view(np.uint8).reshape(rows)
-    return np.asarray(different.any(axis=1)).reshape(left.shape)
-
-
-def _is_same(left: Any, right: Any) -> bool:
-    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
-        one, other = np.asarray(left), np.asarray(right)
-        return one.shape == other.shape and one.dtype == other.dtype and not _differs(one, other).any()
-    if isinstance(left, float) and isinstance(right, float) and left != left:  # noqa: PLR0124 - NaN
-        return right != right  # noqa: PLR0124
-    if isinstance(left, list | tuple) and type(left) is type(right) and len(left) == len(right):
-        return all(map(_is_same, left, right))
-    if isinstance(left, dict) and isinstance(right, dict) and left.keys() == right.keys():
-        return all(_is_same(value, right[name]) for name, value in left.items())
-    return type(left) is type(right) and bool(left == right)

@@ -21,8 +21,8 @@ from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
 from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.conversion_report import How, NodeReport
-from omnizarr.tools.converting.moving import Chunks
 from omnizarr.tools.converting.sources import Node, Source, is_failure, is_implied
+from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.translating.coding import is_kept
 from omnizarr.tools.translation import KEEP, PORTABLE, Loss, Translation, translate
 

@@ -23,7 +23,7 @@ from typing import Final, Literal, NamedTuple
 
 from omnizarr.model import grids
 from omnizarr.model.grids import Axis, Grid, Segment
-from omnizarr.tools.converting.regions import Regions, plan
+from omnizarr.tools.streaming.regions import Regions, plan
 
 _MOST_READ: Final = 2.0
 """A direct route reads the source so many times at most."""

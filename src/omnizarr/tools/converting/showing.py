@@ -29,8 +29,8 @@ from omnizarr.stores.base import cut
 from omnizarr.tools.converting.conversion_report import would_be_lost
 from omnizarr.tools.converting.moving import Move, Sides, recompressing
 from omnizarr.tools.converting.planning import Options, Step, explicit, plan, step_of
-from omnizarr.tools.converting.regions import Regions
 from omnizarr.tools.converting.sources import Node, Source
+from omnizarr.tools.streaming.regions import Regions
 
 _REMEMBERED: Final = 5.0
 """How many seconds the view remembers what a document said, unless you ask for the document again."""

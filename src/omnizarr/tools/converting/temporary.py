@@ -26,8 +26,8 @@ from omnizarr.model import ArrayMetadata, Named
 from omnizarr.nodes import chunking
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
-from omnizarr.tools.converting.regions import Box
 from omnizarr.tools.converting.routes import Route, Stage, regions_of
+from omnizarr.tools.streaming.regions import Box
 
 NAME: Final = "omnizarr-conversion"
 """First part of the keys, below the place that holds them."""

@@ -13,8 +13,8 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.creating import blocks
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
-from omnizarr.tools.converting.executors import Executor, Job, Tally, Written
-from omnizarr.tools.converting.regions import Box
+from omnizarr.tools.streaming.executors import Executor, Job, Tally, Written
+from omnizarr.tools.streaming.regions import Box
 
 
 def copy_values(source: StorePath, target: StorePath, keys: Iterable[str], executor: Executor) -> Written:

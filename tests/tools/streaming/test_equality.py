@@ -1,9 +1,9 @@
-"""`omnizarr.tools.converting.moving`: what counts as equal. (Moving itself: `test_convert.py`.)"""
+"""`omnizarr.tools.streaming.equality`: what counts as equal."""
 
 import numpy as np
 import pytest
 
-from omnizarr.tools.converting.moving import first_difference
+from omnizarr.tools.streaming.equality import first_difference
 
 NAN, OTHER_NAN = np.array([0x7FC00000, 0x7FC00ABC], "u4").view("f4")
 RECORDS = np.zeros(3, np.dtype({"names": ["a", "b"], "formats": ["i1", "f4"], "offsets": [0, 4], "itemsize": 8}))

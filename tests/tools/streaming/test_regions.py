@@ -1,11 +1,11 @@
-"""`omnizarr.tools.converting.regions`: each chunk lies in one region, no region is too large."""
+"""`omnizarr.tools.streaming.regions`: each chunk lies in one region, no region is too large."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from omnizarr.model import grids
-from omnizarr.tools.converting.regions import Regions, plan
+from omnizarr.tools.streaming.regions import Regions, plan
 
 
 def regular(shape, chunks):

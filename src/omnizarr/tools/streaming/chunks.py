@@ -1,0 +1,186 @@
+"""The chunks of an array, wherever they lie: which are stored, and what they hold."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from omnizarr import engine, indexing
+from omnizarr.codecs.contract import AnyArray, ChunkPolicy
+from omnizarr.engine import Binding
+from omnizarr.errors import ChunkError, OmnizarrError, StoreError
+from omnizarr.model import ArrayMetadata, datatypes, grids, keys
+from omnizarr.model.grids import Coords, Grid
+from omnizarr.model.keys import KeyEncoding
+from omnizarr.nodes import chunking
+from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
+from omnizarr.stores import Store, pool
+from omnizarr.tools.streaming.regions import Box, Regions
+
+_VARIABLE: Final = 256
+"""Bytes that an element of variable size is taken to have."""
+_MOST_ASKED_FOR: Final = 10**7
+"""Of a store that cannot be listed, so many chunks are asked for one by one."""
+_MOST_LOOKED_FOR: Final = 1000
+"""The same, to find out whether any chunk is missing."""
+_MOST_REASONS: Final = 1000
+"""Of so many broken chunks it is remembered why they cannot be read."""
+_LONGEST_REASON: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """Where the chunks of an array are, whether or not anybody can decode them."""
+
+    where: StorePath
+    metadata: ArrayMetadata
+    store: Store
+    prefix: str
+    encoding: KeyEncoding
+    grid: Grid
+
+    @classmethod
+    def of(cls, where: StorePath, metadata: ArrayMetadata, store: Store | None = None) -> Chunks:
+        """Return the chunks of the array at a place, which need not have a document yet.
+
+        `store` stands for that of the place. Raises what binding grid and key encoding raises.
+        """
+        metadata = dialect_of(where, metadata).keyspace.settle(metadata)
+        try:
+            encoding = keys.bind(metadata.chunk_key_encoding)
+            grid = grids.bind(metadata.chunk_grid, metadata.shape)
+        except OmnizarrError as error:
+            raise error.add(store=str(where.store), path=where.path)
+        return cls(where, metadata, store or where.store, chunk_prefix(where, metadata), encoding, grid)
+
+    def key_of(self, coords: Coords) -> str:
+        """Return the store key of a chunk."""
+        return self.prefix + self.encoding.encode(coords)
+
+    def bind(self, policy: ChunkPolicy) -> Binding:
+        """Return what reading and writing elements needs; raises what `omnizarr.engine.bind` raises."""
+        return engine.bind(self.metadata, self.store, self.prefix, policy, self.where.path)
+
+    def coords_of(self, key: str) -> Coords | None:
+        """Return the coordinates of the chunk with a store key; None if no chunk of the array has it."""
+        coords = self.encoding.decode(key[len(self.prefix) :], len(self.grid.shape))
+        is_inside = coords is not None and all(map(operator.lt, coords, self.grid.grid_shape))
+        return coords if is_inside else None
+
+    def listed(self) -> Iterator[Coords]:
+        """Yield the coordinates of the chunks that a listing shows. Raises StoreError, NotImplementedError."""
+        for key in self.store.list_prefix(self.prefix):
+            coords = self.coords_of(key)
+            if coords is not None:
+                yield coords
+
+    def stored(self) -> Iterator[Coords]:
+        """Yield the coordinates of the chunks that are stored; of a store that cannot be listed, of all.
+
+        Raises StoreError if there are too many of these.
+        """
+        found = self.listed()
+        try:
+            first = list(itertools.islice(found, 1))
+        except (StoreError, NotImplementedError) as error:
+            if self.grid.nchunks > _MOST_ASKED_FOR:
+                raise StoreError(
+                    f"the store cannot be listed, and there may be {self.grid.nchunks} chunks: {error}",
+                    store=str(self.store),
+                    path=self.where.path,
+                ) from error
+            yield from self.grid.coords()
+            return
+        yield from first
+        yield from found
+
+    def lacks_some(self) -> bool:
+        """Return whether a chunk is missing; True if it would take too long to tell."""
+        try:
+            return sum(1 for _ in self.listed()) < self.grid.nchunks
+        except (StoreError, NotImplementedError):
+            if self.grid.nchunks > _MOST_LOOKED_FOR:
+                return True
+        found = pool.gather(
+            lambda coords: self.store.exists(self.key_of(coords)), self.grid.coords(), max(self.store.concurrency, 1)
+        )
+        return not all(is_there for _, is_there in found)
+
+    def element_bytes(self) -> int:
+        """Return about how much memory an element takes."""
+        data_type = datatypes.bind(self.metadata.data_type, self.metadata.byte_order)
+        return data_type.dtype.itemsize if data_type.is_fixed_size else _VARIABLE
+
+    def values_bytes(self) -> int:
+        """Return about how much memory all elements take; 0 if nobody knows."""
+        try:
+            return math.prod(self.grid.shape) * self.element_bytes()
+        except OmnizarrError:
+            return 0
+
+
+def read(binding: Binding, box: Box, concurrency: int | None, broken: dict[str, str] | None = None) -> AnyArray:
+    """Return a part of an array; chunks that cannot be read are entered in `broken`, if it is there."""
+    found = indexing.basic(box, binding.grid)
+    out = np.empty(found.buffer_shape, binding.spec.dtype)
+    try:
+        engine.read(binding, found, out, concurrency)
+    except ChunkError:
+        if broken is None:
+            raise
+        out[...] = box_of(binding.spec.fill_value, out.dtype)
+        for part in pieces(binding, box):
+            ends = zip(part, box, strict=True)
+            place = tuple(slice(piece.start - whole.start, piece.stop - whole.start) for piece, whole in ends)
+            try:
+                out[place] = read(binding, part, concurrency)
+            except ChunkError as error:
+                note(broken, error.key or "", error)
+    return out
+
+
+def pieces(binding: Binding, box: Box) -> Iterator[Box]:
+    """Yield the parts of a box that lie in one chunk each, of the smallest that can be read alone."""
+    grid = fine(binding)
+    chunks = Regions(grid, (1,) * len(grid.axes))
+    own, lifted = box[: len(grid.axes)], box[len(grid.axes) :]
+    for number in chunks.touched(own):
+        yield tuple(overlap(*both) for both in zip(own, chunks.box(number), strict=True)) + lifted
+
+
+def overlap(one: slice, other: slice) -> slice:
+    """Return the elements along a dimension that lie in both slices."""
+    return slice(max(one.start, other.start), min(one.stop, other.stop))
+
+
+def fine(binding: Binding) -> Grid:
+    """Return the grid of the smallest chunks that can be read alone."""
+    inner = chunking.inner_chunk_shape(binding.metadata.codecs)
+    if inner is None or not binding.chain.reads_part:
+        return binding.grid
+    return grids.bind(grids.regular(inner), binding.grid.shape)
+
+
+def box_of(value: Any, dtype: np.dtype[Any]) -> AnyArray:
+    """Return an array without dimensions that holds a value, which may be a list."""
+    box = np.empty((), dtype)
+    box[()] = value
+    return box
+
+
+def shape_of(box: Box) -> tuple[int, ...]:
+    """Return the lengths of a box."""
+    return tuple(part.stop - part.start for part in box)
+
+
+def note(broken: dict[str, str], key: str, error: ChunkError) -> None:
+    """Enter a chunk that cannot be read, and why."""
+    if key not in broken:
+        reason = ChunkError(error.message, codec=error.codec, found=error.found, expected=error.expected)
+        broken[key] = str(reason)[:_LONGEST_REASON] if len(broken) < _MOST_REASONS else ""
