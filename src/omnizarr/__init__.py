@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from omnizarr.tools.check import check
     from omnizarr.tools.convert import convert, rechunk
     from omnizarr.tools.copy import copy, copy_all, copy_store
+    from omnizarr.tools.diff import diff
     from omnizarr.tools.repair import repair, undo_repair
 
 __version__ = "0.1.0"
@@ -112,6 +113,7 @@ _NAMES: Final = {
             "copy_all",
             "copy_store",
         ),
+        "tools.diff": ("diff",),
         "tools.repair": (
             "repair",
             "undo_repair",
@@ -140,6 +142,7 @@ __all__ = [
     "create_array",
     "create_group",
     "create_hierarchy",
+    "diff",
     "empty",
     "empty_like",
     "errors",

@@ -44,6 +44,7 @@ from omnizarr.tools.converting.moving import Move
 from omnizarr.tools.converting.planning import Options, Plan, Step, explicit, fitted, plan
 from omnizarr.tools.converting.transfer import copy_values
 from omnizarr.tools.streaming.executors import Executor, executor
+from omnizarr.tools.streaming.nodes import documents_of, shown
 
 _ALL_SHOWN: Final = "dry_run=True shows all; strict=False converts what can be"
 _IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb"})
@@ -107,7 +108,7 @@ def run(
                 raise would_be_lost(plans.source.where, plans.losses, _ALL_SHOWN)
         notes = repairs(found.where)
         report = Conversion(
-            source=_shown(source, path, found.where),
+            source=shown(source, path, found.where),
             target="",
             source_format=found.metadata.dialect,
             target_format=dialect.name,
@@ -127,7 +128,7 @@ def run(
         }
         if place is None:
             return replace(report, nodes=_with_passes(report.nodes, plans, found.where, move_options))
-        report = replace(report, target=_shown(target, None, place))
+        report = replace(report, target=shown(target, None, place))
         if dry_run:
             hierarchy.check_path(dialect, hierarchy.settled(place, dialect).path)
             return replace(report, nodes=_with_passes(report.nodes, plans, place, move_options))
@@ -228,14 +229,6 @@ def _options_for(source: Any, target: Any, options: Any) -> tuple[Any, Any]:
     if len(set(are_urls)) == 1:
         return options, options
     return (options, None) if are_urls[0] else (None, options)
-
-
-def _shown(given: Any, path: str | None, where: StorePath) -> str:
-    """Return what a user calls a place."""
-    if not isinstance(given, (str, os.PathLike)):
-        return str(where)
-    place = os.fsdecode(given) if isinstance(given, os.PathLike) else given
-    return f"{place.rstrip('/')}/{path.strip('/')}" if path else place
 
 
 class _Progress:
@@ -507,7 +500,7 @@ class _Work:
         """Let nobody work for whom the documents of source and target are not there."""
         if step.found is not None:
             source = [step.found, self.plan.source]
-            self.executor.expect(source[0].where.store, (key for found in source for key in _documents_of(found)))
+            self.executor.expect(source[0].where.store, (key for found in source for key in documents_of(found)))
         target = dialect_of(self._at(step), step.target) if step.target is not None else self.plan.dialect
         self.executor.expect(
             self.root.store,
@@ -561,10 +554,6 @@ def _plain(where: StorePath, metadata: Metadata) -> Metadata:
     """Return what the documents of a node alone say, without copies of others."""
     found = dialect_of(where, metadata).keyspace.unsettle(metadata)
     return replace(found, consolidated=None) if isinstance(found, GroupMetadata) else found
-
-
-def _documents_of(found: Found[Metadata]) -> Iterable[str]:
-    return dialect_of(found.where, found.metadata).keyspace.documents(found.where.path).values()
 
 
 def _occupant(place: StorePath) -> Found[Metadata] | OmnizarrError | None:

@@ -1,7 +1,8 @@
 """Who does the work: threads of this process, or the workers of a dask.distributed cluster.
 
-A job says what is done with each of many items: in any order, in whichever process, and twice if need be. So it does
-not matter who does it, and what a worker that was killed had begun is simply done again.
+A task says what is done with each of many items: a job writes, a question is answered. Items come in any order, in
+whichever process, and twice if need be. So it does not matter who does it, and what a worker that was killed had begun
+is simply done again.
 
 Spec: https://distributed.dask.org/en/stable/client.html
 """
@@ -30,6 +31,8 @@ from omnizarr.stores.base import Buffer
 from omnizarr.stores.wrap.wrappers import WrapperStore
 
 Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+Result = TypeVar("Result")
 Tick = Callable[[int], None]
 
 _AHEAD: Final = 2
@@ -79,7 +82,7 @@ class Tally(WrapperStore):
         return repr(self.store)
 
 
-class Job(ABC, Generic[Item]):
+class Task(ABC, Generic[Item, Outcome]):
     """What is done with each of many items; pickles, with all that it needs."""
 
     @property
@@ -91,6 +94,21 @@ class Job(ABC, Generic[Item]):
     """How many items are worth being sent to another process."""
 
     @abstractmethod
+    def perform(self, items: Iterable[Item], tick: Tick) -> Outcome:
+        """Do it in this process; `tick` is called with the bytes of elements that are done."""
+
+
+class Job(Task[Item, Written]):
+    """What writes, or compares what was written."""
+
+    def perform(self, items: Iterable[Item], tick: Tick) -> Written:
+        """Do it in this process, and return what was written."""
+        broken: dict[str, str] = {}
+        work, tally = self.begin(broken)
+        pool.run(lambda item: tick(work(item)), items, self.at_once, 1)
+        return (Written() if tally is None else tally.written)._replace(broken=broken)
+
+    @abstractmethod
     def begin(self, broken: dict[str, str]) -> tuple[Callable[[Item], int], Tally | None]:
         """Return what is called with each item, by several threads; and the store that it writes to.
 
@@ -99,12 +117,26 @@ class Job(ABC, Generic[Item]):
         """
 
 
-def perform(job: Job[Item], items: Iterable[Item], tick: Tick) -> Written:
-    """Do a job in this process; `tick` is called with the bytes of elements that are done."""
-    broken: dict[str, str] = {}
-    work, tally = job.begin(broken)
-    pool.run(lambda item: tick(work(item)), items, job.at_once, 1)
-    return (Written() if tally is None else tally.written)._replace(broken=broken)
+class Question(Task[Item, list[Result]], Generic[Item, Result]):
+    """What is found out about each of many items."""
+
+    def perform(self, items: Iterable[Item], tick: Tick) -> list[Result]:
+        """Find it out in this process, in any order."""
+        return list(self.answers(items, tick))
+
+    def answers(self, items: Iterable[Item], tick: Tick) -> Iterator[Result]:
+        """Yield what is found out about items as it is, in any order; never many at a time."""
+        work = self.begin()
+        for _, (nbytes, result) in pool.gather(work, items, self.at_once):
+            tick(nbytes)
+            yield result
+
+    @abstractmethod
+    def begin(self) -> Callable[[Item], tuple[int, Result]]:
+        """Return what is called with each item, by several threads.
+
+        The call returns how many bytes of elements are done with that, and what was found out.
+        """
 
 
 class Executor(ABC):
@@ -116,6 +148,10 @@ class Executor(ABC):
     @abstractmethod
     def run(self, job: Job[Item], items: Iterable[Item], tick: Tick) -> Written:
         """Do a job. The first error is raised when all have come to rest."""
+
+    @abstractmethod
+    def ask(self, question: Question[Item, Result], items: Iterable[Item], tick: Tick) -> Iterator[Result]:
+        """Yield the answers as they come, in any order. The first error is raised when all have come to rest."""
 
     @abstractmethod
     def expect(self, store: Store, keys: Iterable[str]) -> None:
@@ -132,7 +168,11 @@ class Local(Executor):
 
     def run(self, job: Job[Item], items: Iterable[Item], tick: Tick) -> Written:
         """Do a job here."""
-        return perform(job, items, tick)
+        return job.perform(items, tick)
+
+    def ask(self, question: Question[Item, Result], items: Iterable[Item], tick: Tick) -> Iterator[Result]:
+        """Find it out here."""
+        return question.answers(items, tick)
 
     def expect(self, store: Store, keys: Iterable[str]) -> None:
         """Whoever asks sees what is there."""
@@ -234,25 +274,36 @@ class Distributed(Executor):
 
     def run(self, job: Job[Item], items: Iterable[Item], tick: Tick) -> Written:
         """Do a job, by tasks of a few items each; no more are sent than are soon begun."""
-        _refuse_unsendable(job, "the work")
-        run = _Run(self._client, job, tuple(self._witnesses.values()))
-        iterator = iter(items)
         values = nbytes = 0
         broken: dict[str, str] = {}
+        for written in self._outcomes(job, items, tick):
+            values += written.values
+            nbytes += written.nbytes
+            broken.update(written.broken)
+        return Written(values, nbytes, broken)
+
+    def ask(self, question: Question[Item, Result], items: Iterable[Item], tick: Tick) -> Iterator[Result]:
+        """Find it out by tasks of a few items each."""
+        for results in self._outcomes(question, items, tick):
+            yield from results
+
+    def _outcomes(self, task: Task[Item, Outcome], items: Iterable[Item], tick: Tick) -> Iterator[Outcome]:
+        """Yield what becomes of each share of the items, as they are done."""
+        _refuse_unsendable(task, "the work")
+        run = _Run(self._client, task, tuple(self._witnesses.values()))
+        iterator = iter(items)
         try:
             while True:
                 for _ in range(max(1, _AHEAD * self._threads()) - run.pending):
-                    share = list(islice(iterator, job.share))
+                    share = list(islice(iterator, task.share))
                     if not share:
                         break
                     run.submit(share)
                 if not run.pending:
-                    return Written(values, nbytes, broken)
-                for done, written in run.next():
+                    return
+                for done, outcome in run.next():
                     tick(done)
-                    values += written.values
-                    nbytes += written.nbytes
-                    broken.update(written.broken)
+                    yield outcome
         finally:
             run.stop()
 
@@ -280,9 +331,9 @@ def _refuse_unsendable(thing: object, name: str) -> None:
 
 
 class _Run:
-    """The tasks of one job on a cluster."""
+    """The shares of one task on a cluster."""
 
-    def __init__(self, client: Any, job: Job[Any], witnesses: tuple[_Witness, ...]) -> None:
+    def __init__(self, client: Any, job: Task[Any, Any], witnesses: tuple[_Witness, ...]) -> None:
         self._client = client
         self._job = job
         self._witnesses = witnesses
@@ -305,7 +356,7 @@ class _Run:
         self._futures.add(future)
         future.add_done_callback(self._landed.put)
 
-    def next(self) -> list[tuple[int, Written]]:
+    def next(self) -> list[tuple[int, Any]]:
         """Return what the tasks return that have come back, at least one; raise what one of them raises."""
         futures = [self._wait()]
         with contextlib.suppress(Empty):
@@ -364,8 +415,10 @@ _stopped: set[str] = set()
 _guard = threading.Lock()
 
 
-def _work(name: str, job: Job[Item], share: list[Item], witnesses: tuple[_Witness, ...]) -> tuple[int, Written]:
-    """Do a part of a job; return bytes of elements, and what was written."""
+def _work(
+    name: str, task: Task[Item, Outcome], share: list[Item], witnesses: tuple[_Witness, ...]
+) -> tuple[int, Outcome]:
+    """Do a part of a task; return bytes of elements, and what came of it."""
     done: list[int] = []
 
     def tick(nbytes: int) -> None:
@@ -380,13 +433,13 @@ def _work(name: str, job: Job[Item], share: list[Item], witnesses: tuple[_Witnes
     try:
         for witness in witnesses:
             witness.check()
-        written = perform(job, share, tick)
+        outcome = task.perform(share, tick)
     finally:
         with _guard:
             _at_work[name] -= 1
             if not _at_work[name]:
                 del _at_work[name]
-    return sum(done), written
+    return sum(done), outcome
 
 
 async def _come_to_rest(name: str) -> None:

@@ -1,0 +1,418 @@
+"""One comparison, from two places to the account of what differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from omnizarr.codecs.contract import AnyArray
+from omnizarr.errors import OmnizarrError, SchedulerError, StoreError
+from omnizarr.formats.spelling import same
+from omnizarr.model import UNDEFINED, ArrayMetadata, Named, thawed
+from omnizarr.nodes import wording
+from omnizarr.nodes.detection import Found
+from omnizarr.stores.base import Buffer
+from omnizarr.tools.comparing.diff_report import Diff, Difference, Kind, Unequal
+from omnizarr.tools.streaming.chunks import box_of
+from omnizarr.tools.streaming.equality import first_of, is_small, largest_distance, unequal
+from omnizarr.tools.streaming.executors import Executor, Question, executor
+from omnizarr.tools.streaming.nodes import Hierarchy, Meaning, Node, documents_of, hierarchy
+from omnizarr.tools.streaming.progress import Progress
+from omnizarr.tools.streaming.regions import Box, Regions
+from omnizarr.tools.streaming.walking import Effort, Elements, Walk, chunks_of, walk
+from omnizarr.tools.translating.equivalence import have_same_bytes
+
+_MEMBERS: Final = ("data_type", "shape", "dimension_names")
+_MOST_ELEMENTS: Final = 2**22
+"""Compared at a time: masks take memory too."""
+
+
+def run(
+    left: Any,
+    right: Any,
+    *,
+    left_path: str | None,
+    right_path: str | None,
+    rtol: float,
+    atol: float,
+    storage: bool,
+    values: bool,
+    effort: Effort,
+    scheduler: Any,
+    progress: Callable[..., Any] | None,
+    storage_options: Mapping[str, Any] | None,
+) -> Diff:
+    """Return in what two hierarchies differ; see `omnizarr.diff`."""
+    if not (rtol >= 0 and atol >= 0):
+        raise ValueError(f"rtol={rtol}, atol={atol}: expected numbers that are not negative")
+    with ExitStack() as opened:
+        one = hierarchy(opened, left, left_path, None, storage_options)
+        other = hierarchy(opened, right, right_path, None, storage_options)
+        workers = opened.enter_context(executor(scheduler))
+        work = _Comparison(one, other, workers, effort, rtol, atol)
+        work.compare(progress, values=values)
+    counted = (*work.differences, *work.storage) if storage else tuple(work.differences)
+    order = {path: number for number, path in enumerate([*one.nodes, *other.nodes])}
+    return Diff(
+        left=one.name,
+        right=other.name,
+        differences=tuple(sorted(counted, key=lambda each: order[each.path])) if storage else counted,
+        storage=tuple(work.storage),
+        problems=tuple(work.problems),
+        nodes=work.nodes,
+        elements=work.elements,
+        rtol=rtol,
+        atol=atol,
+    )
+
+
+@dataclass
+class _Comparison:
+    """A comparison under way."""
+
+    left: Hierarchy
+    right: Hierarchy
+    executor: Executor
+    effort: Effort
+    rtol: float
+    atol: float
+    differences: list[Difference] = field(default_factory=list)
+    storage: list[Difference] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    nodes: int = 0
+    elements: int = 0
+
+    def compare(self, progress: Callable[..., Any] | None, *, values: bool) -> None:
+        """Compare all nodes; the elements of arrays only if `values`."""
+        paths = dict.fromkeys((*self.left.nodes, *self.right.nodes))
+        pairs = [(path, self.left.nodes.get(path), self.right.nodes.get(path)) for path in paths]
+        sizes = {path: _nbytes(one, other) if values else 0 for path, one, other in pairs}
+        shown = Progress(progress, sum(sizes.values()), "comparing")
+        try:
+            for path, one, other in pairs:
+                shown.begin(sizes[path])
+                if one is None or other is None:
+                    self._enter_single(path, one, other)
+                else:
+                    self._compare_nodes(path, one, other, shown if values else None)
+            shown.begin(0)
+        finally:
+            shown.close()
+
+    def _enter_single(self, path: str, one: Node | None, other: Node | None) -> None:
+        node = one or other
+        if node is None:
+            return
+        what = "node" if node.meaning is None else node.meaning.kind
+        if one is not None:
+            self._enter(path, "node", left=what, only="left")
+        else:
+            self._enter(path, "node", right=what, only="right")
+
+    def _enter(self, path: str, kind: Kind, **fields: Any) -> None:
+        self.differences.append(Difference(path=path, kind=kind, **fields))
+
+    def _compare_nodes(self, path: str, one: Node, other: Node, shown: Progress | None) -> None:
+        self.nodes += 1
+        for side, node in (("first", one), ("second", other)):
+            if node.error is not None:
+                self.problems.append((path, f"the {side} cannot be read: {node.error}"))
+        if one.meaning is None or other.meaning is None:
+            return
+        if one.meaning.kind != other.meaning.kind:
+            self._enter(path, "kind", left=one.meaning.kind, right=other.meaning.kind)
+            return
+        self._compare_meanings(path, one.meaning, other.meaning)
+        left, right = one.array, other.array
+        if left is not None and right is not None:
+            self.storage += _differences_of_storage(path, left.metadata, right.metadata)
+            if shown is not None and left.metadata.shape == right.metadata.shape:
+                self._try_values(path, left, right, shown)
+
+    def _compare_meanings(self, path: str, one: Meaning, other: Meaning) -> None:
+        kind: Kind
+        for kind in ("shape", "data_type", "dimension_names"):
+            left, right = getattr(one, kind), getattr(other, kind)
+            if left != right:
+                self._enter(path, kind, left=left, right=right)
+        for name in [*one.attributes, *(name for name in other.attributes if name not in one.attributes)]:
+            if name not in other.attributes:
+                self._enter(path, "attribute", name=name, left=thawed(one.attributes[name]), only="left")
+            elif name not in one.attributes:
+                self._enter(path, "attribute", name=name, right=thawed(other.attributes[name]), only="right")
+            elif not same(one.attributes[name], other.attributes[name]):
+                both = thawed(one.attributes[name]), thawed(other.attributes[name])
+                self._enter(path, "attribute", name=name, left=both[0], right=both[1])
+
+    def _try_values(self, path: str, left: Found[ArrayMetadata], right: Found[ArrayMetadata], shown: Progress) -> None:
+        try:
+            found = self._compare_values(left, right, shown)
+        except (StoreError, SchedulerError):
+            raise
+        except (OmnizarrError, MemoryError) as error:
+            self.problems.append((path, str(error)))
+            return
+        self.elements += math.prod(left.metadata.shape)
+        if found is not None:
+            self._enter(path, "values", left=found.left, right=found.right, values=found)
+
+    def _compare_values(
+        self, left: Found[ArrayMetadata], right: Found[ArrayMetadata], shown: Progress
+    ) -> Unequal | None:
+        sides = Elements(left.where, left.metadata, self.effort), Elements(right.where, right.metadata, self.effort)
+        for found in (left, right):
+            self.executor.expect(found.where.store, documents_of(found))
+        pair = _Pair(*sides, rtol=self.rtol, atol=self.atol)
+        by_bytes = pair.stored_alike()
+        laid = by_bytes or pair.walk(self.effort)
+        question = _Comparing(pair, laid, by_bytes is not None)
+        fills_differ = pair.compare_fills()
+        skipped = _Skipped(laid.regions, laid.holding(sides))
+        total = _Sum()
+        for each in self.executor.ask(question, skipped, shown.tick):
+            total.add(each)
+        if fills_differ is not None:
+            total.add(skipped.differing(fills_differ))
+        return total.result(math.prod(left.metadata.shape))
+
+
+def _nbytes(one: Node | None, other: Node | None) -> int:
+    arrays = [node.array for node in (one, other) if node is not None]
+    if len(arrays) < 2 or arrays[0] is None or arrays[1] is None:
+        return 0
+    if arrays[0].metadata.shape != arrays[1].metadata.shape:
+        return 0
+    try:
+        return Elements(arrays[0].where, arrays[0].metadata, Effort()).chunks.values_bytes()
+    except OmnizarrError:
+        return 0
+
+
+# How elements are stored
+
+
+def _differences_of_storage(path: str, left: ArrayMetadata, right: ArrayMetadata) -> Iterator[Difference]:
+    if left.dialect != right.dialect:
+        names = wording.format_name(left.dialect), wording.format_name(right.dialect)
+        yield Difference(path=path, kind="storage", name="format", left=names[0], right=names[1])
+    for member in ("chunk_grid", "chunk_key_encoding", "codecs", "fill_value", "storage_transformers"):
+        one, other = getattr(left, member), getattr(right, member)
+        if not same(one, other):
+            yield Difference(path=path, kind="storage", name=member, left=_document(one), right=_document(other))
+
+
+def _document(value: Any) -> Any:
+    """Return a member of the model as JSON."""
+    if isinstance(value, Named):
+        return {"name": value.name, "configuration": thawed(value.configuration)} if value.configuration else value.name
+    if isinstance(value, tuple):
+        return [_document(item) for item in value]
+    return None if value is UNDEFINED else thawed(value)
+
+
+# Elements
+
+
+class _Found(NamedTuple):
+    """How the elements of a part of two arrays differ."""
+
+    differing: int = 0
+    first: tuple[int, ...] = ()
+    left: Any = None
+    right: Any = None
+    largest: Any = None
+
+
+@dataclass
+class _Sum:
+    """How all elements differ that were compared so far."""
+
+    found: _Found = field(default_factory=_Found)
+
+    def add(self, found: _Found) -> None:
+        if not found.differing:
+            return
+        if not self.found.differing:
+            self.found = found
+            return
+        first = min(self.found, found, key=lambda each: each.first)
+        distances = [each.largest for each in (self.found, found) if each.largest is not None]
+        largest = max(distances, default=None)
+        self.found = first._replace(differing=self.found.differing + found.differing, largest=largest)
+
+    def result(self, size: int) -> Unequal | None:
+        found = self.found
+        if not found.differing:
+            return None
+        return Unequal(
+            count=found.differing,
+            size=size,
+            first=found.first,
+            left=found.left,
+            right=found.right,
+            largest=found.largest,
+        )
+
+
+class _Skipped:
+    """The blocks in which something is stored; and how much lies in the others."""
+
+    def __init__(self, regions: Regions, wanted: Iterator[int]) -> None:
+        self._regions = regions
+        self._wanted = wanted
+        self._next = 0
+        self._gap: int | None = None
+        self._elements = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for number in self._wanted:
+            if self._gap is None and number != self._next:
+                self._gap = self._next
+            self._next = number + 1
+            self._elements += math.prod(part.stop - part.start for part in self._regions.box(number))
+            yield number
+        if self._gap is None and self._next < self._regions.total:
+            self._gap = self._next
+
+    def differing(self, fills: _Found) -> _Found:
+        """Return how the elements of all other blocks differ, given how the two fill values do."""
+        if self._gap is None:
+            return _Found()
+        first = tuple(part.start for part in self._regions.box(self._gap))
+        return fills._replace(differing=math.prod(self._regions.grid.shape) - self._elements, first=first)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """The elements of two arrays of one shape."""
+
+    left: Elements
+    right: Elements
+    rtol: float
+    atol: float
+
+    def walk(self, effort: Effort) -> Walk:
+        """Return the blocks in which both are read."""
+        grids = chunks_of(self.left), chunks_of(self.right)
+        size = self.left.chunks.element_bytes() + self.right.chunks.element_bytes()
+        coarse = max(grids, key=lambda grid: math.prod(max((*axis.sizes, 1)) for axis in grid.axes))
+        return walk(coarse, grids, size, effort)
+
+    def stored_alike(self) -> Walk | None:
+        """Return the chunks one by one, if chunks with the same stored bytes hold equal elements, and fit in memory."""
+        left, right = self.left, self.right
+        if left.metadata.storage_transformers or right.metadata.storage_transformers:
+            return None
+        if not have_same_bytes(left.metadata, right.metadata) or self.common_type() is None:
+            return None
+        grid = left.chunks.grid
+        size = left.chunks.element_bytes() + right.chunks.element_bytes()
+        whole = max(1, 2 * size * math.prod(max((*axis.sizes, 1)) for axis in grid.axes))
+        if whole > left.effort.memory:
+            return None
+        at_once = walk(grid, (grid,), 2 * size, left.effort).at_once
+        return Walk(Regions(grid, (1,) * len(grid.axes)), at_once)
+
+    def common_type(self) -> np.dtype[Any] | None:
+        """Return the type in which elements are compared; None if they cannot be."""
+        types = self.left.bind().spec.dtype, self.right.bind().spec.dtype
+        one, other = (dtype.newbyteorder("=") for dtype in types)
+        if one == other or one.names is not None or other.names is not None:
+            return one if one.names == other.names else None
+        if {one.kind, other.kind} <= {"T", "O"}:
+            return np.dtype(object)
+        kinds = {one.kind, other.kind}
+        if kinds <= set("biufc") or kinds in ({"U"}, {"S"}, {"M"}, {"m"}) or is_small(one) or is_small(other):
+            try:
+                return np.promote_types(one, other)
+            except TypeError:
+                return None
+        return None
+
+    def compare_fills(self) -> _Found | None:
+        """Return how what missing chunks hold differs; None if it does not."""
+        specs = self.left.bind().spec, self.right.bind().spec
+        found = self.compare(*(box_of(spec.fill_value, spec.dtype) for spec in specs))
+        return found if found.differing else None
+
+    def compare(self, left: AnyArray, right: AnyArray) -> _Found:
+        """Return how parts of the two arrays differ; the first place is that in the part."""
+        if left.dtype.hasobject or right.dtype.hasobject or left.size <= _MOST_ELEMENTS or not left.shape:
+            return self._compare(left, right)
+        total = _Sum()
+        step = max(1, _MOST_ELEMENTS * left.shape[0] // left.size)
+        for start in range(0, left.shape[0], step):
+            found = self._compare(left[start : start + step], right[start : start + step])
+            total.add(found._replace(first=(start + found.first[0], *found.first[1:])) if found.differing else found)
+        return total.found
+
+    def _compare(self, left: AnyArray, right: AnyArray) -> _Found:
+        dtype = self._type_of(left, right)
+        one, other = left.astype(dtype, copy=False), right.astype(dtype, copy=False)
+        mask = unequal(one, other, self.rtol, self.atol)
+        first = first_of(mask)
+        if first is None:
+            return _Found()
+        count = int(np.count_nonzero(mask))
+        return _Found(count, first, left[first], right[first], largest_distance(one[mask], other[mask]))
+
+    def _type_of(self, left: AnyArray, right: AnyArray) -> np.dtype[Any]:
+        if left.dtype == right.dtype and left.dtype.isnative:
+            return left.dtype
+        dtype = self.common_type()
+        if dtype is None:
+            raise OmnizarrError(f"values of {left.dtype} and {right.dtype} cannot be compared")
+        return dtype
+
+
+@dataclass(frozen=True)
+class _Comparing(Question[int, _Found]):
+    """Compare the elements of each block; or of each chunk its stored bytes, and its elements where these differ."""
+
+    pair: _Pair
+    laid: Walk
+    by_bytes: bool
+
+    @property
+    def at_once(self) -> int:
+        return self.laid.at_once
+
+    def begin(self) -> Callable[[int], tuple[int, _Found]]:
+        pair, regions = self.pair, self.laid.regions
+        left, right = pair.left.reader(self.at_once), pair.right.reader(self.at_once)
+        one, other = pair.left.chunks, pair.right.chunks
+        item = one.element_bytes()
+
+        def stored_bytes_are_equal(number: int) -> bool:
+            (coords,) = regions.chunks(number)
+            values = one.store.get(one.key_of(coords)), other.store.get(other.key_of(coords))
+            return values[0] is not None and values[1] is not None and _are_same(values[0], values[1])
+
+        def compare(number: int) -> tuple[int, _Found]:
+            box = regions.box(number)
+            nbytes = item * math.prod(part.stop - part.start for part in box)
+            if self.by_bytes and stored_bytes_are_equal(number):
+                return nbytes, _Found()
+            found = pair.compare(left(box), right(box))
+            return nbytes, _placed(found, box)
+
+        return compare
+
+
+def _placed(found: _Found, box: Box) -> _Found:
+    if not found.differing:
+        return found
+    return found._replace(first=tuple(part.start + at for part, at in zip(box, found.first, strict=True)))
+
+
+def _are_same(left: Buffer, right: Buffer) -> bool:
+    if len(left) != len(right):
+        return False
+    if isinstance(left, bytes) and isinstance(right, bytes):
+        return left == right
+    return bool(np.array_equal(np.frombuffer(left, np.uint8), np.frombuffer(right, np.uint8)))

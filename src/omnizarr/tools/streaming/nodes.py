@@ -1,0 +1,201 @@
+"""The nodes of a hierarchy and what they mean, whichever format they are written in.
+
+What a node means is what its conventions make of it in Zarr v3: `convert` carries it by the same functions. So the
+dimension names of xarray are no attribute in any format, and a mask is one in all. How elements are stored does not
+belong to it: neither chunks, codecs, byte order, nor the fill value, which tells only what chunks hold that are not
+stored.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from omnizarr.api.opening import locate
+from omnizarr.errors import OmnizarrError
+from omnizarr.formats import conventions
+from omnizarr.formats.conventions import Nodes
+from omnizarr.model import JSON, ArrayMetadata, Metadata, datatypes, thawed
+from omnizarr.model.datatypes import DataType
+from omnizarr.nodes import detection
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.tools.converting.sources import Source
+from omnizarr.tools.streaming.equality import is_small
+
+_CANONICAL: Final = "v3"
+"""The format that says what conventions mean in members of its own."""
+_PLAIN: Final = {"variable_length_utf8": "string", "variable_length_bytes": "bytes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a node is, apart from how it is stored.
+
+    Attributes
+    ----------
+    kind : {"array", "group"}
+    attributes : mapping
+    shape, dimension_names : tuple, optional
+        Of an array. Without a single name there are none.
+    data_type : str, optional
+        Of an array: a name that is the same in all formats.
+    """
+
+    kind: str
+    attributes: Mapping[str, JSON]
+    shape: tuple[int, ...] | None = None
+    data_type: str | None = None
+    dimension_names: tuple[str | None, ...] | None = None
+
+    @classmethod
+    def of(cls, path: str, nodes: Nodes) -> Meaning:
+        """Return what the node at a path means, given the nodes of its hierarchy."""
+        carried = conventions.carry(path, nodes, nodes[path], _CANONICAL).metadata
+        if not isinstance(carried, ArrayMetadata):
+            return cls("group", carried.attributes)
+        names = carried.dimension_names
+        return cls(
+            "array",
+            carried.attributes,
+            carried.shape,
+            type_name(carried),
+            names if names is not None and any(name is not None for name in names) else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node that was found.
+
+    Attributes
+    ----------
+    path : str
+        Below the topmost node.
+    found : Found, optional
+        None if it cannot be read.
+    meaning : Meaning, optional
+        The same.
+    error : OmnizarrError, optional
+        Why it cannot be read.
+    """
+
+    path: str
+    found: Found[Metadata] | None = None
+    meaning: Meaning | None = None
+    error: OmnizarrError | None = None
+
+    @property
+    def array(self) -> Found[ArrayMetadata] | None:
+        """The node, if it is an array that can be read."""
+        if self.found is not None and isinstance(self.found.metadata, ArrayMetadata):
+            return Found(self.found.where, self.found.metadata)
+        return None
+
+
+class Hierarchy(NamedTuple):
+    """A node that a user means, with all below it.
+
+    Attributes
+    ----------
+    name : str
+        What the user calls it.
+    top : Found
+    nodes : mapping of str to Node
+        By path below the topmost, parents first.
+    """
+
+    name: str
+    top: Found[Metadata]
+    nodes: dict[str, Node]
+
+
+def hierarchy(opened: ExitStack, store: Any, path: str | None, zarr_format: Any, options: Any) -> Hierarchy:
+    """Return the node that a user means and all below it.
+
+    A store that is made for that is closed with `opened`. Raises NodeNotFoundError, StoreError.
+    """
+    is_url = isinstance(store, str) and "://" in store
+    where, _ = locate(store, path, "r", options if is_url else None)
+    if isinstance(store, (str, os.PathLike)):
+        opened.callback(where.store.close)
+    top = detection.open_node(where, zarr_format)
+    source = Source(top)
+    found = {each.path: each.found for each in source.walk(source.top(top))}
+    nodes = Nodes({at: each.metadata for at, each in found.items() if isinstance(each, Found)})
+    return Hierarchy(shown(store, path, where), top, {at: _node(at, each, nodes) for at, each in found.items()})
+
+
+def _node(path: str, found: Found[Metadata] | OmnizarrError, nodes: Nodes) -> Node:
+    if isinstance(found, OmnizarrError):
+        return Node(path, error=found)
+    return Node(path, found, Meaning.of(path, nodes))
+
+
+def shown(given: Any, path: str | None, where: StorePath) -> str:
+    """Return what a user calls a place."""
+    if not isinstance(given, (str, os.PathLike)):
+        return str(where)
+    place = os.fsdecode(given) if isinstance(given, os.PathLike) else given
+    return f"{place.rstrip('/')}/{path.strip('/')}" if path else place
+
+
+def documents_of(found: Found[Any]) -> Iterable[str]:
+    """Return the keys that the documents of a node may have."""
+    return dialect_of(found.where, found.metadata).keyspace.documents(found.where.path).values()
+
+
+# Names of data types
+
+
+def type_name(array: ArrayMetadata) -> str:
+    """Return a name for the data type of an array that is the same in all formats and byte orders.
+
+    Examples
+    --------
+    >>> from omnizarr.formats import V2
+    >>> array = V2.load({".zarray": {"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": ">M8[10s]", "order": "C",
+    ...     "compressor": None, "filters": None, "fill_value": 0}})
+    >>> type_name(array)
+    'datetime64[10s]'
+    """
+    try:
+        data_type = datatypes.bind(array.data_type, array.byte_order)
+    except OmnizarrError:
+        return _spelled(array.data_type.name, array.data_type.configuration)
+    return name_of(data_type)
+
+
+def name_of(data_type: DataType) -> str:
+    """Return the same for a data type that is bound."""
+    if data_type.is_fixed_size:
+        return _of_dtype(data_type.dtype)
+    return _spelled(_PLAIN.get(data_type.named.name, data_type.named.name), data_type.named.configuration)
+
+
+def _spelled(name: str, configuration: Mapping[str, JSON]) -> str:
+    return f"{name}{json.dumps(thawed(configuration), sort_keys=True)}" if configuration else name
+
+
+def _of_dtype(dtype: np.dtype[Any]) -> str:
+    if dtype.subdtype is not None:
+        return f"{_of_dtype(dtype.base)}{list(dtype.shape)}"
+    if dtype.names is not None and dtype.fields is not None:
+        fields = (f"{json.dumps(name)}: {_of_dtype(dtype.fields[name][0])}" for name in dtype.names)
+        return f"{{{', '.join(fields)}}}"
+    if is_small(dtype):
+        return dtype.name
+    match dtype.kind:
+        case "U":
+            return f"text[{dtype.itemsize // 4}]"
+        case "S":
+            return f"bytes[{dtype.itemsize}]"
+        case "V":
+            return f"raw[{dtype.itemsize}]"
+    return dtype.name

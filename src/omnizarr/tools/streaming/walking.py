@@ -1,0 +1,143 @@
+"""Walking through the elements of arrays in blocks of whole chunks, in bounded memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from omnizarr.codecs.contract import AnyArray, ChunkPolicy
+from omnizarr.engine import Binding
+from omnizarr.errors import OmnizarrError
+from omnizarr.model import ArrayMetadata
+from omnizarr.model.grids import Grid
+from omnizarr.nodes.location import StorePath
+from omnizarr.stores import pool
+from omnizarr.tools.streaming.chunks import Chunks, fine, read
+from omnizarr.tools.streaming.regions import Box, Regions, plan
+
+MEMORY: Final = 96 * 1024 * 1024
+"""Bytes of elements in memory at a time, unless one chunk has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much may be done at a time.
+
+    Attributes
+    ----------
+    max_memory : int, optional
+        Bytes of elements in memory at a time; default: 96 MiB, unless one chunk has more.
+    concurrency : int, optional
+        Chunks in flight at a time.
+    allow_pickle : bool
+        Let pickled objects be read, which can run any code.
+    """
+
+    max_memory: int | None = None
+    concurrency: int | None = None
+    allow_pickle: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("max_memory", "concurrency"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name}={value}: expected at least 1")
+
+    @property
+    def memory(self) -> int:
+        """Bytes of elements in memory at a time."""
+        return self.max_memory or MEMORY
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The elements of an array, to be read in this process or in another one."""
+
+    where: StorePath
+    metadata: ArrayMetadata
+    effort: Effort
+
+    @property
+    def chunks(self) -> Chunks:
+        """Where its chunks are."""
+        return Chunks.of(self.where, self.metadata)
+
+    def bind(self) -> Binding:
+        """Return what reading them needs; raises what `omnizarr.engine.bind` raises."""
+        return self.chunks.bind(ChunkPolicy(missing="fill", allow_pickle=self.effort.allow_pickle))
+
+    def reader(self, at_once: int) -> Callable[[Box], AnyArray]:
+        """Return what reads a box, and is called by so many threads at once."""
+        binding = self.bind()
+        in_flight = self.effort.concurrency or max(pool.default_concurrency(), self.where.store.concurrency)
+        concurrency = max(1, in_flight // at_once)
+
+        def read_box(box: Box) -> AnyArray:
+            try:
+                return read(binding, box, concurrency)
+            except OmnizarrError as error:
+                raise error.add(store=str(self.where.store), path=self.where.path)
+
+        return read_box
+
+
+class Walk(NamedTuple):
+    """How an array is walked through.
+
+    Attributes
+    ----------
+    regions : Regions
+        The blocks.
+    at_once : int
+        So many threads read and look at a block each.
+    """
+
+    regions: Regions
+    at_once: int
+
+    def holding(self, arrays: Iterable[Elements]) -> Iterator[int]:
+        """Yield, in order, the blocks that hold a stored chunk of any of the arrays."""
+        boxes = (each.chunks.grid.slices_of(coords) for each in arrays for coords in each.chunks.stored())
+        return self.regions.holding(boxes)
+
+
+def walk(grid: Grid, others: Iterable[Grid], item_bytes: int, effort: Effort) -> Walk:
+    """Return blocks of whole cells of a grid, laid so that the chunks of other grids are read few times.
+
+    Parameters
+    ----------
+    grid : Grid
+    others : iterable of Grid
+        Of arrays of the same shape.
+    item_bytes : int
+        That an element takes in memory, in all arrays that are read together.
+    effort : Effort
+
+    Raises
+    ------
+    ValueError
+        If `max_memory` is less than one cell takes.
+    """
+    threads = effort.concurrency or pool.default_concurrency()
+    cell = max(1, item_bytes * math.prod(_longest(grid)))
+    if effort.max_memory is not None and cell > effort.max_memory:
+        raise ValueError(f"max_memory={effort.max_memory}: one chunk has {cell} bytes of elements")
+    longest = [max(lengths) for lengths in zip(_longest(grid), *map(_longest, others), strict=True)]
+    wanted = max(1, item_bytes * math.prod(longest))
+    at_once = max(1, min(threads, effort.memory // wanted))
+    regions = Regions(grid, (1,) * len(grid.axes))
+    for other in others:
+        found = plan(grid, other, item_bytes, effort.memory // at_once)
+        regions = max(regions, found, key=lambda each: math.prod(each.per_axis))
+    return Walk(regions, at_once)
+
+
+def _longest(grid: Grid) -> tuple[int, ...]:
+    return tuple(min(max((*axis.sizes, 1)), max(axis.length, 1)) for axis in grid.axes)
+
+
+def chunks_of(elements: Elements) -> Grid:
+    """Return the grid of the smallest chunks of an array that can be read alone."""
+    return fine(elements.bind())
