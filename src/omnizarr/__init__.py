@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from omnizarr.tools.convert import convert, rechunk
     from omnizarr.tools.copy import copy, copy_all, copy_store
     from omnizarr.tools.diff import diff
+    from omnizarr.tools.digest import digest, digest_of_bytes
     from omnizarr.tools.repair import repair, undo_repair
 
 __version__ = "0.1.0"
@@ -114,6 +115,10 @@ _NAMES: Final = {
             "copy_store",
         ),
         "tools.diff": ("diff",),
+        "tools.digest": (
+            "digest",
+            "digest_of_bytes",
+        ),
         "tools.repair": (
             "repair",
             "undo_repair",
@@ -143,6 +148,8 @@ __all__ = [
     "create_group",
     "create_hierarchy",
     "diff",
+    "digest",
+    "digest_of_bytes",
     "empty",
     "empty_like",
     "errors",

@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from omnizarr import engine, indexing
 from omnizarr.codecs.contract import AnyArray, Buffer, ChunkPolicy
@@ -37,7 +37,7 @@ from omnizarr.stores import Store, pool
 from omnizarr.tools.converting import temporary
 from omnizarr.tools.converting.routes import Pass, Route, Wish, coarse, passes, regions_of, route
 from omnizarr.tools.converting.temporary import Shelf
-from omnizarr.tools.streaming.chunks import Chunks, box_of, fine, note, overlap, pieces, read, shape_of
+from omnizarr.tools.streaming.chunks import Chunks, box_of, fine, note, overlap, part_of, pieces, read, shape_of
 from omnizarr.tools.streaming.equality import first_difference
 from omnizarr.tools.streaming.executors import Executor, Job, Tally, Tick, Written
 from omnizarr.tools.streaming.regions import Box, plan
@@ -539,7 +539,7 @@ class _ComparingTemporary(_OfBlocks):
             box = blocks.box(number)
             # Of chunks that cannot be read, both hold the fill value.
             expected = self.before.read(number) if self.before else move.read_as_target(sides, box, broken)
-            after.each(number, lambda part, found: move.check_equal(box, part, _part(expected, part), found))
+            after.each(number, lambda part, found: move.check_equal(box, part, part_of(expected, part), found))
             return self.done(expected, sides)
 
         return compare, None
@@ -585,7 +585,7 @@ class _Comparing(_OfBlocks):
             for number in parts.touched(box):
                 whole = tuple(map(overlap, box, parts.box(number)))
                 part = tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(whole, box, strict=True))
-                move.check_equal(box, part, _part(expected, part), read(sides.writing, whole, move.concurrency))
+                move.check_equal(box, part, part_of(expected, part), read(sides.writing, whole, move.concurrency))
 
         return compare, None
 
@@ -631,10 +631,3 @@ def _lifted(box: Box, ndim: int) -> Box:
 def _like(grid: Grid, other: Grid) -> Grid:
     """Return a grid with as many dimensions as another one, which has more only if this one has none."""
     return grid if len(grid.shape) == len(other.shape) else other
-
-
-def _part(values: AnyArray, part: Box) -> AnyArray:
-    """Return a part of an array as an array, if it has no dimensions too."""
-    selection: tuple[Any, ...] = (*part, ...)
-    found: AnyArray = values[selection]
-    return found

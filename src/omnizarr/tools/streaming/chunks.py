@@ -184,3 +184,10 @@ def note(broken: dict[str, str], key: str, error: ChunkError) -> None:
     if key not in broken:
         reason = ChunkError(error.message, codec=error.codec, found=error.found, expected=error.expected)
         broken[key] = str(reason)[:_LONGEST_REASON] if len(broken) < _MOST_REASONS else ""
+
+
+def part_of(values: AnyArray, part: Box) -> AnyArray:
+    """Return a part of an array as an array, if it has no dimensions too."""
+    selection: tuple[Any, ...] = (*part, ...)
+    found: AnyArray = values[selection]
+    return found

@@ -64,6 +64,13 @@ class Elements:
         """Where its chunks are."""
         return Chunks.of(self.where, self.metadata)
 
+    def values_bytes(self) -> int:
+        """Return about how much memory all of them take; 0 if that cannot be told."""
+        try:
+            return self.chunks.values_bytes()
+        except OmnizarrError:
+            return 0
+
     def bind(self) -> Binding:
         """Return what reading them needs; raises what `omnizarr.engine.bind` raises."""
         return self.chunks.bind(ChunkPolicy(missing="fill", allow_pickle=self.effort.allow_pickle))

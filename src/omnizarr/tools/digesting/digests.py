@@ -1,0 +1,122 @@
+"""Digests as they are written down, and read again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from omnizarr.support.text import visible
+
+_LINE: Final = re.compile(r"(omnizarr1:[a-z0-9]+:[0-9a-f]{64})  (/.*)")
+_ESCAPED: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDigest:
+    """The digest of a node with all below it.
+
+    Attributes
+    ----------
+    path : str
+        Below the topmost node, without a leading slash.
+    kind : {"array", "group"}
+    digest : str
+        Such as ``omnizarr1:sha256:...``.
+    """
+
+    path: str
+    kind: str
+    digest: str
+
+    def __str__(self) -> str:
+        path = "".join(_ESCAPED.get(character, character) for character in self.path)
+        return f"{self.digest}  /{path}"
+
+    def to_dict(self) -> dict[str, str]:
+        """Return it in plain JSON types."""
+        return {"path": f"/{self.path}", "kind": self.kind, "digest": self.digest}
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """The digests of a hierarchy.
+
+    ``str`` is the text of a file that `omnizarr.check` verifies: a line for each node, with digest and path.
+
+    Attributes
+    ----------
+    nodes : tuple of NodeDigest
+        The topmost first.
+    """
+
+    nodes: tuple[NodeDigest, ...]
+
+    @property
+    def digest(self) -> str:
+        """The digest of the topmost node, which covers all below it."""
+        return self.nodes[0].digest
+
+    def __iter__(self) -> Iterator[NodeDigest]:
+        return iter(self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __str__(self) -> str:
+        return "\n".join(map(visible, map(str, self.nodes)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return them in plain JSON types."""
+        return {"digest": self.digest, "nodes": [node.to_dict() for node in self.nodes]}
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return them as strict JSON."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+
+def expected(given: Any) -> dict[str, str]:
+    """Return digests by path: of a file, of a `Digest`, of a mapping, or of the topmost node alone.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these, or a line of the file is no digest.
+    """
+    if isinstance(given, Digest):
+        return {node.path: node.digest for node in given}
+    if isinstance(given, Mapping):
+        return {str(path).strip("/"): str(digest) for path, digest in given.items()}
+    if isinstance(given, str) and _LINE.fullmatch(f"{given}  /"):
+        return {"": given}
+    if not isinstance(given, (str, os.PathLike)):
+        raise TypeError(f"digest must be a file, a Digest or a mapping, not {type(given).__name__}")
+    return parse(Path(given).read_text(encoding="utf-8"), os.fspath(given))
+
+
+def parse(text: str, name: str = "digests") -> dict[str, str]:
+    """Return the digests that lines tell, by path; lines that begin with ``#`` and empty ones are passed over.
+
+    >>> parse(f"omnizarr1:sha256:{'0' * 64}  /a")["a"].rpartition(":")[0]
+    'omnizarr1:sha256'
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        parts = _LINE.fullmatch(line)
+        if parts is None:
+            raise ValueError(f"{name}: line {number} is no digest and path, as `omnizarr digest` prints them: {line!r}")
+        found[_unescaped(parts[2]).strip("/")] = parts[1]
+    if not found:
+        raise ValueError(f"{name}: there is no digest in it; make one by: omnizarr digest PATH > FILE")
+    return found
+
+
+def _unescaped(path: str) -> str:
+    back = {written: character for character, written in _ESCAPED.items()}
+    return re.sub(r"\\[\\nr]", lambda found: back[found[0]], path)
