@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from omnizarr.tools.diff import diff
     from omnizarr.tools.digest import digest, digest_of_bytes
     from omnizarr.tools.repair import repair, undo_repair
+    from omnizarr.tools.stat import stat
 
 __version__ = "0.1.0"
 
@@ -123,6 +124,7 @@ _NAMES: Final = {
             "repair",
             "undo_repair",
         ),
+        "tools.stat": ("stat",),
     }.items()
     for name in names
 }
@@ -172,6 +174,7 @@ __all__ = [
     "save",
     "save_array",
     "save_group",
+    "stat",
     "storage",
     "tree",
     "undo_repair",

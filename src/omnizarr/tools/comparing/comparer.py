@@ -24,7 +24,7 @@ from omnizarr.tools.streaming.executors import Executor, Question, executor
 from omnizarr.tools.streaming.nodes import Hierarchy, Meaning, Node, documents_of, hierarchy
 from omnizarr.tools.streaming.progress import Progress
 from omnizarr.tools.streaming.regions import Box, Regions
-from omnizarr.tools.streaming.walking import Effort, Elements, Walk, chunks_of, walk
+from omnizarr.tools.streaming.walking import Effort, Elements, Visits, Walk, chunks_of, walk
 from omnizarr.tools.translating.equivalence import have_same_bytes
 
 _MEMBERS: Final = ("data_type", "shape", "dimension_names")
@@ -172,13 +172,14 @@ class _Comparison:
         laid = by_bytes or pair.walk(self.effort)
         question = _Comparing(pair, laid, by_bytes is not None)
         fills_differ = pair.compare_fills()
-        skipped = _Skipped(laid.regions, laid.holding(sides))
+        visits, size = Visits(laid, sides), math.prod(left.metadata.shape)
         total = _Sum()
-        for each in self.executor.ask(question, skipped, shown.tick):
+        for each in self.executor.ask(question, visits, shown.tick):
             total.add(each)
-        if fills_differ is not None:
-            total.add(skipped.differing(fills_differ))
-        return total.result(math.prod(left.metadata.shape))
+        if fills_differ is not None and visits.gap is not None:
+            first = tuple(part.start for part in laid.regions.box(visits.gap))
+            total.add(fills_differ._replace(differing=size - visits.elements, first=first))
+        return total.result(size)
 
 
 def _nbytes(one: Node | None, other: Node | None) -> int:
@@ -254,34 +255,6 @@ class _Sum:
             right=found.right,
             largest=found.largest,
         )
-
-
-class _Skipped:
-    """The blocks in which something is stored; and how much lies in the others."""
-
-    def __init__(self, regions: Regions, wanted: Iterator[int]) -> None:
-        self._regions = regions
-        self._wanted = wanted
-        self._next = 0
-        self._gap: int | None = None
-        self._elements = 0
-
-    def __iter__(self) -> Iterator[int]:
-        for number in self._wanted:
-            if self._gap is None and number != self._next:
-                self._gap = self._next
-            self._next = number + 1
-            self._elements += math.prod(part.stop - part.start for part in self._regions.box(number))
-            yield number
-        if self._gap is None and self._next < self._regions.total:
-            self._gap = self._next
-
-    def differing(self, fills: _Found) -> _Found:
-        """Return how the elements of all other blocks differ, given how the two fill values do."""
-        if self._gap is None:
-            return _Found()
-        first = tuple(part.start for part in self._regions.box(self._gap))
-        return fills._replace(differing=math.prod(self._regions.grid.shape) - self._elements, first=first)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from omnizarr.errors import MetadataError
-from omnizarr.formats import documents
 from omnizarr.nodes import wording
 from omnizarr.support.text import visible
+from omnizarr.tools.streaming.plain import plain
 
 Kind: TypeAlias = Literal["node", "kind", "shape", "data_type", "dimension_names", "attribute", "values", "storage"]
 
@@ -59,9 +58,9 @@ class Unequal:
             "count": self.count,
             "size": self.size,
             "first": list(self.first),
-            "left": _plain(self.left),
-            "right": _plain(self.right),
-            "largest": _plain(self.largest),
+            "left": plain(self.left),
+            "right": plain(self.right),
+            "largest": plain(self.largest),
         }
 
 
@@ -117,8 +116,8 @@ class Difference:
             "path": f"/{self.path}",
             "kind": self.kind,
             "name": self.name,
-            "left": _plain(self.left),
-            "right": _plain(self.right),
+            "left": plain(self.left),
+            "right": plain(self.right),
             "only": self.only,
             "values": None if self.values is None else self.values.to_dict(),
         }
@@ -215,20 +214,3 @@ def _brief(value: object) -> str:
     else:
         text = str(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return str(value)
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, complex):
-        return [_plain(value.real), _plain(value.imag)]
-    try:
-        return documents.to_json(value, quotes_nonfinite=True)
-    except MetadataError:
-        return str(value)

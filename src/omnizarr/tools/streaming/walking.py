@@ -110,6 +110,35 @@ class Walk(NamedTuple):
         return self.regions.holding(boxes)
 
 
+class Visits:
+    """The numbers of the blocks that hold a stored chunk of any of the arrays, in order; and what they leave out.
+
+    Attributes
+    ----------
+    elements : int
+        In the blocks that were given out.
+    gap : int, optional
+        The first block that was left out, in which all elements are the fill value; known when all were given out.
+    """
+
+    def __init__(self, laid: Walk, arrays: Iterable[Elements]) -> None:
+        self._regions = laid.regions
+        self._numbers = laid.holding(arrays)
+        self.elements = 0
+        self.gap: int | None = None
+
+    def __iter__(self) -> Iterator[int]:
+        due = 0
+        for number in self._numbers:
+            if self.gap is None and number != due:
+                self.gap = due
+            due = number + 1
+            self.elements += math.prod(part.stop - part.start for part in self._regions.box(number))
+            yield number
+        if self.gap is None and due < self._regions.total:
+            self.gap = due
+
+
 def walk(grid: Grid, others: Iterable[Grid], item_bytes: int, effort: Effort) -> Walk:
     """Return blocks of whole cells of a grid, laid so that the chunks of other grids are read few times.
 
