@@ -145,10 +145,10 @@ def _statistics(name: tuple[str, ...], dtype: np.dtype[Any], moments: Moments, *
         std = None if std is None else _time(Fraction(std), "m", f"{count}{unit}")
     elif dtype.kind == "b":
         lowest, highest = (None if value is None else bool(value) for value in (lowest, highest))
-    elif dtype.kind == "f" or (is_small(dtype) and not is_complex(dtype)):
-        lowest, highest = (
-            None if value is None else np.asarray(value).astype(dtype)[()] for value in (lowest, highest)
-        )
+    elif dtype.kind == "f":
+        lowest, highest = (None if value is None else dtype.type(value) for value in (lowest, highest))
+    elif is_small(dtype) and "int" in dtype.name:
+        lowest, highest = (None if value is None else int(value) for value in (lowest, highest))
     if isinstance(mean, Fraction):
         mean = _as_float(mean)
     fill = moments.fill if has_fill else None
