@@ -290,8 +290,7 @@ class _Pair:
 
     def common_type(self) -> np.dtype[Any] | None:
         """Return the type in which elements are compared; None if they cannot be."""
-        types = self.left.bind().spec.dtype, self.right.bind().spec.dtype
-        one, other = (dtype.newbyteorder("=") for dtype in types)
+        one, other = (_native(each.bind().spec.dtype) for each in (self.left, self.right))
         if one == other or one.names is not None or other.names is not None:
             return one if one.names == other.names else None
         if {one.kind, other.kind} <= {"T", "O"}:
@@ -338,6 +337,11 @@ class _Pair:
         if dtype is None:
             raise OmnizarrError(f"values of {left.dtype} and {right.dtype} cannot be compared")
         return dtype
+
+
+def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a type in the byte order of this machine."""
+    return dtype if dtype.kind in "TO" or is_small(dtype) else dtype.newbyteorder("=")
 
 
 @dataclass(frozen=True)

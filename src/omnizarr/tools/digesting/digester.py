@@ -105,12 +105,7 @@ def summed(algorithm: str, document: Mapping[str, Any]) -> str:
 
 
 def _nbytes(node: Node, effort: Effort) -> int:
-    try:
-        return (
-            0 if node.array is None else Elements(node.array.where, node.array.metadata, effort).chunks.values_bytes()
-        )
-    except OmnizarrError:
-        return 0
+    return 0 if node.array is None else Elements(node.array.where, node.array.metadata, effort).values_bytes()
 
 
 # Elements

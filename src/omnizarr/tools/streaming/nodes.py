@@ -82,6 +82,8 @@ class Node:
         None if it cannot be read.
     meaning : Meaning, optional
         The same.
+    array : Found, optional
+        The same node, if it is an array, with the chunk keys that its writer used.
     error : OmnizarrError, optional
         Why it cannot be read.
     """
@@ -89,14 +91,8 @@ class Node:
     path: str
     found: Found[Metadata] | None = None
     meaning: Meaning | None = None
+    array: Found[ArrayMetadata] | None = None
     error: OmnizarrError | None = None
-
-    @property
-    def array(self) -> Found[ArrayMetadata] | None:
-        """The node, if it is an array that can be read."""
-        if self.found is not None and isinstance(self.found.metadata, ArrayMetadata):
-            return Found(self.found.where, self.found.metadata)
-        return None
 
 
 class Hierarchy(NamedTuple):
@@ -135,7 +131,10 @@ def hierarchy(opened: ExitStack, store: Any, path: str | None, zarr_format: Any,
 def _node(path: str, found: Found[Metadata] | OmnizarrError, nodes: Nodes) -> Node:
     if isinstance(found, OmnizarrError):
         return Node(path, error=found)
-    return Node(path, found, Meaning.of(path, nodes))
+    array = None
+    if isinstance(found.metadata, ArrayMetadata):
+        array = Found(found.where, detection.with_keys_in_use(found.where, found.metadata))
+    return Node(path, found, Meaning.of(path, nodes), array)
 
 
 def shown(given: Any, path: str | None, where: StorePath) -> str:
