@@ -267,6 +267,61 @@ class TestFile:
             digests.parse(text)
 
 
+class TestChecking:
+    @pytest.fixture
+    def store(self):
+        store = {}
+        group = omnizarr.create_group(store, attributes={"title": "t"})
+        group["a"], group["b/c"], group["b/d"] = np.arange(5), np.arange(6.0), ["x"]
+        return store
+
+    def found(self, store, digest):
+        report = omnizarr.check(store, digest=digest)
+        return [(each.code, each.path) for each in report if each.code.startswith("digest")]
+
+    def test_what_was_not_changed_has_its_digests(self, store, tmp_path):
+        file = tmp_path / "digests"
+        file.write_text(str(omnizarr.digest(store)))
+        assert omnizarr.check(store, digest=file).ok
+        omnizarr.convert(store, tmp_path / "other", zarr_format=2)
+        assert self.found(tmp_path / "other", file) == []
+        assert self.found(store, omnizarr.digest(store).digest) == []
+
+    def test_node_that_was_changed_is_named_and_no_other(self, store):
+        before = omnizarr.digest(store)
+        omnizarr.open(store, mode="r+")["b/c"][3] = 7
+        assert self.found(store, before) == [("digest-mismatch", "b/c")]
+        assert self.found(store, before.digest) == [("digest-mismatch", "")]
+
+    def test_attributes_of_a_group(self, store):
+        before = omnizarr.digest(store)
+        omnizarr.open(store, mode="r+")["b"].attrs["new"] = 1
+        assert self.found(store, before) == [("digest-mismatch", "b")]
+
+    def test_nodes_that_came_and_went(self, store):
+        before = omnizarr.digest(store)
+        group = omnizarr.open(store, mode="r+")
+        del group["a"]
+        group["b/e"] = [1]
+        assert self.found(store, before) == [("digest-missing", "a"), ("digest-unlisted", "b/e")]
+
+    def test_chunk_that_cannot_be_read(self, store):
+        before = omnizarr.digest(store)
+        store["a/c/0"] = b"broken"
+        report = omnizarr.check(store, digest=before)
+        (finding,) = [each for each in report if each.code == "digest-mismatch"]
+        assert finding.path == "a"
+        assert "a/c/0" in finding.message
+
+    def test_part_of_a_hierarchy(self, store):
+        assert omnizarr.check(store, path="b", digest=omnizarr.digest(store, path="b")).ok
+
+    def test_several_algorithms_are_refused(self, store):
+        mixed = {"": omnizarr.digest(store).digest, "a": omnizarr.digest(store, algorithm="blake2b").digest}
+        with pytest.raises(ValueError, match="several algorithms"):
+            omnizarr.check(store, digest=mixed)
+
+
 # Stored bytes
 
 

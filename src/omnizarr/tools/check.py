@@ -17,7 +17,10 @@ def check(
     zarr_format: int | str | None = None,
     data: bool = False,
     strict: bool = False,
+    digest: Any = None,
     concurrency: int | None = None,
+    scheduler: Any = None,
+    max_memory: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> CheckReport:
     """Return what is wrong with an array or a group and all below it. Nothing is changed.
@@ -40,8 +43,17 @@ def check(
         threads.
     strict : bool, default False
         Warnings count as well for `ok`, and names that are not registered are warnings.
+    digest : path, Digest, mapping or str, optional
+        Digests that values and meaning must have: a file that ``omnizarr digest PATH > FILE`` made, what
+        `omnizarr.digest` returned, digests by path, or that of the topmost node. Reads all values.
     concurrency : int, optional
         Threads. By default one per core, if chunks are decoded.
+    scheduler : distributed.Client, str or Cluster, optional
+        A dask.distributed cluster whose workers decode the chunks (with `data` or `digest`), as a client or an address;
+        as for `convert`.
+    max_memory : int, optional
+        Bytes of elements in memory at a time, unless one chunk has more; default: one chunk for each thread. On a
+        cluster, in each task.
     progress : callable, optional
         Called with how many more chunks have been looked at; from several threads.
 
@@ -56,6 +68,8 @@ def check(
         If there is nothing of Zarr.
     StoreError
         If the store cannot be listed.
+    ValueError
+        If a file holds no digests.
 
     Examples
     --------
@@ -79,5 +93,8 @@ def check(
         strict=strict,
         concurrency=concurrency,
         progress=progress,
+        digest=digest,
+        scheduler=scheduler,
+        max_memory=max_memory,
     )
     return report

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from omnizarr.stores import pool
 from omnizarr.tools.checking import (
     chunks,
     copies,
+    decoding,
     documents,
     extensions,
     inventory,
@@ -25,6 +27,10 @@ from omnizarr.tools.checking import (
     writers,
 )
 from omnizarr.tools.checking.findings import CheckReport, Findings
+from omnizarr.tools.digesting import digests, verifying
+from omnizarr.tools.streaming.executors import Executor, Local, executor
+from omnizarr.tools.streaming.nodes import hierarchy
+from omnizarr.tools.streaming.walking import Effort
 
 Progress = Callable[[int], object]
 
@@ -38,9 +44,15 @@ def run(
     strict: bool,
     concurrency: int | None,
     progress: Progress | None,
+    digest: Any = None,
+    scheduler: Any = None,
+    max_memory: int | None = None,
 ) -> CheckReport:
     """Return what is wrong at a place and below it; see `omnizarr.check`."""
+    effort = Effort(max_memory, concurrency)
+    expected = {} if digest is None else digests.expected(digest)
     where, _ = opening.locate(store, path, "r", None)
+    given = where
     where = inventory.home_of(where, zarr_format)
     findings = Findings(strict=strict)
     found = inventory.take(where, zarr_format)
@@ -75,7 +87,13 @@ def run(
         copies.check_copies(findings, found, node)
         _forget(node)
     keys = keyspace.Keys(findings, where, found, bindings)
-    looked = _check_chunks(findings, keys, data=data, concurrency=concurrency, progress=progress)
+    with executor(scheduler) as workers:
+        most = decoding.at_once(_workers(keys, concurrency, data=data), bindings.values(), max_memory)
+        if data and not isinstance(workers, Local):
+            looked = _check_elsewhere(findings, keys, workers, most, progress)
+        else:
+            looked = _check_chunks(findings, keys, data=data, workers=most, progress=progress)
+        _check_digests(findings, given, expected, effort, workers)
     keys.check_leftovers()
     if not found.nodes and not found.entries and all(finding.severity == "note" for finding in findings.found):
         raise _nothing(where)
@@ -107,8 +125,53 @@ def _forget(node: inventory.Node) -> None:
         node.metadata = replace(node.metadata, attributes={}, spellings={})
 
 
+def _workers(keys: keyspace.Keys, concurrency: int | None, *, data: bool) -> int:
+    return concurrency or max(pool.default_concurrency() if data else 1, keys.where.store.concurrency)
+
+
+def _check_digests(
+    findings: Findings, where: StorePath, expected: dict[str, str], effort: Effort, workers: Executor
+) -> None:
+    """Enter the nodes that are not what their digests say; nothing without digests."""
+    if not expected:
+        return
+    with ExitStack() as opened:
+        for each in verifying.verify(hierarchy(opened, where, None, None, None), expected, effort, workers):
+            path = f"{where.prefix}{each.path}".rstrip("/")
+            findings.add(each.code, path, each.message, found=each.found, expected=each.expected)
+
+
+def _check_elsewhere(
+    findings: Findings, keys: keyspace.Keys, workers: Executor, most: int, progress: Progress | None
+) -> int:
+    """Let the workers of a cluster decode every stored chunk, and return how many there were."""
+    looked = 0
+    where = keys.where
+    workers.expect(where.store, [node.marker.key for node in keys.inventory])
+    stored = (decoding.Stored.of(chunk) for chunk in keys.chunks(with_sizes=False))
+    for told in workers.ask(decoding.Decoding(most), stored, lambda _: None):
+        looked += 1
+        _enter(findings, told.path, told.key, told.troubles)
+        if progress is not None:
+            progress(1)
+    return looked
+
+
+def _enter(findings: Findings, path: str, key: str, troubles: Iterable[chunks.Trouble]) -> None:
+    for trouble in troubles:
+        findings.add(
+            trouble.code,
+            path,
+            trouble.message,
+            key=key,
+            found=trouble.found,
+            expected=trouble.expected,
+            spec=trouble.spec,
+        )
+
+
 def _check_chunks(
-    findings: Findings, keys: keyspace.Keys, *, data: bool, concurrency: int | None, progress: Progress | None
+    findings: Findings, keys: keyspace.Keys, *, data: bool, workers: int, progress: Progress | None
 ) -> int:
     """Look at every stored chunk, several at a time, and return how many there were."""
     looked = 0
@@ -126,20 +189,10 @@ def _check_chunks(
         except StoreError as error:
             findings.add("unreadable-key", path, error.message, key=chunk.key, found=error.found)
             troubles = []
-        for trouble in troubles:
-            findings.add(
-                trouble.code,
-                path,
-                trouble.message,
-                key=chunk.key,
-                found=trouble.found,
-                expected=trouble.expected,
-                spec=trouble.spec,
-            )
+        _enter(findings, path, chunk.key, troubles)
         if progress is not None:
             progress(1)
 
-    workers = concurrency or max(pool.default_concurrency() if data else 1, keys.where.store.concurrency)
     pool.run(look, stream(), workers, 1 if data else 64)
     return looked
 

@@ -316,6 +316,11 @@ SECTIONS: Final[Mapping[str, tuple[Code, ...]]] = {
         Code("shard-overlap", "warning", "inner chunks of a shard overlap", "write the shard again"),
         Code("unreadable-key", "error", "the store cannot read a value", "look at the store's own message"),
     ),
+    "Digests": (
+        Code("digest-mismatch", "error", "values or meaning are not those of which the digest was made", _RESTORE),
+        Code("digest-missing", "error", "there is a digest of a node, but no node", _RESTORE),
+        Code("digest-unlisted", "error", "there is a node, but no digest of it", "make the digests anew, or remove it"),
+    ),
     "What writers are known to have done": (
         Code("missing-filters", "warning", "no filters member: netCDF-C, old zarrs; some readers fail", _REWRITE,
              Mend("document", '`"filters": null`', "all readers that go on take it so")),
