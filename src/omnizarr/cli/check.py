@@ -8,8 +8,8 @@ from typing import Final
 
 import click
 
-from omnizarr.cli.locate import watched
-from omnizarr.cli.options import command, json_option, path_argument, quiet_option
+from omnizarr.cli.locate import Storage, is_url, storage_of, watched
+from omnizarr.cli.options import command, json_option, path_argument, quiet_option, storage_options
 from omnizarr.cli.progress import counting
 from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.cli.trace import traced
@@ -30,10 +30,11 @@ _COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
 @path_argument
 @click.option("--data", is_flag=True, help="Read and decode every chunk.")
 @click.option("--strict", is_flag=True, help="Take warnings for errors, and unregistered names for warnings.")
+@storage_options
 @quiet_option
 @json_option
 @traced
-def check(path: str, data: bool, strict: bool, as_json: bool) -> int:  # noqa: FBT001 - click passes by name
+def check(path: str, data: bool, strict: bool, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - click passes by name
     """Say what is wrong with a hierarchy; nothing is changed.
 
     Documents are held against the letter of their format, keys against the shapes of arrays, consolidated metadata
@@ -55,7 +56,8 @@ def check(path: str, data: bool, strict: bool, as_json: bool) -> int:  # noqa: F
     store, inside = _split(path)
     try:
         with counting("chunks") as tick:
-            report = check_hierarchy(watched(store), path=inside or None, data=data, strict=strict, progress=tick)
+            where = watched(store, storage_of(store, storage))
+            report = check_hierarchy(where, path=inside or None, data=data, strict=strict, progress=tick)
     except (NodeNotFoundError, StoreError) as error:
         click.echo(f"omnizarr: {one_line(str(error))}", err=True)
         return CANNOT
@@ -69,7 +71,7 @@ def check(path: str, data: bool, strict: bool, as_json: bool) -> int:  # noqa: F
 
 def _split(text: str) -> tuple[str, str]:
     """Return the store that a path leads to, and the path within it."""
-    if "://" in text:
+    if is_url(text):
         return text, ""
     place = Path(text).expanduser()
     inside: list[str] = []

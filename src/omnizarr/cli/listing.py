@@ -60,7 +60,8 @@ def array_block(facts: ArrayFacts) -> Iterator[str]:
     sign = fit(" · ")
     parts = [fit(f"{shards}chunks {_chunks(facts)}"), visible(coding)]
     yield f"{_INDENT}{sign.join(parts)}"
-    yield f"{_INDENT}{_presence(facts)}{sign}{_sizes(facts.bytes_stored, facts.bytes_logical)}"
+    presence = f"{'stored: ' if facts.bytes_stored is None else ''}{_presence(facts)}"
+    yield f"{_INDENT}{presence}{sign}{_sizes(facts.bytes_stored, facts.bytes_logical)}"
     yield from (f"{_INDENT}{line.lstrip()}" for line in _notes(facts.notes))
     if facts.problem is not None:
         yield _problem(facts.problem, _INDENT)
@@ -125,7 +126,15 @@ def _chunks(facts: ArrayFacts) -> str:
     )
 
 
+def remark_lines(unknown: str) -> Iterator[str]:
+    """Yield the line that says what cannot be known."""
+    if unknown:
+        yield _warn(f"  note: {one_line(unknown)}")
+
+
 def _presence(facts: ArrayFacts) -> str:
+    if facts.bytes_stored is None:
+        return "unknown" if facts.expected is None else f"unknown, of {wording.plural(facts.expected, facts.unit)}"
     if facts.stored is None or facts.expected is None:
         return "nobody here knows its chunks"
     missing = facts.expected - facts.stored
@@ -133,13 +142,15 @@ def _presence(facts: ArrayFacts) -> str:
     return f"{text}, {missing:,} missing" if missing else text
 
 
-def _sizes(stored: int, logical: int | None) -> str:
+def _sizes(stored: int | None, logical: int | None) -> str:
+    if stored is None:
+        return "unknown" if logical is None else f"{wording.size(logical)} logical"
     if logical is None:
         return f"{wording.size(stored)} stored"
     return f"{wording.size(stored)} stored, {wording.size(logical)} logical, ratio {wording.ratio(logical, stored)}"
 
 
-def total(arrays: int, groups: int, stored: int, logical: int | None) -> str:
+def total(arrays: int, groups: int, stored: int | None, logical: int | None) -> str:
     """Return the last line of a listing."""
     counts = f"{wording.plural(groups, 'group')}, {wording.plural(arrays, 'array')}"
     return fit(f"{counts} · {_sizes(stored, logical)}")

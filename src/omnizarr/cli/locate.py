@@ -3,31 +3,66 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import click
 
 from omnizarr.api import opening
 from omnizarr.cli import trace
+from omnizarr.errors import NodeNotFoundError, OmnizarrError, StoreError
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import resolve
 from omnizarr.stores.resolve import has_references
+from omnizarr.tools import reaching
+
+Storage = Mapping[str, Any]
+
+_MOST_ABOVE: Final = 4
+"""Levels above a group on a web server at which consolidated metadata is looked for."""
+_in_file = re.compile(
+    r"(.*?\.(?:zip|json|json\.gz|json\.zst|parq|parquet|sqlite3?|sqldb))/+([^?#]+)$", re.IGNORECASE
+).fullmatch
+_S3: Final = frozenset({"s3", "s3a"})
+_CLOUDS: Final = frozenset({*_S3, "gs", "gcs", "az", "azure", "adl", "abfs", "abfss"})
+_WEB: Final = frozenset({"http", "https"})
+_LOCAL: Final = frozenset({"", "file", "local", "memory", "sqlite", "lmdb"})
 
 
-def open_node(text: str) -> Array | Group:
+def open_node(text: str, storage: Storage | None = None) -> Array | Group:
     """Return the node at ``x.zarr``, ``x.zarr/a/b``, ``x.zip/a/b``, ``refs.json/a/b``, or at a URL, to be read.
 
-    Documents are read themselves, not copies of them: what is shown is what is there.
+    Documents are read themselves, not copies of them: what is shown is what is there. In stores far away, where each
+    document costs a request, nodes are taken from consolidated metadata, if there is any. What a store cannot list is
+    taken from what documents name.
 
     Raises
     ------
     NodeNotFoundError
         If there is none; it says which names come near.
+    click.UsageError
+        If storage options mean nothing to such a place.
     OmnizarrError, OSError
     """
-    if "://" in text:
-        return _open(text)
+    if is_url(text):
+        node = _open_url(text, storage or {})
+        return _named(node, text, storage or {})
+    place, inside = split(text)
+    return _open(place, inside or None, storage_of(str(place), storage))
+
+
+def is_url(text: str) -> bool:
+    """Return whether what was typed is a URL, or a chain of them."""
+    return "://" in text or "::" in text
+
+
+def split(text: str) -> tuple[str | Path, str]:
+    """Return the store that a local path leads to, and the path within it."""
     place = Path(text).expanduser()
     inside: list[str] = []
     while not place.exists() and place.parent != place:
@@ -35,23 +70,119 @@ def open_node(text: str) -> Array | Group:
         place = place.parent
     for above in place.parents if place.is_dir() and not _is_node(place) else ():
         if has_references(os.fspath(above)):  # a set in Parquet has directories called as its arrays
-            return _open(above, "/".join([*place.relative_to(above).parts, *inside]))
+            return above, "/".join([*place.relative_to(above).parts, *inside])
     is_misspelt_name = len(inside) == 1 and place.is_dir() and not _is_node(place)
     if not inside or is_misspelt_name:
-        return _open(text)
-    return _open(place, "/".join(inside))
+        return text, ""
+    return place, "/".join(inside)
 
 
-def watched(place: str | Path) -> Any:
-    """Return a place; under ``--trace`` its store, which tells of the requests that it gets."""
-    if not trace.is_on():
+def watched(place: str | Path | StorePath, storage: Storage | None = None) -> Any:
+    """Return a place in its store; under ``--trace`` in one that tells of the requests that it gets."""
+    if isinstance(place, StorePath):
+        return StorePath(trace.watched(place.store), place.path, place.home) if trace.is_on() else place
+    if not trace.is_on() and not storage:
         return place
-    store, path = resolve(place, "r")
+    store, path = resolve(place, "r", storage)
     return StorePath(trace.watched(store), path)
 
 
-def _open(place: str | Path, path: str | None = None) -> Array | Group:
-    return opening.open(watched(place), mode="r", path=path, use_consolidated=False)
+# -- storage options ---------------------------------------------------------------
+
+
+def storage_of(place: str, storage: Storage | None) -> dict[str, Any]:
+    """Return the storage options that a place takes, of those that were typed.
+
+    ``anon``, ``endpoint`` and ``region`` mean the same for all clouds; what a web server has no word for is left out.
+
+    >>> storage_of("s3://bucket/x", {"anon": True, "endpoint": "http://127.0.0.1:9000"})
+    {'anon': True, 'endpoint': 'http://127.0.0.1:9000'}
+    >>> storage_of("fsspec+gs://bucket/x", {"anon": True})
+    {'token': 'anon'}
+    >>> storage_of("https://example.org/x.zarr", {"anon": True})
+    {}
+    """
+    if not storage:
+        return {}
+    chain = place.partition("?")[0].split("::")
+    scheme = (chain[-1] if "://" in chain[-1] else f"{chain[-1]}://").partition("://")[0].lower()
+    if not is_url(place) or scheme in _LOCAL:
+        names = ", ".join(
+            f"--{name}" if name in ("anon", "endpoint", "region") else f"-o {name}=..." for name in storage
+        )
+        raise click.UsageError(f"{names}: for URLs of object stores and web servers only, not for {place}")
+    if scheme in _WEB:
+        return _checked(dict(storage), scheme, leave_out="anon", unknown=("endpoint", "region"))
+    if scheme.startswith("fsspec+") or len(chain) > 1:
+        inner = scheme.removeprefix("fsspec+")
+        options = _for_fsspec(dict(storage), inner)
+        return {inner: options} if len(chain) > 1 and options else options
+    if scheme in _CLOUDS - _S3:
+        return _checked(dict(storage), scheme, unknown=("region",))
+    return dict(storage)
+
+
+def _checked(storage: dict[str, Any], scheme: str, *, leave_out: str = "", unknown: tuple[str, ...]) -> dict[str, Any]:
+    storage.pop(leave_out, None)
+    for name in unknown:
+        if name in storage:
+            raise click.UsageError(f"--{name} means nothing for {scheme}://")
+    return storage
+
+
+def _for_fsspec(storage: dict[str, Any], scheme: str) -> dict[str, Any]:
+    """Return options as the filesystems of fsspec spell them."""
+    if scheme in _WEB:
+        return _checked(storage, scheme, leave_out="anon", unknown=("endpoint", "region"))
+    if scheme in ("gs", "gcs") and storage.pop("anon", False):
+        storage["token"] = "anon"  # noqa: S105 - as gcsfs spells it
+    if "endpoint" in storage:
+        storage["endpoint_url"] = storage.pop("endpoint")
+    if "region" in storage:
+        storage["client_kwargs"] = {"region_name": storage.pop("region"), **storage.get("client_kwargs", {})}
+    return storage
+
+
+# -- nodes ---------------------------------------------------------------------------
+
+
+def _open_url(url: str, storage: Storage) -> Array | Group:
+    """Return the node at a URL, which may lead into an archive, or into references."""
+    match = _in_file(url)
+    if match is not None:
+        with suppress(NodeNotFoundError, StoreError):  # a directory may be called like a file
+            return _open(match[1], match[2].strip("/"), storage_of(match[1], storage))
+    return _open(url, None, storage_of(url, storage))
+
+
+def _open(place: str | Path, path: str | None, storage: dict[str, Any]) -> Array | Group:
+    where, _ = opening.locate(watched(place, storage), path, "r", None)
+    is_far = where.store.concurrency > 1 or not where.store.supports_listing
+    return opening.open(where, mode="r", use_consolidated=None if is_far else False)
+
+
+def _named(node: Array | Group, url: str, storage: Storage) -> Array | Group:
+    """Return a node with members, where the store cannot list them: those that documents name."""
+    if isinstance(node, Array) or reaching.source_of(node) != "nothing":
+        return node
+    found = reaching.with_members(node)
+    if reaching.source_of(found) != "nothing" or node.path:
+        return found
+    return next(_from_above(url, storage), found)
+
+
+def _from_above(url: str, storage: Storage) -> Iterator[Array | Group]:
+    """Yield the group at a URL as the consolidated metadata of one above it has it."""
+    outer, inside = url.rstrip("/"), ""
+    for _ in range(_MOST_ABOVE):
+        outer, _, name = outer.rpartition("/")
+        inside = f"{name}/{inside}".rstrip("/")
+        if outer.endswith(":/") or "/" not in outer.partition("://")[2]:
+            return
+        with suppress(OmnizarrError, KeyError):
+            yield opening.open_group(watched(outer, storage_of(outer, storage)), mode="r", use_consolidated=True)[
+                inside
+            ]
 
 
 def _is_node(place: Path) -> bool:

@@ -12,20 +12,30 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeAlias
 import click
 
 from omnizarr.cli import listing, values
-from omnizarr.cli.locate import open_node
-from omnizarr.cli.options import command, json_option, path_argument, quiet_option
+from omnizarr.cli.locate import Storage, open_node
+from omnizarr.cli.options import (
+    command,
+    json_option,
+    long_storage_options,
+    path_argument,
+    quiet_option,
+    storage_options,
+)
 from omnizarr.cli.progress import counting, moving
 from omnizarr.cli.selections import Part, parse, select
 from omnizarr.cli.text import branches, fit, to_json
 from omnizarr.cli.trace import traced
-from omnizarr.errors import ContainsGroupError, OmnizarrError
+from omnizarr.errors import ContainsGroupError, OmnizarrError, StoreError
 from omnizarr.model import Note
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts, Facts, GroupFacts, UnreadableFacts
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
+from omnizarr.tools import reaching
+from omnizarr.tools import survey as surveys
 from omnizarr.tools.describe import describe, describe_all, walk
+from omnizarr.tools.survey import Survey
 
 if TYPE_CHECKING:
     from omnizarr.netcdf import repairs as netcdf
@@ -38,14 +48,16 @@ Notes: TypeAlias = Mapping[str, tuple[Note, ...]]
 
 @command()
 @path_argument
+@storage_options
 @quiet_option
 @json_option
 @traced
-def info(path: str, as_json: bool) -> int:  # noqa: FBT001 - click passes by name
+def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - click passes by name
     """Show what a node is, and how much of it is stored.
 
     Chunks are counted and consolidated metadata is checked, so every key below PATH is listed. An array that cannot be
-    read is shown with the reason.
+    read is shown with the reason. Far away, members are taken from consolidated metadata, if there is any; what a web
+    server cannot list is unknown.
 
     \b
     Examples:
@@ -54,10 +66,11 @@ def info(path: str, as_json: bool) -> int:  # noqa: FBT001 - click passes by nam
       omnizarr info --json era5.zarr | jq '.nodes[].path'
       omnizarr info --trace https://example.org/era5.zarr
     """  # noqa: D301 - click's mark of lines to be kept
-    node = open_node(path)
+    node = open_node(path, storage)
     notes = _notes_of_netcdf(node)
     with counting("keys") as tick:
-        facts = describe(node, tick, notes)
+        survey = _survey(node, tick)
+        facts = describe(node, tick, notes, survey)
     if isinstance(facts, ArrayFacts):
         _print([to_json(facts.to_json(), indent=2)] if as_json else listing.array_card(_title(path), facts))
         return _code([facts])
@@ -65,21 +78,33 @@ def info(path: str, as_json: bool) -> int:  # noqa: FBT001 - click passes by nam
         _print([to_json(facts.to_json(), indent=2)] if as_json else [listing.unreadable_line(facts)])
         return PROBLEM
     show = _info_json if as_json else _info_text
-    return show(_title(path), node, facts, notes)  # type: ignore[arg-type]
+    return show(_title(path), node, facts, notes, survey)  # type: ignore[arg-type]
+
+
+def _survey(node: Array | Group, tick: Callable[[int], None]) -> Survey | None:
+    """Return what one listing tells of all nodes, where that costs less than to ask for each; else None."""
+    if isinstance(node, Array):
+        return None
+    try:
+        return surveys.of(node, [found for _, found in walk(node)], tick) if surveys.is_worthwhile(node) else None
+    except StoreError:  # is told where a node is looked at
+        return None
 
 
 def _notes_of_netcdf(node: Array | Group) -> Notes:
     """Return what netCDF has to say of nodes; a store that cannot be read says so itself, where it is looked at."""
     try:
-        return netcdf.repairs(node.store_path)
+        return netcdf.repairs(node.store_path, node if isinstance(node, Group) else None)
     except OmnizarrError:
         return {}
 
 
-def _info_text(title: str, group: Group, facts: GroupFacts, notes: Notes) -> int:
+def _info_text(title: str, group: Group, facts: GroupFacts, notes: Notes, survey: Survey | None) -> int:
     _print(listing.group_lines(title, facts))
+    _print(listing.remark_lines(reaching.remark(group)))
+    reaching.check_members(group)
     sums = _Sums()
-    with _facts_below(group, notes) as below:
+    with _facts_below(group, notes, survey) as below:
         for found in below:
             sums.add(found)
             _print(listing.block(found))
@@ -87,11 +112,12 @@ def _info_text(title: str, group: Group, facts: GroupFacts, notes: Notes) -> int
     return max(sums.code, _code([facts]))
 
 
-def _info_json(title: str, group: Group, facts: GroupFacts, notes: Notes) -> int:
-    head = to_json(facts.to_json(), indent=2)
+def _info_json(title: str, group: Group, facts: GroupFacts, notes: Notes, survey: Survey | None) -> int:
+    unknown = reaching.remark(group)
+    head = to_json(facts.to_json() | ({"unknown": unknown} if unknown else {}), indent=2)
     click.echo(head[: head.rindex("\n}")] + ',\n  "nodes": [', nl=False)
     sums = _Sums()
-    with _facts_below(group, notes) as below:
+    with _facts_below(group, notes, survey) as below:
         for number, found in enumerate(below):
             sums.add(found)
             click.echo(f"{',' if number else ''}\n    {to_json(found.to_json())}", nl=False)
@@ -104,7 +130,8 @@ class _Sums:
     """What is added up on the way through a hierarchy."""
 
     def __init__(self) -> None:
-        self.arrays = self.stored = self.logical = self.code = 0
+        self.arrays = self.logical = self.code = 0
+        self.stored: int | None = 0
         self.groups = 1
 
     def add(self, facts: Facts) -> None:
@@ -112,19 +139,21 @@ class _Sums:
         self.code = max(self.code, _code([facts]))
         if isinstance(facts, ArrayFacts):
             self.arrays += 1
-            self.stored += facts.bytes_stored
+            self.stored = (
+                None if self.stored is None or facts.bytes_stored is None else self.stored + facts.bytes_stored
+            )
             self.logical += facts.bytes_logical or 0
         self.groups += isinstance(facts, GroupFacts)
 
 
 @contextmanager
-def _facts_below(group: Group, notes: Notes) -> Iterator[Iterator[Facts]]:
+def _facts_below(group: Group, notes: Notes, survey: Survey | None) -> Iterator[Iterator[Facts]]:
     # Lines and a growing number on one terminal would run into each other.
     shown: AbstractContextManager[Callable[[int], None]] = (
         nullcontext(lambda _: None) if sys.stdout.isatty() else counting("keys")
     )
     with shown as tick:
-        yield describe_all((node for _, node in walk(group)), tick, notes, group.store.concurrency)
+        yield describe_all((node for _, node in walk(group)), tick, notes, group.store.concurrency, survey)
 
 
 def _code(facts: Iterable[Facts]) -> int:
@@ -134,10 +163,11 @@ def _code(facts: Iterable[Facts]) -> int:
 @command()
 @path_argument
 @click.option("-L", "--level", type=click.IntRange(min=1), help="Go no deeper than so many levels.")
+@storage_options
 @quiet_option
 @json_option
 @traced
-def tree(path: str, level: int | None, as_json: bool) -> int:  # noqa: FBT001
+def tree(path: str, level: int | None, as_json: bool, storage: Storage) -> int:  # noqa: FBT001
     """Draw a hierarchy.
 
     \b
@@ -145,7 +175,7 @@ def tree(path: str, level: int | None, as_json: bool) -> int:  # noqa: FBT001
       omnizarr tree era5.zarr
       omnizarr tree -L 1 era5.zarr
     """  # noqa: D301 - click's mark of lines to be kept
-    node = open_node(path)
+    node = _with_members(path, storage)
     if as_json:
         return _list_json(node, None if level is None else level - 1)
     if isinstance(node, Array):
@@ -162,10 +192,11 @@ def tree(path: str, level: int | None, as_json: bool) -> int:  # noqa: FBT001
 @command()
 @path_argument
 @click.option("-r", "--recursive", is_flag=True, help="List what lies below as well, with full paths.")
+@storage_options
 @quiet_option
 @json_option
 @traced
-def ls(path: str, recursive: bool, as_json: bool) -> int:  # noqa: FBT001
+def ls(path: str, recursive: bool, as_json: bool, storage: Storage) -> int:  # noqa: FBT001
     """List the members of a group, one per line.
 
     \b
@@ -173,7 +204,7 @@ def ls(path: str, recursive: bool, as_json: bool) -> int:  # noqa: FBT001
       omnizarr ls era5.zarr
       omnizarr ls -r era5.zarr | grep float32
     """  # noqa: D301 - click's mark of lines to be kept
-    node = open_node(path)
+    node = _with_members(path, storage)
     if as_json:
         return _list_json(node, None if recursive else 0)
     if isinstance(node, Array):
@@ -187,6 +218,13 @@ def ls(path: str, recursive: bool, as_json: bool) -> int:  # noqa: FBT001
         click.echo(listing.short_line(name, found))
         code = max(code, PROBLEM * isinstance(found, UnreadableNode))
     return code
+
+
+def _with_members(path: str, storage: Storage) -> Array | Group:
+    """Return the node at a path; raises StoreError if nothing tells which members it has."""
+    node = open_node(path, storage)
+    reaching.check_members(node)
+    return node
 
 
 def _list_json(node: Array | Group, max_depth: int | None) -> int:
@@ -209,8 +247,9 @@ def _list_json(node: Array | Group, max_depth: int | None) -> int:
 @click.option("--json", "form", flag_value="json", help="Nested lists; NaN and infinities as strings.")
 @click.option("--npy", "form", flag_value="npy", help="A file for numpy.load.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file instead of stdout.")
+@long_storage_options
 @traced
-def get(path: str, selection: tuple[str, ...], form: str | None, output: str | None) -> int:
+def get(path: str, selection: tuple[str, ...], form: str | None, output: str | None, storage: Storage) -> int:
     """Print elements of an array.
 
     SELECTION is typed as in Python: integers, slices, "...", one list, names of fields in quotes. Without it, all is
@@ -228,7 +267,7 @@ def get(path: str, selection: tuple[str, ...], form: str | None, output: str | N
     chosen = parse(" ".join(selection))
     if form == "npy" and output is None and sys.stdout.isatty():
         raise click.UsageError("a file of NumPy is nothing for a terminal: use -o FILE, or a pipe")
-    array = open_node(path)
+    array = open_node(path, storage)
     if not isinstance(array, Array):
         raise ContainsGroupError(
             "there is a group, not an array", remedy=f"choose one of its arrays: omnizarr ls -r {visible(path)}"

@@ -200,7 +200,11 @@ class OmnizarrStore(TheirStore):
 
     supports_writes = True
     supports_deletes = True
-    supports_listing = True
+
+    @property
+    def supports_listing(self) -> bool:
+        """That of the store."""
+        return self._store.supports_listing
 
     def __init__(self, store: Store, *, read_only: bool | None = None) -> None:
         if not isinstance(store, Store):

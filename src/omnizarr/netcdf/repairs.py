@@ -15,12 +15,12 @@ from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
 
 
-def repairs(where: StorePath) -> dict[str, tuple[Note, ...]]:
+def repairs(where: StorePath, group: Group | None = None) -> dict[str, tuple[Note, ...]]:
     """Return the notes on all nodes of the NCZarr dataset that a place lies in, by path in the store.
 
-    Empty if it lies in none.
+    Empty if it lies in none. `group` is the one at that place, if there is one: it is not opened again.
     """
-    root = _root(where)
+    root = _root(where, group)
     if root is None:
         return {}
     loaded = layouts.load(root)
@@ -34,9 +34,11 @@ def repairs(where: StorePath) -> dict[str, tuple[Note, ...]]:
     return {path: tuple(notes) for path, notes in found.items() if notes}
 
 
-def _root(where: StorePath) -> Group | None:
+def _root(where: StorePath, group: Group | None) -> Group | None:
     """Return the highest group at or above a place that NCZarr marked as its own."""
     for place in (*where.ancestors(), where):
+        if group is not None and place == where:
+            return group if _is_marked(where, group._metadata) else None  # noqa: SLF001 - the model, as it is shared
         try:
             found = detection.detect(place, kind="group")
         except StoreError:  # what a store does not say must not pass for what is not there

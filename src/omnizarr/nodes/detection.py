@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar, cast
@@ -668,10 +668,11 @@ def _near(where: StorePath) -> list[str]:
     return []
 
 
-def beside(where: StorePath, metadata: Metadata) -> tuple[Note, ...]:
+def beside(where: StorePath, metadata: Metadata, listed: Container[str] | None = None) -> tuple[Note, ...]:
     """Return notes on documents of other formats at a node's place, which were passed over.
 
-    Which one is taken says the order at the top of this module. Looks for each document, as opening a node does not.
+    Which one is taken says the order at the top of this module. Looks for each document, as opening a node does not,
+    unless the keys of all documents are `listed`.
     """
     own = set(_own_keys(where, metadata))
     others = [dialect for dialect in DIALECTS if dialect.entry_point is None and dialect.name != metadata.dialect]
@@ -684,7 +685,8 @@ def beside(where: StorePath, metadata: Metadata) -> tuple[Note, ...]:
         for dialect in others
     }
     keys = {key for names in makers.values() for key in names.values()}
-    looked = pool.gather(lambda key: (key, where.store.exists(key)), keys, where.store.concurrency)
+    exists = where.store.exists if listed is None else listed.__contains__
+    looked = pool.gather(lambda key: (key, exists(key)), keys, where.store.concurrency if listed is None else 1)
     found = {key for _, (key, is_there) in looked if is_there}
     notes = []
     for dialect in others:

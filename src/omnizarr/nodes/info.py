@@ -29,6 +29,10 @@ def silent(_: int) -> None:
     """Tell nobody."""
 
 
+Consolidated = Literal["none", "current", "stale", "broken", "not compared"]
+"""State of the consolidated metadata of a group."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayFacts:
     """What an array is.
@@ -49,8 +53,8 @@ class ArrayFacts:
         Chunks (with shards: shards) that there could be; None if it cannot be known.
     stored : int or None
         Those that are there; None if it cannot be known, or they were not counted.
-    bytes_stored : int
-        Documents included; 0 if they were not counted.
+    bytes_stored : int or None
+        Documents included; None if it cannot be known, 0 if they were not counted.
     problem : str or None
         Why its elements cannot be read here.
     writers : str or None
@@ -73,7 +77,7 @@ class ArrayFacts:
     attributes: Mapping[str, JSON]
     notes: tuple[Note, ...]
     stored: int | None = None
-    bytes_stored: int = 0
+    bytes_stored: int | None = 0
     problem: str | None = None
     writers: str | None = None
 
@@ -136,8 +140,8 @@ class GroupFacts:
     ----------
     path : str
         Without a leading slash.
-    consolidated : {"none", "current", "stale", "broken"}
-        State of its consolidated metadata.
+    consolidated : {"none", "current", "stale", "broken", "not compared"}
+        State of its consolidated metadata. In a store far away, its copies are used, and not compared.
     stale : tuple of str
         Paths relative to the group where the copies do not say what the documents say.
     problem : str or None
@@ -148,7 +152,7 @@ class GroupFacts:
     zarr_format: int | str
     dialect: str
     is_implicit: bool
-    consolidated: Literal["none", "current", "stale", "broken"]
+    consolidated: Consolidated
     stale: tuple[str, ...]
     attributes: Mapping[str, JSON]
     notes: tuple[Note, ...]
@@ -298,6 +302,17 @@ def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = silent) -> tup
         total += size
         tick(1)
     return found, total
+
+
+def counter(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], bool] | None:
+    """Return what tells whether a key is that of a chunk (shard) of an array; None if nobody here can tell."""
+    if metadata.storage_transformers:
+        return None
+    try:
+        coords_of = _decoder(where, metadata)
+    except OmnizarrError:
+        return None
+    return lambda key: coords_of(key) is not None
 
 
 def _decoder(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], tuple[int, ...] | None]:

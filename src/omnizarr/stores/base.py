@@ -181,6 +181,11 @@ class Store(ABC):
         """
         return False
 
+    @property
+    def supports_listing(self) -> bool:
+        """Whether keys can be listed. A plain web server cannot: it answers for keys that are known already."""
+        return True
+
     # -- reading ------------------------------------------------------------------
 
     @abstractmethod

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from omnizarr.errors import OmnizarrError, UnknownExtensionError
 from omnizarr.model import Note
 from omnizarr.nodes import consolidated, detection, info
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
-from omnizarr.nodes.info import ArrayFacts, Facts, GroupFacts, Tick, UnreadableFacts, count, silent
+from omnizarr.nodes.info import ArrayFacts, Consolidated, Facts, GroupFacts, Tick, UnreadableFacts, count, silent
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, pool
 from omnizarr.stores.wrap import synchronized
+from omnizarr.tools.reaching import source_of
+from omnizarr.tools.survey import Survey
 
 
 def members(group: Group) -> Iterator[tuple[str, Any]]:
@@ -44,16 +46,22 @@ def walk(group: Group, max_depth: int | None = None) -> Iterator[tuple[int, Any]
 
 
 def describe(
-    node: Array | Group | UnreadableNode, tick: Tick = silent, more: Mapping[str, tuple[Note, ...]] | None = None
+    node: Array | Group | UnreadableNode,
+    tick: Tick = silent,
+    more: Mapping[str, tuple[Note, ...]] | None = None,
+    survey: Survey | None = None,
 ) -> Facts:
     """Return the facts of a node; of an array its chunks are counted, of a group its consolidated metadata checked.
 
-    `more` are further notes, by path: what a netCDF dataset has to say of its nodes.
+    `more` are further notes, by path: what a netCDF dataset has to say of its nodes. With a survey, no more is asked of
+    the store than that has been told.
     """
     if isinstance(node, UnreadableNode):
         return UnreadableFacts(node.path, _reason(node.error))
     try:
-        facts: ArrayFacts | GroupFacts = describe_array(node, tick) if isinstance(node, Array) else describe_group(node)
+        facts: ArrayFacts | GroupFacts = (
+            describe_array(node, tick, survey) if isinstance(node, Array) else describe_group(node, survey)
+        )
     except OmnizarrError as error:  # of the store: what it cannot list or read hides none of the siblings
         return UnreadableFacts(node.path, _reason(error))
     added = (more or {}).get(node.path, ())
@@ -61,20 +69,26 @@ def describe(
 
 
 def describe_all(
-    nodes: Iterable[Any], tick: Tick, more: Mapping[str, tuple[Note, ...]], concurrency: int
+    nodes: Iterable[Any],
+    tick: Tick,
+    more: Mapping[str, tuple[Note, ...]],
+    concurrency: int,
+    survey: Survey | None = None,
 ) -> Iterator[Facts]:
     """Yield the facts of nodes in their order, several of them looked at side by side."""
     early: dict[int, Facts] = {}
     due = 0
-    for position, facts in pool.gather(lambda node: describe(node, tick, more), nodes, concurrency):
+    for position, facts in pool.gather(lambda node: describe(node, tick, more, survey), nodes, concurrency):
         early[position] = facts
         while due in early:
             yield early.pop(due)
             due += 1
 
 
-def describe_array(array: Array, tick: Tick = silent) -> ArrayFacts:
+def describe_array(array: Array, tick: Tick = silent, survey: Survey | None = None) -> ArrayFacts:
     """Return the facts of an array, whether or not its elements can be read here.
+
+    How much of it is stored is None if the store cannot list.
 
     Examples
     --------
@@ -86,10 +100,20 @@ def describe_array(array: Array, tick: Tick = silent) -> ArrayFacts:
     (2, 4, 64, ('gzip level 5',))
     """
     where, metadata = array.store_path, array.metadata
-    stored, bytes_stored = count(where, metadata, tick)
+    stored: int | None
+    bytes_stored: int | None
+    notes = metadata.notes
+    if survey is not None:
+        stored, bytes_stored = survey.count(array)
+        notes += () if survey.documents is None else detection.beside(where, metadata, survey.documents)
+    elif where.store.supports_listing:
+        stored, bytes_stored = count(where, metadata, tick)
+        notes += detection.beside(where, metadata)
+    else:
+        stored = bytes_stored = None
     return replace(
         info.of_array(where, metadata),
-        notes=(*metadata.notes, *detection.beside(where, metadata)),
+        notes=notes,
         stored=stored,
         bytes_stored=bytes_stored,
         problem=_problem(array),
@@ -99,14 +123,18 @@ def describe_array(array: Array, tick: Tick = silent) -> ArrayFacts:
 
 def _writers(store: Store) -> str | None:
     """Return how a store keeps writers apart, where that is not plain."""
+    if not store.supports_listing:  # a web server, to be read
+        return None
     inner = store
     while isinstance(inner, WrapperStore):
         inner = inner.store
     return None if isinstance(inner, (LocalStore, MemoryStore)) else synchronized.guarantee(store)
 
 
-def describe_group(group: Group) -> GroupFacts:
+def describe_group(group: Group, survey: Survey | None = None) -> GroupFacts:
     """Return the facts of a group; its consolidated metadata, if any, is compared with all documents below.
+
+    With a survey, only with the names of these documents.
 
     Examples
     --------
@@ -115,8 +143,10 @@ def describe_group(group: Group) -> GroupFacts:
     >>> describe_group(root).consolidated
     'none'
     """
-    state, stale, problem = _consolidated(group.store_path)
+    told = survey and survey.consolidated(group, is_used=source_of(group) == "consolidated")
+    state, stale, problem = (*told, None) if told else _consolidated(group.store_path)
     metadata = group.metadata
+    listed = None if survey is None else survey.documents or frozenset()
     return GroupFacts(
         path=group.path,
         zarr_format=group.zarr_format,
@@ -125,14 +155,12 @@ def describe_group(group: Group) -> GroupFacts:
         consolidated=state,
         stale=stale,
         attributes=metadata.attributes,
-        notes=(*metadata.notes, *detection.beside(group.store_path, metadata)),
+        notes=(*metadata.notes, *detection.beside(group.store_path, metadata, listed)),
         problem=problem,
     )
 
 
-def _consolidated(
-    where: StorePath,
-) -> tuple[Literal["none", "current", "stale", "broken"], tuple[str, ...], str | None]:
+def _consolidated(where: StorePath) -> tuple[Consolidated, tuple[str, ...], str | None]:
     try:
         nodes = consolidated.read(where)
     except OmnizarrError as error:

@@ -221,10 +221,14 @@ def _look(dialects: Sequence[Dialect], where: StorePath) -> Metadata | OmnizarrE
 
 
 def _named(node: _Node) -> list[str] | None:
+    return named(node.where, node.metadata)
+
+
+def named(where: StorePath, metadata: Metadata) -> list[str] | None:
     """Return the names that NCZarr says nodes right below a group have; None if it says nothing."""
-    found = marks.find(node.metadata)
-    if found.arrays is None and found.groups is None and node.metadata.dialect == "v2":
-        found = marks.find(node.metadata, objects_at(node.where, node.metadata))
+    found = marks.find(metadata)
+    if found.arrays is None and found.groups is None and metadata.dialect == "v2":
+        found = marks.find(metadata, objects_at(where, metadata))
     if found.arrays is None and found.groups is None:
         return None
     names = dict.fromkeys((*(found.arrays or ()), *(found.groups or ())))

@@ -218,6 +218,11 @@ class ObjectStore(Store):
         return self._kind != "MemoryStore"
 
     @property
+    def supports_listing(self) -> bool:
+        """A web server cannot."""
+        return self._kind != "HTTPStore"
+
+    @property
     def _has_conditions(self) -> bool:
         if self._kind not in _CONDITIONAL:
             return False
@@ -755,7 +760,7 @@ class ObjectStore(Store):
         return deadlines.within(self._list_timeout, lambda: obstore.list_with_delimiter_async(self._store, full))
 
     def _check_lists(self) -> None:
-        if self._kind == "HTTPStore":
+        if not self.supports_listing:
             raise StoreError(
                 "an HTTP server does not say what it has",
                 store=repr(self),

@@ -130,6 +130,11 @@ class ZarrPythonStore(Store):
         store = native(_innermost(self._store))
         return not isinstance(store, ZarrPythonStore) and store.is_shared
 
+    @property
+    def supports_listing(self) -> bool:
+        """What the store says of itself."""
+        return bool(self._store.supports_listing)
+
     # -- reading ------------------------------------------------------------------
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:

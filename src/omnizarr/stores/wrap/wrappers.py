@@ -49,6 +49,11 @@ class WrapperStore(Store):
         """That of the store."""
         return self.store.is_shared
 
+    @property
+    def supports_listing(self) -> bool:
+        """That of the store."""
+        return self.store.supports_listing
+
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Hand on."""
         return self.store.get(key, span)

@@ -24,6 +24,7 @@ from omnizarr.tools.checking import (
     keyspace,
     meaning,
     siblings,
+    unlisted,
     writers,
 )
 from omnizarr.tools.checking.findings import CheckReport, Findings
@@ -53,6 +54,8 @@ def run(
     expected = {} if digest is None else digests.expected(digest)
     where, _ = opening.locate(store, path, "r", None)
     given = where
+    can_list = where.store.supports_listing
+    where, has_names = (where, True) if can_list else unlisted.with_named_keys(where)
     where = inventory.home_of(where, zarr_format)
     findings = Findings(strict=strict)
     found = inventory.take(where, zarr_format)
@@ -86,7 +89,8 @@ def run(
     for node in found:
         copies.check_copies(findings, found, node)
         _forget(node)
-    keys = keyspace.Keys(findings, where, found, bindings)
+    others = unlisted.chunk_keys(found, bindings) if data and not can_list else ()
+    keys = keyspace.Keys(findings, where, found, bindings, others, is_complete=can_list or data)
     with executor(scheduler) as workers:
         most = decoding.at_once(_workers(keys, concurrency, data=data), bindings.values(), max_memory)
         if data and not isinstance(workers, Local):
@@ -95,6 +99,8 @@ def run(
             looked = _check_chunks(findings, keys, data=data, workers=most, progress=progress)
         _check_digests(findings, given, expected, effort, workers)
     keys.check_leftovers()
+    if not can_list:
+        findings.add("unlisted-store", where.path, _not_looked_at(has_names=has_names, data=data))
     if not found.nodes and not found.entries and all(finding.severity == "note" for finding in findings.found):
         raise _nothing(where)
     return CheckReport(
@@ -107,6 +113,12 @@ def run(
         data=data,
         strict=strict,
     )
+
+
+def _not_looked_at(*, has_names: bool, data: bool) -> str:
+    """Return what was not looked at in a store that cannot list."""
+    missed = ["strays"] if has_names else ["members of this group, which nothing names", "strays"]
+    return f"the server cannot list: {', '.join(missed if data else [*missed, 'chunks'])} were not looked at"
 
 
 def _nothing(where: StorePath) -> NodeNotFoundError:

@@ -314,6 +314,8 @@ SECTIONS: Final[Mapping[str, tuple[Code, ...]]] = {
                   "lost inner chunks would be read as the fill value, where there is an error now", asked=True,
                   guesses=True, decodes=True)),
         Code("shard-overlap", "warning", "inner chunks of a shard overlap", "write the shard again"),
+        Code("unlisted-store", "note", "the server cannot list its keys: only what documents name was checked",
+             "check it where it can be listed; --data (data=True) asks for each chunk"),
         Code("unreadable-key", "error", "the store cannot read a value", "look at the store's own message"),
     ),
     "Digests": (

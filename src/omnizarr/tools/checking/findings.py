@@ -118,8 +118,9 @@ class CheckReport:
         Nodes with documents.
     chunks : int
         Stored chunks (shards) that were looked at.
-    missing : int
-        Chunks (shards) that could be stored and are not: they read as the fill value.
+    missing : int or None
+        Chunks (shards) that could be stored and are not: they read as the fill value. None if the store cannot list,
+        and chunks were not read.
     data : bool
         Whether chunks were decoded, or only their keys and sizes looked at.
     strict : bool
@@ -131,7 +132,7 @@ class CheckReport:
     findings: tuple[Finding, ...]
     nodes: int
     chunks: int
-    missing: int
+    missing: int | None
     data: bool
     strict: bool
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -86,11 +86,24 @@ class Keys:
     inventory : Inventory
     bindings : dict
         Of the arrays that can be bound, by the identity of the node.
+    others : iterable of str
+        Keys that no listing has.
+    is_complete : bool
+        Whether chunks that are not found are not there.
     """
 
     def __init__(
-        self, findings: Findings, where: StorePath, inventory: Inventory, bindings: dict[int, Binding | None]
+        self,
+        findings: Findings,
+        where: StorePath,
+        inventory: Inventory,
+        bindings: dict[int, Binding | None],
+        others: Iterable[str] = (),
+        *,
+        is_complete: bool = True,
     ) -> None:
+        self._others = others
+        self._is_complete = is_complete
         self.findings = findings
         self.where = where
         self.inventory = inventory
@@ -123,13 +136,14 @@ class Keys:
         for place, (key, count) in self._orphans.items():
             message = f"{wording.plural(count, 'chunk')}, but no document of an array"
             self.findings.add("orphan-chunks", place, message, key=key)
-        self._count_missing()
+        if self._is_complete:
+            self._count_missing()
 
     def _listed(self, *, with_sizes: bool) -> Iterator[tuple[str, int | None]]:
         """Yield every key, with the size of its value if that is wanted, and a listing costs less than to ask."""
         if with_sizes and self.where.store.concurrency > 1:
             return sizes_below(self.where)
-        return ((key, None) for key in keys_below(self.where))
+        return ((key, None) for key in chain(keys_below(self.where), self._others))
 
     def _transformed_chunks(self) -> Iterator[Chunk]:
         """Yield the chunks of arrays whose storage transformers decide which keys they have below."""
@@ -307,8 +321,10 @@ class Keys:
         return 0 if owner.binding is None else max(0, owner.binding.grid.nchunks - owner.stored)
 
     @property
-    def missing(self) -> int:
-        """How many chunks are not stored in all."""
+    def missing(self) -> int | None:
+        """How many chunks are not stored in all; None if that is not known."""
+        if not self._is_complete:
+            return None
         return sum(
             min((self.missing_of(owner) for owner in owners if owner.binding is not None), default=0)
             for owners in self.owners.values()

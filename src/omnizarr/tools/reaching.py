@@ -1,0 +1,159 @@
+"""What can be seen of a hierarchy whose store cannot list its keys: the nodes that documents name.
+
+Consolidated metadata names all nodes below a group; NCZarr those right below each; OME-Zarr images, labels and wells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from omnizarr.errors import OmnizarrError, StoreError
+from omnizarr.formats import dialect_named
+from omnizarr.formats.contract import Dialect
+from omnizarr.model import GroupMetadata, Metadata
+from omnizarr.nodes import detection
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.consolidated import Snapshot
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.location import StorePath
+from omnizarr.stores import pool
+from omnizarr.stores.base import is_key
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.formats.conventions.ome import naming
+    from omnizarr.netcdf import layouts
+else:  # most stores can list
+    naming = Lazy("omnizarr.formats.conventions.ome.naming")
+    layouts = Lazy("omnizarr.netcdf.layouts")
+
+Source: TypeAlias = Literal["listing", "consolidated", "nczarr", "ome", "nothing"]
+"""What tells which nodes there are."""
+
+REMEDY = (
+    "give the path of an array; or let the owner consolidate the metadata; or, where the server shows directories as "
+    "pages of links, put fsspec+ before the URL"
+)
+_WORDS: Mapping[Source, str] = {
+    "consolidated": "members as consolidated metadata names them",
+    "nczarr": "members as NCZarr names them",
+    "ome": "members as OME-Zarr names them, there may be others",
+    "nothing": "its members are not known",
+}
+
+_Found: TypeAlias = Mapping[str, Metadata | OmnizarrError]
+
+
+class Named(Snapshot):
+    """The nodes below a group that documents name, and which convention names them."""
+
+    def __init__(self, root: StorePath, found: _Found, source: Source) -> None:
+        super().__init__(root, nodes={path: {} for path in found})
+        self.source = source
+        self._found = found
+
+    def load(self, path: str) -> Metadata | None:
+        """Return the node at `path`; None if nothing names it. Raises the error of one that cannot be read."""
+        found = self._found.get(self._relative(path))
+        if isinstance(found, OmnizarrError):
+            raise found
+        if found is None and self.children(path):
+            return GroupMetadata(dialect=self.root_dialect, implicit=True)
+        return found
+
+    @property
+    def root_dialect(self) -> str:
+        """The dialect of the group."""
+        found = self._found[""]
+        return found.dialect if isinstance(found, GroupMetadata) else "v3"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Named, (self.root, self._found, self.source)
+
+
+def source_of(node: Array | Group) -> Source:
+    """Return what tells which nodes there are below a node.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> source_of(omnizarr.create_group({}))
+    'listing'
+    """
+    snapshot = node._snapshot  # noqa: SLF001 - as all nodes below share it
+    if isinstance(snapshot, Named):
+        return snapshot.source
+    if snapshot is not None:
+        return "consolidated"
+    return "listing" if node.store.supports_listing else "nothing"
+
+
+def with_members(node: Array | Group) -> Array | Group:
+    """Return a node with the members that documents name, where its store cannot list them and nothing else does."""
+    if isinstance(node, Array) or source_of(node) != "nothing":
+        return node
+    where, metadata = node.store_path, node._metadata  # noqa: SLF001 - the model, as it is shared
+    for source, names in _namings(where, metadata):
+        if names:
+            found = {"": metadata, **dict(_walk(where, metadata, source, names))}
+            return Group(where, metadata, node._config, Named(where, found, source))  # noqa: SLF001
+    return node
+
+
+def remark(node: Array | Group) -> str:
+    """Return, in a line, what of a node cannot be known as its store cannot list; "" if all can."""
+    if node.store.supports_listing:
+        return ""
+    members = f"; {_WORDS[source_of(node)]}" if isinstance(node, Group) else ""
+    return f"the server cannot list what is stored{members}"
+
+
+def check_members(node: Array | Group) -> None:
+    """Raise StoreError if nothing tells which members a group has."""
+    if isinstance(node, Group) and source_of(node) == "nothing":
+        raise StoreError("the members of the group are not known: the server cannot list them", remedy=REMEDY)
+
+
+def _namings(where: StorePath, metadata: GroupMetadata) -> Iterator[tuple[Source, list[str]]]:
+    yield "ome", naming.named(metadata)
+    yield "nczarr", layouts.named(where, metadata) or []
+
+
+def _walk(
+    top: StorePath, metadata: GroupMetadata, source: Source, names: list[str]
+) -> Iterator[tuple[str, Metadata | OmnizarrError]]:
+    """Yield path below the group, and node, of all that is named, level by level, those of a level side by side."""
+    look = partial(_look, dialect_named(metadata.dialect))
+    level = _at(top, top, names)
+    seen = {path for path, _ in level}
+    while level:
+        answers = dict(pool.gather(look, [where for _, where in level], top.store.concurrency))
+        below: list[tuple[str, StorePath]] = []
+        for position, (path, where) in enumerate(level):
+            answer = answers[position]
+            if answer is None:
+                continue
+            yield path, answer
+            if isinstance(answer, GroupMetadata):
+                inner = naming.named(answer) if source == "ome" else layouts.named(where, answer) or []
+                below += [each for each in _at(top, where, inner) if each[0] not in seen]
+        seen.update(path for path, _ in below)
+        level = below
+
+
+def _at(top: StorePath, where: StorePath, names: list[str]) -> list[tuple[str, StorePath]]:
+    places = [where.at(f"{where.prefix}{name}") for name in names if is_key(name)]
+    return [(place.path[len(top.prefix) :], place) for place in places]
+
+
+def _look(dialect: Dialect, where: StorePath) -> Metadata | OmnizarrError | None:
+    """Return what the documents at a place say, or why they cannot be read; None if there are none."""
+    try:
+        found = detection.here(where, [dialect])
+    except StoreError:
+        raise
+    except OmnizarrError as error:
+        return error
+    return None if found is None else found.metadata

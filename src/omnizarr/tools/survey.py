@@ -1,0 +1,109 @@
+"""What one listing tells of all nodes below a group: for stores far away, where each question costs a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnizarr.formats import DIALECTS
+from omnizarr.formats.contract import Dialect
+from omnizarr.model import GroupMetadata
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.info import Consolidated, Tick, counter, silent
+from omnizarr.nodes.location import StorePath, dialect_of
+
+
+@dataclass(slots=True)
+class _Count:
+    """What lies below an array."""
+
+    is_chunk: Callable[[str], bool] | None
+    stored: int = 0
+    nbytes: int = 0
+
+
+@dataclass(slots=True)
+class Survey:
+    """What is stored below a group.
+
+    Attributes
+    ----------
+    documents : frozenset of str or None
+        Keys of all documents; None if the store cannot list.
+    """
+
+    documents: frozenset[str] | None = None
+    _counts: dict[str, _Count] = field(default_factory=dict)
+
+    def count(self, array: Array) -> tuple[int | None, int | None]:
+        """Return how many chunks (shards) of an array are stored, and the bytes under its path; None if unknown."""
+        found = self._counts.get(array.path)
+        if found is None:
+            return None, None
+        return (None if found.is_chunk is None else found.stored), found.nbytes
+
+    def consolidated(self, group: Group, *, is_used: bool) -> tuple[Consolidated, tuple[str, ...]] | None:
+        """Return the state of a group's consolidated metadata, and the paths of nodes that only one of both has.
+
+        None if it has to be read to tell.
+        """
+        where, metadata = group.store_path, group._metadata  # noqa: SLF001 - the model, as it is shared
+        dialect = dialect_of(where, metadata)
+        copies = group._snapshot  # noqa: SLF001 - as all nodes below share it
+        if is_used and copies is not None and copies.root.path == where.path:
+            copied = copies.nodes.keys() - {""}
+            stale = () if self.documents is None else tuple(sorted(self._nodes(where, dialect) ^ copied))
+            return ("stale" if stale else "not compared"), stale
+        name = dialect.consolidated.document
+        is_there = metadata.consolidated is not None if name is None else self._has(where, dialect, name)
+        if not is_there:
+            return "none", ()
+        return None if copies is None else ("not compared", ())
+
+    def _has(self, where: StorePath, dialect: Dialect, name: str) -> bool:
+        return dialect.keyspace.documents(where.path).get(name) in (self.documents or ())
+
+    def _nodes(self, where: StorePath, dialect: Dialect) -> set[str]:
+        """Return the paths, relative to a group, at which there are nodes of a dialect."""
+        makers = {f"/{name}" for name in (dialect.array_document, dialect.group_document)}
+        found = (f"/{key[len(where.prefix) :]}" for key in self.documents or () if key.startswith(where.prefix))
+        paths = {key.rpartition("/")[0][1:] for key in found if f"/{key.rpartition('/')[2]}" in makers}
+        return paths - {""}
+
+
+def of(group: Group, nodes: Iterable[Any], tick: Tick = silent) -> Survey:
+    """Return what one listing tells of nodes below a group; without a listing, that nothing is known.
+
+    Raises StoreError if the store fails.
+    """
+    where = group.store_path
+    if not where.store.supports_listing:
+        return Survey()
+    arrays = (node for node in nodes if isinstance(node, Array))
+    counts = {node.path: _Count(counter(node.store_path, node._metadata)) for node in arrays}  # noqa: SLF001 - as above
+    names = {name for dialect in DIALECTS if dialect.entry_point is None for name in dialect.keyspace.documents("")}
+    documents = set()
+    for key, size in where.store.list_sizes(where.prefix):
+        tick(1)
+        folder, _, name = key.rpartition("/")
+        if name in names:
+            documents.add(key)
+        while folder not in counts and folder:
+            folder = folder.rpartition("/")[0]
+        found = counts.get(folder)
+        if found is not None:
+            found.nbytes += size
+            found.stored += found.is_chunk is not None and found.is_chunk(key)
+    return Survey(frozenset(documents), counts)
+
+
+def is_worthwhile(group: Group) -> bool:
+    """Return whether one listing costs less than to ask for each node: in stores far away, or that cannot list.
+
+    In hierarchies of the drafts chunks do not lie below the documents of their array.
+    """
+    where = group.store_path
+    is_far = where.store.concurrency > 1 or not where.store.supports_listing
+    return is_far and where.home is None and isinstance(group._metadata, GroupMetadata)  # noqa: SLF001
