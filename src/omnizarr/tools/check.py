@@ -21,7 +21,7 @@ def check(
     concurrency: int | None = None,
     scheduler: Any = None,
     max_memory: int | None = None,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[[int], object] | bool | None = None,
 ) -> CheckReport:
     """Return what is wrong with an array or a group and all below it. Nothing is changed.
 
@@ -54,8 +54,9 @@ def check(
     max_memory : int, optional
         Bytes of elements in memory at a time, unless one chunk has more; default: one chunk for each thread. On a
         cluster, in each task.
-    progress : callable, optional
-        Called with how many more chunks have been looked at; from several threads.
+    progress : bool or callable, optional
+        True: shown in a terminal or a notebook, and a line every ten seconds elsewhere. A callable: called with how
+        many more chunks have been looked at; from several threads.
 
     Returns
     -------

@@ -36,7 +36,7 @@ def convert(
     scheduler: Any = None,
     max_memory: int | None = None,
     temporary: Any = None,
-    progress: Callable[..., Any] | None = None,
+    progress: Callable[..., Any] | bool | None = None,
     storage_options: Any = None,
 ) -> Conversion:
     """Convert an array, or a group with all below it, to another format; or a netCDF file to Zarr, and back.
@@ -96,9 +96,11 @@ def convert(
     temporary : path, URL, Store, StorePath or mutable mapping, optional
         Where temporary objects lie until an array is complete; default: beside the target, and with an archive or a
         database, in a directory beside its file.
-    progress : callable, optional
-        Such as ``tqdm.tqdm``: is called with ``total=``, ``desc=``, ``unit="B"`` and ``unit_scale=True``, and returns
-        something with the methods ``update(n)`` and ``close()``.
+    progress : bool or callable, optional
+        True: a bar in a terminal or a notebook, and a line every ten seconds elsewhere, with bytes, chunks, rate and
+        time left. A callable, such as ``tqdm.tqdm``, is called with ``total=``, ``desc=``, ``unit="B"`` and
+        ``unit_scale=True``, and returns something with the methods ``update(n)`` and ``close()``; if it has
+        ``set_postfix_str``, that is told which array is at hand.
     storage_options : mapping, optional
         For stores that take them: source and target, or whichever of them is a URL.
 
@@ -208,7 +210,7 @@ def rechunk(
     scheduler: Any = None,
     max_memory: int | None = None,
     temporary: Any = None,
-    progress: Callable[..., Any] | None = None,
+    progress: Callable[..., Any] | bool | None = None,
     storage_options: Any = None,
 ) -> Conversion:
     """Copy an array, or a group with all below it, with other chunks; everything else stays as it is.

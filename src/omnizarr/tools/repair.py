@@ -23,7 +23,7 @@ def repair(
     backup: str | os.PathLike[str] | bool | None = None,
     older_than: float = 3600,
     concurrency: int | None = None,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[[int], object] | bool | None = None,
 ) -> Account:
     """Mend what a check finds, as far as that takes no guessing. Without ``dry_run=False`` nothing is changed.
 
@@ -56,8 +56,8 @@ def repair(
         Seconds since they were changed after which temporary files and locks pass for left.
     concurrency : int, optional
         Threads that decode chunks.
-    progress : callable, optional
-        Called with how many more chunks have been looked at; from several threads.
+    progress : bool or callable, optional
+        True: shown in a terminal or a notebook, and a line every ten seconds elsewhere. A callable: called with how many more chunks have been looked at; from several threads.
 
     Returns
     -------

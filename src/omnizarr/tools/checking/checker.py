@@ -14,6 +14,7 @@ from omnizarr.model import ArrayMetadata, Metadata
 from omnizarr.nodes import detection
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
+from omnizarr.stores.base import Buffer
 from omnizarr.tools.checking import (
     chunks,
     copies,
@@ -31,9 +32,10 @@ from omnizarr.tools.checking.findings import CheckReport, Findings
 from omnizarr.tools.digesting import digests, verifying
 from omnizarr.tools.streaming.executors import Executor, Local, executor
 from omnizarr.tools.streaming.nodes import hierarchy
+from omnizarr.tools.streaming.progress import Count
 from omnizarr.tools.streaming.walking import Effort
 
-Progress = Callable[[int], object]
+Progress = Callable[[int], object] | bool
 
 
 def run(
@@ -161,11 +163,11 @@ def _check_elsewhere(
     where = keys.where
     workers.expect(where.store, [node.marker.key for node in keys.inventory])
     stored = (decoding.Stored.of(chunk) for chunk in keys.chunks(with_sizes=False))
-    for told in workers.ask(decoding.Decoding(most), stored, lambda _: None):
-        looked += 1
-        _enter(findings, told.path, told.key, told.troubles)
-        if progress is not None:
-            progress(1)
+    with Count(progress, "checking") as count:
+        for told in workers.ask(decoding.Decoding(most), stored, lambda _: None):
+            looked += 1
+            _enter(findings, told.path, told.key, told.troubles)
+            count.tick(1, told.nbytes, told.path)
     return looked
 
 
@@ -196,26 +198,27 @@ def _check_chunks(
 
     def look(chunk: keyspace.Chunk) -> None:
         path = chunk.owner.node.path
+        nbytes = 0
         try:
-            troubles = list(_troubles(chunk, data=data))
+            value = chunk.binding.store.get(chunk.key) if data else None
+            nbytes = 0 if value is None else len(value)
+            troubles = list(_troubles(chunk, value, data=data))
         except StoreError as error:
             findings.add("unreadable-key", path, error.message, key=chunk.key, found=error.found)
             troubles = []
         _enter(findings, path, chunk.key, troubles)
-        if progress is not None:
-            progress(1)
+        count.tick(1, nbytes, path)
 
-    pool.run(look, stream(), workers, 1 if data else 64)
+    with Count(progress, "checking") as count:
+        pool.run(look, stream(), workers, 1 if data else 64)
     return looked
 
 
-def _troubles(chunk: keyspace.Chunk, *, data: bool) -> Any:
-    store = chunk.binding.store
+def _troubles(chunk: keyspace.Chunk, value: Buffer | None, *, data: bool) -> Any:
     if data:
-        value = store.get(chunk.key)
         if value is not None:
             yield from chunks.check_data(chunk.binding, chunk.coords, value)
         return
-    size = store.size(chunk.key) if chunk.size is None else chunk.size
+    size = chunk.binding.store.size(chunk.key) if chunk.size is None else chunk.size
     if size is not None:
         yield from chunks.check_size(size, chunks.exact_size(chunk.binding, chunk.coords))

@@ -35,6 +35,7 @@ class Told(NamedTuple):
 
     path: str
     key: str
+    nbytes: int
     troubles: tuple[Trouble, ...]
 
 
@@ -64,6 +65,7 @@ class Decoding(Question[Stored, Told]):
                 troubles = tuple(found)
             except StoreError as error:
                 troubles = (Trouble(_UNREADABLE, error.message, error.found),)
-            return 0 if value is None else len(value), Told(stored.path, stored.key, troubles)
+            nbytes = 0 if value is None else len(value)
+            return nbytes, Told(stored.path, stored.key, nbytes, troubles)
 
         return look

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -45,6 +44,7 @@ from omnizarr.tools.converting.planning import Options, Plan, Step, explicit, fi
 from omnizarr.tools.converting.transfer import copy_values
 from omnizarr.tools.streaming.executors import Executor, executor
 from omnizarr.tools.streaming.nodes import documents_of, shown
+from omnizarr.tools.streaming.progress import Progress, Shows
 
 _ALL_SHOWN: Final = "dry_run=True shows all; strict=False converts what can be"
 _IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb"})
@@ -72,7 +72,7 @@ def run(
     scheduler: Any,
     max_memory: int | None,
     temporary_place: Any,
-    progress: Callable[..., Any] | None,
+    progress: Shows,
     storage_options: Mapping[str, Any] | None,
 ) -> Conversion:
     """Convert, as `omnizarr.convert` says; `options` are what is wanted otherwise than in the source.
@@ -231,35 +231,6 @@ def _options_for(source: Any, target: Any, options: Any) -> tuple[Any, Any]:
     return (options, None) if are_urls[0] else (None, options)
 
 
-class _Progress:
-    """What is shown of the work: bytes of elements, moved and compared. Threads may call it."""
-
-    def __init__(self, bar: Callable[..., Any] | None, total: int) -> None:
-        self._bar = None if bar is None else bar(total=total, desc="converting", unit="B", unit_scale=True)
-        self._left = 0
-        self._guard = threading.Lock()
-
-    def begin(self, nbytes: int) -> None:
-        """Begin with so many bytes."""
-        self._left = nbytes
-
-    def tick(self, nbytes: int) -> None:
-        """So many are done."""
-        with self._guard:
-            nbytes = min(nbytes, self._left)
-            self._left -= nbytes
-            if nbytes and self._bar is not None:
-                self._bar.update(nbytes)
-
-    def end(self) -> None:
-        """All of them are done: there was no more to it."""
-        self.tick(self._left)
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-
 @dataclass
 class _Work:
     """A conversion under way."""
@@ -312,7 +283,7 @@ class _Work:
                 )
         return root
 
-    def run(self, progress: Callable[..., Any] | None, *, resume: bool) -> tuple[NodeReport, ...]:
+    def run(self, progress: Shows, *, resume: bool) -> tuple[NodeReport, ...]:
         """Write everything, and return what became of each node."""
         arrays = [step for step in self.plan.steps if step.is_array]
         for step in arrays:
@@ -322,13 +293,14 @@ class _Work:
         self.record = self._journal()
         is_complete = self._begin(self.record, resume=resume)
         sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.verify) for step in arrays}
-        shown = _Progress(progress, sum(sizes.values()))
+        chunks = {step.path: self._move(step).sides()[1].grid.nchunks for step in arrays}
+        shown = Progress(progress, sum(sizes.values()), "converting", sum(chunks.values()))
         try:
             nodes = []
             for step in self.plan.steps:
-                shown.begin(sizes.get(step.path, 0))
+                shown.begin(sizes.get(step.path, 0), step.path, chunks.get(step.path, 0))
                 nodes.append(self._node(step, shown))
-                shown.end()
+            shown.begin(0)
         except (StoreError, SchedulerError):
             raise
         except OmnizarrError:
@@ -446,7 +418,7 @@ class _Work:
         ]
         return journal.digest([("", documents[0])]) == journal.digest([("", documents[1])])
 
-    def _node(self, step: Step, shown: _Progress) -> NodeReport:
+    def _node(self, step: Step, shown: Progress) -> NodeReport:
         """Write a node, unless it is there, and return what became of it."""
         report = step.report()
         if step.target is None:
@@ -507,10 +479,11 @@ class _Work:
             [self.root.prefix + journal.KEY, *target.keyspace.documents(self._at(step).path).values()],
         )
 
-    def _verified(self, move: Move, report: NodeReport, shown: _Progress) -> NodeReport:
+    def _verified(self, move: Move, report: NodeReport, shown: Progress) -> NodeReport:
         if not self.verify:
             return report
-        compared = move.compare(self.executor, shown.tick)
+        with shown.doing("comparing"):
+            compared = move.compare(self.executor, shown.tick)
         remarks = report.remarks
         if compared.why:
             remarks = (*remarks, f"verified by its stored bytes, as its elements cannot be read here: {compared.why}")

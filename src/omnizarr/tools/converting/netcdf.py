@@ -30,6 +30,7 @@ from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.tools.converting import netcdf_planning as planning
 from omnizarr.tools.converting.conversion_report import Conversion, How, NodeReport
 from omnizarr.tools.converting.netcdf_planning import Plan
+from omnizarr.tools.streaming.progress import Progress, Shows
 from omnizarr.tools.translation import Loss
 
 SUFFIXES: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
@@ -98,7 +99,7 @@ def run(
     verify: bool,
     dry_run: bool,
     strict: bool,
-    progress: Callable[..., Any] | None,
+    progress: Shows,
     refused: Mapping[str, Any],
 ) -> Conversion:
     """Convert, as `omnizarr.convert` says; `refused` are the keywords that mean nothing here."""
@@ -194,20 +195,19 @@ def _opened(place: Any) -> Iterator[tuple[Source, str]]:
 class _Bar:
     """What shows how far the work is; without a `progress`, nothing."""
 
-    def __init__(self, progress: Callable[..., Any] | None, total: int) -> None:
-        self._bar = None if progress is None else progress(total=total, desc="converting", unit="B", unit_scale=True)
+    def __init__(self, progress: Shows, total: int) -> None:
+        self._shown = Progress(progress, total, "converting")
+        self._shown.begin(total)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._shown.close()
 
     def update(self, nbytes: int) -> None:
         """So many bytes more are done."""
-        if self._bar is not None:
-            self._bar.update(nbytes)
+        self._shown.tick(nbytes)
 
     def close(self) -> None:
         """Do nothing: one part of the work is done, others follow."""

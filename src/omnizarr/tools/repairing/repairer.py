@@ -47,7 +47,7 @@ def run(
     backup: str | os.PathLike[str] | bool | None,
     older_than: float,
     concurrency: int | None,
-    progress: Callable[[int], object] | None,
+    progress: Callable[[int], object] | bool | None,
 ) -> Account:
     """Mend what is found at a place and below it; see `omnizarr.repair`."""
     chosen = wanted(codes)

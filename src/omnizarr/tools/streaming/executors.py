@@ -41,6 +41,8 @@ _PATIENCE: Final = 60.0
 """Seconds without any worker after which somebody gives up."""
 _GLANCE: Final = 1.0
 """Seconds after which somebody who waits looks around."""
+_REPORT: Final = 0.5
+"""Seconds after which a worker tells again how far its task is."""
 
 
 class Written(NamedTuple):
@@ -290,7 +292,7 @@ class Distributed(Executor):
     def _outcomes(self, task: Task[Item, Outcome], items: Iterable[Item], tick: Tick) -> Iterator[Outcome]:
         """Yield what becomes of each share of the items, as they are done."""
         _refuse_unsendable(task, "the work")
-        run = _Run(self._client, task, tuple(self._witnesses.values()))
+        run = _Run(self._client, task, tuple(self._witnesses.values()), tick)
         iterator = iter(items)
         try:
             while True:
@@ -301,9 +303,7 @@ class Distributed(Executor):
                     run.submit(share)
                 if not run.pending:
                     return
-                for done, outcome in run.next():
-                    tick(done)
-                    yield outcome
+                yield from run.next()
         finally:
             run.stop()
 
@@ -331,16 +331,23 @@ def _refuse_unsendable(thing: object, name: str) -> None:
 
 
 class _Run:
-    """The shares of one task on a cluster."""
+    """The shares of one task on a cluster.
 
-    def __init__(self, client: Any, job: Task[Any, Any], witnesses: tuple[_Witness, ...]) -> None:
+    Workers tell from time to time how far they are. What a worker that died had told counts, and is not counted again
+    when another one does the same.
+    """
+
+    def __init__(self, client: Any, job: Task[Any, Any], witnesses: tuple[_Witness, ...], tick: Tick) -> None:
         self._client = client
         self._job = job
         self._witnesses = witnesses
+        self._tick = tick
         self._name = f"omnizarr-{type(job).__name__.strip('_').lower()}-{uuid.uuid4().hex}"
-        self._futures: set[Any] = set()
+        self._futures: dict[Any, int] = {}
+        self._told: dict[int, int] = {}
         self._landed: SimpleQueue[Any] = SimpleQueue()
         self._number = 0
+        client.subscribe_topic(self._name, self._landed.put)
 
     @property
     def pending(self) -> int:
@@ -351,20 +358,31 @@ class _Run:
         """Send a task."""
         self._number += 1
         future = self._client.submit(
-            _work, self._name, self._job, share, self._witnesses, key=f"{self._name}-{self._number}", pure=False
+            _work,
+            (self._name, self._number),
+            self._job,
+            share,
+            self._witnesses,
+            key=f"{self._name}-{self._number}",
+            pure=False,
         )
-        self._futures.add(future)
+        self._futures[future] = self._number
         future.add_done_callback(self._landed.put)
 
-    def next(self) -> list[tuple[int, Any]]:
-        """Return what the tasks return that have come back, at least one; raise what one of them raises."""
-        futures = [self._wait()]
+    def next(self) -> list[Any]:
+        """Return what has come of the tasks that have come back, at least one; raise what one of them raises."""
+        landed = [self._wait()]
         with contextlib.suppress(Empty):
             while True:
-                futures.append(self._landed.get_nowait())
-        self._futures.difference_update(futures)
+                landed.append(self._landed.get_nowait())
+        futures = [future for future in landed if not self._is_report(future)]
+        numbers = [self._futures.pop(future) for future in futures]
         try:
-            return self._client.gather(futures)  # type: ignore[no-any-return]
+            outcomes = []
+            for number, (done, outcome) in zip(numbers, self._client.gather(futures), strict=True):
+                self._count(number, done)
+                outcomes.append(outcome)
+            return outcomes
         except _distributed().KilledWorker as error:
             raise SchedulerError(
                 f"a task was given up, as workers that ran it died again and again: {error}",
@@ -376,10 +394,11 @@ class _Run:
     def _wait(self) -> Any:
         alone = None
         while True:
-            try:
-                return self._landed.get(timeout=_GLANCE)
-            except Empty:
-                pass
+            with contextlib.suppress(Empty):
+                landed = self._landed.get(timeout=_GLANCE)
+                if not self._is_report(landed):
+                    return landed
+                continue
             if self._client.status in ("closed", "closing"):
                 raise _lost(None)
             if self._client.nthreads():
@@ -389,8 +408,26 @@ class _Run:
             elif time.monotonic() - alone > _PATIENCE:
                 raise SchedulerError(f"the cluster has had no worker for {_PATIENCE:g} seconds", remedy="start some")
 
+    def _is_report(self, landed: Any) -> bool:
+        """Count what a worker tells of its task, unless it is the task itself that has landed."""
+        if not isinstance(landed, tuple):
+            return False
+        number, done = landed[1]
+        self._count(number, done)
+        return True
+
+    def _count(self, number: int, done: int) -> None:
+        """So many bytes of a task are done, of which some may have been counted before."""
+        more = done - self._told.get(number, 0)
+        if more > 0:
+            self._told[number] = done
+            self._tick(more)
+
     def stop(self) -> None:
         """Call off what has not begun, and wait until nobody works any more."""
+        if self._client.status == "running":
+            with contextlib.suppress(ValueError):  # it was never told to the scheduler
+                self._client.unsubscribe_topic(self._name)
         if self._futures and self._client.status == "running":
             self._client.cancel(list(self._futures))
             self._client.run(_come_to_rest, self._name, on_error="ignore")
@@ -416,13 +453,14 @@ _guard = threading.Lock()
 
 
 def _work(
-    name: str, task: Task[Item, Outcome], share: list[Item], witnesses: tuple[_Witness, ...]
+    place: tuple[str, int], task: Task[Item, Outcome], share: list[Item], witnesses: tuple[_Witness, ...]
 ) -> tuple[int, Outcome]:
     """Do a part of a task; return bytes of elements, and what came of it."""
-    done: list[int] = []
+    name, number = place
+    reports = _Reports(name, number)
 
     def tick(nbytes: int) -> None:
-        done.append(nbytes)
+        reports.tick(nbytes)
         if name in _stopped:
             raise _StoppedError
 
@@ -439,7 +477,29 @@ def _work(
             _at_work[name] -= 1
             if not _at_work[name]:
                 del _at_work[name]
-    return sum(done), outcome
+    return reports.done, outcome
+
+
+class _Reports:
+    """Tells whoever waits for a task, now and then, how many bytes of elements are done. Threads may call it."""
+
+    def __init__(self, name: str, number: int) -> None:
+        self.done = 0
+        self._topic, self._number = name, number
+        self._due = time.monotonic() + _REPORT
+        self._guard = threading.Lock()
+        self._worker = None
+        with contextlib.suppress(ValueError):  # this is no worker
+            self._worker = _distributed().get_worker()
+
+    def tick(self, nbytes: int) -> None:
+        """So many more are done."""
+        with self._guard:
+            self.done += nbytes
+            if self._worker is None or time.monotonic() < self._due:
+                return
+            self._due = time.monotonic() + _REPORT
+            self._worker.log_event(self._topic, (self._number, self.done))
 
 
 async def _come_to_rest(name: str) -> None:

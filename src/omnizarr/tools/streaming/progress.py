@@ -1,43 +1,137 @@
-"""How far streaming is, in bytes of elements."""
+"""How far streaming is, in bytes of elements, and in chunks."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeAlias
+
+from omnizarr.tools.progress import Showing, State, remember, shown
+
+
+class Bar(Protocol):
+    """What shows progress, as ``tqdm.tqdm`` does."""
+
+    def update(self, n: int, /) -> object:
+        """So many more are done."""
+
+    def close(self) -> object:
+        """All is done, or it has failed."""
+
+
+Shows: TypeAlias = Callable[..., Bar] | bool | None
+"""What users give as ``progress=``: True, or what makes a bar, such as ``tqdm.tqdm``."""
 
 
 class Progress:
-    """Tells a bar such as ``tqdm.tqdm`` of the bytes that are done. Threads may call it.
+    """Tells who shows it of the bytes and chunks that are done. Threads may call it.
 
     Parameters
     ----------
-    bar : callable, optional
-        Called with ``total=``, ``desc=``, ``unit="B"`` and ``unit_scale=True``.
+    bar : bool or callable, optional
+        True: a bar in a terminal or a notebook, lines elsewhere. A callable: called with ``total=``, ``desc=``,
+        ``unit="B"`` and ``unit_scale=True``; a bar that has ``set_postfix_str`` is told which array is at hand.
     total : int
     doing : str
         What is done, as the bar shows it.
+    chunks : int, optional
+        How many chunks that makes; they are counted in proportion to the bytes.
     """
 
-    def __init__(self, bar: Callable[..., Any] | None, total: int, doing: str) -> None:
-        self._bar = None if bar is None else bar(total=total, desc=doing, unit="B", unit_scale=True)
-        self._left = 0
+    def __init__(self, bar: Shows, total: int, doing: str, chunks: int | None = None) -> None:
+        self.state = State(doing, total, chunks)
+        self._bar = start(bar, self.state)
+        self._left = self._left_chunks = 0
+        self._nbytes = self._chunks = 0
+        self._before = 0
         self._guard = threading.Lock()
 
-    def begin(self, nbytes: int) -> None:
-        """Begin with an array of so many bytes; the one before is done, whatever it had."""
+    def begin(self, nbytes: int, path: str | None = None, chunks: int = 0) -> None:
+        """Begin with an array of so many bytes and chunks; the one before is done, whatever it had."""
         self.tick(self._left)
-        self._left = nbytes
+        with self._guard:
+            self._before += self._chunks
+            self.state.chunks = self._before
+            self._left = self._nbytes = nbytes
+            self._chunks = chunks
+            self.state.path = self.state.path if path is None else f"/{path}"
+        if path is not None and hasattr(self._bar, "set_postfix_str"):
+            self._bar.set_postfix_str(f"/{path}", refresh=False)
 
     def tick(self, nbytes: int) -> None:
         """So many more are done."""
         with self._guard:
             nbytes = min(nbytes, self._left)
             self._left -= nbytes
+            self.state.done += nbytes
+            if self._nbytes:
+                self.state.chunks = self._before + self._chunks * (self._nbytes - self._left) // self._nbytes
             if nbytes and self._bar is not None:
                 self._bar.update(nbytes)
 
+    @contextmanager
+    def doing(self, what: str) -> Iterator[None]:
+        """Say for a while that something else is done."""
+        before, self.state.doing = self.state.doing, what
+        try:
+            yield
+        finally:
+            self.state.doing = before
+
     def close(self) -> None:
         """Let the bar go."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+class _Own:
+    """What omnizarr shows itself: it looks at the state when it is drawn."""
+
+    def __init__(self, state: State) -> None:
+        where = shown()
+        self._showing = None if where is None else Showing(state, where)
+
+    def update(self, n: int, /) -> None:
+        """Nothing has to be told."""
+
+    def close(self) -> None:
+        """Show no more."""
+        if self._showing is not None:
+            self._showing.close()
+
+
+def start(progress: Shows, state: State) -> Any:
+    """Return what shows a state as ``progress=`` asks for it; None if nothing is to be shown."""
+    remember(state)
+    if progress is True:
+        return _Own(state)
+    return progress(total=state.total, desc=state.doing, unit="B", unit_scale=True) if progress else None
+
+
+class Count:
+    """Counts chunks whose number is not known before, for functions that are told of one after the other."""
+
+    def __init__(self, progress: Callable[[int], object] | bool | None, doing: str) -> None:  # noqa: FBT001
+        self.state = State(doing)
+        self._tell = None if isinstance(progress, bool) else progress
+        self._bar = start(True, self.state) if progress is True else None
+        if progress is not True:
+            remember(self.state)
+        self._guard = threading.Lock()
+
+    def tick(self, chunks: int, nbytes: int = 0, path: str | None = None) -> None:
+        """So many more are done."""
+        with self._guard:
+            self.state.chunks += chunks
+            self.state.done += nbytes
+            self.state.path = self.state.path if path is None else f"/{path}"
+        if self._tell is not None:
+            self._tell(chunks)
+
+    def __enter__(self) -> Count:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()

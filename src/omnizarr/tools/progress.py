@@ -1,0 +1,358 @@
+"""How far long work is, and what shows it: a bar in a terminal or a notebook, lines in the log of a batch job.
+
+`State` is all that is known. `show` shows it for as long as the work takes: nothing for what takes less than a second.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Final, Protocol, TextIO
+
+from omnizarr.nodes import wording
+
+AT_FIRST: Final = 1.0
+"""Seconds after which a bar is shown."""
+IN_LOGS: Final = 10.0
+"""Seconds between lines where there is no terminal."""
+_REFRESH: Final = 0.1
+_WINDOW: Final = 30.0
+"""Seconds over which the rate is taken."""
+_WIDTH: Final = 20
+_NARROWEST: Final = 40
+
+
+@dataclass(slots=True)
+class State:
+    """How far work is.
+
+    Attributes
+    ----------
+    doing : str
+        What is done, in a word.
+    total : int or None
+        Bytes of elements in all; None if that is not known.
+    done : int
+        Bytes that are done.
+    total_chunks : int or None
+        Chunks (shards) in all.
+    chunks : int
+        Chunks that are done.
+    unit : str
+        What is counted as chunks.
+    path : str or None
+        Of the array at hand.
+    """
+
+    doing: str
+    total: int | None = None
+    total_chunks: int | None = None
+    unit: str = "chunk"
+    done: int = 0
+    chunks: int = 0
+    path: str | None = None
+    started: float = field(default_factory=time.monotonic)
+    _seen: deque[tuple[float, int]] = field(default_factory=deque, repr=False)
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return time.monotonic() - self.started
+
+    @property
+    def share(self) -> float | None:
+        """How much is done, from 0 to 1; None if the total is not known."""
+        for done, total in ((self.done, self.total), (self.chunks, self.total_chunks)):
+            if total:
+                return min(1.0, done / total)
+        return None
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second, of late."""
+        now = time.monotonic()
+        self._seen.append((now, self.done))
+        while len(self._seen) > 1 and now - self._seen[1][0] > _WINDOW:
+            self._seen.popleft()
+        then, before = (self.started, 0) if now - self.started < _WINDOW else self._seen[0]
+        return (self.done - before) / max(now - then, 1e-6)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that it will still take; None if nobody knows."""
+        share = self.share
+        if not share or self.seconds < AT_FIRST:
+            return None
+        if self.total and (rate := self.rate) > 0:
+            return (self.total - self.done) / rate
+        return self.seconds * (1 - share) / share
+
+    def amounts(self) -> str:
+        """Return what is done, of how much, in words.
+
+        >>> State("converting", 4 * 2**30, 40, done=2**30, chunks=10).amounts()
+        '1.0 GiB of 4.0 GiB, 10 of 40 chunks'
+        >>> State("counting", unit="key", chunks=1200).amounts()
+        '1,200 keys'
+        """
+        total = "" if self.total is None else f" of {wording.size(self.total)}"
+        parts = [f"{wording.size(self.done)}{total}"] if self.done or self.total else []
+        if self.chunks or self.total_chunks or not parts:
+            counted = self.chunks if self.total_chunks is None else self.total_chunks
+            done = "" if self.total_chunks is None else f"{self.chunks:,} of "
+            parts.append(f"{done}{wording.plural(counted, self.unit)}")
+        return ", ".join(parts)
+
+    def words(self) -> str:
+        """Return all of it in a line.
+
+        >>> State("converting", 1000, 4, done=500, chunks=2, path="/temp").words()
+        'converting /temp: 500 B of 1000 B, 2 of 4 chunks, 50 %'
+        """
+        parts = [self.amounts()]
+        if self.share is not None:
+            parts.append(f"{int(100 * self.share)} %")
+        if self.done and self.seconds >= AT_FIRST:
+            parts.append(f"{wording.size(int(self.rate))}/s")
+        if self.left is not None:
+            parts.append(f"{duration(self.left)} left")
+        return f"{self.doing}{f' {self.path}' if self.path else ''}: {', '.join(parts)}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words.
+
+    >>> duration(7.2), duration(75), duration(3700)
+    ('7 s', '1 min 15 s', '1 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+
+
+# -- what shows it -----------------------------------------------------------------
+
+
+class _Shown(Protocol):
+    """What shows a state."""
+
+    first: float
+    """Seconds before it is drawn first."""
+    every: float
+    """Seconds between two times that it is drawn."""
+
+    def draw(self, state: State) -> None:
+        """Show how far the work is."""
+
+    def clear(self) -> None:
+        """Take away what is shown."""
+
+    def close(self, state: State) -> None:
+        """Show no more."""
+
+
+class Terminal:
+    """A bar in the last line of a terminal, which goes when the work is done."""
+
+    first, every = AT_FIRST, _REFRESH
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._is_drawn = False
+        self._signs = ("█", "░") if _has_signs(stream) else ("#", ".")
+
+    def draw(self, state: State) -> None:
+        """Draw the line again."""
+        width = _columns() - 1
+        text = state.words()
+        share = state.share
+        if share is not None and width > _NARROWEST + _WIDTH:
+            full = int(share * _WIDTH)
+            text = f"{self._signs[0] * full}{self._signs[1] * (_WIDTH - full)} {text}"
+        self._write(f"\r\x1b[2K{_fitted(text, width)}")
+        self._is_drawn = True
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._is_drawn:
+            self._write("\r\x1b[2K")
+            self._is_drawn = False
+
+    def close(self, _: State) -> None:
+        """Take the line away."""
+        self.clear()
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # the terminal has gone
+            self._stream.write(text)
+            self._stream.flush()
+
+
+class Lines:
+    """A line now and then, for the log of a batch job."""
+
+    first = every = IN_LOGS
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._has_begun = False
+
+    def draw(self, state: State) -> None:
+        """Print a line."""
+        self._has_begun = True
+        with suppress(OSError, ValueError):  # nobody reads it
+            self._stream.write(f"{state.words()}\n")
+            self._stream.flush()
+
+    def clear(self) -> None:
+        """Lines stay."""
+
+    def close(self, state: State) -> None:
+        """Print the last line, if there were others."""
+        if self._has_begun:
+            self.draw(state)
+
+
+class Notebook:
+    """A bar in the output of a cell."""
+
+    first, every = AT_FIRST, 0.5
+
+    def __init__(self, display: Any) -> None:
+        self._display = display
+        self._handle: Any = None
+
+    def draw(self, state: State) -> None:
+        """Draw the bar, or draw it again."""
+        escape = import_module("html").escape
+        share = "" if state.share is None else f' value="{state.share:.4f}"'
+        text = self._display.HTML(f"<progress{share}></progress> <code>{escape(state.words())}</code>")
+        if self._handle is None:
+            self._handle = self._display.display(text, display_id=True)
+        else:
+            self._handle.update(text)
+
+    def clear(self) -> None:
+        """A cell keeps its output."""
+
+    def close(self, state: State) -> None:
+        """Draw it for the last time, if it was drawn."""
+        if self._handle is not None:
+            self.draw(state)
+
+
+def shown(stream: TextIO | None = None) -> _Shown | None:
+    """Return what shows progress here: in a notebook, a terminal, or the log of a batch job; None if nothing can."""
+    display = _notebook()
+    if display is not None:
+        return Notebook(display)
+    stream = sys.stderr if stream is None else stream
+    if stream is None or getattr(stream, "closed", False):
+        return None
+    is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
+    return Terminal(stream) if is_terminal else Lines(stream)
+
+
+class Showing:
+    """Draws a state now and then, in a thread of its own, until it is closed."""
+
+    def __init__(self, state: State, where: _Shown) -> None:
+        self.state = state
+        self._where = where
+        self._closed = threading.Event()
+        self._guard = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="omnizarr-progress", daemon=True)
+        _showing.append(self)
+        self._thread.start()
+
+    def _run(self) -> None:
+        pause = self._where.first
+        while not self._closed.wait(pause):
+            with self._guard:
+                if not self._closed.is_set():
+                    self._where.draw(self.state)
+            pause = self._where.every
+
+    def clear(self) -> None:
+        """Make room for other lines."""
+        with self._guard:
+            self._where.clear()
+
+    def close(self) -> None:
+        """Show no more."""
+        if not self._closed.is_set():
+            self._closed.set()
+            self._thread.join()
+            self._where.close(self.state)
+            _showing.remove(self)
+
+
+_showing: list[Showing] = []
+_last: list[State] = []
+
+
+@contextmanager
+def show(state: State, where: _Shown | None) -> Iterator[State]:
+    """Show a state, while the work lasts."""
+    remember(state)
+    if where is None:
+        yield state
+        return
+    showing = Showing(state, where)
+    try:
+        yield state
+    finally:
+        showing.close()
+
+
+def remember(state: State) -> None:
+    """Let `last` return this state."""
+    _last[:] = [state]
+
+
+def last() -> State | None:
+    """Return the state of the work that was begun last; None if there was none."""
+    return _last[0] if _last else None
+
+
+def clear() -> None:
+    """Take bars away, to print something else in their place; they are drawn again."""
+    for showing in _showing:
+        showing.clear()
+
+
+def _notebook() -> Any:
+    """Return what displays HTML in the cell of a notebook; None outside of notebooks."""
+    if "IPython" not in sys.modules:
+        return None
+    shell = import_module("IPython").get_ipython()
+    return import_module("IPython.display") if type(shell).__name__ == "ZMQInteractiveShell" else None
+
+
+def _columns() -> int:
+    try:
+        return int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError, AttributeError):
+        return 80
+
+
+def _fitted(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: max(0, width - 3)]}..."
+
+
+def _has_signs(stream: TextIO) -> bool:
+    try:
+        "█░".encode(getattr(stream, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
