@@ -14,15 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
-
-from numcodecs import blosc
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from omnizarr.codecs import blosc_frames
 from omnizarr.codecs.configuration import REQUIRED, Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
 from omnizarr.codecs.streams import Compressor, check_size
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from numcodecs import blosc
+else:  # imported when first used: the native engine has its own
+    blosc = Lazy("numcodecs.blosc")
 
 _FIELDS: Final = ("cname", "clevel", "shuffle", "typesize", "blocksize")
 _COMPRESSORS: Final = ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd")
@@ -31,7 +36,7 @@ _AUTOMATIC: Final = -1
 _HEADER: Final = blosc_frames.HEADER
 _FORMAT: Final = 2
 _LARGEST: Final = 2**31 - 1 - _HEADER
-_HAS_SNAPPY: Final = "snappy" in blosc.list_compressors()
+_MAX_TYPESIZE: Final = 255
 _SPEC: Final = 'Zarr v3, "Blosc codec"'
 
 
@@ -89,7 +94,7 @@ def _size(data: Buffer) -> int:
 
 
 def _run(data: Buffer, size: int, out: memoryview | None) -> Buffer:
-    if blosc_frames.is_needed(data, has_snappy=_HAS_SNAPPY):
+    if blosc_frames.is_needed(data, has_snappy=_has_snappy()):
         out = memoryview(bytearray(size)) if out is None else out
         blosc_frames.decode_into(data, out)
         return out
@@ -97,6 +102,11 @@ def _run(data: Buffer, size: int, out: memoryview | None) -> Buffer:
         return blosc.decompress(data, out)  # type: ignore[no-any-return]
     except (RuntimeError, ValueError, TypeError, MemoryError) as error:
         raise ChunkError(f"the compressed bytes are broken: {error}") from error
+
+
+@lru_cache(maxsize=1)
+def _has_snappy() -> bool:
+    return "snappy" in blosc.list_compressors()
 
 
 def bind(configuration: Configuration, decoded: BytesSpec) -> Blosc:
@@ -120,7 +130,7 @@ def _bind(fields: Fields, decoded: BytesSpec, cname: str) -> Blosc:
         clevel=fields.integer("clevel", 5, 0, 9),
         shuffle=shuffle,
         # The library treats larger items as bytes.
-        typesize=typesize if typesize <= blosc.MAX_TYPESIZE else 1,
+        typesize=typesize if typesize <= _MAX_TYPESIZE else 1,
         blocksize=fields.integer("blocksize", 0, 0, _LARGEST),
         decoded=decoded,
     )

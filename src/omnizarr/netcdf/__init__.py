@@ -20,17 +20,41 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from omnizarr.netcdf.chars import chartostring, stringtoarr, stringtochar
-from omnizarr.netcdf.chunk_cache import get_chunk_cache, set_chunk_cache
-from omnizarr.netcdf.dataset import Dataset
-from omnizarr.netcdf.dimension import Dimension
-from omnizarr.netcdf.group import Group
-from omnizarr.netcdf.header import Attribute
-from omnizarr.netcdf.multifile import MFDataset, MFTime
-from omnizarr.netcdf.types import NcType, UserType, default_fillvals
-from omnizarr.netcdf.variable import Variable
+if TYPE_CHECKING:
+    from omnizarr.netcdf.chars import chartostring, stringtoarr, stringtochar
+    from omnizarr.netcdf.chunk_cache import get_chunk_cache, set_chunk_cache
+    from omnizarr.netcdf.dataset import Dataset
+    from omnizarr.netcdf.dimension import Dimension
+    from omnizarr.netcdf.group import Group
+    from omnizarr.netcdf.header import Attribute
+    from omnizarr.netcdf.multifile import MFDataset, MFTime
+    from omnizarr.netcdf.types import NcType, UserType, default_fillvals
+    from omnizarr.netcdf.variable import Variable
+
+# Where names are; they are imported when they are first used: `omnizarr info` asks one question of this package.
+_NAMES: Final = {
+    "Attribute": "omnizarr.netcdf.header",
+    "Dataset": "omnizarr.netcdf.dataset",
+    "Dimension": "omnizarr.netcdf.dimension",
+    "Group": "omnizarr.netcdf.group",
+    "MFDataset": "omnizarr.netcdf.multifile",
+    "MFTime": "omnizarr.netcdf.multifile",
+    "NcType": "omnizarr.netcdf.types",
+    "UserType": "omnizarr.netcdf.types",
+    "Variable": "omnizarr.netcdf.variable",
+    "chartostring": "omnizarr.netcdf.chars",
+    "default_fillvals": "omnizarr.netcdf.types",
+    "get_chunk_cache": "omnizarr.netcdf.chunk_cache",
+    "set_chunk_cache": "omnizarr.netcdf.chunk_cache",
+    "stringtoarr": "omnizarr.netcdf.chars",
+    "stringtochar": "omnizarr.netcdf.chars",
+    # Of cftime, which not everybody needs.
+    "date2index": "cftime",
+    "date2num": "cftime",
+    "num2date": "cftime",
+}
 
 __all__ = [
     "Attribute",
@@ -60,6 +84,11 @@ is_native_big: Final = not is_native_little
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("num2date", "date2num", "date2index"):  # of cftime, which not everybody needs
-        return getattr(import_module("cftime"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_NAMES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES})

@@ -5,14 +5,22 @@ Spec: NCZarr, "NCZarr versus Pure Zarr".
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.model import GroupMetadata, Metadata, Note
-from omnizarr.netcdf import layouts
-from omnizarr.netcdf.layouts import nczarr_metadata
 from omnizarr.nodes import detection
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.netcdf import layouts
+    from omnizarr.netcdf.layouts import nczarr_metadata
+else:  # imported when first used: most hierarchies are no NCZarr
+    layouts = Lazy("omnizarr.netcdf.layouts")
+    nczarr_metadata = Lazy("omnizarr.netcdf.layouts.nczarr_metadata")
 
 
 def repairs(where: StorePath, group: Group | None = None) -> dict[str, tuple[Note, ...]]:
