@@ -10,7 +10,8 @@ import click
 
 from omnizarr.cli.locate import Storage, is_url, storage_of, watched
 from omnizarr.cli.options import command, json_option, path_argument, quiet_option, storage_options
-from omnizarr.cli.progress import counting
+from omnizarr.cli.progress import wanted
+from omnizarr.cli.remedies import in_words
 from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.cli.trace import traced
 from omnizarr.errors import NodeNotFoundError, StoreError
@@ -55,11 +56,10 @@ def check(path: str, data: bool, strict: bool, as_json: bool, storage: Storage) 
     """  # noqa: D301 - click's mark of lines to be kept
     store, inside = _split(path)
     try:
-        with counting("chunks") as tick:
-            where = watched(store, storage_of(store, storage))
-            report = check_hierarchy(where, path=inside or None, data=data, strict=strict, progress=tick)
+        where = watched(store, storage_of(store, storage))
+        report = check_hierarchy(where, path=inside or None, data=data, strict=strict, progress=wanted())
     except (NodeNotFoundError, StoreError) as error:
-        click.echo(f"omnizarr: {one_line(str(error))}", err=True)
+        click.echo(f"omnizarr: {one_line(in_words(str(error)))}", err=True)
         return CANNOT
     if as_json:
         click.echo(to_json(report.to_dict(), indent=2))
@@ -91,7 +91,7 @@ def _lines(report: CheckReport) -> Iterator[str]:
     if codes:
         yield click.style("what to do", bold=True)
     for code in codes:
-        yield f"  {code}: {CODES[code].remedy}"
+        yield f"  {code}: {in_words(CODES[code].remedy)}"
     yield fit(report.summary())
 
 
@@ -104,6 +104,6 @@ def _of_node(findings: list[Finding]) -> Iterator[str]:
         for finding in found[:_MOST]:
             yield f"  {click.style(finding.severity, fg=_COLOURS[finding.severity])} {code}: {one_line(finding.text)}"
             if finding.remedy != CODES[code].remedy:
-                yield click.style(fit(f"    → {one_line(finding.remedy)}"), dim=True)
+                yield click.style(fit(f"    → {one_line(in_words(finding.remedy))}"), dim=True)
         if len(found) > _MOST:
             yield f"    and {len(found) - _MOST:,} more of this kind"

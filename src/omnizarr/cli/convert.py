@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from omnizarr.cli.locate import open_node
+from omnizarr.cli import interrupts
+from omnizarr.cli.locate import Storage, is_url, open_node, storage_of
 from omnizarr.cli.options import (
     PLACE,
     command,
@@ -19,12 +19,17 @@ from omnizarr.cli.options import (
     max_memory_option,
     quiet_option,
     scheduler_option,
+    storage_options,
 )
-from omnizarr.cli.progress import moving
+from omnizarr.cli.progress import wanted
+from omnizarr.cli.remedies import in_words
 from omnizarr.cli.text import fit, to_json
 from omnizarr.formats import DIALECTS
+from omnizarr.nodes.location import StorePath
+from omnizarr.stores import resolve
 from omnizarr.support.text import visible
 from omnizarr.tools.convert import convert as convert_hierarchy
+from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.conversion_report import Conversion
 
 PROBLEM: Final = 1
@@ -82,18 +87,6 @@ def _blosc(rest: list[str]) -> dict[str, Any]:
     return {"id": "blosc", "cname": cname, "clevel": int(level), "shuffle": _SHUFFLES[shuffle]}
 
 
-class _Bar:
-    """What `omnizarr.convert` shows its progress with: a bar in a terminal, nothing in a pipe."""
-
-    def __init__(self, total: int, desc: str, **_: Any) -> None:
-        self._open = ExitStack()
-        self.update = self._open.enter_context(moving(desc, total))
-
-    def close(self) -> None:
-        """Take the bar away."""
-        self._open.close()
-
-
 @command()
 @click.argument("source", metavar="SRC", type=PLACE)
 @click.argument("target", metavar="[DST]", type=PLACE, required=False)
@@ -125,9 +118,18 @@ class _Bar:
 @concurrency_option
 @scheduler_option
 @max_memory_option
+@storage_options
 @quiet_option
 @json_option
-def convert(source: str, target: str | None, codecs: dict[str, Any] | None, *, as_json: bool, **options: Any) -> int:
+def convert(
+    source: str,
+    target: str | None,
+    codecs: dict[str, Any] | None,
+    storage: Storage,
+    *,
+    as_json: bool,
+    **options: Any,
+) -> int:
     """Convert an array, or a hierarchy, to another format; or a netCDF file to Zarr, and back.
 
     SRC and DST are directories, zip archives, places inside one, or netCDF files; SRC is never changed. Formats are v1,
@@ -152,7 +154,11 @@ def convert(source: str, target: str | None, codecs: dict[str, Any] | None, *, a
       2  the command makes no sense
     """  # noqa: D301 - click's mark of lines to be kept
     _check(target, {**options, "codecs": codecs})
-    report = convert_hierarchy(_source(source, options), target, progress=_Bar, **(codecs or {}), **options)
+    begin = _source(source, options)
+    if storage:
+        begin, options["storage_options"] = _with_storage(begin, target, storage)
+    with interrupts.resumable(lambda: _is_begun(target, options)):
+        report = convert_hierarchy(begin, target, progress=wanted(), **(codecs or {}), **options)
     report = replace(report, source=source, target=source if options["in_place"] else target or "")
     if as_json:
         click.echo(to_json(report.to_json(), indent=2))
@@ -187,5 +193,21 @@ def _source(text: str, options: dict[str, Any]) -> Any:
     return replace(place, store=place.store.with_read_only(False)) if writes else place  # noqa: FBT003
 
 
+def _with_storage(source: Any, target: str | None, storage: Storage) -> tuple[Any, dict[str, Any]]:
+    """Return the source, and the storage options for source and target, or whichever of them is a URL."""
+    urls = [place for place in (source, target) if isinstance(place, str) and is_url(place)]
+    if len(urls) < 2:
+        return source, storage_of((urls or [source])[0], storage)
+    return StorePath(*resolve(source, "r", storage_of(source, storage))), storage_of(urls[1], storage)
+
+
+def _is_begun(target: str | None, options: dict[str, Any]) -> bool:
+    """Return whether a conversion lies at the target that can be continued."""
+    if target is None or options["in_place"] or options["dry_run"] or (not is_url(target) and Path(target).is_file()):
+        return False
+    storage = options.get("storage_options") if is_url(target) else None
+    return journal.read(StorePath(*resolve(target, "r", storage))) is not None
+
+
 def _lines(report: Conversion) -> list[str]:
-    return [fit(visible(line)) for text in report.lines() for line in text.split("\n")]
+    return [fit(visible(in_words(line))) for text in report.lines() for line in text.split("\n")]

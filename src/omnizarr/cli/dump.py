@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from omnizarr.cli.options import command, path_argument
+from omnizarr.cli import trace
+from omnizarr.cli.locate import Storage, storage_of, watched
+from omnizarr.cli.options import command, path_argument, storage_options
 from omnizarr.cli.text import one_line
+from omnizarr.cli.trace import traced
+from omnizarr.nodes.location import StorePath
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 
@@ -70,6 +74,8 @@ def _precision(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 @click.option("-f", "full", type=_LANGUAGE, help="Tell the indices of each value.")
 @click.option("-l", "width", type=click.IntRange(min=_SHORTEST), default=80, show_default=True, help="Length of lines.")
 @click.option("--notes", is_flag=True, help="Say on stderr what the writer got wrong, and how it is read.")
+@storage_options
+@traced
 def dump(
     path: str,
     name: str | None,
@@ -78,6 +84,7 @@ def dump(
     full: str | None,
     *,
     notes: bool,
+    storage: Storage,
     **options: Any,
 ) -> None:
     """Print a dataset as CDL, as ncdump does.
@@ -94,25 +101,33 @@ def dump(
         raise click.UsageError("-b and -f exclude each other")
     if brief or full:
         options |= {"comments": "full" if full else "brief", "language": full or brief}
-    with opened(path, notes=notes) as source:
+    with opened(path, storage, notes=notes) as source:
         _print(writing.dump(source, name=name or urls.parse(path).name, times=_SEPARATORS[times], **options))
 
 
 @contextmanager
-def opened(path: str, *, notes: bool = False) -> Iterator[Source]:
+def opened(path: str, storage: Storage | None = None, *, notes: bool = False) -> Iterator[Source]:
     """Open a dataset, or a netCDF file, to be read."""
     location = urls.parse(path)
     if location.is_local and files.is_netcdf(location.place):
         with files.open_file(location.place) as source:
             yield source
         return
-    with datasets.Dataset(path) as dataset:
+    with datasets.Dataset(_place(path, location, storage)) as dataset:
         if notes:
             for place, found in dataset.all_notes().items():
                 for note in found:
                     pointer = f"{note.pointer}: " if note.pointer else ""
                     click.echo(one_line(f"{place}: {pointer}{note.message}"), err=True)
         yield dataset.as_source()
+
+
+def _place(path: str, location: urls.Location, storage: Storage | None) -> Any:
+    """Return a dataset's place; under ``--trace`` in a store that tells of its requests."""
+    if not storage and not trace.is_on():
+        return path
+    store, inside = location.open_store("r", storage_of(path, storage))
+    return watched(StorePath(store, inside))
 
 
 def _print(parts: Iterable[str]) -> None:

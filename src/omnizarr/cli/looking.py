@@ -68,7 +68,7 @@ def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - c
     """  # noqa: D301 - click's mark of lines to be kept
     node = open_node(path, storage)
     notes = _notes_of_netcdf(node)
-    with counting("keys") as tick:
+    with counting("key") as tick:
         survey = _survey(node, tick)
         facts = describe(node, tick, notes, survey)
     if isinstance(facts, ArrayFacts):
@@ -150,7 +150,7 @@ class _Sums:
 def _facts_below(group: Group, notes: Notes, survey: Survey | None) -> Iterator[Iterator[Facts]]:
     # Lines and a growing number on one terminal would run into each other.
     shown: AbstractContextManager[Callable[[int], None]] = (
-        nullcontext(lambda _: None) if sys.stdout.isatty() else counting("keys")
+        nullcontext(lambda _: None) if sys.stdout.isatty() else counting("key")
     )
     with shown as tick:
         yield describe_all((node for _, node in walk(group)), tick, notes, group.store.concurrency, survey)

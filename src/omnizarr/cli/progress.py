@@ -1,4 +1,4 @@
-"""How far a long command is, for who watches a terminal; silent in pipes and logs."""
+"""How far a long command is: a bar in a terminal, a line every ten seconds elsewhere, nothing with ``--quiet``."""
 
 from __future__ import annotations
 
@@ -7,53 +7,54 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from omnizarr.cli.options import has_color, is_quiet
-from omnizarr.cli.text import has_signs
+from omnizarr.cli.options import is_quiet
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
-    from rich import console as consoles
-    from rich import progress as bars
-else:  # imported when a terminal shows progress
-    consoles = Lazy("rich.console")
-    bars = Lazy("rich.progress")
+    from omnizarr.tools import progress as states
+else:  # imported by what takes long
+    states = Lazy("omnizarr.tools.progress")
+
+
+def wanted() -> bool | None:
+    """Return what a command passes to functions as ``progress=``: True, or None with ``--quiet``."""
+    return None if is_quiet() else True
 
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int], None]]:
     """Show a number that grows; the value is to be called with how much it has grown."""
-
-    def columns() -> tuple[bars.ProgressColumn, ...]:
-        return bars.SpinnerColumn(), bars.TextColumn("{task.completed:,.0f} {task.description}")
-
-    with _shown(columns, what, None) as tick:
+    with _shown("counting", what, None) as tick:
         yield tick
 
 
 @contextmanager
-def moving(what: str, total: int) -> Iterator[Callable[[int], None]]:
+def moving(what: str, total: int, unit: str = "element") -> Iterator[Callable[[int], None]]:
     """Show a bar that fills up; the value is to be called with how much more is done."""
-
-    def columns() -> tuple[bars.ProgressColumn, ...]:
-        return (
-            bars.TextColumn("{task.description}"),
-            bars.BarColumn(),
-            bars.TextColumn("{task.percentage:>3.0f}%"),
-            bars.TimeRemainingColumn(),
-        )
-
-    with _shown(columns, what, total) as tick:
+    with _shown(what, unit, total) as tick:
         yield tick
 
 
 @contextmanager
-def _shown(
-    columns: Callable[[], tuple[bars.ProgressColumn, ...]], what: str, total: int | None
-) -> Iterator[Callable[[int], None]]:
-    if is_quiet() or not sys.stderr.isatty() or not has_signs(sys.stderr):
-        yield lambda _: None
-        return
-    console = consoles.Console(stderr=True, no_color=not has_color())
-    with bars.Progress(*columns(), console=console, transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda count: progress.advance(task, count)
+def _shown(doing: str, unit: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    state = states.State(doing, total_chunks=total, unit=unit)
+
+    def tick(count: int) -> None:
+        state.chunks += count
+
+    with states.show(state, states.shown() if wanted() else None):
+        yield tick
+
+
+def clear() -> None:
+    """Take bars away before something else is printed; they are drawn again."""
+    if "omnizarr.tools.progress" in sys.modules:
+        states.clear()
+
+
+def so_far() -> str | None:
+    """Return how far the work came that was begun last, in words; None if there was none."""
+    state = states.last() if "omnizarr.tools.progress" in sys.modules else None
+    if state is None or not (state.done or state.chunks):
+        return None
+    return f"{state.doing}: {state.amounts()} done"

@@ -9,10 +9,14 @@ from typing import Any, Final
 import click
 
 from omnizarr.cli.check import CANNOT, FOUND, _split
-from omnizarr.cli.options import PLACE, command, json_option, quiet_option
-from omnizarr.cli.progress import counting
+from omnizarr.cli.locate import Storage, storage_of
+from omnizarr.cli.options import PLACE, command, json_option, quiet_option, storage_options
+from omnizarr.cli.progress import wanted
+from omnizarr.cli.remedies import in_words
 from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.errors import NodeNotFoundError, ReadOnlyError, StoreError
+from omnizarr.nodes.location import StorePath
+from omnizarr.stores import resolve
 from omnizarr.support.text import visible
 from omnizarr.tools.checking import Finding
 from omnizarr.tools.repair import repair as repair_hierarchy
@@ -38,6 +42,7 @@ _MOST: Final = 20
     help="Age at which temporary files and locks pass for left.",
 )
 @click.option("--undo", metavar="ACCOUNT", type=click.Path(exists=True), help="Put back what a repair has changed.")
+@storage_options
 @quiet_option
 @json_option
 def repair(
@@ -49,6 +54,7 @@ def repair(
     backup: str | None,
     older_than: float,
     undo: str | None,
+    storage: Storage,
     as_json: bool,  # noqa: FBT001
 ) -> int:
     """Mend what a check finds, as far as that takes no guessing.
@@ -82,8 +88,10 @@ def repair(
             "backup": backup,
             "older_than": older_than,
         }
-        with counting("chunks") as tick:
-            return repair_hierarchy(store, path=inside or None, dry_run=dry_run, progress=tick, **options)
+        place: Any = store
+        if storage:
+            place = StorePath(*resolve(store, "r" if dry_run else "r+", storage_of(store, storage)))
+        return repair_hierarchy(place, path=inside or None, dry_run=dry_run, progress=wanted(), **options)
 
     if path is None and undo is None:
         raise click.UsageError("missing argument 'PATH'")
@@ -109,7 +117,7 @@ def repair(
 
 
 def _cannot(error: Exception) -> int:
-    click.echo(f"omnizarr: {one_line(str(error))}", err=True)
+    click.echo(f"omnizarr: {one_line(in_words(str(error)))}", err=True)
     return CANNOT
 
 
@@ -156,4 +164,4 @@ def _action(action: Action, account: Account) -> str:
 
 def _left(finding: Finding) -> str:
     text = f"  {click.style('left', fg='yellow')} {finding.code}: {one_line(finding.text)}"
-    return f"{text}\n{click.style(fit(f'    → {one_line(finding.remedy)}'), dim=True)}"
+    return f"{text}\n{click.style(fit(f'    → {one_line(in_words(finding.remedy))}'), dim=True)}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from omnizarr.cli import interrupts, progress, remedies
 from omnizarr.cli.commands import omnizarr
 from omnizarr.cli.text import one_line
 from omnizarr.errors import NodeNotFoundError, OmnizarrError, SelectionError
@@ -22,21 +23,26 @@ _COMPLETION = "_OMNIZARR_COMPLETE"
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; whatever happens, one line on stderr says so."""
     _tolerate_all_characters()
-    with _short_warnings():
-        try:
-            result = omnizarr.main(args=arguments, prog_name="omnizarr", standalone_mode=False)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            return _reader_has_gone()
-        except SystemExit as error:
-            # click's way out when it meets a broken pipe itself, or was asked by a shell to complete a word.
-            return error.code if _COMPLETION in os.environ and isinstance(error.code, int) else _reader_has_gone()
-        except Exception as error:  # noqa: BLE001 - a user of a command line can do nothing with a traceback
-            code = _explain(error)
-            _flush()
-            return code
-        except KeyboardInterrupt:
-            return _interrupted()
+    words = sys.argv[1:] if arguments is None else arguments
+    with _short_warnings(), remedies.typed(words), interrupts.twice(words):
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        result = omnizarr.main(args=arguments, prog_name="omnizarr", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _reader_has_gone()
+    except SystemExit as error:
+        # click's way out when it meets a broken pipe itself, or was asked by a shell to complete a word.
+        return error.code if _COMPLETION in os.environ and isinstance(error.code, int) else _reader_has_gone()
+    except Exception as error:  # noqa: BLE001 - a user of a command line can do nothing with a traceback
+        code = _explain(error)
+        _flush()
+        return code
+    except KeyboardInterrupt as error:
+        return _interrupted(error)
     return result if isinstance(result, int) else OK
 
 
@@ -44,8 +50,8 @@ def _explain(error: Exception) -> int:
     """Say what went wrong, and return the exit code for it."""
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
-    if isinstance(error, click.Abort):
-        return _interrupted()
+    if isinstance(error, click.Abort):  # which click makes of an interruption
+        return _interrupted(error.__cause__)
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx is not None else "omnizarr"
         _say(f"{error.format_message().rstrip('.')}; see '{command} --help'")
@@ -77,11 +83,17 @@ def _for_looking(error: NodeNotFoundError) -> NodeNotFoundError:
 
 
 def _say(message: str) -> None:
-    click.echo(f"omnizarr: {one_line(message)}", err=True)
+    progress.clear()
+    click.echo(f"omnizarr: {one_line(remedies.in_words(message))}", err=True)
 
 
-def _interrupted() -> int:
-    click.echo("", err=True)
+def _interrupted(error: BaseException | None) -> int:
+    """Say how far the work came, and how it is continued."""
+    progress.clear()
+    done = progress.so_far()
+    click.echo(f"omnizarr: interrupted{'' if done is None else f' while {done}'}", err=True)
+    if isinstance(error, interrupts.Stopped):
+        click.echo(error.advice, err=True)
     _flush()
     return INTERRUPTED
 

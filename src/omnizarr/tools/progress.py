@@ -215,7 +215,7 @@ class Lines:
             self._stream.flush()
 
     def clear(self) -> None:
-        """Lines stay."""
+        """Leave the lines."""
 
     def close(self, state: State) -> None:
         """Print the last line, if there were others."""
@@ -243,7 +243,7 @@ class Notebook:
             self._handle.update(text)
 
     def clear(self) -> None:
-        """A cell keeps its output."""
+        """Leave the output of the cell."""
 
     def close(self, state: State) -> None:
         """Draw it for the last time, if it was drawn."""

@@ -57,7 +57,8 @@ def repair(
     concurrency : int, optional
         Threads that decode chunks.
     progress : bool or callable, optional
-        True: shown in a terminal or a notebook, and a line every ten seconds elsewhere. A callable: called with how many more chunks have been looked at; from several threads.
+        True: shown in a terminal or a notebook, and a line every ten seconds elsewhere. A callable: called with how
+        many more chunks have been looked at; from several threads.
 
     Returns
     -------

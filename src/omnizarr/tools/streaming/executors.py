@@ -378,11 +378,7 @@ class _Run:
         futures = [future for future in landed if not self._is_report(future)]
         numbers = [self._futures.pop(future) for future in futures]
         try:
-            outcomes = []
-            for number, (done, outcome) in zip(numbers, self._client.gather(futures), strict=True):
-                self._count(number, done)
-                outcomes.append(outcome)
-            return outcomes
+            results = self._client.gather(futures)
         except _distributed().KilledWorker as error:
             raise SchedulerError(
                 f"a task was given up, as workers that ran it died again and again: {error}",
@@ -390,6 +386,9 @@ class _Run:
             ) from error
         except CancelledError as error:
             raise _lost(error) from error
+        for number, (done, _) in zip(numbers, results, strict=True):
+            self._count(number, done)
+        return [outcome for _, outcome in results]
 
     def _wait(self) -> Any:
         alone = None

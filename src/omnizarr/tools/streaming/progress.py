@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 from omnizarr.tools.progress import Showing, State, remember, shown
 
@@ -55,8 +55,8 @@ class Progress:
             self.state.chunks = self._before
             self._left = self._nbytes = nbytes
             self._chunks = chunks
-            self.state.path = self.state.path if path is None else f"/{path}"
-        if path is not None and hasattr(self._bar, "set_postfix_str"):
+            self.state.path = f"/{path}" if path else self.state.path
+        if path and hasattr(self._bar, "set_postfix_str"):
             self._bar.set_postfix_str(f"/{path}", refresh=False)
 
     def tick(self, nbytes: int) -> None:
@@ -115,9 +115,7 @@ class Count:
     def __init__(self, progress: Callable[[int], object] | bool | None, doing: str) -> None:  # noqa: FBT001
         self.state = State(doing)
         self._tell = None if isinstance(progress, bool) else progress
-        self._bar = start(True, self.state) if progress is True else None
-        if progress is not True:
-            remember(self.state)
+        self._bar = start(isinstance(progress, bool) and progress, self.state)
         self._guard = threading.Lock()
 
     def tick(self, chunks: int, nbytes: int = 0, path: str | None = None) -> None:
@@ -125,11 +123,11 @@ class Count:
         with self._guard:
             self.state.chunks += chunks
             self.state.done += nbytes
-            self.state.path = self.state.path if path is None else f"/{path}"
+            self.state.path = f"/{path}" if path else None
         if self._tell is not None:
             self._tell(chunks)
 
-    def __enter__(self) -> Count:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,0 +1,154 @@
+"""What errors of the library advise, in the words of the command line: options instead of keywords.
+
+The library says ``pass overwrite=True``, and the command line ``pass --overwrite``. Keywords become the options of the
+same meaning that the command has. What no option of it does is said to be for Python.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+import click
+
+from omnizarr.cli.commands import omnizarr
+
+_VALUE: Final = r"(?P<value>\{[^{}]*\}|'[^']*'|\"[^\"]*\"|\.\.\.|[\w./-]*[\w/-])?"
+_keyword: Final = re.compile(rf"(?<![\w-])(?P<name>[a-z][a-z_]*[a-z])={_VALUE}(?!=)")
+_storage: Final = re.compile(r"(?:\b(?:pass|by|or) )?storage_options=(?P<options>\{[^{}]*\})")
+_pair: Final = re.compile(r"['\"](\w+)['\"]: *('[^']*'|\"[^\"]*\"|[\w.]+)")
+_name: Final = re.compile(r"`(?P<quoted>[a-z]+(?:_[a-z]+)*)`|\b(?P<plain>[a-z]+(?:_[a-z]+)+)\b(?![=(:.])")
+_function: Final = re.compile(r"\bomnizarr\.(?P<name>[a-z_]+)(?P<arguments>\([^()]*\))?(?![\w.])")
+_setting: Final = re.compile(r"omnizarr\.config\.set\(\{[^{}]*\}\)(?! \(in)")
+
+_PHRASES: Final[Mapping[str, str]] = {
+    "`storage_options`": "options (-o key=value)",
+    "{'anon': True}": "--anon",
+    "or AWS_SKIP_SIGNATURE=true": "or the variable AWS_SKIP_SIGNATURE",
+    "open with use_consolidated=False": "see omnizarr check",
+    "open with use_consolidated=None, or make it with consolidate_metadata": "make it with omnizarr consolidate",
+    "run consolidate_metadata again, or open with use_consolidated=False": "run omnizarr consolidate again",
+    "run omnizarr.consolidate_metadata": "run omnizarr consolidate",
+    "give a target instead of in_place=True": "give DST instead of --in-place",
+    "give a target, or ": "give DST, or ",
+    ", or give a target": ", or give DST",
+}
+"""Advice that has other words where things are typed, the longest first."""
+
+_STORE: Final = frozenset({"timeout", "list_timeout", "max_keys", "max_value_bytes", "conditional_put"})
+"""Options of stores, that errors advise to change."""
+_FUNCTIONS: Final = {"copy": "cp", "consolidate_metadata": "consolidate"}
+"""Functions whose command has another name."""
+_ALIASES: Final[Mapping[str, Mapping[str, str]]] = {"convert": {"zarr_format": "source_format"}}
+"""Keywords of what opens a source, where the option of that name is about the target."""
+
+
+_command: ContextVar[click.Command | None] = ContextVar("command", default=None)
+
+
+@contextmanager
+def typed(words: Sequence[str]) -> Iterator[None]:
+    """Let `in_words` know which command was typed."""
+    name = next((word for word in words if not word.startswith("-")), "")
+    token = _command.set(_command_named(name))
+    try:
+        yield
+    finally:
+        _command.reset(token)
+
+
+def in_words(text: str) -> str:
+    """Return what the library says in the words of the command that was typed."""
+    return as_typed(text, _command.get(), lambda name: _command_named(name) is not None)
+
+
+def _command_named(name: str) -> click.Command | None:
+    return omnizarr.get_command(click.Context(omnizarr), name)
+
+
+def as_typed(text: str, command: click.Command | None, commands: Callable[[str], bool] = lambda _: True) -> str:
+    """Return what the library says as who typed a command can do it.
+
+    Parameters
+    ----------
+    text : str
+        An error, or advice.
+    command : click.Command, optional
+        What was typed; None if nothing is known.
+    commands : callable
+        Tells whether there is a command of a name.
+
+    Examples
+    --------
+    >>> convert = click.Command("convert", params=[click.Option(["--overwrite"], is_flag=True)])
+    >>> as_typed("pass overwrite=True to replace it", convert)
+    'pass --overwrite to replace it'
+    >>> as_typed("pass clobber=True to replace it", convert)
+    'pass clobber=True (in Python) to replace it'
+    """
+    if "=" not in text and "_" not in text and "`" not in text and "omnizarr." not in text and "{'" not in text:
+        return text
+    for phrase in sorted(_PHRASES, key=len, reverse=True):
+        text = text.replace(phrase, _PHRASES[phrase])
+    options = {} if command is None else _options_of(command)
+    text = _setting.sub(r"\g<0> (in Python)", text)
+    text = _function.sub(lambda found: _command_of(found, commands), text)
+    text = _storage.sub(lambda found: _pairs(found, options), text)
+    aliases = {} if command is None else _ALIASES.get(str(command.name), {})
+    of_source = options | {name: options[other] for name, other in aliases.items() if other in options}
+    # An error that begins with a keyword is about the value that was given.
+    text = _keyword.sub(lambda found: _option(found, of_source if found.start() else options), text)
+    return _name.sub(lambda found: _named(found, of_source), text)
+
+
+def _options_of(command: click.Command) -> dict[str, click.Option]:
+    return {param.name: param for param in command.params if isinstance(param, click.Option) and param.name}
+
+
+def _option(found: re.Match[str], options: Mapping[str, click.Option]) -> str:
+    """Return a keyword with its value as an option."""
+    name, value = found["name"], (found["value"] or "").strip("'\"")
+    option = options.get(name)
+    if option is None:
+        return found[0] if name == "key" else f"{found[0]} (in Python)"
+    if not option.is_flag:
+        return f"{_longest(option.opts)} {value}" if value and value != "..." else _longest(option.opts)
+    if value != "False":
+        return _longest(option.opts)
+    if option.secondary_opts:
+        return _longest(option.secondary_opts)
+    return f"without {_longest(option.opts)}"
+
+
+def _named(found: re.Match[str], options: Mapping[str, click.Option]) -> str:
+    """Return the name of a keyword as that of an option."""
+    name = found["quoted"] or found["plain"]
+    if name in _STORE:
+        return f"-o {name}=..." if _short_is_storage(options) else f"--storage-option {name}=..."
+    option = options.get(name)
+    return found[0] if option is None else _longest(option.opts)
+
+
+def _pairs(found: re.Match[str], options: Mapping[str, click.Option]) -> str:
+    """Return storage options as they are typed."""
+    name = "-o" if _short_is_storage(options) else "--storage-option"
+    pairs = [f"{name} {key}={value.strip(chr(39) + chr(34)).lower()}" for key, value in _pair.findall(found["options"])]
+    begin = found[0][: found[0].index("storage_options")]
+    return f"{begin}{' '.join(pairs)}"
+
+
+def _short_is_storage(options: Mapping[str, click.Option]) -> bool:
+    return not any("-o" in option.opts and option.name != "pairs" for option in options.values())
+
+
+def _command_of(found: re.Match[str], commands: Callable[[str], bool]) -> str:
+    """Return a function of the library as the command of that name."""
+    name = _FUNCTIONS.get(found["name"], found["name"])
+    return f"omnizarr {name}" if commands(name) else found[0]
+
+
+def _longest(names: list[str]) -> str:
+    return max(names, key=len)
