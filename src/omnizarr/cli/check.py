@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from omnizarr.cli.locate import Storage, is_url, storage_of, watched
-from omnizarr.cli.options import command, json_option, path_argument, quiet_option, storage_options
+from omnizarr.cli.options import (
+    command,
+    concurrency_option,
+    json_option,
+    max_memory_option,
+    path_argument,
+    quiet_option,
+    scheduler_option,
+    storage_options,
+)
 from omnizarr.cli.progress import wanted
 from omnizarr.cli.remedies import in_words
 from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.cli.trace import traced
-from omnizarr.errors import NodeNotFoundError, StoreError
+from omnizarr.errors import NodeNotFoundError, SchedulerError, StoreError
 from omnizarr.support.text import visible
 from omnizarr.tools.check import check as check_hierarchy
 from omnizarr.tools.checking import CheckReport, Finding
@@ -31,11 +40,15 @@ _COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
 @path_argument
 @click.option("--data", is_flag=True, help="Read and decode every chunk.")
 @click.option("--strict", is_flag=True, help="Take warnings for errors, and unregistered names for warnings.")
+@click.option("--digest", type=click.Path(exists=True, dir_okay=False), help="Compare values with digests in a file.")
+@concurrency_option
+@scheduler_option
+@max_memory_option
 @storage_options
 @quiet_option
 @json_option
 @traced
-def check(path: str, data: bool, strict: bool, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - click passes by name
+def check(path: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
     """Say what is wrong with a hierarchy; nothing is changed.
 
     Documents are held against the letter of their format, keys against the shapes of arrays, consolidated metadata
@@ -46,6 +59,7 @@ def check(path: str, data: bool, strict: bool, as_json: bool, storage: Storage) 
     Examples:
       omnizarr check era5.zarr
       omnizarr check --data era5.zarr/temp
+      omnizarr digest era5.zarr > era5.digests && omnizarr check --digest era5.digests copy.zarr
       omnizarr check --json era5.zarr | jq '.findings[].code'
 
     \b
@@ -57,8 +71,8 @@ def check(path: str, data: bool, strict: bool, as_json: bool, storage: Storage) 
     store, inside = _split(path)
     try:
         where = watched(store, storage_of(store, storage))
-        report = check_hierarchy(where, path=inside or None, data=data, strict=strict, progress=wanted())
-    except (NodeNotFoundError, StoreError) as error:
+        report = check_hierarchy(where, path=inside or None, progress=wanted(), **options)
+    except (NodeNotFoundError, StoreError, SchedulerError, ValueError) as error:
         click.echo(f"omnizarr: {one_line(in_words(str(error)))}", err=True)
         return CANNOT
     if as_json:

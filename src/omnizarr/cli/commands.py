@@ -16,6 +16,9 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "tree": ("looking", "Draw a hierarchy as a tree."),
         "ls": ("looking", "List the members of a group."),
         "get": ("looking", "Print elements of an array."),
+        "stat": ("stat", "Print minimum, maximum, mean and more of arrays."),
+        "diff": ("diff", "Compare two arrays or hierarchies in any formats."),
+        "digest": ("digest", "Print digests of values, the same in all formats."),
         "check": ("check", "Check a hierarchy for errors. Nothing is changed."),
     },
     "Change": {

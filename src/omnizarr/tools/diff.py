@@ -24,7 +24,7 @@ def diff(
     concurrency: int | None = None,
     scheduler: Any = None,
     max_memory: int | None = None,
-    progress: Callable[..., Any] | None = None,
+    progress: Callable[..., Any] | bool | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Diff:
     """Return in what two arrays, or two hierarchies, differ.

@@ -20,7 +20,7 @@ def digest(
     concurrency: int | None = None,
     scheduler: Any = None,
     max_memory: int | None = None,
-    progress: Callable[..., Any] | None = None,
+    progress: Callable[..., Any] | bool | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Digest:
     """Return the digests of an array, or of a group and all below it.
@@ -92,7 +92,7 @@ def digest_of_bytes(
     *,
     path: str | None = None,
     concurrency: int | None = None,
-    progress: Callable[..., Any] | None = None,
+    progress: Callable[..., Any] | bool | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the checksum of all stored bytes below a place, as DANDI defines it for Zarr.

@@ -20,7 +20,7 @@ def stat(
     concurrency: int | None = None,
     scheduler: Any = None,
     max_memory: int | None = None,
-    progress: Callable[..., Any] | None = None,
+    progress: Callable[..., Any] | bool | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Stat:
     """Return statistics of an array, or of all arrays of a hierarchy.

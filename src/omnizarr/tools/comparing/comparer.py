@@ -19,13 +19,13 @@ from omnizarr.nodes.detection import Found
 from omnizarr.stores.base import Buffer
 from omnizarr.tools.comparing.diff_report import Diff, Difference, Kind, Unequal
 from omnizarr.tools.streaming.chunks import box_of
-from omnizarr.tools.streaming.equality import first_of, is_small, largest_distance, unequal
+from omnizarr.tools.streaming.equality import first_difference, first_of, is_small, largest_distance, unequal
 from omnizarr.tools.streaming.executors import Executor, Question, executor
 from omnizarr.tools.streaming.nodes import Hierarchy, Meaning, Node, documents_of, hierarchy
-from omnizarr.tools.streaming.progress import Progress
+from omnizarr.tools.streaming.progress import Progress, Shows
 from omnizarr.tools.streaming.regions import Box, Regions
 from omnizarr.tools.streaming.walking import Effort, Elements, Visits, Walk, chunks_of, walk
-from omnizarr.tools.translating.equivalence import have_same_bytes
+from omnizarr.tools.translating.equivalence import have_same_bytes, spec_of
 
 _MEMBERS: Final = ("data_type", "shape", "dimension_names")
 _MOST_ELEMENTS: Final = 2**22
@@ -44,7 +44,7 @@ def run(
     values: bool,
     effort: Effort,
     scheduler: Any,
-    progress: Callable[..., Any] | None,
+    progress: Shows,
     storage_options: Mapping[str, Any] | None,
 ) -> Diff:
     """Return in what two hierarchies differ; see `omnizarr.diff`."""
@@ -87,7 +87,7 @@ class _Comparison:
     nodes: int = 0
     elements: int = 0
 
-    def compare(self, progress: Callable[..., Any] | None, *, values: bool) -> None:
+    def compare(self, progress: Shows, *, values: bool) -> None:
         """Compare all nodes; the elements of arrays only if `values`."""
         paths = dict.fromkeys((*self.left.nodes, *self.right.nodes))
         pairs = [(path, self.left.nodes.get(path), self.right.nodes.get(path)) for path in paths]
@@ -95,7 +95,7 @@ class _Comparison:
         shown = Progress(progress, sum(sizes.values()), "comparing")
         try:
             for path, one, other in pairs:
-                shown.begin(sizes[path])
+                shown.begin(sizes[path], path)
                 if one is None or other is None:
                     self._enter_single(path, one, other)
                 else:
@@ -200,8 +200,25 @@ def _differences_of_storage(path: str, left: ArrayMetadata, right: ArrayMetadata
         yield Difference(path=path, kind="storage", name="format", left=names[0], right=names[1])
     for member in ("chunk_grid", "chunk_key_encoding", "codecs", "fill_value", "storage_transformers"):
         one, other = getattr(left, member), getattr(right, member)
-        if not same(one, other):
+        if not (same(one, other) or (member == "fill_value" and _have_same_fill(left, right))):
             yield Difference(path=path, kind="storage", name=member, left=_document(one), right=_document(other))
+
+
+def _have_same_fill(left: ArrayMetadata, right: ArrayMetadata) -> bool:
+    """Return whether two fill values are the same bits of one type, however they are written."""
+    if UNDEFINED in (left.fill_value, right.fill_value):
+        return False
+    try:
+        one, other = (_fill_of(metadata) for metadata in (left, right))
+    except OmnizarrError:
+        return False
+    return one.dtype == other.dtype and first_difference(one, other) is None
+
+
+def _fill_of(metadata: ArrayMetadata) -> AnyArray:
+    spec = spec_of(metadata)
+    dtype = _native(spec.dtype)
+    return box_of(spec.fill_value, spec.dtype).astype(dtype)
 
 
 def _document(value: Any) -> Any:

@@ -205,8 +205,8 @@ class Diff:
 
 
 def _brief(value: object) -> str:
-    if isinstance(value, np.timedelta64 | np.datetime64):
-        text = str(value)
+    if isinstance(value, np.timedelta64 | np.datetime64 | np.floating):
+        text = str(value)  # the shortest number that is this one among its own kind
     elif isinstance(value, np.generic):
         text = repr(value.item())
     elif isinstance(value, str | bytes):

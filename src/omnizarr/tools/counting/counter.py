@@ -20,7 +20,7 @@ from omnizarr.tools.streaming.chunks import Chunks, box_of
 from omnizarr.tools.streaming.equality import is_small
 from omnizarr.tools.streaming.executors import Executor, Question, executor
 from omnizarr.tools.streaming.nodes import documents_of, hierarchy, type_name
-from omnizarr.tools.streaming.progress import Progress
+from omnizarr.tools.streaming.progress import Progress, Shows
 from omnizarr.tools.streaming.walking import Effort, Elements, Visits, Walk, chunks_of, walk
 
 
@@ -32,7 +32,7 @@ def run(
     skip_fill: bool,
     effort: Effort,
     scheduler: Any,
-    progress: Callable[..., Any] | None,
+    progress: Shows,
     storage_options: Mapping[str, Any] | None,
 ) -> Stat:
     """Return statistics of the arrays of a hierarchy; see `omnizarr.stat`."""
@@ -46,7 +46,7 @@ def run(
         stats = []
         try:
             for at, each in arrays.items():
-                shown.begin(sizes[at])
+                shown.begin(sizes[at], at)
                 try:
                     stats.append(_of_array(at, each, workers, effort, shown, skip_fill=skip_fill))
                 except (StoreError, SchedulerError):

@@ -26,7 +26,7 @@ from omnizarr.tools.digesting.serializing import canonical_json, serialized
 from omnizarr.tools.streaming.chunks import box_of, part_of
 from omnizarr.tools.streaming.executors import Executor, Question, executor
 from omnizarr.tools.streaming.nodes import Hierarchy, Node, documents_of, hierarchy
-from omnizarr.tools.streaming.progress import Progress
+from omnizarr.tools.streaming.progress import Progress, Shows
 from omnizarr.tools.streaming.regions import Box
 from omnizarr.tools.streaming.walking import Effort, Elements, Walk, chunks_of, walk
 
@@ -42,7 +42,7 @@ def run(
     algorithm: str,
     effort: Effort,
     scheduler: Any,
-    progress: Callable[..., Any] | None,
+    progress: Shows,
     storage_options: Mapping[str, Any] | None,
 ) -> Digest:
     """Return the digests of a hierarchy; see `omnizarr.digest`."""
@@ -53,9 +53,7 @@ def run(
         return of_hierarchy(found, algorithm, effort, workers, progress)
 
 
-def of_hierarchy(
-    found: Hierarchy, algorithm: str, effort: Effort, workers: Executor, progress: Callable[..., Any] | None
-) -> Digest:
+def of_hierarchy(found: Hierarchy, algorithm: str, effort: Effort, workers: Executor, progress: Shows) -> Digest:
     """Return the digests of all nodes. Raises the error of the first that cannot be read."""
     digests: dict[str, NodeDigest] = {}
     members: dict[str, dict[str, str]] = {}
@@ -63,7 +61,7 @@ def of_hierarchy(
     shown = Progress(progress, sum(sizes.values()), "digesting")
     try:
         for at, node in reversed(found.nodes.items()):  # members before their group
-            shown.begin(sizes[at])
+            shown.begin(sizes[at], at)
             digest = of_node(node, members.get(at, {}), algorithm, effort, workers, shown)
             digests[at] = NodeDigest(
                 at, "" if node.meaning is None else node.meaning.kind, f"{TAG}:{algorithm}:{digest}"
@@ -180,7 +178,7 @@ def of_bytes(store: Any, path: str | None, concurrency: int | None, storage_opti
         return _of_keys(where, concurrency, progress)
 
 
-def _of_keys(where: StorePath, concurrency: int | None, progress: Callable[..., Any] | None) -> str:
+def _of_keys(where: StorePath, concurrency: int | None, progress: Shows) -> str:
     sizes = dict(where.store.list_sizes(where.prefix))
     workers = concurrency or max(pool.default_concurrency(), where.store.concurrency)
     shown = Progress(progress, sum(sizes.values()), "digesting")

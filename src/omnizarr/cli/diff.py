@@ -1,0 +1,119 @@
+"""``omnizarr diff``: in what two hierarchies differ, as ``diff`` tells it of files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import click
+
+from omnizarr.cli.locate import Storage, is_url, open_node
+from omnizarr.cli.options import (
+    PLACE,
+    command,
+    concurrency_option,
+    json_option,
+    max_memory_option,
+    quiet_option,
+    scheduler_option,
+    storage_options,
+)
+from omnizarr.cli.progress import wanted
+from omnizarr.cli.remedies import in_words
+from omnizarr.cli.text import fit, one_line, shorten, to_json
+from omnizarr.errors import OmnizarrError
+from omnizarr.nodes import wording
+from omnizarr.support.text import visible
+from omnizarr.tools.comparing import Diff, Difference
+from omnizarr.tools.diff import diff as diff_hierarchies
+
+EQUAL: Final = 0
+DIFFERENT: Final = 1
+TROUBLE: Final = 2
+
+_MOST: Final = 20
+"""Differences of one node that are shown."""
+_LONGEST: Final = 200
+
+
+@command()
+@click.argument("left", metavar="A", type=PLACE)
+@click.argument("right", metavar="B", type=PLACE)
+@click.option("--rtol", type=float, default=0.0, metavar="NUMBER", help="Relative tolerance for numbers.")
+@click.option("--atol", type=float, default=0.0, metavar="NUMBER", help="Absolute tolerance for numbers.")
+@click.option("--storage", "of_storage", is_flag=True, help="Count differences in format, chunks, codecs, fill value.")
+@click.option("--no-values", "values", is_flag=True, flag_value=False, default=True, help="Do not compare elements.")
+@click.option("--allow-pickle", is_flag=True, help="Read pickled objects, which can run any code.")
+@concurrency_option
+@scheduler_option
+@max_memory_option
+@storage_options
+@quiet_option
+@json_option
+def diff(left: str, right: str, storage: Storage, *, of_storage: bool, as_json: bool, **options: Any) -> int:
+    """Compare two arrays or hierarchies, whichever formats they are in.
+
+    Compared are nodes, attributes, shapes, data types, names of dimensions, and values: what a conversion keeps. NaN is
+    equal to NaN, and -0.0 to 0.0. How elements are stored counts with --storage only. Elements are streamed: arrays may
+    be larger than memory.
+
+    \b
+    Examples:
+      omnizarr diff old.zarr new.zarr
+      omnizarr diff --rtol 1e-6 run1.zarr/temp run2.zarr/temp
+      omnizarr diff --storage --no-values a.zarr b.zarr
+      omnizarr diff --quiet a.zarr s3://bucket/a.zarr && echo same
+
+    \b
+    Exit codes:
+      0  equal
+      1  different
+      2  something could not be compared
+    """  # noqa: D301 - click's mark of lines to be kept
+    try:
+        places = [open_node(text, storage if is_url(text) else None) for text in (left, right)]
+        found = diff_hierarchies(*places, storage=of_storage, progress=wanted(), **options)
+    except (OmnizarrError, OSError, ValueError) as error:
+        click.echo(f"omnizarr: {one_line(in_words(str(error)))}", err=True)
+        return TROUBLE
+    if as_json:
+        click.echo(to_json({**found.to_dict(), "left": left, "right": right}, indent=2))
+    else:
+        for line in _lines(found, of_storage=of_storage):
+            click.echo(line)
+    if found.problems:
+        return TROUBLE
+    return DIFFERENT if found else EQUAL
+
+
+def _lines(found: Diff, *, of_storage: bool) -> Iterator[str]:
+    nodes: dict[str, list[Difference]] = {}
+    for each in found:
+        nodes.setdefault(each.path, []).append(each)
+    for path, differences in nodes.items():
+        yield click.style(visible(f"/{path}"), bold=True)
+        for each in differences[:_MOST]:
+            yield from _of(each)
+        if len(differences) > _MOST:
+            yield f"  and {len(differences) - _MOST:,} more"
+    for path, why in found.problems:
+        yield click.style(visible(f"/{path}"), bold=True)
+        yield f"  cannot be compared: {one_line(why)}"
+    yield fit(found.summary())
+    names = sorted({each.name.replace("_", " ") for each in found.storage})
+    if names and not of_storage:
+        count = len({each.path for each in found.storage})
+        yield fit(f"{wording.plural(count, 'array')} stored otherwise: {', '.join(names)} (--storage shows how)")
+
+
+def _of(difference: Difference) -> Iterator[str]:
+    if difference.values is not None:
+        head, _, rest = one_line(difference.text).partition(", first")
+        yield f"  {head}"
+        yield fit(f"    first{rest}")
+    elif difference.kind == "storage":
+        yield f"  {difference.name.replace('_', ' ')}"
+        for sign, value in (("<", difference.left), (">", difference.right)):
+            yield fit(f"    {sign} {shorten(one_line(value if isinstance(value, str) else to_json(value)), _LONGEST)}")
+    else:
+        yield fit(f"  {one_line(difference.text)}")

@@ -1,0 +1,82 @@
+"""``omnizarr digest``: checksums of values and meaning, a line for each node, as ``sha256sum`` prints them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from omnizarr.cli.locate import Storage, is_url, open_node, storage_of
+from omnizarr.cli.options import (
+    command,
+    concurrency_option,
+    json_option,
+    max_memory_option,
+    path_argument,
+    quiet_option,
+    scheduler_option,
+    storage_options,
+)
+from omnizarr.cli.progress import wanted
+from omnizarr.cli.text import to_json
+from omnizarr.tools.digest import digest as digest_hierarchy
+from omnizarr.tools.digest import digest_of_bytes
+from omnizarr.tools.digesting.hash_tree import ALGORITHMS
+
+
+@command()
+@path_argument
+@click.option("-s", "--summary", is_flag=True, help="Print the digest of PATH alone, which covers all below it.")
+@click.option("--bytes", "of_bytes", is_flag=True, help="Print DANDI's checksum of the stored bytes instead.")
+@click.option("--algorithm", type=click.Choice(ALGORITHMS), default="sha256", show_default=True, help="Hash function.")
+@click.option("--allow-pickle", is_flag=True, help="Read pickled objects, which can run any code.")
+@concurrency_option
+@scheduler_option
+@max_memory_option
+@storage_options
+@quiet_option
+@json_option
+def digest(path: str, storage: Storage, *, summary: bool, of_bytes: bool, as_json: bool, **options: Any) -> int:
+    """Print digests of values and meaning, which stay the same in all formats.
+
+    Format, chunks, codecs, byte order and fill value do not matter: a hierarchy keeps its digests when it is converted
+    or rechunked. With --bytes, the checksum of the stored bytes that DANDI uses: md5-count--size.
+
+    \b
+    Examples:
+      omnizarr digest era5.zarr > era5.digests
+      omnizarr check --digest era5.digests copy.zarr
+      omnizarr digest --summary era5.zarr/temp
+      omnizarr digest --bytes sub-01.ome.zarr
+
+    \b
+    Exit codes:
+      0  done
+      1  a node or a chunk cannot be read
+      2  the command makes no sense
+    """  # noqa: D301 - click's mark of lines to be kept
+    if of_bytes:
+        _refuse(options, summary=summary)
+        store: Any = path if is_url(path) else open_node(path).store_path
+        keywords = {"concurrency": options["concurrency"], "storage_options": storage_of(path, storage)}
+        found = digest_of_bytes(store, progress=wanted(), **keywords)
+        click.echo(to_json({"digest": found}, indent=2) if as_json else found)
+        return 0
+    made = digest_hierarchy(open_node(path, storage), progress=wanted(), **options)
+    if as_json:
+        click.echo(to_json({"digest": made.digest} if summary else made.to_dict(), indent=2))
+    else:
+        click.echo(str(made).partition("\n")[0] if summary else str(made))
+    return 0
+
+
+def _refuse(options: dict[str, Any], *, summary: bool) -> None:
+    meaningless = {
+        "--summary": summary,
+        "--algorithm": options["algorithm"] != "sha256",
+        "--scheduler": options["scheduler"],
+        "--max-memory": options["max_memory"],
+    }
+    for name, is_given in meaningless.items():
+        if is_given:
+            raise click.UsageError(f"{name} means nothing with --bytes")

@@ -1,0 +1,124 @@
+"""``omnizarr stat``: smallest, largest, mean and more of the elements of arrays, as a table."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import click
+import numpy as np
+
+from omnizarr.cli.locate import Storage, open_node
+from omnizarr.cli.options import (
+    command,
+    concurrency_option,
+    json_option,
+    max_memory_option,
+    path_argument,
+    quiet_option,
+    scheduler_option,
+    storage_options,
+)
+from omnizarr.cli.progress import wanted
+from omnizarr.cli.text import fit, one_line, shorten, to_json
+from omnizarr.support.text import visible
+from omnizarr.tools.counting import ArrayStat, Stat, Statistics
+from omnizarr.tools.stat import stat as stat_hierarchy
+
+_PROBLEM: Final = 1
+_LONGEST: Final = 24
+_NAMES: Final = ("minimum", "maximum", "mean", "std", "NaN", "fill", "missing")
+_VALUES: Final = 4
+"""So many of these are values, the others numbers of elements and chunks."""
+_NONE: Final = "-"
+
+
+@command()
+@path_argument
+@click.option("--skip-fill", is_flag=True, help="Leave elements out that equal the fill value.")
+@click.option("--allow-pickle", is_flag=True, help="Read pickled objects, which can run any code.")
+@concurrency_option
+@scheduler_option
+@max_memory_option
+@storage_options
+@quiet_option
+@json_option
+def stat(path: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
+    """Print statistics of an array, or of all arrays of a group.
+
+    Smallest and largest element, mean and standard deviation, without NaN; how many elements are NaN, how many equal
+    the fill value, and how many chunks are missing. Elements are taken as they are stored, neither scaled nor masked.
+    They are streamed: arrays may be larger than memory.
+
+    \b
+    Examples:
+      omnizarr stat era5.zarr
+      omnizarr stat --skip-fill era5.zarr/temp
+      omnizarr stat --json era5.zarr | jq '.arrays[] | {path, missing}'
+
+    \b
+    Exit codes:
+      0  done
+      1  an array cannot be read
+      2  the command makes no sense
+    """  # noqa: D301 - click's mark of lines to be kept
+    found = stat_hierarchy(open_node(path, storage), progress=wanted(), **options)
+    if as_json:
+        click.echo(to_json(found.to_dict(), indent=2))
+    else:
+        for line in _lines(found):
+            click.echo(line)
+    for at, why in found.problems:
+        click.echo(f"omnizarr: /{visible(at)}: {one_line(why)}", err=True)
+    return _PROBLEM if found.problems else 0
+
+
+def _lines(found: Stat) -> Iterator[str]:
+    rows = [(_name(array, each), *_cells(array, each)) for array in found for each in array.fields]
+    if not rows:
+        return
+    table = [("", *_NAMES), *rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    if sum(widths) + 2 * (len(widths) - 1) > shutil.get_terminal_size().columns:
+        yield from _blocks(rows)
+        return
+    for number, row in enumerate(table):
+        line = "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        )
+        yield fit(click.style(line, bold=not number))
+
+
+def _blocks(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield two lines for each array, for terminals that are too narrow for a table."""
+    for name, *cells in rows:
+        yield click.style(name, bold=True)
+        told = [f"{title} {cell}" for title, cell in zip(_NAMES, cells, strict=True) if cell != _NONE]
+        values = sum(cell != _NONE for cell in cells[:_VALUES])
+        for part in (told[:values], told[values:]):
+            if part:
+                yield fit(f"  {' · '.join(part)}")
+
+
+def _name(array: ArrayStat, each: Statistics) -> str:
+    return visible(f"/{array.path}") + "".join(f"[{name!r}]" for name in each.field)
+
+
+def _cells(array: ArrayStat, each: Statistics) -> tuple[str, ...]:
+    values = (each.minimum, each.maximum, each.mean, each.std)
+    missing = _NONE if array.missing is None else f"{array.missing:,} of {array.chunks:,}"
+    fill = _NONE if each.fill is None else f"{each.fill:,}"
+    return (*map(_cell, values), f"{each.nan:,}", fill, missing)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return _NONE
+    if isinstance(value, str | bytes):
+        return shorten(visible(repr(value)), _LONGEST)
+    if isinstance(value, np.datetime64 | np.timedelta64 | bool | int):
+        return str(value)
+    if isinstance(value, complex):
+        return f"{value:.6g}"
+    return f"{float(value):.6g}"
