@@ -49,10 +49,15 @@ def at_once(workers: int, bindings: Iterable[Binding | None], max_memory: int | 
 
 @dataclass(frozen=True)
 class Decoding(Question[Stored, Told]):
-    """Read a chunk and decode it."""
+    """Read a chunk and decode it, `most` of them at a time."""
 
-    at_once: int
+    most: int
     share: int = 16
+
+    @property
+    def at_once(self) -> int:
+        """So many at a time."""
+        return self.most
 
     def begin(self) -> Callable[[Stored], tuple[int, Told]]:
         """Return what decodes a chunk."""

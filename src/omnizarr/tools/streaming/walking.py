@@ -159,7 +159,9 @@ def walk(grid: Grid, others: Iterable[Grid], item_bytes: int, effort: Effort) ->
     threads = effort.concurrency or pool.default_concurrency()
     cell = max(1, item_bytes * math.prod(_longest(grid)))
     if effort.max_memory is not None and cell > effort.max_memory:
-        raise ValueError(f"max_memory={effort.max_memory}: one chunk has {cell} bytes of elements")
+        raise ValueError(
+            f"max_memory={effort.max_memory}: expected at least {cell}, the bytes of elements of one block"
+        )
     longest = [max(lengths) for lengths in zip(_longest(grid), *map(_longest, others), strict=True)]
     wanted = max(1, item_bytes * math.prod(longest))
     at_once = max(1, min(threads, effort.memory // wanted))
