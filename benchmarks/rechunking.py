@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 import omnizarr
-from benchmarks import reports, running
+from benchmarks import reports, running, scripts
 
 BEGIN, END = "<!-- rechunking: begin -->", "<!-- rechunking: end -->"
 SIDE: Final = 512
@@ -62,19 +61,8 @@ for at in itertools.product(*(range(0, n, s) for n, s in zip(old.shape, step))):
     new[part].write(old[part].read().result()).result()
 """,
 }
-_AROUND: Final = """
-import json, sys, time
+_ARGUMENTS: Final = """
 source, target, chunks, memory = sys.argv[1], sys.argv[2], tuple(json.loads(sys.argv[3])), int(sys.argv[4])
-def main():
-{body}
-if __name__ == "__main__":
-    import numpy
-    began, cpu = time.perf_counter(), time.process_time()
-    main()
-    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-    status = open("/proc/self/status").read().splitlines()
-    peak = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
-    print(json.dumps({{"seconds": seconds, "cpu": cpu, "peak": peak}}))
 """
 
 
@@ -93,16 +81,14 @@ def make(path: Path, megabytes: int) -> tuple[int, ...]:
 
 def measure(library: str, python: str, source: Path, target: Path, chunks: Any, memory: int) -> dict[str, float] | str:
     """Return what rechunking took, or why it did not work."""
-    code = _AROUND.format(body="".join(f"    {line}\n" for line in LIBRARIES[library].strip().splitlines()))
-    command = [python, "-c", code, str(source), str(target), json.dumps(chunks), str(memory)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)  # noqa: S603
-    if done.returncode:
-        return done.stderr.strip().rpartition("\n")[2][:200]
+    arguments = [str(source), str(target), json.dumps(chunks), str(memory)]
+    found = scripts.measure(python, _ARGUMENTS + LIBRARIES[library], arguments)
+    if isinstance(found, str):
+        return found
     if not np.array_equal(
         omnizarr.open_array(target, mode="r")[::7, ::5, :9], omnizarr.open_array(source)[::7, ::5, :9]
     ):
         return "other values"
-    found: dict[str, float] = json.loads(done.stdout.strip().rpartition("\n")[2])
     return found
 
 
@@ -129,11 +115,7 @@ def main() -> None:
                 target = Path(folder) / "target.zarr"
                 python = sys.executable if library.startswith("omnizarr") else options.python
                 found = measure(library, python, source, target, chunks, options.memory * 2**20)
-                cells[library].append(
-                    found
-                    if isinstance(found, str)
-                    else f"{found['seconds']:.1f} s, {found['cpu']:.1f} s CPU, {found['peak'] / 2**20:.0f} MiB"
-                )
+                cells[library].append(scripts.cell(found))
                 print(f"{size:>6} MiB  {library:<20}{cells[library][-1]}", flush=True)
                 for path in (target, Path(f"{target}.temporary")):
                     shutil.rmtree(path, ignore_errors=True)
