@@ -151,8 +151,9 @@ def main() -> None:
                 lines.append(f"| {job if tool is next(iter(tools.values())) else ''} | {name} | {told} |")
     measured = (
         f"Measured {about['date']} on {about['processor']}, {about['file system']}, CPython {about['python']}, "
-        f"load {load:.1f} before it began: {options.megabytes:,} MiB of 32-bit floats in chunks of (2, {SIDE}, {SIDE}), "
-        "zstd; in other chunks: (16, 128, 128). Peaks are of the whole process, with the libraries that it has loaded."
+        f"load {load:.1f} before it began: {options.megabytes:,} MiB of 32-bit floats, zstd, in chunks of "
+        f"(2, {SIDE}, {SIDE}); in other chunks: (16, 128, 128). Peaks are of the whole process, "
+        "with the libraries that it has loaded."
     )
     text = "\n".join([measured, "", *lines, ""])
     print(text)
