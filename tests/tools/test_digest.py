@@ -177,6 +177,15 @@ def test_all_that_is_equal_has_the_same_digest():
     assert omnizarr.digest(stored(values)) == omnizarr.digest(stored(other, zarr_format=2))
 
 
+@pytest.mark.parametrize("value", [np.nan, -0.0, 1.5, complex(np.nan, -0.0)], ids=str)
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_array_without_dimensions(value, zarr_format):
+    values = np.array(value)
+    assert omnizarr.digest(stored(values, zarr_format=zarr_format)).digest.endswith(
+        array_node(values, values.dtype.name)
+    )
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -68,8 +68,9 @@ def _as_numbers(values: AnyArray) -> AnyArray:
         if not is_integral:
             _settle(found)
         return found
+    found = np.empty(values.shape, values.dtype.newbyteorder("<"))
     with np.errstate(invalid="ignore"):
-        found = np.add(values, 0.0, dtype=values.dtype.newbyteorder("<"), order="C")  # which turns -0.0 into 0.0
+        np.add(values, 0.0, out=found)  # which turns -0.0 into 0.0
     is_nan = np.isnan(found)
     if is_nan.any():
         found[is_nan] = np.nan
