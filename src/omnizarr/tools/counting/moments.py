@@ -20,7 +20,7 @@ import numpy as np
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.tools.streaming.equality import is_complex, is_small, unequal, wide
 
-_PART: Final = 2**18
+_PART: Final = 2**16
 """Elements that are looked at together: few enough to stay in the cache of a processor."""
 _DOWN: Final = 2.0**-64
 _LOW: Final = np.uint64(0xFFFFFFFF)
@@ -219,7 +219,7 @@ def _of_integers(values: AnyArray, nan: int) -> Moments:
         total = int((above & _LOW).sum(dtype=np.uint64)) + (int((above >> np.uint64(32)).sum(dtype=np.uint64)) << 32)
     distances = above.astype(np.float64)
     distances -= total / count
-    spread = float(np.dot(distances, distances))
+    spread = _squares(distances)
     return Moments(count, nan, 0, int(low), int(high), (Fraction(total + int(low) * count),), (0.0,), spread)
 
 
@@ -248,7 +248,12 @@ def _summed(values: AnyArray) -> tuple[Fraction, float, float]:
         else:
             exact = Fraction(total)
         distances = values - _float(exact / max(len(values), 1))
-        return exact, infinite, float(np.dot(distances, distances))
+        return exact, infinite, _squares(distances)
+
+
+def _squares(values: AnyArray) -> float:
+    """Return the sum of squares; the values are overwritten. Not by BLAS, which has threads of its own."""
+    return float(np.multiply(values, values, out=values).sum())
 
 
 def _of_complex(values: AnyArray) -> Moments:
