@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from omnizarr.cli.locate import Storage, is_url, open_node, storage_of
+from omnizarr.cli.locate import Storage, is_url, open_node, split, storage_of
 from omnizarr.cli.options import (
     command,
     concurrency_option,
@@ -57,9 +57,9 @@ def digest(path: str, storage: Storage, *, summary: bool, of_bytes: bool, as_jso
     """  # noqa: D301 - click's mark of lines to be kept
     if of_bytes:
         _refuse(options, summary=summary)
-        store: Any = path if is_url(path) else open_node(path).store_path
+        store, inside = (path, "") if is_url(path) else split(path)
         keywords = {"concurrency": options["concurrency"], "storage_options": storage_of(path, storage)}
-        found = digest_of_bytes(store, progress=wanted(), **keywords)
+        found = digest_of_bytes(store, path=inside or None, progress=wanted(), **keywords)
         click.echo(to_json({"digest": found}, indent=2) if as_json else found)
         return 0
     made = digest_hierarchy(open_node(path, storage), progress=wanted(), **options)

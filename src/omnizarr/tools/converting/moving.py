@@ -41,10 +41,9 @@ from omnizarr.tools.streaming.chunks import Chunks, box_of, fine, note, overlap,
 from omnizarr.tools.streaming.equality import first_difference
 from omnizarr.tools.streaming.executors import Executor, Job, Tally, Tick, Written
 from omnizarr.tools.streaming.regions import Box, plan
+from omnizarr.tools.streaming.walking import MEMORY
 from omnizarr.tools.translation import Translation
 
-_MOVED_BYTES: Final = 96 * 1024 * 1024
-"""Of elements in memory at a time, unless one chunk has more."""
 _SHARED_BYTES: Final = 16 * 1024 * 1024
 """Of elements that are worth being sent to another process."""
 _SHARED_CHUNKS: Final = 256
@@ -117,7 +116,7 @@ class Move:
     @property
     def memory(self) -> int:
         """Bytes of elements in memory at a time."""
-        return self.max_memory or _MOVED_BYTES
+        return self.max_memory or MEMORY
 
     def sides(self, store: Store | None = None) -> tuple[Chunks, Chunks]:
         """Return the chunks of both arrays; `store` stands for that of the target."""

@@ -27,6 +27,7 @@ ALGORITHMS: Final = ("sha256", "blake2b", "blake3")
 
 _ELEMENTS: Final = 2**14
 _BLOCKS: Final = 2**8
+_LONGEST: Final = 512
 
 
 def hashing(algorithm: str) -> Hash:
@@ -46,20 +47,21 @@ def hashing(algorithm: str) -> Hash:
 
 
 def box_shape(lengths: tuple[int, ...], most: int) -> tuple[int, ...]:
-    """Return the shape of a box of at most so many cells: powers of two, as equal as the lengths allow.
+    """Return the shape of a box of at most so many cells, with sides that are powers of two.
 
-    Starting with 1 along each dimension, the shortest side that is shorter than the whole is doubled, of several the
-    last one, for as long as there is room.
+    From the last dimension to the first, each side is doubled until it is as long as the whole, or 512, or there is no
+    more room; then once more without the limit of 512. Blocks that are short along the first dimensions can be read
+    in regions that fit the chunks of most arrays.
 
-    >>> box_shape((1000, 721, 1440), 2**14), box_shape((10**6, 3), 2**14), box_shape((), 2**14)
-    ((16, 32, 32), (4096, 4), ())
+    >>> box_shape((1000, 721, 1440), 2**14), box_shape((10**6, 3), 2**14), box_shape((10**6,), 2**14)
+    ((1, 32, 512), (4096, 4), (16384,))
     """
     sides = [1] * len(lengths)
-    while True:
-        growing = [axis for axis, length in enumerate(lengths) if sides[axis] < length]
-        if not growing or 2 * math.prod(sides) > most:
-            return tuple(sides)
-        sides[min(growing, key=lambda axis: (sides[axis], -axis))] *= 2
+    for limit in (_LONGEST, most):
+        for axis in reversed(range(len(lengths))):
+            while sides[axis] < min(lengths[axis], limit) and 2 * math.prod(sides) <= most:
+                sides[axis] *= 2
+    return tuple(sides)
 
 
 def block_shape(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -156,8 +156,10 @@ def walk(grid: Grid, others: Iterable[Grid], item_bytes: int, effort: Effort) ->
     ValueError
         If `max_memory` is less than one cell takes.
     """
+    others = list(others)
     threads = effort.concurrency or pool.default_concurrency()
-    cell = max(1, item_bytes * math.prod(_longest(grid)))
+    cells = _longest(grid)
+    cell = max(1, item_bytes * math.prod(cells))
     if effort.max_memory is not None and cell > effort.max_memory:
         raise ValueError(
             f"max_memory={effort.max_memory}: expected at least {cell}, the bytes of elements of one block"
@@ -165,9 +167,12 @@ def walk(grid: Grid, others: Iterable[Grid], item_bytes: int, effort: Effort) ->
     longest = [max(lengths) for lengths in zip(_longest(grid), *map(_longest, others), strict=True)]
     wanted = max(1, item_bytes * math.prod(longest))
     at_once = max(1, min(threads, effort.memory // wanted))
+    room = effort.memory // at_once
+    if effort.max_memory is None:  # what reads a large chunk reads it once
+        room = max(room, item_bytes * math.prod(-(-n // side) * side for n, side in zip(longest, cells, strict=True)))
     regions = Regions(grid, (1,) * len(grid.axes))
     for other in others:
-        found = plan(grid, other, item_bytes, effort.memory // at_once)
+        found = plan(grid, other, item_bytes, room)
         regions = max(regions, found, key=lambda each: math.prod(each.per_axis))
     return Walk(regions, at_once)
 
