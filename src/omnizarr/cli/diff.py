@@ -51,7 +51,7 @@ _LONGEST: Final = 200
 @quiet_option
 @json_option
 def diff(left: str, right: str, storage: Storage, *, of_storage: bool, as_json: bool, **options: Any) -> int:
-    """Compare two arrays or hierarchies, whichever formats they are in.
+    """Compare two arrays or hierarchies in any formats.
 
     Compared are nodes, attributes, shapes, data types, names of dimensions, and values: what a conversion keeps. NaN is
     equal to NaN, and -0.0 to 0.0. How elements are stored counts with --storage only. Elements are streamed: arrays may

@@ -37,7 +37,7 @@ from omnizarr.tools.digesting.hash_tree import ALGORITHMS
 @quiet_option
 @json_option
 def digest(path: str, storage: Storage, *, summary: bool, of_bytes: bool, as_json: bool, **options: Any) -> int:
-    """Print digests of values and meaning, which stay the same in all formats.
+    """Print digests of values, the same in all formats.
 
     Format, chunks, codecs, byte order and fill value do not matter: a hierarchy keeps its digests when it is converted
     or rechunked. With --bytes, the checksum of the stored bytes that DANDI uses: md5-count--size.

@@ -45,7 +45,7 @@ _NONE: Final = "-"
 @quiet_option
 @json_option
 def stat(path: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
-    """Print statistics of an array, or of all arrays of a group.
+    """Print minimum, maximum, mean and more of arrays.
 
     Smallest and largest element, mean and standard deviation, without NaN; how many elements are NaN, how many equal
     the fill value, and how many chunks are missing. Elements are taken as they are stored, neither scaled nor masked.
