@@ -25,7 +25,7 @@ IN_LOGS: Final = 10.0
 _REFRESH: Final = 0.1
 _WINDOW: Final = 30.0
 """Seconds over which the rate is taken."""
-_WIDTH: Final = 20
+_WIDTH: Final = 12
 _NARROWEST: Final = 40
 
 
@@ -102,28 +102,53 @@ class State:
         >>> State("counting", unit="key", chunks=1200).amounts()
         '1,200 keys'
         """
-        total = "" if self.total is None else f" of {wording.size(self.total)}"
-        parts = [f"{wording.size(self.done)}{total}"] if self.done or self.total else []
-        if self.chunks or self.total_chunks or not parts:
-            counted = self.chunks if self.total_chunks is None else self.total_chunks
-            done = "" if self.total_chunks is None else f"{self.chunks:,} of "
-            parts.append(f"{done}{wording.plural(counted, self.unit)}")
-        return ", ".join(parts)
+        return ", ".join(filter(None, (self._bytes(), self._count())))
 
-    def words(self) -> str:
-        """Return all of it in a line.
+    def words(self, width: int | None = None) -> str:
+        """Return all of it in a line, or what is most worth knowing in so many characters.
 
-        >>> State("converting", 1000, 4, done=500, chunks=2, path="/temp").words()
-        'converting /temp: 500 B of 1000 B, 2 of 4 chunks, 50 %'
+        >>> state = State("converting", 1000, 4, done=500, chunks=2, path="/temp")
+        >>> state.words()
+        'converting /temp: 50 %, 500 B of 1000 B, 2 of 4 chunks'
+        >>> state.words(40)
+        'converting: 50 %, 500 B of 1000 B'
         """
-        parts = [self.amounts()]
-        if self.share is not None:
-            parts.append(f"{int(100 * self.share)} %")
-        if self.done and self.seconds >= AT_FIRST:
-            parts.append(f"{wording.size(int(self.rate))}/s")
-        if self.left is not None:
-            parts.append(f"{duration(self.left)} left")
-        return f"{self.doing}{f' {self.path}' if self.path else ''}: {', '.join(parts)}"
+        path = f" {self.path}" if self.path else ""
+        parts = self._parts()
+        while True:
+            text = f"{self.doing}{path}: {', '.join(part for _, part in parts)}"
+            if width is None or len(text) <= width:
+                return text
+            if path:
+                path = ""
+            elif len(parts) > 1:
+                parts.remove(max(parts))
+            else:
+                return text[:width]
+
+    def _parts(self) -> list[tuple[int, str]]:
+        """Return what is known in the order in which it is read; what has the highest number is left out first."""
+        share, left = self.share, self.left
+        is_known = bool(self.done) and self.seconds >= AT_FIRST
+        found = [
+            (0, "" if share is None else f"{int(100 * share)} %"),
+            (2, self._bytes()),
+            (3, self._count()),
+            (4, f"{wording.size(int(self.rate))}/s" if is_known else ""),
+            (1, "" if left is None else f"{duration(left)} left"),
+        ]
+        return [(rank, text) for rank, text in found if text]
+
+    def _bytes(self) -> str:
+        total = "" if self.total is None else f" of {wording.size(self.total)}"
+        return f"{wording.size(self.done)}{total}" if self.done or self.total else ""
+
+    def _count(self) -> str:
+        if not (self.chunks or self.total_chunks or not self._bytes()):
+            return ""
+        counted = self.chunks if self.total_chunks is None else self.total_chunks
+        done = "" if self.total_chunks is None else f"{self.chunks:,} of "
+        return f"{done}{wording.plural(counted, self.unit)}"
 
 
 def duration(seconds: float) -> str:
@@ -174,12 +199,12 @@ class Terminal:
     def draw(self, state: State) -> None:
         """Draw the line again."""
         width = _columns() - 1
-        text = state.words()
         share = state.share
-        if share is not None and width > _NARROWEST + _WIDTH:
+        bar = ""
+        if share is not None and width > _NARROWEST:
             full = int(share * _WIDTH)
-            text = f"{self._signs[0] * full}{self._signs[1] * (_WIDTH - full)} {text}"
-        self._write(f"\r\x1b[2K{_fitted(text, width)}")
+            bar = f"{self._signs[0] * full}{self._signs[1] * (_WIDTH - full)} "
+        self._write(f"\r\x1b[2K{bar}{state.words(width - len(bar))}")
         self._is_drawn = True
 
     def clear(self) -> None:
@@ -344,10 +369,6 @@ def _columns() -> int:
         return int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size(sys.stderr.fileno()).columns or 80
     except (OSError, ValueError, AttributeError):
         return 80
-
-
-def _fitted(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: max(0, width - 3)]}..."
 
 
 def _has_signs(stream: TextIO) -> bool:

@@ -294,7 +294,7 @@ class _Work:
         is_complete = self._begin(self.record, resume=resume)
         sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.verify) for step in arrays}
         chunks = {step.path: self._move(step).sides()[1].grid.nchunks for step in arrays}
-        shown = Progress(progress, sum(sizes.values()), "converting", sum(chunks.values()))
+        shown = Progress(progress, sum(sizes.values()), "converting", sum(chunks.values()), 1 + self.verify)
         try:
             nodes = []
             for step in self.plan.steps:

@@ -36,10 +36,14 @@ class Progress:
     doing : str
         What is done, as the bar shows it.
     chunks : int, optional
-        How many chunks that makes; they are counted in proportion to the bytes.
+        How many chunks that makes.
+    times : int
+        How often the bytes of an array go by: twice, if it is compared after it was written. Chunks are counted the
+        first time, in proportion to the bytes.
     """
 
-    def __init__(self, bar: Shows, total: int, doing: str, chunks: int | None = None) -> None:
+    def __init__(self, bar: Shows, total: int, doing: str, chunks: int | None = None, times: int = 1) -> None:
+        self._times = times
         self.state = State(doing, total, chunks)
         self._bar = start(bar, self.state)
         self._left = self._left_chunks = 0
@@ -66,7 +70,8 @@ class Progress:
             self._left -= nbytes
             self.state.done += nbytes
             if self._nbytes:
-                self.state.chunks = self._before + self._chunks * (self._nbytes - self._left) // self._nbytes
+                counted = self._chunks * self._times * (self._nbytes - self._left) // self._nbytes
+                self.state.chunks = self._before + min(self._chunks, counted)
             if nbytes and self._bar is not None:
                 self._bar.update(nbytes)
 
