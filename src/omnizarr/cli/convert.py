@@ -24,6 +24,7 @@ from omnizarr.cli.options import (
 from omnizarr.cli.progress import wanted
 from omnizarr.cli.remedies import in_words
 from omnizarr.cli.text import fit, to_json
+from omnizarr.errors import OmnizarrError
 from omnizarr.formats import DIALECTS
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import resolve
@@ -157,8 +158,13 @@ def convert(
     begin = _source(source, options)
     if storage:
         begin, options["storage_options"] = _with_storage(begin, target, storage)
-    with interrupts.resumable(lambda: _is_begun(target, options)):
-        report = convert_hierarchy(begin, target, progress=wanted(), **(codecs or {}), **options)
+    try:
+        with interrupts.resumable(lambda: _is_begun(target, options)):
+            report = convert_hierarchy(begin, target, progress=wanted(), **(codecs or {}), **options)
+    except ValueError as error:
+        if isinstance(error, OmnizarrError):
+            raise
+        raise click.UsageError(str(error)) from None
     report = replace(report, source=source, target=source if options["in_place"] else target or "")
     if as_json:
         click.echo(to_json(report.to_json(), indent=2))

@@ -17,8 +17,8 @@ import click
 from omnizarr.cli.commands import omnizarr
 
 _VALUE: Final = r"(?P<value>\{[^{}]*\}|'[^']*'|\"[^\"]*\"|\.\.\.|[\w./-]*[\w/-])?"
-_keyword: Final = re.compile(rf"(?<![\w-])(?P<name>[a-z][a-z_]*[a-z])={_VALUE}(?!=)")
-_storage: Final = re.compile(r"(?:\b(?:pass|by|or) )?storage_options=(?P<options>\{[^{}]*\})")
+_keyword: Final = re.compile(rf"(?<![\w-])(?P<name>(?!storage_options)[a-z][a-z_]*[a-z])={_VALUE}(?!=)")
+_storage: Final = re.compile(r"storage_options=(?P<options>\{[^{}]*\})")
 _pair: Final = re.compile(r"['\"](\w+)['\"]: *('[^']*'|\"[^\"]*\"|[\w.]+)")
 _name: Final = re.compile(r"`(?P<quoted>[a-z]+(?:_[a-z]+)*)`|\b(?P<plain>[a-z]+(?:_[a-z]+)+)\b(?![=(:.])")
 _function: Final = re.compile(r"\bomnizarr\.(?P<name>[a-z_]+)(?P<arguments>\([^()]*\))?(?![\w.])")
@@ -26,8 +26,13 @@ _setting: Final = re.compile(r"omnizarr\.config\.set\(\{[^{}]*\}\)(?! \(in)")
 
 _PHRASES: Final[Mapping[str, str]] = {
     "`storage_options`": "options (-o key=value)",
+    "in storage_options: target='...'": "by storage_options={'target': '...'}",
+    "in storage_options: fo='refs.json'": "by storage_options={'fo': 'refs.json'}",
+    "give storage_options that": "give options (-o key=value) that",
+    " (one's own says so by `is_shared`)": "",
+    "; or no scheduler": "; or leave out --scheduler",
+    "give them in `storage_options`, or in the environment": "give them by -o key=value, or in the environment",
     "{'anon': True}": "--anon",
-    "or AWS_SKIP_SIGNATURE=true": "or the variable AWS_SKIP_SIGNATURE",
     "open with use_consolidated=False": "see omnizarr check",
     "open with use_consolidated=None, or make it with consolidate_metadata": "make it with omnizarr consolidate",
     "run consolidate_metadata again, or open with use_consolidated=False": "run omnizarr consolidate again",
@@ -96,12 +101,12 @@ def as_typed(text: str, command: click.Command | None, commands: Callable[[str],
     options = {} if command is None else _options_of(command)
     text = _setting.sub(r"\g<0> (in Python)", text)
     text = _function.sub(lambda found: _command_of(found, commands), text)
-    text = _storage.sub(lambda found: _pairs(found, options), text)
     aliases = {} if command is None else _ALIASES.get(str(command.name), {})
     of_source = options | {name: options[other] for name, other in aliases.items() if other in options}
     # An error that begins with a keyword is about the value that was given.
     text = _keyword.sub(lambda found: _option(found, of_source if found.start() else options), text)
-    return _name.sub(lambda found: _named(found, of_source), text)
+    text = _name.sub(lambda found: _named(found, of_source), text)
+    return _storage.sub(lambda found: _pairs(found, options), text)
 
 
 def _options_of(command: click.Command) -> dict[str, click.Option]:
@@ -136,8 +141,7 @@ def _pairs(found: re.Match[str], options: Mapping[str, click.Option]) -> str:
     """Return storage options as they are typed."""
     name = "-o" if _short_is_storage(options) else "--storage-option"
     pairs = [f"{name} {key}={value.strip(chr(39) + chr(34)).lower()}" for key, value in _pair.findall(found["options"])]
-    begin = found[0][: found[0].index("storage_options")]
-    return f"{begin}{' '.join(pairs)}"
+    return " ".join(pairs)
 
 
 def _short_is_storage(options: Mapping[str, click.Option]) -> bool:

@@ -74,6 +74,14 @@ _NO_CONNECTION: Final = (
     ),
 )
 """What the dump of obstore's structures says of the reason, our words for it, and what to do."""
+_CREDENTIALS: Final = {
+    "S3Store": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+    "GCSStore": "GOOGLE_APPLICATION_CREDENTIALS",
+    "AzureStore": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or AZURE_STORAGE_CONNECTION_STRING",
+}
+"""Variables of the environment that have them, by the store of obstore."""
+_OTHER_CREDENTIALS: Final = "those of the URL, user:password@host, or headers"
+_PUBLIC: Final = "for public data pass {'anon': True}"
 _is_range = re.compile(r"status code: 416\b|invalid range|InvalidRange|CONTENT_RANGE", re.IGNORECASE).search
 _code = re.compile(r"<Code>([^<]{1,100})</Code>").search
 _detail = re.compile(r"<Message>([^<]{1,300})").search
@@ -136,25 +144,24 @@ def said(kind: str, raw: str, store: Any) -> StoreError:
         return RangeError("the range cannot be satisfied", found=found)
     if kind == "NotSupportedError" or code == 501 or "NotImplemented" in raw:
         return NotConditionalError("the server cannot do this", found=found)
-    return _failure(kind, raw, found, code)
+    return _failure(kind, raw, found, code, _CREDENTIALS.get(type(store).__name__, _OTHER_CREDENTIALS))
 
 
-def _failure(kind: str, raw: str, found: str, code: int) -> StoreError:
+def _failure(kind: str, raw: str, found: str, code: int, variables: str) -> StoreError:
     if code == 405:
         return NotAllowedError("the server does not allow this", found=found)
     if "169.254.169.254" in raw or "metadata.google.internal" in raw or "169.254.170.2" in raw:
         return StoreAccessError(
             "there are no credentials",
             found="neither in the options, nor in the environment, nor from the machine this runs on",
-            remedy="give them in `storage_options` or the environment; for data that everybody may read "
-            "{'anon': True}, or AWS_SKIP_SIGNATURE=true",
+            remedy=f"give them in `storage_options`, or in the environment: {variables}; {_PUBLIC}",
         )
     if kind in ("PermissionDeniedError", "UnauthenticatedError") or code in (401, 403):
         return StoreAccessError(
             "access is denied",
             found=found,
-            remedy="check the credentials; for data that everybody may read {'anon': True}, or "
-            "AWS_SKIP_SIGNATURE=true; who may not list a bucket is told this of keys that are not there, too",
+            remedy=f"check the credentials ({variables}); {_PUBLIC}; "
+            "this is also said of keys that are not there, unless you may list the bucket",
         )
     for sign, message, remedy in _NO_CONNECTION:
         if sign(raw):

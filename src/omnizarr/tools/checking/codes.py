@@ -315,7 +315,7 @@ SECTIONS: Final[Mapping[str, tuple[Code, ...]]] = {
                   guesses=True, decodes=True)),
         Code("shard-overlap", "warning", "inner chunks of a shard overlap", "write the shard again"),
         Code("unlisted-store", "note", "the server cannot list its keys: only what documents name was checked",
-             "check it where it can be listed; --data (data=True) asks for each chunk"),
+             "check it where it can be listed; data=True asks for each chunk"),
         Code("unreadable-key", "error", "the store cannot read a value", "look at the store's own message"),
     ),
     "Digests": (

@@ -119,7 +119,7 @@ class Backup:
             raise StoreError(
                 f"the old values cannot be kept: {error.strerror or error}",
                 store=str(self.folder),
-                remedy="give another directory: backup=, --backup",
+                remedy="give another directory: backup=",
             ) from error
         self._count += 1
         return kept or ""

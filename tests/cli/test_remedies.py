@@ -1,0 +1,122 @@
+"""What errors of the library advise, as the command line says it: options as they are typed, not keywords."""
+
+import ast
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+import omnizarr
+from omnizarr.cli import main
+from omnizarr.cli.commands import omnizarr as program
+from omnizarr.cli.remedies import as_typed
+from omnizarr.tools.checking.codes import CODES
+
+SOURCE = Path(omnizarr.__file__).parent
+CONTEXT = click.Context(program)
+COMMANDS = {name: program.get_command(CONTEXT, name) for name in program.list_commands(CONTEXT)}
+UNTYPED = re.compile(r"(?<![\w-])[a-z][a-z_]*[a-z]=(?!\S* \(in Python\)|\.\.\.)|\{'|storage_options|`[a-z_]+`")
+"""Python, in what somebody who typed a command reads."""
+
+
+def remedies():
+    """Yield module and text of each remedy in the source; a field of an f-string is the word VALUE."""
+    for file in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(file.read_text())
+        names = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and (text := text_of(node.value)):
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                names[ast.unparse(target)] = text
+        for node in ast.walk(tree):
+            if isinstance(node, ast.keyword) and node.arg == "remedy":
+                for part in ast.walk(node.value):
+                    text = text_of(part) or (isinstance(part, ast.Name) and names.get(part.id)) or ""
+                    if " " in text and not text.endswith(": "):
+                        yield file.relative_to(SOURCE).as_posix(), text
+    yield from (("tools/checking/codes.py", code.remedy) for code in CODES.values())
+
+
+def typed(command, text):
+    return as_typed(text, COMMANDS[command], COMMANDS.__contains__)
+
+
+def text_of(node):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(part.value if isinstance(part, ast.Constant) else "VALUE" for part in node.values)
+    return None
+
+
+STORAGE = re.compile(r"(?:-o|--storage-option) \w+=\S+")
+REMEDIES = sorted(set(remedies()))
+# What commands run: the rest is for those who write programs.
+REACHED = ("api/opening", "codecs", "engine", "formats", "nodes", "stores", "tools")
+
+
+def test_remedies_are_found():
+    assert len(REMEDIES) > 150
+    assert ("tools/converting/journal.py", "begin anew with overwrite=True") in REMEDIES
+    assert any("continue it with resume=True" in text for _, text in REMEDIES)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_remedy_that_a_command_can_meet_is_in_python(name):
+    said = {text: typed(name, text) for module, text in REMEDIES if module.startswith(REACHED)}
+    left = {text: words for text, words in said.items() if UNTYPED.search(STORAGE.sub("", words))}
+    assert left == {}
+
+
+@pytest.mark.parametrize(
+    ("command", "module"),
+    [("convert", "tools/converting/"), ("convert", "tools/streaming/"), ("repair", "tools/repairing/")],
+)
+def test_all_that_a_tool_advises_can_be_typed(command, module):
+    said = [typed(command, text) for found, text in REMEDIES if found.startswith(module)]
+    assert [words for words in said if "(in Python)" in words] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "expected"),
+    [
+        ("convert", "continue it with resume=True, or begin anew with overwrite=True",
+         "continue it with --resume, or begin anew with --overwrite"),
+        ("convert", "dry_run=True shows all; strict=False converts what can be",
+         "--dry-run shows all; without --strict converts what can be"),
+        ("convert", "choose a smaller max_memory, and continue with resume=True",
+         "choose a smaller --max-memory, and continue with --resume"),
+        ("convert", "source_format= names the documents to convert", "--from names the documents to convert"),
+        ("convert", "leave out zarr_format, or pass zarr_format='2'", "leave out --from, or pass --from 2"),
+        ("convert", "max_memory=10: one chunk has 80 bytes", "--max-memory 10: one chunk has 80 bytes"),
+        ("convert", "verify=False", "--no-verify"),
+        ("ls", "zarr_format='2' opens them", "zarr_format='2' (in Python) opens them"),
+        ("ls", "raise `list_timeout` if there is so much", "raise -o list_timeout=... if there is so much"),
+        ("get", "raise `timeout`, or wait", "raise --storage-option timeout=..., or wait"),
+        ("ls", "if you trust them, pass storage_options={'allow_local': True}",
+         "if you trust them, pass -o allow_local=true"),
+        ("ls", "convert it: omnizarr.convert(file, 'x.zarr'), or open it with netCDF4",
+         "convert it: omnizarr convert, or open it with netCDF4"),
+        ("ls", "nothing to be said otherwise", "nothing to be said otherwise"),
+    ],
+)  # fmt: skip
+def test_remedies_become_options(command, text, expected):
+    assert typed(command, text) == expected
+
+
+def test_what_convert_says_of_a_target_that_is_there(tmp_path, capsys):
+    omnizarr.create_array(tmp_path / "a.zarr", data=[1, 2])
+    omnizarr.create_array(tmp_path / "b.zarr", data=[1, 2])
+    assert main(["convert", str(tmp_path / "a.zarr"), str(tmp_path / "b.zarr")]) == 1
+    err = capsys.readouterr().err
+    assert err.endswith("there is an array already; pass --overwrite to replace it\n")
+
+
+def test_what_convert_says_of_too_little_memory(tmp_path, capsys):
+    omnizarr.create_array(tmp_path / "a.zarr", data=list(range(1000)), chunks=100)
+    arguments = ["convert", str(tmp_path / "a.zarr"), str(tmp_path / "b.zarr"), "--chunks", "500", "--max-memory", "10"]
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert "--max-memory 10: one chunk" in err
+    assert "bug" not in err

@@ -1,0 +1,241 @@
+"""How far work is: its state, and what shows it."""
+
+import io
+import sys
+import time
+import types
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr.tools import progress
+from omnizarr.tools.progress import Lines, Notebook, State, Terminal, duration, show
+from omnizarr.tools.streaming.progress import Progress
+
+
+class Screen(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def source(tmp_path):
+    omnizarr.create_group(tmp_path / "a.zarr").create_array("deep/x", data=np.arange(1000), chunks=100)
+    return tmp_path / "a.zarr"
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Let everything be shown from the beginning."""
+    for kind in (Lines, Terminal, Notebook):
+        monkeypatch.setattr(kind, "first", 0.0)
+        monkeypatch.setattr(kind, "every", 0.005)
+    monkeypatch.setattr(progress, "AT_FIRST", 0.0)
+
+
+def later(state, seconds):
+    """Return a state as it is so many seconds after it began."""
+    state.started = time.monotonic() - seconds
+    return state
+
+
+def test_words_have_share_amounts_rate_and_time_left():
+    state = later(State("converting", 100 * 2**20, 40, done=25 * 2**20, chunks=10, path="/ocean/temp"), 10)
+    expected = "converting /ocean/temp: 25 %, 25.0 MiB of 100.0 MiB, 10 of 40 chunks, 2.5 MiB/s, 30 s left"
+    assert state.words() == expected
+
+
+@pytest.mark.parametrize("width", range(20, 120))
+def test_words_fit_into_any_width_and_lose_what_matters_least(width):
+    state = later(State("converting", 100 * 2**20, 40, done=25 * 2**20, chunks=10, path="/ocean/temp"), 10)
+    words = state.words(width)
+    assert len(words) <= width
+    if width >= 35:
+        assert "25 %" in words
+        assert "left" in words
+    assert ("/ocean/temp" in words) == (width >= len(state.words()))
+
+
+def test_rate_is_that_of_late(monkeypatch):
+    state = State("reading", 1000)
+    now = state.started
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    rates = []
+    for _ in range(20):
+        now += 10
+        state.done += 10
+        rates.append(state.rate)
+    state.done += 400
+    now += 10
+    assert rates[-1] == pytest.approx(1)
+    assert state.rate > 10
+
+
+def test_durations():
+    assert [duration(seconds) for seconds in (0.4, 59.4, 60, 3599, 90_000)] == [
+        "0 s", "59 s", "1 min 0 s", "59 min 59 s", "25 h 0 min",
+    ]  # fmt: skip
+
+
+def test_terminal_line_is_drawn_in_place_and_taken_away(quick, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    screen = Screen()
+    with show(State("reading", 100, done=50), Terminal(screen)):
+        time.sleep(0.05)
+        progress.clear()
+        time.sleep(0.05)
+    frames = screen.getvalue().split("\r\x1b[2K")
+    assert frames[0] == frames[-1] == ""
+    assert all(len(frame) < 60 for frame in frames)
+    assert any("██████░░░░░░ reading: 50 %" in frame for frame in frames)
+    assert "" in frames[1:-1]  # cleared
+
+
+def test_nothing_is_shown_of_what_takes_less_than_a_second():
+    screen, log = Screen(), io.StringIO()
+    for where in (Terminal(screen), Lines(log)):
+        with show(State("reading", 100, done=50), where):
+            time.sleep(0.05)
+    assert (screen.getvalue(), log.getvalue()) == ("", "")
+
+
+def test_log_has_lines_and_a_last_one(quick):
+    log = io.StringIO()
+    with show(State("reading", 100), Lines(log)) as state:
+        time.sleep(0.05)
+        state.done = 100
+    lines = log.getvalue().splitlines()
+    assert len(lines) >= 3
+    assert lines[0].startswith("reading: 0 %, 0 B of 100 B")
+    assert lines[-1].startswith("reading: 100 %, 100 B of 100 B")
+
+
+def test_terminal_that_has_gone_stops_nothing(quick):
+    screen = Screen()
+    screen.close()
+    with show(State("reading", 100), Terminal(screen)):
+        time.sleep(0.02)
+
+
+def test_error_takes_the_bar_away(quick):
+    screen = Screen()
+    with pytest.raises(KeyError), show(State("reading", 100), Terminal(screen)):
+        time.sleep(0.02)
+        raise KeyError
+    assert screen.getvalue().endswith("\x1b[2K")
+
+
+def test_notebook_has_one_bar_that_is_renewed(quick, monkeypatch, source, tmp_path):
+    shown = []
+
+    class Handle:
+        def update(self, html):
+            shown.append(html)
+
+    def display(html, *, display_id):
+        assert display_id
+        shown.append(html)
+        return Handle()
+
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = type("ZMQInteractiveShell", (), {})
+    ipython.display = types.ModuleType("IPython.display")
+    ipython.display.HTML, ipython.display.display = str, display
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
+    state = State("reading <b>", 100, done=30)
+    with show(state, progress.shown()):
+        time.sleep(0.05)
+        state.done = 100
+    assert "<progress" in shown[0]
+    assert "&lt;b&gt;" in shown[0]
+    assert 'value="1.0000"' in shown[-1]
+    # the functions show the same
+    del shown[:]
+    slow(monkeypatch)
+    omnizarr.convert(source, tmp_path / "b.zarr", progress=True)
+    assert any("converting /deep/x" in html for html in shown)
+
+
+def slow(monkeypatch, seconds=0.01):
+    """Let a directory take its time for each value that is written."""
+    original = omnizarr.stores.LocalStore.set
+
+    def set_slowly(self, key, value):
+        time.sleep(seconds)
+        original(self, key, value)
+
+    monkeypatch.setattr(omnizarr.stores.LocalStore, "set", set_slowly)
+
+
+def test_functions_show_their_progress(quick, monkeypatch, source, tmp_path):
+    log = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", log)
+    slow(monkeypatch)
+    omnizarr.convert(source, tmp_path / "b.zarr", progress=True)
+    lines = log.getvalue().splitlines()
+    assert lines[-1].startswith("converting /deep/x: 100 %, 15.6 KiB of 15.6 KiB, 10 of 10 chunks")
+    for function, doing in ((omnizarr.check, "checking"), (omnizarr.repair, "checking")):
+        log.truncate(0)
+        function(tmp_path / "b.zarr", data=True, progress=True)
+        assert f"{doing}" in log.getvalue()
+        assert "10 chunks" in log.getvalue()
+
+
+@pytest.mark.parametrize("has_postfix", [True, False])
+def test_bars_like_those_of_tqdm_are_told_bytes_and_arrays(source, tmp_path, has_postfix):
+    told = []
+
+    class Bar:
+        def __init__(self, **options):
+            told.append(options)
+
+        def update(self, n):
+            told.append(n)
+
+        def close(self):
+            told.append("closed")
+
+    if has_postfix:
+        Bar.set_postfix_str = lambda _, text, refresh: told.append((text, refresh))
+    omnizarr.convert(source, tmp_path / "b.zarr", progress=Bar)
+    assert told[0] == {"total": 16_000, "desc": "converting", "unit": "B", "unit_scale": True}
+    assert told[-1] == "closed"
+    assert sum(n for n in told if isinstance(n, int)) == 16_000
+    assert (("/deep/x", False) in told) == has_postfix
+
+
+def test_tqdm_itself(source, tmp_path):
+    tqdm = pytest.importorskip("tqdm")
+    out = io.StringIO()
+    omnizarr.convert(source, tmp_path / "b.zarr", progress=lambda **options: tqdm.tqdm(file=out, **options))
+    assert "16.0k" in out.getvalue()
+
+
+def test_check_tells_each_chunk(source):
+    counts = []
+    omnizarr.check(source, data=True, progress=counts.append)
+    assert sum(counts) == 10
+
+
+def test_chunks_are_counted_as_they_are_written_and_not_again_as_they_are_compared():
+    shown = Progress(None, 400, "converting", 4, times=2)
+    seen = []
+    for path in ("a", "b"):
+        shown.begin(200, path, 2)
+        for _ in range(4):
+            shown.tick(50)
+            seen.append((shown.state.done, shown.state.chunks))
+    shown.begin(0)
+    assert seen == [(50, 1), (100, 2), (150, 2), (200, 2), (250, 3), (300, 4), (350, 4), (400, 4)]
+    assert shown.state.chunks == 4
+
+
+def test_more_than_was_expected_is_not_counted():
+    shown = Progress(None, 100, "converting", 1)
+    shown.begin(100, "a", 1)
+    shown.tick(1000)
+    assert (shown.state.done, shown.state.share) == (100, 1.0)
