@@ -208,13 +208,6 @@ def test_bars_like_those_of_tqdm_are_told_bytes_and_arrays(source, tmp_path, has
     assert (("/deep/x", False) in told) == has_postfix
 
 
-def test_tqdm_itself(source, tmp_path):
-    tqdm = pytest.importorskip("tqdm")
-    out = io.StringIO()
-    omnizarr.convert(source, tmp_path / "b.zarr", progress=lambda **options: tqdm.tqdm(file=out, **options))
-    assert "16.0k" in out.getvalue()
-
-
 def test_check_tells_each_chunk(source):
     counts = []
     omnizarr.check(source, data=True, progress=counts.append)

@@ -499,6 +499,14 @@ class _OfBlocks(Job[int]):
 class _Encoding(_OfBlocks):
     """Read it, and write it."""
 
+    @property
+    def value_bytes(self) -> int:
+        """Return the bytes of the elements of a chunk that are done when it is written."""
+        target = self.move.sides()[1]
+        if self.after is not None or target.grid.chunk_shape is None:
+            return 0
+        return math.prod(target.grid.chunk_shape) * _element_bytes(target) // len(self.route.blocks)
+
     def begin(self, broken: dict[str, str]) -> tuple[Callable[[int], int], Tally]:
         tally = Tally(self.move.target.store)
         move, sides = self.move, self.move.bound(tally)

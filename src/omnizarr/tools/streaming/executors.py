@@ -68,12 +68,16 @@ class Tally(WrapperStore):
         super().__init__(store)
         self._written = Written()
         self._guard = threading.Lock()
+        self.told: Callable[[], object] | None = None
+        """Called when a value has been set."""
 
     def set(self, key: str, value: Buffer) -> None:
         """Hand on, and count."""
         super().set(key, value)
         with self._guard:
             self._written = Written(self._written.values + 1, self._written.nbytes + len(value))
+        if self.told is not None:
+            self.told()
 
     @property
     def written(self) -> Written:
@@ -100,14 +104,45 @@ class Task(ABC, Generic[Item, Outcome]):
         """Do it in this process; `tick` is called with the bytes of elements that are done."""
 
 
+class _Ahead:
+    """Tells of values as they are written, and of items what was not told of them by then. Threads may call it."""
+
+    def __init__(self, tick: Tick, value_bytes: int) -> None:
+        self._tick = tick
+        self._value_bytes = value_bytes
+        self._ahead = 0
+        self._guard = threading.Lock()
+
+    def value(self) -> None:
+        """Tell of a value."""
+        with self._guard:
+            self._ahead += self._value_bytes
+        self._tick(self._value_bytes)
+
+    def item(self, nbytes: int) -> None:
+        """Tell of an item."""
+        with self._guard:
+            known = min(self._ahead, nbytes)
+            self._ahead -= known
+        self._tick(nbytes - known)
+
+
 class Job(Task[Item, Written]):
     """What writes, or compares what was written."""
+
+    @property
+    def value_bytes(self) -> int:
+        """Bytes of elements that are done with a value that is written, where an item becomes many; else 0."""
+        return 0
 
     def perform(self, items: Iterable[Item], tick: Tick) -> Written:
         """Do it in this process, and return what was written."""
         broken: dict[str, str] = {}
         work, tally = self.begin(broken)
-        pool.run(lambda item: tick(work(item)), items, self.at_once, 1)
+        ahead = _Ahead(tick, self.value_bytes)
+        if tally is not None and self.value_bytes:
+            tally.told = ahead.value
+        pool.run(lambda item: ahead.item(work(item)), items, self.at_once, 1)
         return (Written() if tally is None else tally.written)._replace(broken=broken)
 
     @abstractmethod
