@@ -122,9 +122,14 @@ def test_terminal_that_has_gone_stops_nothing(quick):
 
 def test_error_takes_the_bar_away(quick):
     screen = Screen()
-    with pytest.raises(KeyError), show(State("reading", 100), Terminal(screen)):
-        time.sleep(0.02)
-        raise KeyError
+
+    def fail():
+        with show(State("reading", 100), Terminal(screen)):
+            time.sleep(0.02)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     assert screen.getvalue().endswith("\x1b[2K")
 
 
