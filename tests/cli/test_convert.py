@@ -1,7 +1,6 @@
 """`omnizarr convert`, run as a user runs it."""
 
 import json
-import os
 import subprocess
 import sys
 
