@@ -237,3 +237,56 @@ def test_more_than_was_expected_is_not_counted():
     shown.begin(100, "a", 1)
     shown.tick(1000)
     assert (shown.state.done, shown.state.share) == (100, 1.0)
+
+
+class Told:
+    """A bar like those of tqdm, which remembers what it was told."""
+
+    def __init__(self, total, desc, **_):
+        self.total, self.desc, self.done = total, desc, 0
+        self.updates = self.closed = 0
+        self.paths = []
+        bars.append(self)
+
+    def update(self, n):
+        self.done += n
+        self.updates += 1
+
+    def set_postfix_str(self, text, refresh):
+        self.paths.append(text)
+
+    def close(self):
+        self.closed += 1
+
+
+bars = []
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("options", [{}, {"compressors": None}], ids=["as it is", "written anew"])
+def test_copies_tell_what_is_done(source, tmp_path, zarr_format, options):
+    del bars[:]
+    group = omnizarr.open_group(source, mode="r+")
+    group.create_array("y", data=np.arange(10, dtype="int8"))
+    dest = omnizarr.create_group(tmp_path / "c.zarr", zarr_format=zarr_format)
+    omnizarr.copy_all(group, dest, progress=Told, **options)
+    omnizarr.copy(group["deep"], dest, "again", progress=Told, **options)
+    assert [(bar.desc, bar.total, bar.done, bar.closed) for bar in bars] == [
+        ("copying", 8010, 8010, 1), ("copying", 8000, 8000, 1),
+    ]  # fmt: skip
+    assert [bar.paths for bar in bars] == [["/deep/x", "/y"], ["/deep/x"]]
+    if not options:
+        assert bars[1].updates == 10  # chunk by chunk
+    assert (dest["again/x"][:] == np.arange(1000)).all()
+
+
+def test_copy_of_another_library_tells_what_is_done(tmp_path):
+    zarr = pytest.importorskip("zarr", reason="zarr-python's group is copied")
+    del bars[:]
+    theirs = zarr.create_group(tmp_path / "theirs.zarr")
+    theirs.create_array("a/b", data=np.arange(100))
+    dest = omnizarr.create_group(tmp_path / "c.zarr")
+    omnizarr.copy(theirs["a"], dest, "a", progress=Told)
+    assert [(bar.total, bar.done) for bar in bars] == [(800, 800)]
+    omnizarr.copy(theirs["a"], dest, "again")
+    assert len(bars) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, Unpack
 
@@ -215,14 +215,20 @@ def _dtype_of(data: Any) -> Any:
     return data.dtype
 
 
-def fill(array: Array, data: Any) -> None:
-    """Write values of the array's shape into it: at once if they are in memory, else block by block."""
+def fill(array: Array, data: Any, tick: Callable[[int], object] | None = None) -> None:
+    """Write values of the array's shape into it: at once if they are in memory, else block by block.
+
+    `tick` is called with the bytes of each block.
+    """
     if isinstance(data, np.ndarray) or not hasattr(data, "__getitem__") or not array.shape:
         array[...] = data[...] if isinstance(data, Array) else np.asarray(data)
         return
     grid = grids.bind(array.metadata.chunk_grid, array.shape)
     for region in blocks(grid, array.dtype.itemsize):
-        array[region] = np.asarray(data[region])
+        values = np.asarray(data[region])
+        array[region] = values
+        if tick is not None:
+            tick(values.nbytes)
 
 
 def blocks(grid: Grid, item_size: int) -> Iterator[tuple[slice, ...]]:

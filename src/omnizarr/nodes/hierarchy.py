@@ -291,10 +291,13 @@ def delete(where: StorePath) -> None:
         _erase(where)
 
 
-def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> None:
+def copy(
+    source: StorePath, target: StorePath, *, overwrite: bool = False, told: Callable[[], object] | None = None
+) -> None:
     """Copy a node and all below it, byte for byte, to another place of this or another store.
 
-    Documents come last, so that nothing is seen before it is complete.
+    Documents come last, so that nothing is seen before it is complete. `told` is called for each value, by several
+    threads.
 
     Raises
     ------
@@ -318,7 +321,7 @@ def copy(source: StorePath, target: StorePath, *, overwrite: bool = False) -> No
             if is_rest and isinstance(found.metadata, ArrayMetadata):
                 delete_strays(target, found.metadata)
         _write_entry_point(target, dialect)
-        _copy_keys(source, target)
+        _copy_keys(source, target, told)
 
 
 def _ready(source: StorePath, target: StorePath) -> tuple[Found[Metadata], StorePath]:
@@ -365,7 +368,7 @@ def _refuse_other_keys(source: StorePath, target: StorePath) -> None:
         )
 
 
-def _copy_keys(source: StorePath, target: StorePath) -> None:
+def _copy_keys(source: StorePath, target: StorePath, told: Callable[[], object] | None = None) -> None:
     """Copy everything of a node and of those below.
 
     Documents come last: the deepest first, and of one node the one that makes it a node after the rest.
@@ -398,6 +401,8 @@ def _copy_keys(source: StorePath, target: StorePath) -> None:
                 source.store.copy_value(*pair)
             else:
                 _copy_value(source, target, *pair)
+            if told is not None:
+                told()
 
         pool.run(transfer, together, min(workers, len(together)), 1)
 

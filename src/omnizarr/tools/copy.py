@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -19,6 +20,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
 from omnizarr.stores import pool, resolve
+from omnizarr.tools.streaming.progress import Progress, Shows
 
 if TYPE_CHECKING:
     from omnizarr.tools.converting.carrying import Carrying
@@ -49,6 +51,7 @@ class _Job:
     shallow: bool
     log: Log
     options: Mapping[str, Any]
+    shown: Progress
     executor: Executor | None = None
     """Other than this process."""
     carrying: Carrying | None = None
@@ -76,6 +79,7 @@ def copy(
     dry_run: bool = False,  # noqa: FBT001, FBT002
     *,
     scheduler: Any = None,
+    progress: Shows = None,
     **create_kws: Any,
 ) -> Copied:
     """Copy an array or a group, with all below it, into a group.
@@ -105,6 +109,9 @@ def copy(
         Do nothing, but say what would be done.
     scheduler : distributed.Client, str or Cluster, optional
         A dask.distributed cluster whose workers copy the chunks, as for `omnizarr.convert`.
+    progress : bool or callable, optional
+        True: a bar in a terminal or a notebook, and a line every ten seconds elsewhere; or such as ``tqdm.tqdm``; as
+        for `omnizarr.convert`.
     **create_kws
         Keywords of `create_array` that arrays shall be made with instead.
 
@@ -137,8 +144,8 @@ def copy(
     name = name or str(source.name).rpartition("/")[2]
     if not name:
         raise ValueError("the root has no name: give one, or use copy_all")
-    with _executor(scheduler) as executor:
-        job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws, executor)
+    with _executor(scheduler) as executor, _showing(progress, [source], shallow=shallow) as shown:
+        job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws, shown, executor)
         job.carrying = _carrying(job, source, dest, levels=1)
         _copy_node(job, source, dest, name)
     return job.result
@@ -154,13 +161,15 @@ def copy_all(
     dry_run: bool = False,  # noqa: FBT001, FBT002
     *,
     scheduler: Any = None,
+    progress: Shows = None,
     **create_kws: Any,
 ) -> Copied:
     """Copy all members of a group into another group; arguments and result as those of `copy`."""
     _check(if_exists)
     _refuse_descent(source, dest.store_path)
-    with _executor(scheduler) as executor:
-        job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws, executor)
+    members = [source[name] for name in list(source.keys())] if progress else []
+    with _executor(scheduler) as executor, _showing(progress, members, shallow=shallow) as shown:
+        job = _Job(if_exists, dry_run, without_attrs, shallow, log, create_kws, shown, executor)
         job.carrying = _carrying(job, source, dest, levels=2)
         for name in list(source.keys()):
             _copy_node(job, source[name], dest, name)
@@ -315,6 +324,34 @@ def _executor(scheduler: Any) -> Iterator[Executor | None]:
         yield executor
 
 
+@contextmanager
+def _showing(progress: Shows, nodes: Iterable[Any], *, shallow: bool) -> Iterator[Progress]:
+    """Show how far the copy of nodes is; what they hold is counted only if somebody wants to know."""
+    arrays = list(_arrays(nodes, shallow=shallow)) if progress else []
+    total, chunks = sum(int(array.nbytes) for array in arrays), sum(map(_chunks_of, arrays))
+    shown = Progress(progress, total, "copying", chunks)
+    try:
+        yield shown
+        shown.begin(0)
+    finally:
+        shown.close()
+
+
+def _arrays(nodes: Iterable[Any], *, shallow: bool) -> Iterator[Any]:
+    """Yield the arrays among nodes, and those below the groups among them; of a shallow copy, right below."""
+    level, depth = list(nodes), 0
+    while level:
+        yield from filter(_is_array, level)
+        groups = [node for node in level if not _is_array(node)]
+        level = [group[name] for group in groups for name in list(group.keys())] if not (shallow and depth) else []
+        depth += 1
+
+
+def _chunks_of(array: Any) -> int:
+    """Return how many chunks (shards) an array has; 1 if it has no such thing."""
+    return array.nchunks if isinstance(array, Array) else 1
+
+
 def _check(if_exists: str) -> None:
     if if_exists not in {"raise", "replace", "skip", "skip_initialized"}:
         raise ValueError(f"if_exists={if_exists!r}: expected 'raise', 'replace', 'skip' or 'skip_initialized'")
@@ -352,27 +389,31 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
     job.nbytes += int(source.nbytes)
     if job.dry_run:
         return
+    chunks = _chunks_of(source)
+    job.shown.begin(int(source.nbytes), str(source.name).strip("/"), chunks)
     if isinstance(source, Array):
         hierarchy.refuse_overlap(source.store_path, dest.store_path / name)
     if _can_copy_bytes(job, source, dest):
         if job.executor is None or source.metadata.storage_transformers:  # whose keys are not those of chunks
-            hierarchy.copy(source.store_path, dest.store_path / name, overwrite=there is not None)
+            share = int(source.nbytes) // max(chunks, 1)
+            told = partial(job.shown.tick, share)
+            hierarchy.copy(source.store_path, dest.store_path / name, overwrite=there is not None, told=told)
         else:
-            _convert(job.executor, source.store_path, dest.store_path / name, overwrite=there is not None)
+            _convert(job, source.store_path, dest.store_path / name, overwrite=there is not None)
         _clear_if_asked(job, dest.get_array(name))
         return
     if job.carrying is not None and job.carrying.copies_chunks(source.store_path):
         target = dest.store_path / name
-        job.carrying.copy_array(source.store_path, target, job.executor, overwrite=there is not None)
+        job.carrying.copy_array(source.store_path, target, job.executor, job.shown.tick, overwrite=there is not None)
         _clear_if_asked(job, dest.get_array(name))
         return
     keywords = creating.like(source, {"zarr_format": dest.zarr_format, **job.options})
     keywords.pop("zarr_format")
     made = dest.create_array(name, overwrite=there is not None, **keywords)
     if job.executor is None or not made.shape:
-        creating.fill(made, source)
+        creating.fill(made, source, job.shown.tick)
     else:
-        _fill(job.executor, made, source)
+        _fill(job.executor, made, source, job.shown.tick)
     if not job.without_attrs:
         _copy_attributes(job, source, made)
 
@@ -397,18 +438,29 @@ def _carrying(job: _Job, source: Any, dest: Group, levels: int) -> Carrying | No
     return carrying
 
 
-def _convert(executor: Executor, source: StorePath, target: StorePath, *, overwrite: bool) -> None:
+def _convert(job: _Job, source: StorePath, target: StorePath, *, overwrite: bool) -> None:
     """Copy the chunks of an array as they are, and its document after them."""
+    options = {"zarr_format": None, "overwrite": overwrite, "verify": False, "strict": True}
     convert = import_module("omnizarr.tools.convert").convert
-    convert(source, target, zarr_format=None, overwrite=overwrite, verify=False, strict=True, scheduler=executor)
+    convert(source, target, scheduler=job.executor, progress=lambda **_: _Part(job.shown), **options)
 
 
-def _fill(executor: Executor, made: Array, source: Any) -> None:
+class _Part:
+    """Progress of a part of the work, which the whole is told of."""
+
+    def __init__(self, shown: Progress) -> None:
+        self.update = shown.tick
+
+    def close(self) -> None:
+        """Leave the bar: other parts follow."""
+
+
+def _fill(executor: Executor, made: Array, source: Any, tick: Callable[[int], None]) -> None:
     for array in (made, source):
         if isinstance(array, Array):
             where = array.store_path
             executor.expect(where.store, dialect_of(where, array.metadata).keyspace.documents(where.path).values())
-    import_module("omnizarr.tools.converting.transfer").fill(made, source, executor)
+    import_module("omnizarr.tools.converting.transfer").fill(made, source, executor, tick)
 
 
 def _can_copy_bytes(job: _Job, source: Any, dest: Group) -> bool:

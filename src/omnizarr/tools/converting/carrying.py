@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from omnizarr.errors import ChunkError
 from omnizarr.formats.contract import Dialect
@@ -56,7 +56,15 @@ class Carrying:
         """Return whether an array can be copied by its chunks."""
         return not _is_read_and_written(self._step(where))
 
-    def copy_array(self, where: StorePath, target: StorePath, executor: Executor | None, *, overwrite: bool) -> None:
+    def copy_array(
+        self,
+        where: StorePath,
+        target: StorePath,
+        executor: Executor | None,
+        tick: Callable[[int], None] | None = None,
+        *,
+        overwrite: bool,
+    ) -> None:
         """Copy an array, chunks first, and compare both; if that fails, nothing stays.
 
         Raises
@@ -73,7 +81,7 @@ class Carrying:
             hierarchy.clear(target)
         try:
             workers = executor or Local()
-            _refuse_broken(where, move.run(workers, _ignore).broken)
+            _refuse_broken(where, move.run(workers, tick or _ignore).broken)
             _refuse_broken(where, move.compare(workers, _ignore).broken)
             hierarchy.create(target, step.target)
         except BaseException:

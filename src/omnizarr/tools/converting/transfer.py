@@ -22,10 +22,10 @@ def copy_values(source: StorePath, target: StorePath, keys: Iterable[str], execu
     return executor.run(_Values(source, target), keys, _unheard)
 
 
-def fill(target: Array, source: Any, executor: Executor) -> None:
+def fill(target: Array, source: Any, executor: Executor, tick: Callable[[int], None] | None = None) -> None:
     """Write the values of an array, of omnizarr or another library, into one of the same shape."""
     grid = grids.bind(target.metadata.chunk_grid, target.shape)
-    executor.run(_Elements(target, source), blocks(grid, target.dtype.itemsize), _unheard)
+    executor.run(_Elements(target, source), blocks(grid, target.dtype.itemsize), tick or _unheard)
 
 
 def _unheard(_: int) -> None:
