@@ -129,6 +129,10 @@ def test_paths_inside_references_and_archives_at_a_url(web, capsys):
         assert run(capsys, "get", "--csv", f"{web.url}/{name}/a/b")[:2] == (0, "0\n1\n2\n"), name
         assert run(capsys, "ls", f"{web.url}/{name}/a")[1].startswith("b "), name
         assert run(capsys, "info", f"{web.url}/{name}")[0] == 0, name
+        code, out, _ = run(capsys, "check", "--data", "--json", f"{web.url}/{name}/a/b")
+        assert (code, json.loads(out)["chunks"]) == (0, 1), name
+    omnizarr.create_group(web.directory / "x.json", zarr_format=2).create_array("a/b", data=np.arange(3))
+    assert run(capsys, "get", "--csv", f"{web.url}/x.json/a/b")[:2] == (0, "0\n1\n2\n")
 
 
 # -- HTTP: check

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from omnizarr.cli.locate import Storage, is_url, storage_of, watched
+from omnizarr.cli.locate import Storage, is_url, split_url, storage_of, watched
 from omnizarr.cli.options import (
     command,
     concurrency_option,
@@ -86,7 +86,7 @@ def check(path: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
 def _split(text: str) -> tuple[str, str]:
     """Return the store that a path leads to, and the path within it."""
     if is_url(text):
-        return text, ""
+        return split_url(text)
     place = Path(text).expanduser()
     inside: list[str] = []
     while not place.exists() and place.parent != place:

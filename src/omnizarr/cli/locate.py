@@ -13,7 +13,7 @@ import click
 
 from omnizarr.api import opening
 from omnizarr.cli import trace
-from omnizarr.errors import NodeNotFoundError, OmnizarrError, StoreError
+from omnizarr.errors import OmnizarrError
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
@@ -50,7 +50,8 @@ def open_node(text: str, storage: Storage | None = None) -> Array | Group:
     OmnizarrError, OSError
     """
     if is_url(text):
-        node = _open_url(text, storage or {})
+        url, within = split_url(text)
+        node = _open(url, within or None, storage_of(url, storage))
         return _named(node, text, storage or {})
     place, inside = split(text)
     return _open(place, inside or None, storage_of(str(place), storage))
@@ -59,6 +60,16 @@ def open_node(text: str, storage: Storage | None = None) -> Array | Group:
 def is_url(text: str) -> bool:
     """Return whether what was typed is a URL, or a chain of them."""
     return "://" in text or "::" in text
+
+
+def split_url(url: str) -> tuple[str, str]:
+    """Return the URL of a file in which a hierarchy lies, and the path within it; all else is one URL.
+
+    >>> split_url("https://example.org/x.zip/ocean/temp"), split_url("s3://bucket/x.zarr/ocean")
+    (('https://example.org/x.zip', 'ocean/temp'), ('s3://bucket/x.zarr/ocean', ''))
+    """
+    match = _in_file(url)
+    return (url, "") if match is None else (match[1], match[2].strip("/"))
 
 
 def split(text: str) -> tuple[str | Path, str]:
@@ -144,15 +155,6 @@ def _for_fsspec(storage: dict[str, Any], scheme: str) -> dict[str, Any]:
 
 
 # -- nodes ---------------------------------------------------------------------------
-
-
-def _open_url(url: str, storage: Storage) -> Array | Group:
-    """Return the node at a URL, which may lead into an archive, or into references."""
-    match = _in_file(url)
-    if match is not None:
-        with suppress(NodeNotFoundError, StoreError):  # a directory may be called like a file
-            return _open(match[1], match[2].strip("/"), storage_of(match[1], storage))
-    return _open(url, None, storage_of(url, storage))
 
 
 def _open(place: str | Path, path: str | None, storage: dict[str, Any]) -> Array | Group:
