@@ -47,7 +47,7 @@ def tree(folder):
 def test_nothing_is_changed_without_yes(run, store):
     folder = store(v2(filters=...))
     before = tree(folder)
-    assert run(folder) == (1, f"{WOULD}nothing was changed; --yes does it\n", "")
+    assert run(folder) == (1, f"{WOULD}nothing was changed; add --yes\n", "")
     assert tree(folder) == before
     assert [*folder.parent.iterdir()] == [folder]
 
@@ -67,7 +67,7 @@ def test_yes_does_it_and_says_where_old_values_are(run, store):
     assert run(folder) == (0, "0 repairs to be made, nothing changed\n", "")
 
 
-@pytest.mark.parametrize(("answer", "code", "last"), [("y\n", 0, "1 repair made"), ("n\n", 1, "--yes does it")])
+@pytest.mark.parametrize(("answer", "code", "last"), [("y\n", 0, "1 repair made"), ("n\n", 1, "add --yes")])
 def test_terminal_asks(answer, code, last, run, store, monkeypatch):
     folder = store(v2(filters=...))
     before = tree(folder)

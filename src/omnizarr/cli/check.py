@@ -39,7 +39,7 @@ _COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
 @command()
 @path_argument
 @click.option("--data", is_flag=True, help="Read and decode every chunk.")
-@click.option("--strict", is_flag=True, help="Take warnings for errors, and unregistered names for warnings.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors, and unregistered names as warnings.")
 @click.option("--digest", type=click.Path(exists=True, dir_okay=False), help="Compare values with digests in a file.")
 @concurrency_option
 @scheduler_option
@@ -49,24 +49,24 @@ _COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
 @json_option
 @traced
 def check(path: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
-    """Say what is wrong with a hierarchy; nothing is changed.
+    """Check a hierarchy for errors. Nothing is changed.
 
-    Documents are held against the letter of their format, keys against the shapes of arrays, consolidated metadata
-    against the documents. Chunks are looked at by their size, and with --data decoded. More than a few findings of one
-    kind at one node are counted; --json has them all.
+    Metadata is compared with the specification of its format, keys with the shapes of arrays, and consolidated metadata
+    with the documents. The size of each chunk is checked; with --data, each chunk is read and decoded. If a node has
+    many findings of one kind, only the first few are printed; --json prints all.
 
     \b
     Examples:
       omnizarr check era5.zarr
-      omnizarr check --data era5.zarr/temp
+      omnizarr check --data era5.zarr/t2m
       omnizarr digest era5.zarr > era5.digests && omnizarr check --digest era5.digests copy.zarr
       omnizarr check --json era5.zarr | jq '.findings[].code'
 
     \b
     Exit codes:
-      0  nothing wrong (warnings and notes at most)
-      1  errors were found; with --strict also: warnings
-      2  nothing could be checked
+      0  no errors; there may be warnings and notes
+      1  errors were found (with --strict: or warnings)
+      2  PATH could not be checked
     """  # noqa: D301 - click's mark of lines to be kept
     store, inside = _split(path)
     try:

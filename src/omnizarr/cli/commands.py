@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import import_module
 from typing import Final
 
 import click
+from click.shell_completion import CompletionItem
 
+from omnizarr.cli import help  # noqa: A004 - what the command calls it
+from omnizarr.cli.options import no_color_option
 from omnizarr.cli.version import version_line
+from omnizarr.support import suggestions
 
 # By groups, in the order of the help page: each command with its module and its summary, the first line of its help.
 COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
@@ -22,17 +27,40 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "check": ("check", "Check a hierarchy for errors. Nothing is changed."),
     },
     "Change": {
-        "repair": ("repair", "Repair what a check finds, as far as that takes no guessing."),
+        "repair": ("repair", "Repair what a check finds, where the repair is certain."),
     },
     "Convert": {
-        "convert": ("convert", "Convert a hierarchy to another Zarr format, or to or from netCDF."),
+        "convert": ("convert", "Convert between Zarr formats, and to and from netCDF."),
     },
     "netCDF": {
         "dump": ("dump", "Print a dataset as CDL, as ncdump does."),
         "gen": ("gen", "Make a dataset from CDL, as ncgen does."),
     },
+    "Shell": {
+        "completion": ("completion", "Print a script that completes commands, options and paths."),
+    },
 }
 _MODULES: Final = {name: module for group in COMMANDS.values() for name, (module, _) in group.items()}
+# What people type who come from other programs.
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("list", "dir", "h5ls", "ll"), "ls"),
+    **dict.fromkeys(("show", "describe", "gdalinfo", "inspect"), "info"),
+    **dict.fromkeys(("cat", "print", "read", "head", "slice"), "get"),
+    **dict.fromkeys(("validate", "verify", "lint", "fsck", "doctor"), "check"),
+    **dict.fromkeys(("fix", "mend"), "repair"),
+    **dict.fromkeys(("rechunk", "migrate", "translate", "reencode", "nccopy"), "convert"),
+    **dict.fromkeys(("ncdump", "h5dump", "cdl"), "dump"),
+    **dict.fromkeys(("ncgen", "generate"), "gen"),
+    **dict.fromkeys(("copy", "h5copy", "sync"), "cp"),
+    **dict.fromkeys(("move", "rename"), "mv"),
+    **dict.fromkeys(("remove", "delete", "del"), "rm"),
+    **dict.fromkeys(("compare", "cmp", "h5diff"), "diff"),
+    **dict.fromkeys(("checksum", "hash", "sum"), "digest"),
+    **dict.fromkeys(("size", "usage"), "du"),
+    **dict.fromkeys(("stats", "statistics", "h5stat"), "stat"),
+    **dict.fromkeys(("attributes", "attr", "ncatted"), "attrs"),
+    **dict.fromkeys(("multiscale", "multiscales", "coarsen", "overviews"), "pyramid"),
+}
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
@@ -42,11 +70,11 @@ def _version(context: click.Context, _: click.Parameter, value: bool) -> None:  
         context.exit()
 
 
-class _Commands(click.Group):
+class _Commands(help.Helped, click.Group):
     """Imports a command when you call it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_MODULES)
+        return list(_MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _MODULES:
@@ -54,26 +82,45 @@ class _Commands(click.Group):
         command: click.Command = getattr(import_module(f"omnizarr.cli.{_MODULES[cmd_name]}"), cmd_name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _MODULES and not name.startswith("-"):
+            raise click.UsageError(_no_command(name), ctx)
+        return super().resolve_command(ctx, args)
 
-@click.group(cls=_Commands, context_settings=_CONTEXT)
-@click.option(
-    "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Print the version."
-)
-def omnizarr() -> None:
-    """Look into Zarr hierarchies.
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        summaries = ((name, text) for group in COMMANDS.values() for name, (_, text) in group.items())
+        return [CompletionItem(name, help=text) for name, text in summaries if name.startswith(incomplete)]
 
-    PATH is a directory, a zip archive, or a place inside one: x.zarr, x.zarr/ocean/temp, x.zip/ocean.
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups = {
+            heading: {name: summary for name, (_, summary) in group.items()} for heading, group in COMMANDS.items()
+        }
+        help.write_page(groups, [row for rows in help.option_rows(self, ctx).values() for row in rows], formatter)
 
-    \b
-    Examples:
-      omnizarr info era5.zarr
-      omnizarr tree era5.zarr
-      omnizarr ls -r era5.zarr
-      omnizarr get era5.zarr/temp "0, ::10, ::10"
 
-    \b
-    Exit codes:
-      0  done
-      1  not found, or something is wrong with the data
-      2  the command or the selection makes no sense
-    """  # noqa: D301 - click's mark of lines to be kept
+def _no_command(name: str) -> str:
+    """Return what to type instead of a command that is not there."""
+    if "/" in name or "." in name:
+        return f"{name!r} is a path, not a command; to look at it: omnizarr info {shlex.quote(name)}"
+    other = _ELSEWHERE.get(name)
+    meant = f"did you mean {other!r}?" if other in _MODULES else suggestions.meant(name, _MODULES)
+    return f"no command {name!r}{f'; {meant}' if meant else ''}"
+
+
+@click.group(cls=_Commands, context_settings=_CONTEXT, invoke_without_command=True)
+@click.option("--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Print versions.")
+@click.pass_context
+def omnizarr(context: click.Context) -> int:
+    """Look into Zarr hierarchies of every format, check, change and convert them."""
+    if context.invoked_subcommand is not None:
+        return 0
+    click.echo(context.get_help(), err=True)
+    return 2
+
+
+omnizarr.params.append(no_color_option())

@@ -17,6 +17,7 @@ from omnizarr.cli.options import (
     concurrency_option,
     json_option,
     max_memory_option,
+    one_of,
     quiet_option,
     scheduler_option,
     storage_options,
@@ -34,6 +35,19 @@ from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.conversion_report import Conversion
 
 PROBLEM: Final = 1
+_NAMES: Final = tuple(sorted(dialect.name for dialect in DIALECTS))
+_SPELLED: Final = (
+    "zstd:3",
+    "gzip:5",
+    "zlib:1",
+    "bz2:9",
+    "lz4:1",
+    "blosc:lz4:5",
+    "blosc:zstd:5",
+    "none",
+    "auto",
+    "keep",
+)
 _LEVELS: Final = {"zstd": "level", "gzip": "level", "zlib": "level", "bz2": "level", "lz4": "acceleration"}
 _SHUFFLES: Final = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
 
@@ -43,8 +57,7 @@ def _format(text: str) -> int | str:
     for dialect in DIALECTS:
         if text.removeprefix("v") == dialect.name.removeprefix("v"):
             return dialect.zarr_format
-    known = ", ".join(sorted(dialect.name for dialect in DIALECTS))
-    raise click.BadParameter(f"{text!r} is no format; known: {known}")
+    raise click.BadParameter(f"{text!r} is not a format; expected one of {', '.join(_NAMES)}")
 
 
 def _lengths(text: str) -> str | int | tuple[int, ...]:
@@ -92,30 +105,42 @@ def _blosc(rest: list[str]) -> dict[str, Any]:
 @click.argument("source", metavar="SRC", type=PLACE)
 @click.argument("target", metavar="[DST]", type=PLACE, required=False)
 @click.option(
-    "--to", "zarr_format", type=_format, metavar="FORMAT", default="v3", show_default=True, help="The format wanted."
+    "--to",
+    "zarr_format",
+    type=_format,
+    metavar="FORMAT",
+    default="v3",
+    show_default=True,
+    shell_complete=one_of(_NAMES),
+    help="Format to write.",
 )
 @click.option(
     "--from",
     "source_format",
     type=_format,
     metavar="FORMAT",
-    help="The format to read, where several lie side by side.",
+    shell_complete=one_of(_NAMES),
+    help="Format to read, if SRC has documents of several formats.",
 )
 @click.option(
-    "--chunks", type=_lengths, metavar="LENGTHS", help="Shape of chunks: 100,100 (of inner chunks, with --shards)."
+    "--chunks", type=_lengths, metavar="LENGTHS", help="Chunk shape, as in 100,100. With --shards: of the inner chunks."
 )
-@click.option("--shards", type=_lengths, metavar="LENGTHS", help="Shape of shards.")
+@click.option("--shards", type=_lengths, metavar="LENGTHS", help="Shard shape, as in 1000,1000.")
 @click.option(
-    "--codecs", type=_codecs, metavar="CODECS", help="zstd:3, blosc:lz4:5, none, keep; or all codecs, as JSON."
+    "--codecs",
+    type=_codecs,
+    metavar="CODECS",
+    shell_complete=one_of(_SPELLED),
+    help="Compression: zstd:3, blosc:lz4:5, none, keep, or a list of codecs in JSON.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be done and lost; write nothing.")
-@click.option("--overwrite", is_flag=True, help="Replace what is at DST.")
-@click.option("--resume", is_flag=True, help="Continue where a conversion was interrupted.")
-@click.option("--verify/--no-verify", default=True, show_default=True, help="Read DST again and compare.")
-@click.option("--in-place", is_flag=True, help="Write documents only, beside those of SRC; chunks stay.")
-@click.option("--remove-old", is_flag=True, help="With --in-place: remove the documents of the old format.")
-@click.option("--strict", is_flag=True, help="Do nothing if anything would be lost.")
-@click.option("--temporary", metavar="PLACE", type=PLACE, help="Where to put temporary objects; default: beside DST.")
+@click.option("--dry-run", is_flag=True, help="Report what would be done and lost. Write nothing.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing DST.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted conversion.")
+@click.option("--verify/--no-verify", default=True, show_default=True, help="Read DST back and compare it with SRC.")
+@click.option("--in-place", is_flag=True, help="Write new metadata beside the old, and leave the chunks.")
+@click.option("--remove-old", is_flag=True, help="With --in-place: remove the old metadata.")
+@click.option("--strict", is_flag=True, help="Fail, and write nothing, if anything would be lost.")
+@click.option("--temporary", metavar="PLACE", type=PLACE, help="Place for temporary objects. Default: beside DST.")
 @concurrency_option
 @scheduler_option
 @max_memory_option
@@ -131,11 +156,12 @@ def convert(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Convert an array, or a hierarchy, to another format; or a netCDF file to Zarr, and back.
+    """Convert between Zarr formats, and to and from netCDF.
 
-    SRC and DST are directories, zip archives, places inside one, or netCDF files; SRC is never changed. Formats are v1,
-    v2, v3, v3-draft2019 and v3-draft2020. Chunks are copied as they are where the formats agree, and encoded anew where
-    not. An array appears in DST when it is complete and compared with SRC.
+    SRC and DST are paths or URLs of hierarchies or arrays, or netCDF files. SRC is not changed, unless you type
+    --in-place. Formats are v1, v2, v3, v3-draft2019 and v3-draft2020. Chunks are copied unchanged if the new format
+    stores them in the same way, and encoded again if not. An array appears in DST when it is complete and verified.
+    Whatever the new format cannot hold is reported.
 
     \b
     Examples:
@@ -150,8 +176,9 @@ def convert(
 
     \b
     Exit codes:
-      0  done; what could not be carried is printed
-      1  something failed, or a node or a chunk could not be read; with --strict also: something would be lost
+      0  done; losses are printed
+      1  failed, or a node or chunk could not be read (with --strict: or
+         something would be lost)
       2  the command makes no sense
     """  # noqa: D301 - click's mark of lines to be kept
     _check(target, {**options, "codecs": codecs})
@@ -177,17 +204,18 @@ def convert(
 
 def _check(target: str | None, options: dict[str, Any]) -> None:
     if target is None and not (options["in_place"] or options["dry_run"]):
-        raise click.UsageError("missing DST; --in-place and --dry-run do without")
+        raise click.UsageError("missing DST; only --in-place and --dry-run work without it")
     for one, other in (("overwrite", "resume"), ("in_place", "resume")):
         if options[one] and options[other]:
             raise click.UsageError(f"--{one.replace('_', '-')} and --{other} exclude each other")
     if options["in_place"] and target is not None:
-        raise click.UsageError("with --in-place there is no DST")
+        raise click.UsageError("--in-place takes no DST")
     of_chunks = ("chunks", "shards", "codecs", "scheduler", "max_memory", "temporary")
     if options["in_place"] and any(options[name] is not None for name in of_chunks):
-        raise click.UsageError("with --in-place chunks stay as they are")
+        given = next(name for name in of_chunks if options[name] is not None)
+        raise click.UsageError(f"--in-place leaves chunks as they are: leave out --{given.replace('_', '-')}")
     if options["remove_old"] and not options["in_place"]:
-        raise click.UsageError("--remove-old goes with --in-place")
+        raise click.UsageError("--remove-old needs --in-place")
 
 
 def _source(text: str, options: dict[str, Any]) -> Any:

@@ -57,23 +57,35 @@ def _precision(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 # -h is what it is for ncdump.
 @command(context_settings={"help_option_names": ["--help"]})
 @path_argument
-@click.option("-h", "header_only", is_flag=True, help="Print no data.")
+@click.option("-h", "header_only", is_flag=True, help="Print the header only, no data.")
 @click.option("-c", "coordinates_only", is_flag=True, help="Print the data of coordinate variables only.")
-@click.option("-s", "special", is_flag=True, help="Print special attributes: how variables are stored.")
-@click.option("-t", "times", flag_value="t", help="Print times as dates, where units say what they are.")
-@click.option("-i", "times", flag_value="i", help="The same, with a T between date and time.")
+@click.option("-s", "special", is_flag=True, help="Print special attributes too: how variables are stored.")
+@click.option("-t", "times", flag_value="t", help="Print times as dates.")
+@click.option("-i", "times", flag_value="i", help="Print times as dates in ISO 8601 form, with a T.")
 @click.option(
     "-v", "variables", metavar="NAMES", multiple=True, callback=_names, help="Print the data of these variables only."
 )
 @click.option("-g", "groups", metavar="NAMES", multiple=True, callback=_names, help="Print these groups only.")
-@click.option("-n", "name", help="What the dataset is called; otherwise as PATH, without extension.")
+@click.option("-n", "name", metavar="NAME", help="Name of the dataset. Default: PATH without its extension.")
 @click.option(
-    "-p", "precision", metavar="D[,D]", callback=_precision, help="Significant digits of float, and of double."
+    "-p",
+    "precision",
+    metavar="D[,D]",
+    callback=_precision,
+    help="Number of significant digits of float, and of double.",
 )
-@click.option("-b", "brief", type=_LANGUAGE, help="Tell the indices of each row, as C or Fortran counts them.")
-@click.option("-f", "full", type=_LANGUAGE, help="Tell the indices of each value.")
-@click.option("-l", "width", type=click.IntRange(min=_SHORTEST), default=80, show_default=True, help="Length of lines.")
-@click.option("--notes", is_flag=True, help="Say on stderr what the writer got wrong, and how it is read.")
+@click.option("-b", "brief", type=_LANGUAGE, help="Print the indices of each row, as C or Fortran counts them.")
+@click.option("-f", "full", type=_LANGUAGE, help="Print the indices of each value.")
+@click.option(
+    "-l",
+    "width",
+    metavar="N",
+    type=click.IntRange(min=_SHORTEST),
+    default=80,
+    show_default=True,
+    help="Maximum length of lines.",
+)
+@click.option("--notes", is_flag=True, help="Print on stderr what its writer got wrong, and how it is read.")
 @storage_options
 @traced
 def dump(
@@ -89,7 +101,7 @@ def dump(
 ) -> None:
     """Print a dataset as CDL, as ncdump does.
 
-    PATH is any hierarchy of Zarr v2 or v3, NCZarr or not; a URL as netCDF-C has them; or a netCDF file.
+    PATH is a hierarchy of Zarr v2 or v3 (NCZarr or not), a netCDF file, or a URL as netCDF-C writes them.
 
     \b
     Examples:
@@ -98,7 +110,7 @@ def dump(
       omnizarr dump -s old.nc | omnizarr gen - -o new.zarr
     """  # noqa: D301 - click's mark of lines to be kept
     if brief and full:
-        raise click.UsageError("-b and -f exclude each other")
+        raise click.UsageError("use either -b or -f, not both")
     if brief or full:
         options |= {"comments": "full" if full else "brief", "language": full or brief}
     with opened(path, storage, notes=notes) as source:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from omnizarr.cli.options import command
+from omnizarr.cli.options import PLACE, command, one_of
 from omnizarr.cli.text import one_line
 from omnizarr.errors import NodeExistsError, ValueTypeError
 from omnizarr.support.lazy import Lazy
@@ -58,19 +58,30 @@ def _language(_: click.Context, __: click.Parameter, value: str | None) -> None:
         raise click.BadParameter(f"{value!r}: a dataset is made, no program that makes one")
 
 
+_layouts: Final = one_of((*_LAYOUTS.values(), "nc3", "nc4", "nc5", "nc6", "nc7"))
+
+
 @command()
-@click.argument("cdl", metavar="FILE.cdl")
-@click.option("-o", "--output", metavar="URL", required=True, help="What is made: a path, a URL, or a file (x.nc).")
+@click.argument("cdl", metavar="FILE.cdl", type=click.Path(allow_dash=True))
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    type=PLACE,
+    required=True,
+    help="The dataset to make: a path, a URL or a netCDF file.",
+)
 @click.option(
     "-k",
     "--layout",
-    metavar="[A|B|C|D|pure|KIND]",
+    metavar="LAYOUT",
     callback=_kind,
-    help="How netCDF's own metadata is stored: as netCDF-C 4.8.0 (A) to 4.9.3 and later (D) did, or not at all. "
-    "Or the kind of a file (x.nc), as ncgen has it: nc3, nc4, nc5, nc6, nc7.",
+    shell_complete=_layouts,
+    help="Layout of NCZarr metadata: A (netCDF-C 4.8.0), B, C, D (4.9.3 and later), or pure for none. "
+    "For a netCDF file, its kind as for ncgen: nc3, nc4, nc5, nc6, nc7.",
 )
-@click.option("--zarr-format", type=click.IntRange(2, 3), help="Zarr v2, which is what is made otherwise, or v3.")
-@click.option("--overwrite", is_flag=True, help="Replace what is there.")
+@click.option("--zarr-format", metavar="[2|3]", type=click.IntRange(2, 3), help="Zarr format. Default: 2.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing dataset.")
 # As people type it for ncgen.
 @click.option("-3", "kind", flag_value="nc3", hidden=True, callback=_kind)
 @click.option("-4", "kind", flag_value="nc4", hidden=True, callback=_kind)
@@ -84,8 +95,8 @@ def gen(
 ) -> None:
     """Make a dataset from CDL, as ncgen does.
 
-    FILE.cdl may be "-", for what comes through a pipe. The dataset is NCZarr on Zarr v2, unless a mode in the URL, or
-    an option, says otherwise; in an archive, if the name ends with .zip; and a netCDF-4 file, if it ends with .nc.
+    If FILE.cdl is "-", CDL is read from stdin. The dataset is NCZarr on Zarr v2, unless the options or the mode of a
+    URL choose another format. A PATH that ends with .zip becomes a zip archive, one that ends with .nc a netCDF-4 file.
 
     \b
     Examples:

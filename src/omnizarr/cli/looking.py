@@ -55,14 +55,15 @@ Notes: TypeAlias = Mapping[str, tuple[Note, ...]]
 def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - click passes by name
     """Show what a node is, and how much of it is stored.
 
-    Chunks are counted and consolidated metadata is checked, so every key below PATH is listed. An array that cannot be
-    read is shown with the reason. Far away, members are taken from consolidated metadata, if there is any; what a web
-    server cannot list is unknown.
+    For an array: data type, shape, chunks, codecs, attributes and the number of stored chunks. For a group: all arrays
+    below it. Every key below PATH is listed to count chunks, and consolidated metadata is compared with the documents.
+    If an array cannot be read, the reason is shown. In a remote store, members come from consolidated metadata if there
+    is any; a web server cannot list, so the number of stored chunks is unknown there.
 
     \b
     Examples:
       omnizarr info era5.zarr
-      omnizarr info era5.zarr/temp
+      omnizarr info era5.zarr/t2m
       omnizarr info --json era5.zarr | jq '.nodes[].path'
       omnizarr info --trace https://example.org/era5.zarr
     """  # noqa: D301 - click's mark of lines to be kept
@@ -162,13 +163,15 @@ def _code(facts: Iterable[Facts]) -> int:
 
 @command()
 @path_argument
-@click.option("-L", "--level", type=click.IntRange(min=1), help="Go no deeper than so many levels.")
+@click.option("-L", "--level", type=click.IntRange(min=1), metavar="N", help="Show only N levels.")
 @storage_options
 @quiet_option
 @json_option
 @traced
 def tree(path: str, level: int | None, as_json: bool, storage: Storage) -> int:  # noqa: FBT001
-    """Draw a hierarchy.
+    """Draw a hierarchy as a tree.
+
+    Groups and arrays are shown with the shape and data type of each array.
 
     \b
     Examples:
@@ -191,13 +194,15 @@ def tree(path: str, level: int | None, as_json: bool, storage: Storage) -> int: 
 
 @command()
 @path_argument
-@click.option("-r", "--recursive", is_flag=True, help="List what lies below as well, with full paths.")
+@click.option("-r", "--recursive", is_flag=True, help="List everything below, with full paths.")
 @storage_options
 @quiet_option
 @json_option
 @traced
 def ls(path: str, recursive: bool, as_json: bool, storage: Storage) -> int:  # noqa: FBT001
-    """List the members of a group, one per line.
+    """List the members of a group.
+
+    Each is listed on a line of its own, with the shape and data type of an array.
 
     \b
     Examples:
@@ -243,30 +248,33 @@ def _list_json(node: Array | Group, max_depth: int | None) -> int:
 @command(context_settings={"ignore_unknown_options": True})
 @path_argument
 @click.argument("selection", nargs=-1)
-@click.option("--csv", "form", flag_value="csv", help="Lines and columns; one or two dimensions.")
-@click.option("--json", "form", flag_value="json", help="Nested lists; NaN and infinities as strings.")
-@click.option("--npy", "form", flag_value="npy", help="A file for numpy.load.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to a file instead of stdout.")
+@click.option("--csv", "form", flag_value="csv", help="Print comma-separated values; one or two dimensions.")
+@click.option("--json", "form", flag_value="json", help="Print JSON: nested lists; NaN and infinities as strings.")
+@click.option("--npy", "form", flag_value="npy", help="Write a file that numpy.load reads.")
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to a file instead of stdout."
+)
 @long_storage_options
 @traced
 def get(path: str, selection: tuple[str, ...], form: str | None, output: str | None, storage: Storage) -> int:
     """Print elements of an array.
 
-    SELECTION is typed as in Python: integers, slices, "...", one list, names of fields in quotes. Without it, all is
-    meant; like NumPy, only the edges of a large array are printed (and read), while --csv, --json and --npy give all.
+    Type SELECTION as in Python, in quotes: integers, slices, "...", one list, names of fields. Without SELECTION, the
+    whole array is printed. Like NumPy, omnizarr shortens the output of a large array, and reads only what it prints;
+    --csv, --json and --npy print all elements.
 
     \b
     Examples:
-      omnizarr get era5.zarr/temp "0:10, ::2, -1"
-      omnizarr get era5.zarr/temp --csv 0 > first.csv
-      omnizarr get era5.zarr/temp --npy -o temp.npy
+      omnizarr get era5.zarr/t2m "0:10, ::2, -1"
+      omnizarr get era5.zarr/t2m --csv 0 > first.csv
+      omnizarr get era5.zarr/t2m --npy -o t2m.npy
     """  # noqa: D301 - click's mark of lines to be kept
     for text in (path, *selection):
         if text.startswith("--"):
             raise click.NoSuchOption(text)
     chosen = parse(" ".join(selection))
     if form == "npy" and output is None and sys.stdout.isatty():
-        raise click.UsageError("a file of NumPy is nothing for a terminal: use -o FILE, or a pipe")
+        raise click.UsageError("--npy writes binary data, which a terminal cannot show: use -o FILE, or a pipe")
     array = open_node(path, storage)
     if not isinstance(array, Array):
         raise ContainsGroupError(

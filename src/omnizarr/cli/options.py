@@ -21,13 +21,16 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
+
+from omnizarr.cli import help  # noqa: A004 - what a command calls it
 
 if TYPE_CHECKING:
     _ParamType = click.ParamType[str]
@@ -54,13 +57,24 @@ class Place(_ParamType):
     name = "path"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return nothing of our own: the shell completes files."""
-        return [CompletionItem(incomplete, type="file")]
+        """Return the places that begin with what is typed."""
+        return self.complete(incomplete)
+
+    def complete(self, incomplete: str) -> list[CompletionItem]:
+        """Return the places that begin with what is typed; of those that go on, the type is "open"."""
+        complete = import_module("omnizarr.cli.places").complete
+        return [CompletionItem(path, "open" if path.endswith("/") else "path") for path in complete(incomplete)]
 
 
 PLACE: Final = Place()
 path_argument: Final = click.argument("path", type=PLACE)
 """The argument ``PATH``, passed as `path`."""
+
+
+def one_of(values: Iterable[str]) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Return what completes an option that takes one of these values, among others: for ``shell_complete=``."""
+    known = tuple(values)
+    return lambda _, __, incomplete: [CompletionItem(value) for value in known if value.startswith(incomplete)]
 
 
 # -- what is printed -----------------------------------------------------------
@@ -82,7 +96,7 @@ def quiet_option(command: Callable[P, R]) -> Callable[..., R]:
     The command need not know: its output is dropped, and `is_quiet` tells those who draw progress.
     """
 
-    @click.option("-q", "--quiet", is_flag=True, help="Print warnings and errors only, and no progress.")
+    @click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors.")
     @functools.wraps(command)
     def run(*args: Any, quiet: bool, **kwargs: Any) -> R:
         if not quiet:
@@ -181,17 +195,17 @@ scheduler_option: Final = click.option(
     "--scheduler",
     metavar="ADDRESS",
     shell_complete=_schedulers,
-    help="Run on a dask.distributed cluster, as in tcp://10.0.0.1:8786; default: threads of this process.",
+    help="Run on the dask.distributed cluster at this address: tcp://10.0.0.1:8786.",
 )
 """``--scheduler ADDRESS``, passed as `scheduler`; None for threads of this process."""
 
 max_memory_option: Final = click.option(
-    "--max-memory", type=parse_bytes, metavar="BYTES", help="Limit for elements in memory at a time: 100MB, 1GiB."
+    "--max-memory", type=parse_bytes, metavar="BYTES", help="Limit of memory for elements, as in 500MB or 2GiB."
 )
 """``--max-memory BYTES``, passed as the number `max_memory`, or None."""
 
 concurrency_option: Final = click.option(
-    "--concurrency", type=click.IntRange(min=1), metavar="N", help="Number of chunks in flight at a time."
+    "--concurrency", type=click.IntRange(min=1), metavar="N", help="Maximum number of chunks in flight."
 )
 """``--concurrency N``, passed as `concurrency`, or None."""
 
@@ -220,11 +234,11 @@ def no_color_option() -> click.Option:
         expose_value=False,
         is_eager=True,
         callback=_no_color,
-        help="Print without colors; so does the environment variable NO_COLOR.",
+        help="Print without colors, as with NO_COLOR=1.",
     )
 
 
-class Command(click.Command):
+class Command(help.Page):
     """A command with the options that all commands have."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -28,20 +28,21 @@ _MOST: Final = 20
 
 @command()
 @click.argument("path", type=PLACE, required=False)
-@click.option("--yes", is_flag=True, help="Do it; without, only say what would be done.")
-@click.option("--only", "codes", metavar="CODE", multiple=True, help="Mend findings of this kind; can be repeated.")
-@click.option("--data", is_flag=True, help="Decode every chunk, to find torn shards.")
-@click.option("--adopt", is_flag=True, help="Adopt netCDF records that a killed writer has left.")
-@click.option("--backup", metavar="DIR", type=click.Path(), help="Keep the old values here, not beside PATH.")
+@click.option("--yes", is_flag=True, help="Make the repairs. Without it, they are only listed.")
+@click.option(
+    "--only", "codes", metavar="CODE", multiple=True, help="Repair findings of this kind only. Can be repeated."
+)
+@click.option("--data", is_flag=True, help="Read and decode every chunk, to find torn shards.")
+@click.option("--adopt", is_flag=True, help="Keep netCDF records that a killed writer left behind.")
+@click.option("--backup", metavar="DIR", type=click.Path(), help="Directory for the old values. Default: beside PATH.")
 @click.option(
     "--older-than",
     metavar="SECONDS",
     type=click.FloatRange(min=0),
     default=3600.0,
-    show_default=True,
-    help="Age at which temporary files and locks pass for left.",
+    help="Minimum age of leftover temporary files and locks to remove. Default: 3600.",
 )
-@click.option("--undo", metavar="ACCOUNT", type=click.Path(exists=True), help="Put back what a repair has changed.")
+@click.option("--undo", metavar="ACCOUNT", type=click.Path(exists=True), help="Undo a repair: restore the old values.")
 @storage_options
 @quiet_option
 @json_option
@@ -57,11 +58,11 @@ def repair(
     storage: Storage,
     as_json: bool,  # noqa: FBT001
 ) -> int:
-    """Mend what a check finds, as far as that takes no guessing.
+    """Repair what a check finds, where the repair is certain.
 
-    Nothing is changed without --yes; in a terminal, it is asked for. Old values are kept in a directory beside PATH,
-    together with an account of what was done, by which --undo puts them back. Some things are mended only if they are
-    named with --only, as something is given up: chunks that are torn, chunks beyond the shape.
+    Nothing is changed without --yes, or your consent in a terminal. Old values are kept in a directory beside PATH,
+    with a record of all changes, which --undo reverts. Repairs that give up data (torn chunks, chunks outside the shape
+    of the array) are made only if you name them with --only.
 
     \b
     Examples:
@@ -72,9 +73,9 @@ def repair(
 
     \b
     Exit codes:
-      0  nothing is left to be done
-      1  something is left: repairs that were not made, or errors that cannot be repaired
-      2  nothing could be looked at, or changed
+      0  no errors are left
+      1  repairs were not made, or errors cannot be repaired
+      2  PATH could not be read or changed
     """  # noqa: D301 - click's mark of lines to be kept
 
     def run(*, dry_run: bool) -> Account:
@@ -101,7 +102,7 @@ def repair(
             _print(account, undoing=undo is not None)
         if account.dry_run and account.actions and not as_json:
             if not _is_wanted():
-                click.echo("nothing was changed; --yes does it")
+                click.echo("nothing was changed; to make these repairs, add --yes")
             else:
                 account = run(dry_run=False)
                 _print(account, undoing=undo is not None)

@@ -11,18 +11,19 @@ from typing import Any
 
 import click
 
-from omnizarr.cli import interrupts, progress, remedies
+from omnizarr.cli import completion, interrupts, progress, remedies
 from omnizarr.cli.commands import omnizarr
 from omnizarr.cli.text import one_line
 from omnizarr.errors import NodeNotFoundError, OmnizarrError, SelectionError
 
 OK, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
-_COMPLETION = "_OMNIZARR_COMPLETE"
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; whatever happens, one line on stderr says so."""
     _tolerate_all_characters()
+    if completion.VARIABLE in os.environ:
+        completion.register()
     words = sys.argv[1:] if arguments is None else arguments
     with _short_warnings(), remedies.typed(words), interrupts.twice(words):
         return _run(arguments)
@@ -36,7 +37,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _reader_has_gone()
     except SystemExit as error:
         # click's way out when it meets a broken pipe itself, or was asked by a shell to complete a word.
-        return error.code if _COMPLETION in os.environ and isinstance(error.code, int) else _reader_has_gone()
+        return error.code if completion.VARIABLE in os.environ and isinstance(error.code, int) else _reader_has_gone()
     except Exception as error:  # noqa: BLE001 - a user of a command line can do nothing with a traceback
         code = _explain(error)
         _flush()

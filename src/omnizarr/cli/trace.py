@@ -75,7 +75,7 @@ def is_on() -> bool:
 def traced(command: Callable[P, R]) -> Callable[..., R]:
     """Give a command the option ``--trace``."""
 
-    @click.option("--trace", is_flag=True, help="Say on stderr what was asked of the store: verb, key, bytes, time.")
+    @click.option("--trace", is_flag=True, help="Print all requests to the store on stderr.")
     @functools.wraps(command)
     def run(*args: Any, trace: bool, **kwargs: Any) -> R:
         if not trace:

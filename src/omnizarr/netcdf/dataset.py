@@ -1,14 +1,14 @@
 """Datasets: netCDF's name for a hierarchy, opened by a path or a URL.
 
-Datasets, groups, variables and dimensions are thin: a header, and an `omnizarr.Array` per variable, which the engine reads
-and writes. The nodes of one open dataset share a `Session`. Each change is made to the documents that are stored at that
-moment, under the lock of the node, so changes by other datasets, threads and processes stay.
+Datasets, groups, variables and dimensions are thin: a header, and an `omnizarr.Array` per variable, which the engine
+reads and writes. The nodes of one open dataset share a `Session`. Each change is made to the documents that are stored
+at that moment, under the lock of the node, so changes by other datasets, threads and processes stay.
 
 Opening reads all documents, and finds the dimensions. Everything else about a variable is interpreted when it is first
 needed, under the lock of the session, from the documents that were read.
 
-Growth stores the data first, then the new length in the documents of all arrays that have the dimension, and last in the
-group. A `Variable` reads with the length of its dimensions, even if the document of its array states another one.
+Growth stores the data first, then the new length in the documents of all arrays that have the dimension, and last in
+the group. A `Variable` reads with the length of its dimensions, even if the document of its array states another one.
 
 Spec: NCZarr, "Accessing Data Using the NCZarr Protocol"; the names are those of netCDF4-python.
 """

@@ -1,0 +1,143 @@
+"""Completing what is typed as a path: files, and nodes inside hierarchies.
+
+Directories and zip archives are looked into without the library: a shell that waits half a second for a name is slow.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+_GROUP_OF_V2: Final = ".zgroup"
+_ARRAY_OF_V2: Final = ".zarray"
+_NODE: Final = "zarr.json"
+_DOCUMENTS: Final = (_NODE, _GROUP_OF_V2, _ARRAY_OF_V2)
+_OF_V1: Final = ("meta", "attrs")
+_MOST: Final = 5000
+_SECONDS: Final = 3.0
+"""How long a shell waits for a hierarchy far away."""
+
+
+def complete(typed: str) -> list[str]:
+    """Return the paths that begin with what is typed; one that goes on ends with a slash.
+
+    In a directory, these are its files; in a hierarchy its groups and arrays.
+    """
+    head, slash, tail = typed.rpartition("/")
+    if "://" in head + slash:
+        found = _in_time(lambda: _from_library(head)) if "://" in head else []
+    else:
+        found = list(_local(str(Path(head + slash).expanduser()), is_hidden=tail.startswith(".")))
+    return sorted(f"{head}{slash}{name}" for name in found if name.startswith(tail))
+
+
+def _local(folder: str, *, is_hidden: bool) -> Iterator[str]:
+    place = Path(folder)
+    if not place.is_dir():
+        yield from _inside_file(place)
+    elif _is_array(place):
+        return
+    elif _is_of_another_format(place):
+        yield from _in_time(lambda: _from_library(folder))
+    elif _is_node(place) or any(map(_is_node, _above(place))):
+        yield from (f"{name}{'' if _is_array(place / name) else '/'}" for name in _nodes(place))
+    else:
+        for entry in os.scandir(place):
+            if is_hidden or not entry.name.startswith("."):
+                yield f"{entry.name}/" if entry.is_dir() and not _is_array(Path(entry.path)) else entry.name
+
+
+def _above(place: Path) -> tuple[Path, ...]:
+    """Return the directories that a group without a document of its own may lie in."""
+    return tuple(place.resolve().parents)[:8]
+
+
+def _is_node(place: Path) -> bool:
+    return any((place / name).exists() for name in _DOCUMENTS)
+
+
+def _is_array(place: Path) -> bool:
+    if (place / _ARRAY_OF_V2).exists():
+        return True
+    try:
+        text = (place / _NODE).read_bytes()
+    except OSError:
+        return False
+    return b'"array"' in text and b'"data_type"' in text and b'"consolidated_metadata"' not in text
+
+
+def _is_of_another_format(place: Path) -> bool:
+    """Return whether only the library tells nodes apart: in Zarr v1, and in the drafts of v3."""
+    return all((place / name).exists() for name in _OF_V1) or ((place / _NODE).exists() and (place / "meta").is_dir())
+
+
+def _nodes(place: Path) -> Iterator[str]:
+    """Yield the directories that are nodes, or lead to some."""
+    for number, entry in enumerate(os.scandir(place)):
+        if number == _MOST:
+            return
+        if entry.is_dir() and (_is_node(Path(entry.path)) or _leads_to_nodes(entry.path)):
+            yield entry.name
+
+
+def _leads_to_nodes(folder: str) -> bool:
+    """Return whether a directory without a document is a group all the same: one below it is a node."""
+    return any(
+        entry.is_dir() and _is_node(Path(entry.path)) for _, entry in zip(range(100), os.scandir(folder), strict=False)
+    )
+
+
+def _inside_file(place: Path) -> Iterator[str]:
+    inside: list[str] = []
+    while not place.exists() and place.parent != place:
+        inside.insert(0, place.name)
+        place = place.parent
+    if not place.is_file():
+        return
+    zipfile = import_module("zipfile")
+    if not zipfile.is_zipfile(place):
+        yield from _in_time(lambda: _from_library(str(Path(place, *inside))))
+        return
+    with zipfile.ZipFile(place) as archive:
+        yield from _members(archive.namelist(), "/".join(inside), lambda key: bytes(archive.read(key)))
+
+
+def _members(keys: Iterable[str], path: str, read: Callable[[str], bytes]) -> Iterator[str]:
+    """Yield the nodes right below a path; those that are groups with a slash."""
+    known = set(keys)
+    prefix = f"{path}/" if path else ""
+    found: dict[str, bool] = {}
+    for key in known:
+        if key.startswith(prefix) and key.endswith(_DOCUMENTS):
+            name, slash, rest = key[len(prefix) :].partition("/")
+            if slash:
+                found[name] = found.get(name, False) or rest not in _DOCUMENTS
+    for name, leads_on in found.items():
+        node = f"{prefix}{name}/"
+        is_array = node + _ARRAY_OF_V2 in known or (node + _NODE in known and b'"data_type"' in read(node + _NODE))
+        yield name if is_array and not leads_on else f"{name}/"
+
+
+def _from_library(place: str) -> list[str]:
+    """Return the members of a group of any format, in any store."""
+    try:
+        node = import_module("omnizarr.cli.locate").open_node(place)
+        if not hasattr(node, "members"):
+            return []
+        members = import_module("omnizarr.tools.describe").members(node)
+        return [f"{name}/" if hasattr(found, "members") else name for name, found in members]
+    except Exception:  # noqa: BLE001 - a shell can do nothing with an error
+        return []
+
+
+def _in_time(look: Callable[[], list[str]]) -> list[str]:
+    """Return what is found within a few seconds; nothing if that takes longer."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.extend(look()), daemon=True)
+    thread.start()
+    thread.join(_SECONDS)
+    return list(found)
