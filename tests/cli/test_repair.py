@@ -47,7 +47,7 @@ def tree(folder):
 def test_nothing_is_changed_without_yes(run, store):
     folder = store(v2(filters=...))
     before = tree(folder)
-    assert run(folder) == (1, f"{WOULD}nothing was changed; add --yes\n", "")
+    assert run(folder) == (1, f"{WOULD}nothing was changed; to make these repairs, add --yes\n", "")
     assert tree(folder) == before
     assert [*folder.parent.iterdir()] == [folder]
 

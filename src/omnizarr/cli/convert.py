@@ -170,7 +170,7 @@ def convert(
       omnizarr convert old.zarr new.zarr --chunks 100,100 --shards 1000,1000
       omnizarr convert old.zarr --to v1 --dry-run
       omnizarr convert v2.zarr --in-place
-      omnizarr convert era5.nc era5.zarr
+      omnizarr convert tides.nc tides.zarr
       omnizarr convert old.zarr new.zarr --scheduler tcp://10.0.0.1:8786
       omnizarr convert era5.zarr era5.nc
 

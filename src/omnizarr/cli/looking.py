@@ -271,7 +271,7 @@ def get(path: str, selection: tuple[str, ...], form: str | None, output: str | N
     """  # noqa: D301 - click's mark of lines to be kept
     for text in (path, *selection):
         if text.startswith("--"):
-            raise click.NoSuchOption(text)
+            raise click.NoSuchOption(text, ctx=click.get_current_context())
     chosen = parse(" ".join(selection))
     if form == "npy" and output is None and sys.stdout.isatty():
         raise click.UsageError("--npy writes binary data, which a terminal cannot show: use -o FILE, or a pipe")

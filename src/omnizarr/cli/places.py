@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
+
+import omnizarr
 
 _GROUP_OF_V2: Final = ".zgroup"
 _ARRAY_OF_V2: Final = ".zarray"
@@ -96,7 +99,7 @@ def _inside_file(place: Path) -> Iterator[str]:
     while not place.exists() and place.parent != place:
         inside.insert(0, place.name)
         place = place.parent
-    if not place.is_file():
+    if place.is_dir() and not _is_of_another_format(place):
         return
     zipfile = import_module("zipfile")
     if not zipfile.is_zipfile(place):
@@ -124,12 +127,28 @@ def _members(keys: Iterable[str], path: str, read: Callable[[str], bytes]) -> It
 
 def _from_library(place: str) -> list[str]:
     """Return the members of a group of any format, in any store."""
+    if "://" not in place:
+        return _members_of(lambda: import_module("omnizarr.cli.locate").open_node(place))
+    # Consolidated metadata, of any group above, answers also if the store lists nothing.
+    url, inside = place, ""
+    while url.count("/") > 2:
+        found = _members_of(partial(_from_group, url, inside or "/"))
+        if found:
+            return found
+        url, _, name = url.rpartition("/")
+        inside = f"{name}/{inside}".strip("/")
+    return []
+
+
+def _from_group(url: str, inside: str) -> Any:
+    return omnizarr.open_group(url, mode="r")[inside]
+
+
+def _members_of(open_node: Callable[[], Any]) -> list[str]:
     try:
-        node = import_module("omnizarr.cli.locate").open_node(place)
-        if not hasattr(node, "members"):
-            return []
-        members = import_module("omnizarr.tools.describe").members(node)
-        return [f"{name}/" if hasattr(found, "members") else name for name, found in members]
+        node = open_node()
+        members = node.members() if isinstance(node, omnizarr.Group) else ()
+        return [f"{name}/" if isinstance(found, omnizarr.Group) else name for name, found in members]
     except Exception:  # noqa: BLE001 - a shell can do nothing with an error
         return []
 

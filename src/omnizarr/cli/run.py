@@ -15,6 +15,7 @@ from omnizarr.cli import completion, interrupts, progress, remedies
 from omnizarr.cli.commands import omnizarr
 from omnizarr.cli.text import one_line
 from omnizarr.errors import NodeNotFoundError, OmnizarrError, SelectionError
+from omnizarr.support import suggestions
 
 OK, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -55,7 +56,7 @@ def _explain(error: Exception) -> int:
         return _interrupted(error.__cause__)
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx is not None else "omnizarr"
-        _say(f"{error.format_message().rstrip('.')}; see '{command} --help'")
+        _say(f"{_usage(error)}; see '{command} --help'")
         return USAGE
     if isinstance(error, click.ClickException):
         _say(error.format_message())
@@ -74,6 +75,16 @@ def _explain(error: Exception) -> int:
         return PROBLEM
     _say(f"unexpected {type(error).__name__}: {error} (a bug of omnizarr: please report it)")
     return PROBLEM
+
+
+def _usage(error: click.UsageError) -> str:
+    """Return what is wrong with a command, and which option may have been meant."""
+    if not isinstance(error, click.NoSuchOption):
+        return error.format_message().rstrip(".")
+    parameters = error.ctx.command.get_params(error.ctx) if error.ctx is not None else ()
+    options = [name for each in parameters for name in each.opts if name.startswith("--")]
+    question = suggestions.meant(error.option_name, options)
+    return f"no option {error.option_name!r}{f'; {question}' if question else ''}"
 
 
 def _for_looking(error: NodeNotFoundError) -> NodeNotFoundError:

@@ -1,0 +1,186 @@
+"""Help pages: what they say is true, their examples run, and they fit a terminal."""
+
+import io
+import re
+import shlex
+import subprocess
+import sys
+
+import click
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr.cli import help as pages
+from omnizarr.cli import main
+from omnizarr.cli.commands import COMMANDS
+from omnizarr.cli.commands import omnizarr as program
+
+SUMMARIES = {name: summary for group in COMMANDS.values() for name, (_, summary) in group.items()}
+CDL = "netcdf tides { dimensions: time = 2 ; variables: double time(time) ; data: time = 0, 1 ; }"
+
+
+def commands():
+    """Return all commands, those of groups of commands too, by how they are typed."""
+    found = {}
+    context = click.Context(program, info_name="omnizarr")
+    for name in SUMMARIES:
+        command = program.get_command(context, name)
+        found[f"omnizarr {name}"] = command
+        found |= {f"omnizarr {name} {below}": each for below, each in getattr(command, "commands", {}).items()}
+    return found
+
+
+ALL = commands()
+
+
+def help_of(name, capsys):
+    assert main([*name.split()[1:], "--help"]) == 0
+    return capsys.readouterr().out
+
+
+# -- the page of the program -----------------------------------------------------
+
+
+def test_omnizarr_alone_prints_its_page_on_stderr_and_is_a_usage_error(capsys):
+    assert main(["--help"]) == 0
+    page = capsys.readouterr().out
+    assert main([]) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", page)
+
+
+def test_page_lists_each_command_with_its_summary_below_its_group(capsys):
+    page = help_of("omnizarr", capsys)
+    for heading, group in COMMANDS.items():
+        section = re.search(rf"^{heading}:\n(.*?)\n\n", page, re.MULTILINE | re.DOTALL)[1]
+        lines = [line.split(None, 1) for line in re.sub(r"\n {4,}", " ", section).splitlines()]
+        assert dict(lines) == {name: summary for name, (_, summary) in group.items()}
+
+
+def test_page_says_what_paths_can_be_and_all_exit_codes(capsys):
+    page = help_of("omnizarr", capsys)
+    for text in ("What PATH can be:", "a directory", "a zip archive", "a database", "s3://", "Exit codes:", "130"):
+        assert text in page
+
+
+def test_page_is_printed_without_importing_commands():
+    code = "import sys; from omnizarr.cli import main; main(['--help']); sys.exit('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("inof", "info"), ("lst", "ls"), ("ncdump", "dump"), ("validate", "check"), ("h5ls", "ls"), ("convrt", "convert")],
+)
+def test_misspelt_command_brings_a_suggestion(capsys, typed, meant):
+    assert main([typed, "x"]) == 2
+    assert (
+        capsys.readouterr().err == f"omnizarr: no command '{typed}'; did you mean '{meant}'?; see 'omnizarr --help'\n"
+    )
+
+
+def test_path_in_the_place_of_a_command_brings_a_command(capsys):
+    assert main(["my data.zarr"]) == 2
+    assert "omnizarr info 'my data.zarr'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["info", "convert", "check"])
+def test_misspelt_option_brings_a_suggestion(capsys, name):
+    assert main([name, "--jsno", "x"]) == 2
+    error = capsys.readouterr().err
+    assert error == f"omnizarr: no option '--jsno'; did you mean '--json'?; see 'omnizarr {name} --help'\n"
+
+
+# -- pages of commands -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_summary_of_a_command_is_the_first_line_of_its_help(name):
+    assert pages.Help.of(ALL[f"omnizarr {name}"]).summary == SUMMARIES[name]
+
+
+@pytest.mark.parametrize("name", ["omnizarr", *ALL])
+def test_help_fits_a_terminal_of_80_columns(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    page = help_of(name, capsys)
+    assert [line for line in page.splitlines() if len(line) > 80] == []
+    assert "\x1b" not in page
+    assert "\b" not in page
+
+
+@pytest.mark.parametrize("name", [name for name, command in ALL.items() if not hasattr(command, "commands")])
+def test_each_option_is_explained_in_a_sentence(name):
+    command = ALL[name]
+    assert pages.Help.of(command).examples
+    for heading, rows in pages.option_rows(command, click.Context(command)).items():
+        for option, meaning in rows:
+            assert re.match(r"[A-Z].*\.(  \[.*\])?$", meaning), (heading, option, meaning)
+            assert ";" not in meaning or "dimensions" in meaning or "strings" in meaning or "pure" in meaning, meaning
+
+
+@pytest.mark.parametrize("name", [name for name, command in ALL.items() if not hasattr(command, "commands")])
+def test_each_command_has_no_color_and_help(name, capsys):
+    page = help_of(name, capsys)
+    assert "--no-color" in page
+    assert "--help" in page
+
+
+# -- examples --------------------------------------------------------------------
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """A directory with what examples name."""
+    monkeypatch.chdir(tmp_path)
+    for place, zarr_format in (("era5.zarr", 3), ("old.zarr", 2), ("v2.zarr", 2)):
+        root = omnizarr.create_group(place, zarr_format=zarr_format)
+        for name in ("t2m", "ocean/temp"):
+            root.create_array(name, data=np.arange(8000.0).reshape(20, 20, 20), chunks=(10, 10, 10))
+    (tmp_path / "tides.cdl").write_text(CDL)
+    (tmp_path / "era5.zarr.omnizarr-repair-20260102T030405").mkdir()
+    return tmp_path
+
+
+MADE = {"tides.nc": ["gen", "tides.cdl", "-o", "tides.nc"], "old.nc": ["gen", "tides.cdl", "-o", "old.nc"]}
+EXAMPLES = [
+    (line, name)
+    for name, lines in {
+        "omnizarr": [line for line, _ in pages.EXAMPLES],
+        **{name: pages.Help.of(command).examples for name, command in ALL.items()},
+    }.items()
+    for line in lines
+]
+# What needs another program, a server, a home of one's own or a record of a repair is parsed only.
+PARSED = ("jq", "ncdump", "://", "~", "--undo", "EDITOR")
+
+
+@pytest.mark.parametrize(("line", "of"), EXAMPLES, ids=lambda text: text)
+def test_example_runs(line, of, data, capfd, monkeypatch):
+    parts = [shlex.split(part, comments=True) for part in re.split(r"[|>]| <\(", line.rstrip(")"))]
+    typed = [part for part in parts if part and part[0] == "omnizarr"]
+    assert typed, line
+    if any(word in line for word in PARSED):
+        for _, name, *arguments in typed:
+            assert ALL[f"omnizarr {name}"].make_context(name, arguments), line
+        return
+    for name, arguments in MADE.items():
+        if name in line.split()[:4]:
+            assert main(arguments) == 0
+    capfd.readouterr()
+    for _, *arguments in typed:
+        assert main(arguments) == 0, capfd.readouterr().err
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(capfd.readouterr().out.encode())))
+
+
+def test_manual_lists_the_exit_codes_of_the_help():
+    text = (pages_of_manual() / "cli.md").read_text("utf-8")
+    for code, meaning in pages.EXIT_CODES:
+        assert f"| {code} | {meaning} |" in text
+
+
+def pages_of_manual():
+    from tests.test_manual import ROOT
+
+    return ROOT / "docs"
