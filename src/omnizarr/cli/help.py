@@ -7,6 +7,7 @@ line ("Examples:", "Exit codes:"). Blocks are printed below the options.
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -76,6 +77,12 @@ class Helped(click.Command):
     """A command with help pages in our form."""
 
     context_class = Context
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse what is typed; ``--no-color`` holds for help pages too, wherever it stands."""
+        if "--no-color" in args or os.environ.get("NO_COLOR"):
+            ctx.color = False
+        return super().parse_args(ctx, args)
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """Return ``--help``, in the words of this program."""

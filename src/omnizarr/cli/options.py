@@ -213,13 +213,6 @@ concurrency_option: Final = click.option(
 # -- options of all commands ---------------------------------------------------
 
 
-def _no_color(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
-    if value or os.environ.get("NO_COLOR"):
-        each: click.Context | None = context
-        while each is not None:
-            each.color, each = False, each.parent
-
-
 def has_color() -> bool:
     """Return whether colors are wanted: neither ``--no-color`` nor NO_COLOR; `click.echo` asks for itself."""
     context = click.get_current_context(silent=True)
@@ -227,13 +220,11 @@ def has_color() -> bool:
 
 
 def no_color_option() -> click.Option:
-    """Return ``--no-color``, which every command has."""
+    """Return ``--no-color``, which every command has; `help.Helped` looks for it before all else."""
     return click.Option(
         ["--no-color"],
         is_flag=True,
         expose_value=False,
-        is_eager=True,
-        callback=_no_color,
         help="Print without colors, as with NO_COLOR=1.",
     )
 
