@@ -1,6 +1,7 @@
 """Options that commands share."""
 
 import json
+import re
 
 import click
 import numpy as np
@@ -11,6 +12,7 @@ import omnizarr
 from omnizarr.cli import main, options
 from omnizarr.cli.commands import COMMANDS
 from omnizarr.cli.commands import omnizarr as program
+from tests.test_manual import ROOT
 
 
 @pytest.fixture
@@ -65,6 +67,50 @@ def test_output_is_restored_after_a_quiet_command(capsys, place):
     main(["ls", "-q", str(place)])
     main(["ls", str(place)])
     assert capsys.readouterr().out.startswith("a ")
+
+
+# -- JSON ------------------------------------------------------------------------
+
+
+def documented():
+    """Return the fields that the manual promises, by command: those of the object, and those of objects in lists."""
+    text = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    table = re.search(r"^\| command \| JSON \|\n\|---\|---\|\n((?:\|.*\n)+)", text, re.MULTILINE)[1]
+    rows = [row.strip("|").split(" | ") for row in table.splitlines()]
+    return {head.strip(" `"): re.findall(r"`(\w+)`", fields) for head, fields in rows}
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("info ARRAY", ["info", "x.zarr/a"]),
+        ("info GROUP", ["info", "x.zarr"]),
+        ("ls`, `tree", ["ls", "x.zarr"]),
+        ("ls`, `tree", ["tree", "x.zarr"]),
+        ("check", ["check", "x.zarr"]),
+        ("repair", ["repair", "x.zarr"]),
+        ("convert", ["convert", "x.zarr", "--dry-run"]),
+    ],
+)
+def test_json_has_the_fields_of_the_manual(capsys, monkeypatch, place, command, arguments):
+    monkeypatch.chdir(place.parent)
+    assert main([*arguments, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    # Only nodes that cannot be read have a problem to tell in a list.
+    allowed = {"problem"} if isinstance(document, list) else set()
+    assert missing(document, documented()[command]) <= allowed
+
+
+def missing(document, fields):
+    """Return the fields that are nowhere in a document."""
+
+    def names(value):
+        if isinstance(value, dict):
+            return set(value).union(*map(names, value.values()))
+        return set().union(*map(names, value)) if isinstance(value, list) else set()
+
+    assert fields
+    return set(fields) - names(document)
 
 
 # -- color -----------------------------------------------------------------------
