@@ -424,3 +424,19 @@ def test_piped_output_has_no_colours_and_no_progress(path):
     done = command("info", path)
     assert done.stderr == b""
     assert b"\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (["--version"], {"numpy", "numcodecs", "rich"}),
+        (["info", "ocean/temp"], {"numcodecs", "rich", "netCDF4", "omnizarr.netcdf.dataset", "obstore", "dask"}),
+        (["ls", "ocean"], {"numcodecs", "rich", "netCDF4", "omnizarr.netcdf", "obstore", "dask"}),
+    ],
+)
+def test_command_imports_only_what_it_needs(path, arguments, unwanted):
+    name, *place = arguments
+    typed = [name, *(str(path / each) for each in place)]
+    code = f"import sys; from omnizarr.cli import main; main({typed!r}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert unwanted.isdisjoint(done.stderr.split())
