@@ -155,11 +155,12 @@ def script(shell: str) -> str:
 
 
 @command()
-@click.argument("shell", type=click.Choice(tuple(_SHELLS)))
+@click.argument("shell", metavar="SHELL", type=click.Choice(tuple(_SHELLS)))
 def completion(shell: str) -> None:
     """Print a script that completes commands, options and paths.
 
-    Press Tab to complete commands, options, values of options, files, and the groups and arrays inside a hierarchy.
+    SHELL is bash, zsh or fish. Press Tab to complete commands, options, values of options, files, and the groups and
+    arrays inside a hierarchy.
 
     \b
     Examples:
