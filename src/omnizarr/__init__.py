@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from omnizarr.tools.copy import copy, copy_all, copy_store
     from omnizarr.tools.diff import diff
     from omnizarr.tools.digest import digest, digest_of_bytes
+    from omnizarr.tools.du import du
     from omnizarr.tools.repair import repair, undo_repair
     from omnizarr.tools.stat import stat
 
@@ -120,6 +121,7 @@ _NAMES: Final = {
             "digest",
             "digest_of_bytes",
         ),
+        "tools.du": ("du",),
         "tools.repair": (
             "repair",
             "undo_repair",
@@ -152,6 +154,7 @@ __all__ = [
     "diff",
     "digest",
     "digest_of_bytes",
+    "du",
     "empty",
     "empty_like",
     "errors",

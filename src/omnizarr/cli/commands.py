@@ -20,6 +20,7 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "info": ("looking", "Show what a node is, and how much of it is stored."),
         "tree": ("looking", "Draw a hierarchy as a tree."),
         "ls": ("looking", "List the members of a group."),
+        "du": ("du", "Show how much space nodes take."),
         "get": ("looking", "Print elements of an array."),
         "stat": ("stat", "Print minimum, maximum, mean and more of arrays."),
         "diff": ("diff", "Compare two arrays or hierarchies in any formats."),

@@ -38,9 +38,11 @@ from omnizarr.tools.describe import describe, describe_all, walk
 from omnizarr.tools.survey import Survey
 
 if TYPE_CHECKING:
+    from omnizarr.cli import du as sizes
     from omnizarr.netcdf import repairs as netcdf
 else:  # imported when first used, as listing a directory needs no netCDF
     netcdf = Lazy("omnizarr.netcdf.repairs")
+    sizes = Lazy("omnizarr.cli.du")
 
 PROBLEM = 1
 Notes: TypeAlias = Mapping[str, tuple[Note, ...]]
@@ -194,22 +196,29 @@ def tree(path: str, level: int | None, as_json: bool, storage: Storage) -> int: 
 
 @command()
 @path_argument
+@click.option("-l", "--long", is_flag=True, help="Show type, shape, stored chunks and sizes; every key is listed.")
 @click.option("-r", "--recursive", is_flag=True, help="List everything below, with full paths.")
 @storage_options
 @quiet_option
 @json_option
 @traced
-def ls(path: str, recursive: bool, as_json: bool, storage: Storage) -> int:  # noqa: FBT001
+def ls(path: str, *, long: bool, recursive: bool, as_json: bool, storage: Storage) -> int:
     """List the members of a group.
 
     Each is listed on a line of its own, with the shape and data type of an array.
 
+    With --long, "chunks" are those that are stored, of those that there could be, "stored" is what they and their
+    documents take, a group with everything below it, and "ratio" is that of the size in memory to it.
+
     \b
     Examples:
       omnizarr ls era5.zarr
+      omnizarr ls -l era5.zarr
       omnizarr ls -r era5.zarr | grep float32
     """  # noqa: D301 - click's mark of lines to be kept
     node = _with_members(path, storage)
+    if long:
+        return sizes.list_long(node, node.basename or _title(path), recursive=recursive, as_json=as_json)
     if as_json:
         return _list_json(node, None if recursive else 0)
     if isinstance(node, Array):

@@ -548,6 +548,20 @@ class LocalStore(Store):
             yield from keys
             todo.extend(prefixes)
 
+    def list_unnamed(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Yield the path from the root, and the size, of each file below `prefix` that no key names.
+
+        Such are temporary files and locks, names that no key can have, and symbolic links that lead out of the store.
+        """
+        for folder, folders, names in os.walk(self._base + as_prefix(prefix)):
+            links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+            for name in (*names, *links):
+                place = os.path.join(folder, name)
+                key = place[len(self._base) :].replace(os.sep, "/")
+                if not is_key(key) or (os.path.islink(place) and not self._is_inside(key)):
+                    with suppress(FileNotFoundError):
+                        yield key, os.lstat(place).st_size
+
     def _scan(self, prefix: str) -> tuple[_List[str], _List[str], _List[str]]:
         """Return keys, prefixes and others directly under `prefix`; without links to directories that it lies in."""
         keys: _List[str] = []

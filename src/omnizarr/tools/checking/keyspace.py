@@ -5,12 +5,10 @@ Spec: Zarr v3 core, "Chunk key encodings", "Storage"; Zarr v2, "Chunks".
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from omnizarr.engine import Binding
@@ -300,13 +298,12 @@ class Keys:
         store = self.where.store
         if not isinstance(store, LocalStore):
             return
-        root = Path(store.root)
         home, path = self.where.home, self.where.path
         tops = [path] if home is None else [home.directory(path), home.chunk_prefix(path)]
-        for folder, _, names in chain.from_iterable(os.walk(root / top) for top in tops):
-            for name in names:
-                if name.startswith(RESERVED):
-                    self._add_leftover((Path(folder) / name).relative_to(root).as_posix(), name)
+        for key, _ in chain.from_iterable(map(store.list_unnamed, tops)):
+            name = key.rpartition("/")[2]
+            if name.startswith(RESERVED):
+                self._add_leftover(key, name)
 
     def _add_leftover(self, key: str, name: str) -> None:
         owners, _ = self._owners_of(key)

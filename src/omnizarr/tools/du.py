@@ -1,0 +1,63 @@
+"""What a hierarchy takes, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omnizarr.tools.sizing.usage import Usage
+
+
+def du(
+    store: Any,
+    *,
+    path: str | None = None,
+    progress: Callable[[int], object] | None = None,
+    storage_options: Any = None,
+) -> Usage:
+    """Return how many bytes and chunks a node takes, and each node below it, as ``du`` does for directories.
+
+    A group counts with everything below it. Bytes are those of chunks, of documents, and of other files, which belong
+    to no node: temporary files, chunks that no array has, files of other programs. So the total is that of all files in
+    the directory. This takes one walk through the documents and one listing of the keys; no chunk is read.
+
+    Parameters
+    ----------
+    store : path, URL, Store, StorePath, Array, Group or mutable mapping
+    path : str, optional
+        Path of the node in the store.
+    progress : callable, optional
+        Called with how many more keys have been counted.
+    storage_options : mapping, optional
+        For a URL.
+
+    Returns
+    -------
+    Usage
+        With `nodes` (`NodeUsage`: `bytes_stored`, `bytes_logical`, `stored`, `expected`, `ratio`, ...), `total`,
+        `rows` and `to_dict`; ``print`` shows it.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is nothing of Zarr.
+    StoreError
+        If the store fails. Where it cannot list keys at all, sizes are None.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> root = omnizarr.create_group({})
+    >>> temp = root.create_array("ocean/temp", shape=(4, 4), chunks=(2, 2), dtype="int16", compressors=None)
+    >>> temp[:2] = 1
+    >>> usage = omnizarr.du(root)
+    >>> [(node.path, node.stored, node.expected, node.bytes_logical) for node in usage.nodes]
+    [('ocean/temp', 2, 4, 32), ('ocean', 2, 4, 32), ('', 2, 4, 32)]
+    >>> usage.total.chunks.nbytes
+    16
+    """
+    run = import_module("omnizarr.tools.sizing.measuring").run
+    usage: Usage = run(store, path=path, progress=progress, storage_options=storage_options)
+    return usage
