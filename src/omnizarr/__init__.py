@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from omnizarr.tools.diff import diff
     from omnizarr.tools.digest import digest, digest_of_bytes
     from omnizarr.tools.du import du
+    from omnizarr.tools.missing import missing
     from omnizarr.tools.repair import repair, undo_repair
     from omnizarr.tools.stat import stat
 
@@ -122,6 +123,7 @@ _NAMES: Final = {
             "digest_of_bytes",
         ),
         "tools.du": ("du",),
+        "tools.missing": ("missing",),
         "tools.repair": (
             "repair",
             "undo_repair",
@@ -163,6 +165,7 @@ __all__ = [
     "full_like",
     "group",
     "load",
+    "missing",
     "ones",
     "ones_like",
     "open",

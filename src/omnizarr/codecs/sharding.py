@@ -109,7 +109,7 @@ class Sharding:
             return True
         if self.is_small or (len(pieces) == self.grid.nchunks and not self._any_in_parts(pieces)):
             return (yield from self._reading_all(pieces, out))
-        values = yield [self._index_span]
+        values = yield [self.index_span]
         if values is None:
             return False
         index = values[0]
@@ -153,7 +153,8 @@ class Sharding:
     # ---- the index
 
     @property
-    def _index_span(self) -> Span:
+    def index_span(self) -> Span:
+        """Where in a shard its index lies."""
         return (-self.index_size, None) if self.index_at_end else (0, self.index_size)
 
     @property
@@ -166,6 +167,11 @@ class Sharding:
     def _stamp_span(self) -> Span:
         size = self._stamp_size
         return (-size, None) if self.index_at_end else (self.index_size - size, self.index_size)
+
+    def stored(self, index: Buffer) -> AnyArray:
+        """Return which inner chunks are stored, as booleans in the shape of the grid. Raises ShardIndexError."""
+        found: AnyArray = (self._decode_index(index) != _MISSING).any(axis=1).reshape(self.grid.grid_shape)
+        return found
 
     def _index_of(self, data: Buffer) -> AnyArray:
         """Return the index of a whole shard, one row per inner chunk."""

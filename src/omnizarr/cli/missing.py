@@ -1,0 +1,132 @@
+"""``omnizarr missing``: chunks that are not stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import click
+
+from omnizarr.cli.locate import open_node
+from omnizarr.cli.options import command, json_option, path_argument, quiet_option
+from omnizarr.cli.progress import counting
+from omnizarr.cli.text import to_json
+from omnizarr.cli.trace import traced
+from omnizarr.nodes import wording
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import UnreadableNode
+from omnizarr.support.text import visible
+from omnizarr.tools.describe import walk
+from omnizarr.tools.missing import missing as find
+from omnizarr.tools.sizing.absent import MissingChunks
+
+PROBLEM = 1
+
+
+def _selection(region: tuple[slice, ...]) -> str:
+    return ", ".join(f"{part.start}:{part.stop}" for part in region)
+
+
+_FORMS: Final[
+    dict[str, tuple[Callable[[MissingChunks], Iterable[Any]], Callable[[Any], str], Callable[[Any], Any]]]
+] = {
+    "coords": (MissingChunks.coords, lambda coords: ",".join(map(str, coords)), list),
+    "regions": (MissingChunks.regions, _selection, lambda region: [[part.start, part.stop] for part in region]),
+    "keys": (MissingChunks.keys, visible, str),
+}
+"""How to get items, how a line shows one, and how JSON does."""
+
+
+@command()
+@path_argument
+@click.option("--coords", "form", flag_value="coords", default="coords", help="Print coordinates: 0,3,1. The default.")
+@click.option("--regions", "form", flag_value="regions", help="Print regions of elements: 0:10, 20:40.")
+@click.option("--keys", "form", flag_value="keys", help="Print keys in the store.")
+@click.option("--inner", is_flag=True, help="Look for inner chunks of shards; the index of each shard is read.")
+@click.option("--count", "only_count", is_flag=True, help="Print numbers only.")
+@quiet_option
+@json_option
+@traced
+def missing(path: str, *, form: str, inner: bool, only_count: bool, as_json: bool) -> int:
+    """List the chunks of an array that are not stored.
+
+    Reading them gives the fill value. Of a group, all arrays below are looked at, and each line begins with the path of
+    the array. How many there are is said on stderr. One listing per array; no chunk is read.
+
+    \b
+    Examples:
+      omnizarr missing era5.zarr/temp
+      omnizarr missing --regions era5.zarr/temp
+      omnizarr missing --keys era5.zarr
+      omnizarr missing --inner --count era5.zarr/temp
+
+    \b
+    Exit codes:
+      0  done, whether or not chunks are missing
+      1  not found, or an array cannot be read
+      2  the command makes no sense
+    """  # noqa: D301 - click's mark of lines to be kept
+    if inner and form == "keys":
+        raise click.UsageError("inner chunks have no keys: leave out --inner or --keys")
+    node = open_node(path)
+    is_alone = isinstance(node, Array)
+    arrays = [node] if isinstance(node, Array) else (below for _, below in walk(node))
+    show = _print_json if as_json else _print_lines
+    return show(arrays, len(node.store_path.prefix), form, inner=inner, only_count=only_count, is_alone=is_alone)
+
+
+def _found(arrays: Iterable[Any], *, inner: bool) -> Iterator[tuple[Any, MissingChunks | None]]:
+    """Yield each array with what is missing of it; None for a node that cannot be read."""
+    for node in arrays:
+        if isinstance(node, UnreadableNode):
+            yield node, None
+        elif isinstance(node, Array):
+            with counting("keys") as tick:
+                found = find(node, inner=inner, progress=tick)
+            yield node, found
+
+
+def _print_lines(arrays: Iterable[Any], skip: int, form: str, *, inner: bool, only_count: bool, is_alone: bool) -> int:
+    items, text, _ = _FORMS[form]
+    code = count = expected = 0
+    unit = "chunk"
+    for node, found in _found(arrays, inner=inner):
+        name = visible(f"/{node.path[skip:]}")
+        if found is None:
+            click.echo(f"omnizarr: {name}: {node.error}", err=True)
+            code = PROBLEM
+            continue
+        count, expected, unit = count + found.count, expected + found.expected, found.unit if is_alone else "chunk"
+        before = "" if is_alone or form == "keys" else f"{name}  "
+        if only_count:
+            click.echo(f"{before}{found.count}")
+            continue
+        for item in items(found):
+            click.echo(f"{before}{text(item)}")
+    click.echo(f"{count:,} of {wording.plural(expected, unit)} missing", err=True)
+    return code
+
+
+def _print_json(arrays: Iterable[Any], skip: int, form: str, *, inner: bool, only_count: bool, is_alone: bool) -> int:
+    """Print one document, as it arises: there may be millions of items."""
+    items, _, plain = _FORMS[form]
+    code = 0
+    if not is_alone:
+        click.echo("[", nl=False)
+    for number, (node, found) in enumerate(_found(arrays, inner=inner)):
+        click.echo(("," if number else "") + ("" if is_alone else "\n"), nl=False)
+        if found is None:
+            click.echo(to_json({"path": f"/{node.path[skip:]}", "problem": str(node.error)}), nl=False)
+            code = PROBLEM
+            continue
+        head = to_json({**found.to_dict(), "path": f"/{node.path[skip:]}"})
+        if only_count:
+            click.echo(head, nl=False)
+            continue
+        click.echo(f'{head[:-1]}, "{form}": [', nl=False)
+        for position, item in enumerate(items(found)):
+            click.echo(f"{',' if position else ''}\n  {json.dumps(plain(item))}", nl=False)
+        click.echo("\n]}", nl=False)
+    click.echo("" if is_alone else "\n]")
+    return code

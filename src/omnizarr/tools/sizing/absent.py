@@ -1,0 +1,343 @@
+"""Which chunks of an array are not stored.
+
+Chunks are numbered in C order. Of a grid of usual size one bit is kept for each; of a larger one, the numbers of those
+that are stored. What is missing are runs of numbers, which become coordinates or boxes when they are asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from omnizarr.api import opening
+from omnizarr.codecs.sharding import Sharding
+from omnizarr.errors import CodecError, StoreError
+from omnizarr.model import ArrayMetadata, Named, grids
+from omnizarr.model.grids import Coords, Grid
+from omnizarr.nodes import chunking, detection, info
+from omnizarr.nodes.array import Array
+from omnizarr.stores import pool
+from omnizarr.tools.converting.moving import Chunks
+
+Progress = Callable[[int], object]
+Box: TypeAlias = tuple[tuple[int, int], ...]
+
+_MOST_BITS: Final = 2**30
+"""Of so many chunks each has a bit."""
+_MOST_ASKED_FOR: Final = 10**6
+"""Of a store that cannot be listed, so many chunks are asked for one by one."""
+_BLOCK: Final = 2**17
+"""Bytes of bits that are unpacked at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MissingChunks:
+    """The chunks of an array that are not stored.
+
+    Attributes
+    ----------
+    path : str
+        Of the array, without a leading slash.
+    unit : {"chunk", "shard", "inner chunk"}
+    grid_shape : tuple of int
+        Number of chunks along each dimension.
+    expected : int
+        Chunks that there could be.
+    stored : int
+        Those that there are.
+    """
+
+    path: str
+    unit: Literal["chunk", "shard", "inner chunk"]
+    expected: int
+    stored: int
+    _grid: Grid
+    _chunks: Chunks
+    _there: _Bits | _Numbers
+
+    @property
+    def count(self) -> int:
+        """How many are missing."""
+        return self.expected - self.stored
+
+    @property
+    def grid_shape(self) -> tuple[int, ...]:
+        """Number of chunks along each dimension."""
+        return self._grid.grid_shape
+
+    def __iter__(self) -> Iterator[Coords]:
+        return self.coords()
+
+    def coords(self) -> Iterator[Coords]:
+        """Yield the coordinates of missing chunks, in C order."""
+        for start, stop in self._there.gaps():
+            for number in range(start, stop):
+                yield _unraveled(number, self.grid_shape)
+
+    def boxes(self) -> Iterator[Box]:
+        """Yield boxes of missing chunks, counted in chunks: start and stop along each dimension."""
+        boxes: Iterator[Box] = chain.from_iterable(
+            _boxes(start, stop, self.grid_shape) for start, stop in self._there.gaps()
+        )
+        for axis in range(len(self.grid_shape)):
+            boxes = _joined(boxes, axis)
+        return boxes
+
+    def regions(self) -> Iterator[tuple[slice, ...]]:
+        """Yield the elements that missing chunks cover, as selections of the array; neighbours together."""
+        for box in self.boxes():
+            parts = []
+            for (first, stop), axis in zip(box, self._grid.axes, strict=True):
+                start, (last, size) = axis.chunk(first)[0], axis.chunk(stop - 1)
+                parts.append(slice(start, min(last + size, axis.length)))
+            yield tuple(parts)
+
+    def keys(self) -> Iterator[str]:
+        """Yield the keys in the store of missing chunks.
+
+        Raises
+        ------
+        ValueError
+            Of inner chunks, which have none.
+        """
+        if self.unit == "inner chunk":
+            raise ValueError("inner chunks have no keys of their own: ask for shards, or for coordinates")
+        return map(self._chunks.key_of, self.coords())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts in values that JSON has words for."""
+        return {
+            "path": f"/{self.path}",
+            "unit": self.unit,
+            "grid_shape": list(self.grid_shape),
+            "expected": self.expected,
+            "stored": self.stored,
+            "missing": self.count,
+        }
+
+    def __repr__(self) -> str:
+        return f"<MissingChunks /{self.path}: {self.count} of {self.expected} {self.unit}s>"
+
+
+def run(store: Any, *, path: str | None, inner: bool, progress: Progress | None, storage_options: Any) -> MissingChunks:
+    """Return the chunks of an array that are not stored; see `omnizarr.missing`."""
+    array = opening.open_array(store, mode="r", path=path, storage_options=storage_options)
+    where, metadata = array.store_path, array.metadata
+    chunks = Chunks.of(where, detection.with_keys_in_use(where, metadata))
+    shape = chunking.inner_chunk_shape(metadata.codecs)
+    listed = _ticking(_stored(chunks, metadata), progress)
+    if inner and shape is not None:
+        grid = grids.bind(grids.regular(shape), metadata.shape)
+        listed = _inner_chunks(array, grid, shape, listed)
+    else:
+        grid = chunks.grid
+    there = _Bits(grid.nchunks) if grid.nchunks <= _MOST_BITS else _Numbers(grid.nchunks)
+    for coords in listed:
+        there.add(_raveled(coords, grid.grid_shape))
+    unit: Literal["chunk", "shard", "inner chunk"] = "chunk"
+    if shape is not None:
+        unit = "inner chunk" if inner else "shard"
+    return MissingChunks(where.path, unit, grid.nchunks, there.count(), grid, chunks, there)
+
+
+def _stored(chunks: Chunks, metadata: ArrayMetadata) -> Iterator[Coords]:
+    """Yield the coordinates of stored chunks; of a store that cannot list, each chunk is asked for."""
+    found = info.stored_coords(chunks.where, metadata)
+    try:
+        first = next(found, None)
+    except (StoreError, NotImplementedError) as error:
+        if chunks.grid.nchunks > _MOST_ASKED_FOR:
+            raise StoreError(
+                f"the store cannot list keys, and there may be {chunks.grid.nchunks:,} chunks to ask for: {error}",
+                store=str(chunks.store),
+                path=chunks.where.path,
+            ) from error
+        yield from _asked_for(chunks)
+        return
+    if first is not None:
+        yield first
+    yield from found
+
+
+def _asked_for(chunks: Chunks) -> Iterator[Coords]:
+    def look(coords: Coords) -> Coords | None:
+        return coords if chunks.store.exists(chunks.key_of(coords)) else None
+
+    found = pool.gather(look, chunks.grid.coords(), max(chunks.store.concurrency, 1))
+    return (coords for _, coords in found if coords is not None)
+
+
+def _inner_chunks(array: Array, grid: Grid, shape: Coords, shards: Iterable[Coords]) -> Iterator[Coords]:
+    """Yield the coordinates, in the grid of all inner chunks, of those that shards say they have."""
+    binding = detection.bind(array.store_path, array.metadata, array.config.policy)
+    codec = binding.chain.serializer[1]
+    if not isinstance(codec, Sharding) or not binding.chain.reads_part:
+        raise CodecError(
+            "the index of a shard cannot be read alone", path=array.path, remedy="list shards, not inner chunks"
+        )
+    turned = _axes(array.metadata.codecs, len(grid.shape))
+
+    def look(coords: Coords) -> list[Coords]:
+        key = binding.prefix + binding.keys.encode(coords)
+        value = binding.store.get(key, codec.index_span)
+        if value is None:
+            return []
+        box = binding.grid.slices_of(coords)
+        firsts = [part.start // size for part, size in zip(box, shape, strict=True)]
+        there = np.argwhere(codec.stored(value).transpose(turned)) + firsts
+        return [tuple(row) for row in there.tolist() if all(map(int.__lt__, row, grid.grid_shape))]
+
+    found = pool.gather(look, shards, max(binding.store.concurrency, 1))
+    return chain.from_iterable(coords for _, coords in found)
+
+
+def _axes(codecs: Sequence[Named], ndim: int) -> tuple[int, ...]:
+    """Return which axis of what the shards' codec sees is each axis of the array, for transpositions before it."""
+    seen = list(range(ndim))
+    for codec in codecs:
+        if codec.name != "transpose":
+            break
+        order: Any = codec.configuration["order"]
+        seen = [seen[axis] for axis in order]
+    return tuple(seen.index(axis) for axis in range(ndim))
+
+
+def _ticking(found: Iterable[Coords], progress: Progress | None) -> Iterator[Coords]:
+    for coords in found:
+        if progress is not None:
+            progress(1)
+        yield coords
+
+
+# -- which there are -------------------------------------------------------------------
+
+
+class _Bits:
+    """A bit for each chunk."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._bits = bytearray(-(-size // 8))
+
+    def add(self, number: int) -> None:
+        """Enter a chunk."""
+        self._bits[number >> 3] |= 128 >> (number & 7)
+
+    def count(self) -> int:
+        """Return how many have been entered."""
+        return sum(part.bit_count() for part in self._parts())
+
+    def _parts(self) -> Iterator[int]:
+        for start in range(0, len(self._bits), _BLOCK):
+            yield int.from_bytes(self._bits[start : start + _BLOCK], "big")
+
+    def gaps(self) -> Iterator[tuple[int, int]]:
+        """Yield start and stop of each run of chunks that have not been entered."""
+        begun: int | None = None
+        for start in range(0, len(self._bits), _BLOCK):
+            packed = np.frombuffer(self._bits, np.uint8)[start : start + _BLOCK]
+            bits = np.unpackbits(packed)[: self._size - 8 * start].astype(np.int8)
+            edges = np.flatnonzero(np.diff(bits, prepend=0 if begun is not None else 1))
+            for edge in (edges + 8 * start).tolist():
+                if begun is None:
+                    begun = edge
+                else:
+                    yield begun, edge
+                    begun = None
+        if begun is not None:
+            yield begun, self._size
+
+
+class _Numbers:
+    """The chunks that there are, of a grid that is mostly empty."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._numbers: set[int] = set()
+
+    def add(self, number: int) -> None:
+        """Enter a chunk."""
+        self._numbers.add(number)
+
+    def count(self) -> int:
+        """Return how many have been entered."""
+        return len(self._numbers)
+
+    def gaps(self) -> Iterator[tuple[int, int]]:
+        """Yield start and stop of each run of chunks that have not been entered."""
+        start = 0
+        for number in (*sorted(self._numbers), self._size):
+            if number > start:
+                yield start, number
+            start = number + 1
+
+
+# -- numbers and boxes -----------------------------------------------------------------
+
+
+def _raveled(coords: Coords, grid_shape: Sequence[int]) -> int:
+    number = 0
+    for n, length in zip(coords, grid_shape, strict=True):
+        number = number * length + n
+    return number
+
+
+def _unraveled(number: int, grid_shape: Sequence[int]) -> Coords:
+    coords = []
+    for length in reversed(grid_shape):
+        number, n = divmod(number, length)
+        coords.append(n)
+    return tuple(reversed(coords))
+
+
+def _boxes(start: int, stop: int, grid_shape: Sequence[int]) -> Iterator[Box]:
+    """Yield the boxes that a run of chunks consists of.
+
+    >>> list(_boxes(1, 6, (3, 3)))
+    [((0, 1), (1, 3)), ((1, 2), (0, 3))]
+    """
+    if not grid_shape:
+        yield ()
+        return
+    rest = grid_shape[1:]
+    inner = math.prod(rest)
+    first, skipped = divmod(start, inner)
+    last, more = divmod(stop, inner)
+    if first == last:
+        yield from (((first, first + 1), *box) for box in _boxes(skipped, more, rest))
+        return
+    if skipped:
+        yield from (((first, first + 1), *box) for box in _boxes(skipped, inner, rest))
+        first += 1
+    if first < last:
+        yield ((first, last), *((0, length) for length in rest))
+    if more:
+        yield from (((last, last + 1), *box) for box in _boxes(0, more, rest))
+
+
+def _joined(boxes: Iterable[Box], axis: int) -> Iterator[Box]:
+    """Yield boxes, those that follow each other and are neighbours along an axis as one.
+
+    >>> list(_joined([((0, 1), (2, 3)), ((1, 2), (2, 3))], 0))
+    [((0, 2), (2, 3))]
+    """
+    held: Box | None = None
+    for box in boxes:
+        if held is None:
+            held = box
+        elif held[axis][1] == box[axis][0] and _without(held, axis) == _without(box, axis):
+            held = (*held[:axis], (held[axis][0], box[axis][1]), *held[axis + 1 :])
+        else:
+            yield held
+            held = box
+    if held is not None:
+        yield held
+
+
+def _without(box: Box, axis: int) -> Box:
+    return (*box[:axis], *box[axis + 1 :])
