@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from omnizarr.nodes.group import Group, UnreadableNode
     from omnizarr.nodes.reading import read_many
     from omnizarr.settings import config
+    from omnizarr.tools.advise import advise
     from omnizarr.tools.check import check
     from omnizarr.tools.convert import convert, rechunk
     from omnizarr.tools.copy import copy, copy_all, copy_store
@@ -107,6 +108,7 @@ _NAMES: Final = {
         ),
         "nodes.reading": ("read_many",),
         "settings": ("config",),
+        "tools.advise": ("advise",),
         "tools.check": ("check",),
         "tools.convert": (
             "convert",
@@ -140,6 +142,7 @@ __all__ = [
     "Group",
     "UnreadableNode",
     "__version__",
+    "advise",
     "array",
     "check",
     "codecs",

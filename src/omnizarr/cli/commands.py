@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "ls": ("looking", "List the members of a group."),
         "du": ("du", "Show how much space nodes take."),
         "missing": ("missing", "List the chunks of an array that are not stored."),
+        "advise": ("advise", "Advise on chunks and shards for an array."),
         "get": ("looking", "Print elements of an array."),
         "stat": ("stat", "Print minimum, maximum, mean and more of arrays."),
         "diff": ("diff", "Compare two arrays or hierarchies in any formats."),

@@ -1,0 +1,1 @@
+"""Shapes of chunks and shards for what is read of an array, and what that takes."""

@@ -1,0 +1,368 @@
+"""Shapes of chunks and shards, and what reading windows takes with them.
+
+How many chunks a window touches is averaged over all places at which it can lie: along each dimension by itself, as
+these do not depend on each other. The shape of chunks is the one among many candidates for which the windows, weighted,
+take least longer than each would with the chunks that suit it best. For two windows that cross each other this gives
+chunks of which both touch about as many, as Rew recommends ("Chunking Data: Choosing Shapes", Unidata, 2013).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.codecs import spans
+from omnizarr.tools.advising.places import DECODED_PER_SECOND, Place
+from omnizarr.tools.advising.windows import Shape, Window
+
+_Floats: TypeAlias = NDArray[np.float64]
+
+_COUNTS: Final = sorted({round(1.25**power) for power in range(60)} | set(range(1, 17)))
+"""Into so many parts a dimension may be divided; 1.25**60 is more than half a million."""
+_MOST_COMBINATIONS: Final = 300_000
+_PREFERENCE: Final = 0.03
+"""What a chunk that is half or twice as large as preferred may cost more, as a share."""
+_EVENNESS: Final = 0.02
+"""The same for a chunk whose shape is less like that of the array."""
+_INDEX_ENTRY: Final = 16
+_CHECKSUM: Final = 4
+_MOST_INNER: Final = 16_384
+"""Inner chunks in a shard at most: the index of so many has 256 KiB."""
+_MOST_DECODED: Final = 512 * 1024**2
+"""Bytes of elements of a shard at most: whoever writes one holds them in memory."""
+
+
+class Touched(NamedTuple):
+    """How many chunks a window touches along one dimension.
+
+    Attributes
+    ----------
+    mean : float
+        Over all places at which it can lie.
+    most : int
+    full : float
+        Mean of those, made of several inner chunks, of which it touches all inner chunks.
+    """
+
+    mean: float
+    most: int
+    full: float
+
+
+def touched(length: int, window: int, chunk: int, per_chunk: int = 1) -> Touched:
+    """Return how many chunks a window touches along a dimension; each consists of `per_chunk` inner chunks.
+
+    >>> touched(10, 4, 5)
+    Touched(mean=1.4285714285714286, most=2, full=1.4285714285714286)
+    """
+    if not length:
+        return Touched(0.0, 0, 0.0)
+    places, inner, reach = length - window + 1, chunk // per_chunk, window - 1
+    # A window that begins at s touches the chunks from s // chunk to (s + reach) // chunk; it touches all inner chunks
+    # of those of which it touches the first and the last one.
+    total = _sum_of_floors(reach, places, chunk) - _sum_of_floors(0, places, chunk) + places
+    full = 0
+    if reach + 2 * inner > chunk:
+        full = _sum_of_floors(reach + inner, places, chunk) - _sum_of_floors(chunk - inner, places, chunk)
+    whole, rest = divmod(reach, chunk)
+    most = whole + 1 + (min(places, chunk) - 1 + rest >= chunk)
+    return Touched(total / places, most, full / places)
+
+
+def _sum_of_floors(offset: int, count: int, divisor: int) -> int:
+    """Return the sum of (offset + i) // divisor for i from 0 to count - 1."""
+
+    def below(stop: int) -> int:  # of i // divisor for i < stop
+        quotient, rest = divmod(stop, divisor)
+        return divisor * quotient * (quotient - 1) // 2 + rest * quotient
+
+    return below(offset + count) - below(offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What reading a window takes, on average over all places at which it can lie.
+
+    Attributes
+    ----------
+    name : str
+        Of the window.
+    lengths : tuple of int
+    requests : float
+    most_requests : int
+        Where the window lies least favourably.
+    chunks : float
+        Chunks (inner chunks of shards) that are decoded.
+    nbytes : float
+        Stored bytes that are fetched. Inner chunks that lie near each other are fetched with what is between them,
+        which is not counted here.
+    """
+
+    name: str
+    lengths: Shape
+    requests: float
+    most_requests: int
+    chunks: float
+    nbytes: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in values that JSON has words for."""
+        return {
+            "name": self.name,
+            "window": list(self.lengths),
+            "requests": round(self.requests, 3),
+            "most_requests": self.most_requests,
+            "chunks": round(self.chunks, 3),
+            "bytes": round(self.nbytes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Chunks and shards of an array.
+
+    Attributes
+    ----------
+    shape, chunks : tuple of int
+    shards : tuple of int or None
+    item_bytes : float
+        Of an element in memory.
+    ratio : float
+        Bytes in memory to a stored one.
+    """
+
+    shape: Shape
+    chunks: Shape
+    shards: Shape | None
+    item_bytes: float
+    ratio: float
+
+    @property
+    def outer(self) -> Shape:
+        """Shape of what is stored under one key."""
+        return self.shards or self.chunks
+
+    @property
+    def objects(self) -> int:
+        """Chunks (shards) of the array, each a file or an object."""
+        return math.prod(-(-length // size) for length, size in zip(self.shape, self.outer, strict=True))
+
+    @property
+    def nchunks(self) -> int:
+        """Chunks (inner chunks of shards) of the array."""
+        return math.prod(-(-length // size) for length, size in zip(self.shape, self.chunks, strict=True))
+
+    @property
+    def chunk_nbytes(self) -> float:
+        """Bytes of a chunk in memory."""
+        return math.prod(self.chunks) * self.item_bytes
+
+    @property
+    def inner(self) -> Shape:
+        """Inner chunks in a shard along each dimension; ones without shards."""
+        return tuple(outer // size for outer, size in zip(self.outer, self.chunks, strict=True))
+
+    @property
+    def index_nbytes(self) -> int:
+        """Bytes of the index of a shard."""
+        return 0 if self.shards is None else _INDEX_ENTRY * math.prod(self.inner) + _CHECKSUM
+
+    @property
+    def nbytes(self) -> float:
+        """Stored bytes of all chunks."""
+        return math.prod(self.shape) * self.item_bytes / self.ratio + self.objects * self.index_nbytes
+
+    def reading(self, window: Window) -> Expected:
+        """Return what reading a window takes, if every chunk is stored."""
+        chunks = math.prod(self._touched(window, self.chunks, (1,) * len(self.shape), "mean"))
+        outer = math.prod(self._touched(window, self.outer, self.inner, "mean"))
+        most = math.prod(self._touched(window, self.outer, self.inner, "most"))
+        requests, most_requests, indexes = outer, most, 0.0
+        if self.shards is not None:
+            shard_nbytes = math.prod(self.shards) * self.item_bytes
+            # Small shards are fetched whole, and those of which each inner chunk is wanted; else the index comes first.
+            if shard_nbytes + self.index_nbytes > spans.GAP:
+                full = math.prod(self._touched(window, self.outer, self.inner, "full"))
+                requests, most_requests, indexes = 2 * outer - full, 2 * most, outer
+        if window.lengths == self.shape:
+            most_requests = round(requests)
+        nbytes = chunks * self.chunk_nbytes / self.ratio
+        nbytes = min(nbytes, math.prod(self.shape) * self.item_bytes / self.ratio) + indexes * self.index_nbytes
+        return Expected(window.name, window.lengths, requests, int(most_requests), chunks, nbytes)
+
+    def _touched(self, window: Window, sizes: Shape, inner: Shape, what: str) -> Iterator[float]:
+        for length, wanted, size, count in zip(self.shape, window.lengths, sizes, inner, strict=True):
+            yield getattr(touched(length, wanted, size, count), what)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in values that JSON has words for."""
+        return {
+            "chunks": list(self.chunks),
+            "shards": None if self.shards is None else list(self.shards),
+            "chunk_bytes_logical": round(self.chunk_nbytes),
+            "chunk_bytes_stored": round(self.chunk_nbytes / self.ratio),
+            "nchunks": self.nchunks,
+            "objects": self.objects,
+            "bytes_stored": round(self.nbytes),
+        }
+
+
+# -- chunks ----------------------------------------------------------------------------
+
+
+class Chosen(NamedTuple):
+    """A shape of chunks.
+
+    Attributes
+    ----------
+    chunks : tuple of int
+    slowdowns : tuple of float
+        How much longer reading each window takes than with the chunks that suit it best, about.
+    """
+
+    chunks: Shape
+    slowdowns: tuple[float, ...]
+
+
+def choose_chunks(
+    shape: Shape, item_bytes: float, ratio: float, place: Place, windows: Sequence[Window], *, has_shards: bool
+) -> Chosen:
+    """Return the shape of chunks that suits the windows best.
+
+    Examples
+    --------
+    >>> from omnizarr.tools.advising import places, windows
+    >>> shape = (8760, 720, 1440)
+    >>> choose_chunks(shape, 4, 1.0, places.LOCAL, windows.parse("maps", shape), has_shards=False).chunks
+    (1, 720, 1440)
+    """
+    if not math.prod(shape):
+        return Chosen(tuple(max(length, 1) for length in shape), (1.0,) * len(windows))
+    candidates = _candidates(shape, windows)
+    elements = _outer(candidates, [np.asarray(sizes, float) for sizes in candidates])
+    decoded = elements * item_bytes
+    stored = decoded / ratio
+    least = min(place.least_chunk if has_shards else place.least_object, math.prod(shape) * item_bytes / ratio)
+    allowed = (stored >= least) & (stored <= place.most_chunk)
+    if not allowed.any():  # elements are large, or sizes on the way are missing: the nearest
+        distance = np.abs(np.log(stored / min(math.sqrt(least * place.most_chunk), place.most_chunk)))
+        allowed = distance == distance.min()
+    score = np.zeros(stored.shape)
+    relative = []
+    for window in windows:
+        axes = zip(shape, window.lengths, candidates, strict=True)
+        means = [np.array([touched(length, wanted, size).mean for size in sizes]) for length, wanted, sizes in axes]
+        chunks = _outer(candidates, means)
+        cost = _seconds(place, chunks, stored, decoded)
+        relative.append(cost / cost[allowed].min())
+        score += window.weight * relative[-1]
+    preferred = 1024**2 if has_shards else 4 * 1024**2
+    score *= 1 + _PREFERENCE * np.abs(np.log2(stored / preferred)) + _EVENNESS * _unevenness(shape, candidates)
+    best = np.unravel_index(int(np.where(allowed, score, np.inf).argmin()), score.shape)
+    chunks_found = tuple(sizes[at] for sizes, at in zip(candidates, best, strict=True))
+    return Chosen(chunks_found, tuple(float(costs[best]) for costs in relative))
+
+
+def _seconds(place: Place, chunks: _Floats, stored: _Floats, decoded: _Floats) -> _Floats:
+    waiting = place.latency * (1 + np.maximum(chunks / place.at_once - 1, 0))
+    moved = chunks * stored / place.bytes_per_second
+    seconds: _Floats = waiting + chunks * place.per_request + moved + chunks * decoded / DECODED_PER_SECOND
+    return seconds
+
+
+def _unevenness(shape: Shape, candidates: Sequence[Sequence[int]]) -> _Floats:
+    """Return how much the numbers of chunks along dimensions differ; where windows do not care, they had better not."""
+    pairs = zip(shape, candidates, strict=True)
+    counts = [np.array([math.log2(-(-length // size)) for size in sizes]) for length, sizes in pairs]
+    stacked = np.stack(np.broadcast_arrays(*[_along(axis, len(shape), each) for axis, each in enumerate(counts)]))
+    spread: _Floats = stacked.std(axis=0)
+    return spread
+
+
+def _along(axis: int, ndim: int, values: _Floats) -> _Floats:
+    return values.reshape([-1 if at == axis else 1 for at in range(ndim)])
+
+
+def _outer(candidates: Sequence[Sequence[int]], factors: Sequence[_Floats]) -> _Floats:
+    """Return the products of factors, one per dimension, for each combination of candidates."""
+    product: _Floats = np.ones((1,) * len(candidates))
+    for axis, factor in enumerate(factors):
+        product = product * _along(axis, len(candidates), factor)
+    return product
+
+
+def _candidates(shape: Shape, windows: Sequence[Window]) -> list[list[int]]:
+    """Return lengths of chunks worth trying along each dimension: parts of it, powers of two, lengths of windows."""
+    found = []
+    for axis, length in enumerate(shape):
+        parts = {-(-length // count) for count in _COUNTS if count <= length}
+        powers = {2**power for power in range((length - 1).bit_length())}
+        halves = {-(-length // 2**power) for power in range(length.bit_length())}
+        wanted = {window.lengths[axis] for window in windows}
+        found.append(sorted(parts | powers | halves | wanted | {1, length}))
+    while math.prod(map(len, found)) > _MOST_COMBINATIONS:
+        longest = max(range(len(found)), key=lambda axis: len(found[axis]))
+        keep = {1, shape[longest], *(window.lengths[longest] for window in windows)}
+        thinned = [size for at, size in enumerate(found[longest]) if at % 2 or size in keep]
+        if len(thinned) == len(found[longest]):
+            break
+        found[longest] = thinned
+    return found
+
+
+# -- shards ----------------------------------------------------------------------------
+
+
+def shard_shape(
+    shape: Shape, chunks: Shape, item_bytes: float, ratio: float, place: Place, windows: Sequence[Window]
+) -> Shape | None:
+    """Return the shape of shards for chunks, made longer step by step where that saves most requests.
+
+    None if there is but one chunk.
+
+    Examples
+    --------
+    >>> from omnizarr.tools.advising import places, windows
+    >>> shape = (8760, 720, 1440)
+    >>> shard_shape(shape, (1, 720, 1440), 4, 1.0, places.LOCAL, windows.parse("maps", shape))
+    (16, 720, 1440)
+    """
+    counts = [max(-(-length // size), 1) for length, size in zip(shape, chunks, strict=True)]
+    if math.prod(counts) <= 1:
+        return None
+    per_axis = [1] * len(shape)
+    while True:
+        found = []
+        for axis, count in enumerate(counts):
+            if per_axis[axis] == count:
+                continue
+            longer = [*per_axis]
+            longer[axis] = min(2 * per_axis[axis], count)
+            if _fits(longer, chunks, item_bytes, ratio, place):
+                found.append((_requests(shape, chunks, longer, item_bytes, ratio, windows), longer[axis], longer))
+        if not found:
+            break
+        per_axis = min(found)[2]
+    return tuple(size * count for size, count in zip(chunks, per_axis, strict=True))
+
+
+def _fits(per_axis: Sequence[int], chunks: Shape, item_bytes: float, ratio: float, place: Place) -> bool:
+    inner = math.prod(per_axis)
+    decoded = inner * math.prod(chunks) * item_bytes
+    return inner <= _MOST_INNER and decoded / ratio <= place.shard and decoded <= _MOST_DECODED
+
+
+def _requests(
+    shape: Shape, chunks: Shape, per_axis: Sequence[int], item_bytes: float, ratio: float, windows: Sequence[Window]
+) -> float:
+    """Return how many requests windows take, each relative to those without shards."""
+    shards = tuple(size * count for size, count in zip(chunks, per_axis, strict=True))
+    flat, layout = Layout(shape, chunks, None, item_bytes, ratio), Layout(shape, chunks, shards, item_bytes, ratio)
+    return sum(
+        window.weight * layout.reading(window).requests / max(flat.reading(window).requests, 1e-9) for window in windows
+    )
