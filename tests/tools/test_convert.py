@@ -1172,3 +1172,54 @@ def test_any_array_is_carried_to_any_layout(data, shape, old, new):
     np.testing.assert_array_equal(found[...], values)
     asked = asked and tuple(min(wanted, n or wanted) for wanted, n in zip(asked, shape, strict=True))
     assert found.chunks == (asked or tuple(max(n, 1) for n in array.chunks))
+
+
+@pytest.mark.parametrize("shards", ["auto", True, {"shape": "auto", "index_location": "start"}])
+def test_automatic_shards_are_those_that_are_advised(shards):
+    source = omnizarr.create_array({}, data=np.arange(90_000.0).reshape(300, 300), chunks=(10, 30), zarr_format=2)
+    target = {}
+    omnizarr.convert(source, target, shards=shards)
+    made = omnizarr.open_array(target)
+    assert made.chunks == (10, 30)
+    assert made.shards == (300, 300)  # all of it has less than the 64 MiB that shards have
+    assert len(target) == 2
+    if isinstance(shards, dict):
+        assert made.metadata.codecs[0].configuration["index_location"] == "start"
+    np.testing.assert_array_equal(made[...], source[...])
+
+
+def test_automatic_shards_of_a_large_array_have_about_64_mib():
+    source = omnizarr.create_array({}, shape=(10**6, 10**4), chunks=(1000, 100), dtype="float64", fill_value=0)
+    target = {}
+    omnizarr.convert(source, target, shards="auto")
+    made = omnizarr.open_array(target)
+    assert all(shard % size == 0 for shard, size in zip(made.shards, made.chunks, strict=True))
+    assert 32 * 2**20 < np.prod(made.shards) * 8 <= 64 * 2**20
+
+
+def test_automatic_shards_leave_arrays_of_one_chunk_without():
+    source = omnizarr.create_group({})
+    source["scalar"] = 3.5
+    source["one"] = np.arange(5)
+    source.create_array("texts", data=np.array(["a", "b", "c"], np.dtypes.StringDType()), chunks=(1,))
+    target = {}
+    report = omnizarr.convert(source, target, shards="auto")
+    made = omnizarr.open_group(target)
+    assert [made[name].shards for name in ("scalar", "one", "texts")] == [None, None, (3,)]
+    assert not any("laid out" in remark for node in report.nodes for remark in node.remarks if node.path != "texts")
+
+
+def test_automatic_chunks_with_automatic_shards_are_those_that_are_advised():
+    source = omnizarr.create_array({}, shape=(2000, 400, 500), chunks=(1, 400, 500), dtype="int16", fill_value=0)
+    target = {}
+    omnizarr.convert(source, target, chunks="auto", shards="auto")
+    made = omnizarr.open_array(target)
+    advice = omnizarr.advise(shape=source.shape, dtype="int16")
+    assert (made.chunks, made.shards) == (advice.chunks, advice.shards)
+
+
+def test_resuming_automatic_shards_finds_the_same_ones(tmp_path):
+    source = omnizarr.create_array({}, data=np.arange(90_000.0).reshape(300, 300), chunks=(10, 30))
+    omnizarr.convert(source, tmp_path / "x.zarr", shards="auto")
+    again = omnizarr.convert(source, tmp_path / "x.zarr", shards="auto", resume=True)
+    assert again.nodes[0].how == "done before"

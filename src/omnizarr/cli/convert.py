@@ -125,7 +125,7 @@ def _blosc(rest: list[str]) -> dict[str, Any]:
 @click.option(
     "--chunks", type=_lengths, metavar="LENGTHS", help="Chunk shape, as in 100,100. With --shards: of the inner chunks."
 )
-@click.option("--shards", type=_lengths, metavar="LENGTHS", help="Shard shape, as in 1000,1000.")
+@click.option("--shards", type=_lengths, metavar="LENGTHS", help="Shard shape, as in 1000,1000, or auto.")
 @click.option(
     "--codecs",
     type=_codecs,

@@ -62,7 +62,9 @@ def convert(
         Where documents of several formats lie side by side, those to read.
     chunks, shards, filters, serializer, compressors, codecs
         As for `create_array`; what is not given stays as it is. In a hierarchy, lengths of chunks (and of shards) are
-        for the arrays that have as many dimensions; none becomes longer than the array. Compressors and checksums of
+        for the arrays that have as many dimensions; none becomes longer than the array. ``shards="auto"`` makes shards
+        of about 64 MiB of elements as `advise` shapes them, of the chunks that an array has or is given, and none for
+        an array of one chunk; with ``chunks="auto"``, chunks are those of `advise` too. Compressors and checksums of
         other formats that few readers of v3 know become others in v3; ``compressors="keep"`` keeps them.
     overwrite : bool
         Replace what is at the target.

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.codecs import spans
-from omnizarr.tools.advising.places import DECODED_PER_SECOND, Place
-from omnizarr.tools.advising.windows import Shape, Window
+from omnizarr.tools.advising.places import DECODED_PER_SECOND, LOCAL, Place
+from omnizarr.tools.advising.windows import Shape, Window, usual
 
 _Floats: TypeAlias = NDArray[np.float64]
 
@@ -349,6 +349,18 @@ def shard_shape(
             break
         per_axis = min(found)[2]
     return tuple(size * count for size, count in zip(chunks, per_axis, strict=True))
+
+
+def automatic(shape: Shape, chunks: Shape | None, item_bytes: float) -> tuple[Shape, Shape | None]:
+    """Return chunks and shards for uses that are not known, on a disk and without compression; chunks may be given.
+
+    >>> automatic((8760, 720, 1440), (24, 90, 90), 4)
+    ((24, 90, 90), (192, 180, 360))
+    """
+    windows = usual(shape)
+    if chunks is None:
+        chunks = choose_chunks(shape, item_bytes, 1.0, LOCAL, windows, has_shards=True).chunks
+    return chunks, shard_shape(shape, chunks, item_bytes, 1.0, LOCAL, windows)
 
 
 def _fits(per_axis: Sequence[int], chunks: Shape, item_bytes: float, ratio: float, place: Place) -> bool:

@@ -64,7 +64,7 @@ def parse(given: Any, shape: Shape, names: Sequence[str | None] | None = None) -
     (1, 10)
     """
     if given is None:
-        return _usual(shape, names)
+        return usual(shape, names)
     if isinstance(given, Mapping):
         windows = [_window(each, shape, names)._replace(weight=float(weight)) for each, weight in given.items()]
     elif isinstance(given, str) or _is_lengths(given):
@@ -76,7 +76,7 @@ def parse(given: Any, shape: Shape, names: Sequence[str | None] | None = None) -
     return tuple(windows)
 
 
-def _usual(shape: Shape, names: Sequence[str | None] | None) -> tuple[Window, ...]:
+def usual(shape: Shape, names: Sequence[str | None] | None = None) -> tuple[Window, ...]:
     """Return what is read where nobody says it: lines and planes, so that no direction is favoured."""
     if len(shape) < 2:
         return (_window("all", shape, names),)

@@ -26,6 +26,7 @@ from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, Named, datatypes, grids
 from omnizarr.nodes import chunking, new_metadata
 from omnizarr.nodes.new_metadata import Coding
+from omnizarr.tools.advising import layouts
 from omnizarr.tools.translating.equivalence import bare, have_same_bytes, have_same_elements, spec_of
 from omnizarr.tools.translating.losses import Account, attempt
 from omnizarr.tools.translating.readers import for_readers
@@ -434,6 +435,9 @@ def with_wishes(target: ArrayMetadata, wishes: Wishes, account: Account) -> Arra
         shards = stored
     if chunks is None:
         chunks = stored if inner is None else inner
+    if account.dialect.name == "v3" and _is_automatic(shards):
+        chunks, lengths = _automatic(target.shape, chunks, item_size)
+        shards = {**shards, "shape": lengths} if isinstance(shards, Mapping) and lengths is not None else lengths
     shards = _within(shards, _covering(target.shape, chunks), item_size, "shards")
     made = new_metadata.array_metadata(
         account.dialect,
@@ -444,13 +448,29 @@ def with_wishes(target: ArrayMetadata, wishes: Wishes, account: Account) -> Arra
         coding=_coding(_within_shards(target.codecs), wishes, account.dialect),
         fill_value=None,
     )
-    account.remark("chunks are laid out and encoded anew, as asked for")
     found = replace(target, chunk_grid=made.chunk_grid, codecs=made.codecs)
+    if (found.chunk_grid, found.codecs) != (target.chunk_grid, target.codecs):
+        account.remark("chunks are laid out and encoded anew, as asked for")
     with suppress(UnknownCodecError, MissingDependencyError, PickleDisabledError):
         chain.bind(
             found.codecs, spec_of(found)
         )  # shards that chunks do not divide are refused before anything is written
     return found
+
+
+def _is_automatic(shards: Any) -> bool:
+    if isinstance(shards, Mapping):
+        shards = shards.get("shape")
+    return shards is True or (isinstance(shards, str) and shards == "auto")
+
+
+def _automatic(shape: tuple[int, ...], chunks: Any, item_size: int) -> tuple[Any, Any]:
+    """Return chunks and shards as `omnizarr.advise` has them, for chunks that are given, or also for those ("auto")."""
+    if is_list(chunks) and len(chunks) == len(shape) and all(isinstance(size, Integral) for size in chunks):
+        return layouts.automatic(shape, tuple(int(size) for size in chunks), item_size)
+    if chunks is True or chunks == "auto":
+        return layouts.automatic(shape, None, item_size)
+    return chunks, "auto"  # of different shapes, which shards cannot have
 
 
 def _within(asked: Any, shape: Sequence[int], item_size: int, keyword: str) -> Any:
