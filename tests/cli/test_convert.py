@@ -262,3 +262,25 @@ def test_pipe_gets_no_progress(old, tmp_path):
     command = [sys.executable, "-m", "omnizarr", "convert", str(old), str(tmp_path / "new")]
     done = subprocess.run(command, capture_output=True, timeout=60, check=True)
     assert done.stderr == b""
+
+
+def test_estimate_says_what_it_would_take_and_writes_nothing(run, tmp_path):
+    omnizarr.create_array(tmp_path / "a.zarr", data=np.arange(4000.0).reshape(40, 100), chunks=(10, 10))
+    code, out, _ = run(tmp_path / "a.zarr", tmp_path / "b.zarr", "--estimate", "--chunks", "20,20")
+    assert code == 0
+    assert "estimate: about 10 objects, " in out
+    assert "nothing was written" in out
+    assert not (tmp_path / "b.zarr").exists()
+    code, out, _ = run(tmp_path / "a.zarr", "--estimate", "--shards", "auto", "--json")
+    estimate = json.loads(out)["estimate"]
+    assert estimate["objects"] == 1
+    assert len(estimate["seconds"]) == 2
+    assert run(tmp_path / "a.zarr", "--in-place", "--estimate")[0] == 2
+    assert run(tmp_path / "a.zarr", "--estimate", "--shards", "auto", "-q")[1] == ""
+
+
+def test_automatic_shards_can_be_typed(run, tmp_path):
+    omnizarr.create_array(tmp_path / "a.zarr", data=np.arange(4000.0).reshape(40, 100), chunks=(10, 10))
+    assert run(tmp_path / "a.zarr", tmp_path / "b.zarr", "--shards", "auto")[0] == 0
+    made = omnizarr.open_array(tmp_path / "b.zarr")
+    assert (made.chunks, made.shards) == ((10, 10), (40, 100))

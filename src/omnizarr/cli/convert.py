@@ -134,6 +134,7 @@ def _blosc(rest: list[str]) -> dict[str, Any]:
     help="Compression: zstd:3, blosc:lz4:5, none, keep, or a list of codecs in JSON.",
 )
 @click.option("--dry-run", is_flag=True, help="Report what would be done and lost. Write nothing.")
+@click.option("--estimate", is_flag=True, help="Report objects, bytes and time that it would take. Write nothing.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing DST.")
 @click.option("--resume", is_flag=True, help="Continue an interrupted conversion.")
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Read DST back and compare it with SRC.")
@@ -203,8 +204,8 @@ def convert(
 
 
 def _check(target: str | None, options: dict[str, Any]) -> None:
-    if target is None and not (options["in_place"] or options["dry_run"]):
-        raise click.UsageError("missing DST; only --in-place and --dry-run work without it")
+    if target is None and not (options["in_place"] or options["dry_run"] or options["estimate"]):
+        raise click.UsageError("missing DST; only --in-place, --dry-run and --estimate work without it")
     for one, other in (("overwrite", "resume"), ("in_place", "resume")):
         if options[one] and options[other]:
             raise click.UsageError(f"--{one.replace('_', '-')} and --{other} exclude each other")
@@ -214,6 +215,8 @@ def _check(target: str | None, options: dict[str, Any]) -> None:
     if options["in_place"] and any(options[name] is not None for name in of_chunks):
         given = next(name for name in of_chunks if options[name] is not None)
         raise click.UsageError(f"--in-place leaves chunks as they are: leave out --{given.replace('_', '-')}")
+    if options["in_place"] and options["estimate"]:
+        raise click.UsageError("use either --in-place or --estimate, not both")
     if options["remove_old"] and not options["in_place"]:
         raise click.UsageError("--remove-old needs --in-place")
 

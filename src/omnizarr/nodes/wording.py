@@ -30,6 +30,18 @@ def size(nbytes: int) -> str:
     return f"{whole}.{tenth} {_UNITS[step - 1]}" if whole < 10**9 else f"{whole:.2e} {_UNITS[step - 1]}"
 
 
+def duration(seconds: float) -> str:
+    """Return a time in the units that suit it.
+
+    >>> duration(0.04), duration(7.62), duration(75), duration(9000)
+    ('0.04 s', '7.6 s', '1 min 15 s', '2 h 30 min')
+    """
+    if seconds < 59.95:
+        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60:,} h {minutes % 60} min"
+
+
 def exact_size(nbytes: int) -> str:
     """Return a number of bytes, and beside it the same in a larger unit.
 

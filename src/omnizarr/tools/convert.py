@@ -28,6 +28,7 @@ def convert(
     resume: bool = False,
     verify: bool = True,
     dry_run: bool = False,
+    estimate: bool = False,
     in_place: bool = False,
     remove_old: bool = False,
     strict: bool = False,
@@ -74,6 +75,9 @@ def convert(
         Read the target again and compare it with the source, bit for bit, before an array gets its document.
     dry_run : bool
         Write nothing, but say what would be done, and what would be lost.
+    estimate : bool
+        A dry run that also decodes and encodes a few chunks of each array, and says how many objects, bytes and seconds
+        converting it would take: the `estimate` of the result, and of each of its nodes.
     in_place : bool
         Write documents of another format beside those that are there, and leave chunks where they are. Refused if any
         chunk could not stay as it is.
@@ -157,7 +161,7 @@ def convert(
         through_netcdf = import_module("omnizarr.tools.converting.netcdf")
         if through_netcdf.concerns(source, target):
             others = {"path": path, "source_format": source_format, "resume": resume, "in_place": in_place}
-            others.update(scheduler=scheduler, max_memory=max_memory, temporary=temporary)
+            others.update(estimate=estimate, scheduler=scheduler, max_memory=max_memory, temporary=temporary)
             account: Conversion = through_netcdf.run(
                 source,
                 target,
@@ -182,6 +186,7 @@ def convert(
         resume=resume,
         verify=verify,
         dry_run=dry_run,
+        estimate=estimate,
         in_place=in_place,
         remove_old=remove_old,
         strict=strict,

@@ -19,7 +19,7 @@ from omnizarr.tools.advising.advice import Advice
 from omnizarr.tools.advising.layouts import Chosen, Layout, choose_chunks, shard_shape
 from omnizarr.tools.advising.places import LOCAL, OBJECT, PLACES, Place
 from omnizarr.tools.advising.windows import Shape, Window, parse
-from omnizarr.tools.converting.moving import Chunks
+from omnizarr.tools.streaming.chunks import Chunks
 
 _SAMPLED: Final = 16
 """Stored chunks whose size is looked at."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import reduce
 from typing import Any, Final, Literal, TypeAlias
 
 from omnizarr.errors import NotRepresentableError
@@ -34,6 +35,48 @@ _KEPT: Final[Mapping[How, str]] = {
 """What becomes of chunks that cannot be read."""
 _SHOWN: Final = 5
 """Chunks that cannot be read, by name, on one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What converting an array, or several, would take.
+
+    Attributes
+    ----------
+    objects : int
+        Chunks (shards) that would be written.
+    nbytes : int
+        Their size as they are stored, about.
+    temporary : int
+        Bytes of temporary objects at most.
+    seconds : tuple of float, or None
+        The least and the most, reading again what was written included; None if nothing could be sampled.
+    """
+
+    objects: int = 0
+    nbytes: int = 0
+    temporary: int = 0
+    seconds: tuple[float, float] | None = (0.0, 0.0)
+
+    def plus(self, other: Estimate) -> Estimate:
+        """Return what both take, one after the other; temporary objects of the first are removed before."""
+        seconds = None
+        if self.seconds is not None and other.seconds is not None:
+            seconds = self.seconds[0] + other.seconds[0], self.seconds[1] + other.seconds[1]
+        nbytes, temporary = self.nbytes + other.nbytes, max(self.temporary, other.temporary)
+        return Estimate(self.objects + other.objects, nbytes, temporary, seconds)
+
+    def __str__(self) -> str:
+        parts = [f"about {wording.plural(self.objects, 'object')}", wording.size(self.nbytes)]
+        if self.temporary:
+            parts.append(f"{wording.size(self.temporary)} of temporary objects")
+        parts.append("time unknown" if self.seconds is None else _between(*self.seconds))
+        return ", ".join(parts)
+
+
+def _between(least: float, most: float) -> str:
+    low, high = wording.duration(least), wording.duration(most)
+    return low if low == high else f"{low} to {high}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +110,8 @@ class NodeReport:
         Number of stored chunks of the source; 0 if `unreadable` is empty, as they are not counted then.
     passes : tuple of Pass
         Where chunks are encoded anew: what moves the elements, one pass after the other. Comparing is not among them.
+    estimate : Estimate or None
+        Of an array, if it was asked for: what moving and comparing its chunks would take.
     """
 
     path: str
@@ -81,6 +126,7 @@ class NodeReport:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     stored: int = 0
     passes: tuple[Pass, ...] = ()
+    estimate: Estimate | None = None
 
     def __str__(self) -> str:
         """Say it on a line, and with a line for each thing worth knowing."""
@@ -156,6 +202,12 @@ class Conversion:
         return tuple(each for node in self.nodes for each in node.passes)
 
     @property
+    def estimate(self) -> Estimate | None:
+        """What all arrays together would take; None if it was not asked for."""
+        found = [node.estimate for node in self.nodes if node.estimate is not None]
+        return reduce(Estimate.plus, found) if found else None
+
+    @property
     def losses(self) -> tuple[Loss, ...]:
         """What could not be carried, of all nodes."""
         return tuple(loss for node in self.nodes for loss in node.losses)
@@ -198,13 +250,16 @@ class Conversion:
             place = f"{self.source} -> {self.target}" if self.target else self.source
         yield f"{place}: {before} -> {after}"
         for node in self.nodes:
-            shows = self.dry_run and node.passes
+            shows = self.dry_run and (node.passes or node.estimate)
             if node.losses or node.remarks or node.unreadable or node.how == "left out" or shows:
                 yield str(node)
             if shows:
                 yield from (f"    {line}" for line in _passes_in_words(node.passes))
+                yield from [] if node.estimate is None else [f"    {node.estimate}"]
         yield from self._conventions()
         yield self.summary()
+        if self.estimate is not None:
+            yield f"estimate: {self.estimate}"
         yield from self._broken()
         if self.losses or not self.unreadable:
             yield self._lost()
@@ -269,6 +324,7 @@ class Conversion:
             "chunks_unreadable": len(self.unreadable),
             "bytes_stored": self.nbytes,
             "seconds": round(self.seconds, 3),
+            "estimate": None if self.estimate is None else asdict(self.estimate),
             "removed": list(self.removed),
             "nodes": [asdict(node) for node in self.nodes],
         }

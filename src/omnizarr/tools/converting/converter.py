@@ -38,6 +38,7 @@ from omnizarr.settings import config as settings
 from omnizarr.stores import LocalStore
 from omnizarr.tools.converting import inplace, journal, temporary
 from omnizarr.tools.converting.conversion_report import Conversion, NodeReport, would_be_lost
+from omnizarr.tools.converting.estimating import estimate as estimate_of
 from omnizarr.tools.converting.journal import Journal
 from omnizarr.tools.converting.moving import Move
 from omnizarr.tools.converting.planning import Options, Plan, Step, explicit, fitted, plan
@@ -64,6 +65,7 @@ def run(
     resume: bool,
     verify: bool,
     dry_run: bool,
+    estimate: bool,
     in_place: bool,
     remove_old: bool,
     strict: bool,
@@ -79,17 +81,14 @@ def run(
 
     Without `zarr_format` the format stays as it is.
     """
+    dry_run = dry_run or estimate
     _check_keywords(target, overwrite=overwrite, resume=resume, dry_run=dry_run, in_place=in_place)
     if max_memory is not None and max_memory < 1:
         raise ValueError(f"max_memory={max_memory}: a number of bytes, of at least 1")
     began = time.monotonic()
     wishes = Options(**options)
-    if in_place and wishes.given:
-        raise ValueError(f"in place, chunks stay as they are: {', '.join(wishes.given)} cannot be given")
-    if in_place and temporary_place is not None:
-        raise ValueError("in place, chunks stay where they are: there is nothing temporary")
-    if in_place and scheduler is not None:
-        raise ValueError("in place, chunks stay where they are: there is nothing for a scheduler to do")
+    if in_place:
+        _check_in_place(wishes, estimate=estimate, temporary=temporary_place, scheduler=scheduler)
     for_source, for_target = _options_for(source, target, storage_options)
     with ExitStack() as opened:
         source_mode: Mode = "r+" if in_place and not dry_run else "r"
@@ -127,11 +126,13 @@ def run(
             "compares": verify,
         }
         if place is None:
-            return replace(report, nodes=_with_passes(report.nodes, plans, found.where, move_options))
+            return replace(
+                report, nodes=_with_passes(report.nodes, plans, found.where, move_options, estimates=estimate)
+            )
         report = replace(report, target=shown(target, None, place))
         if dry_run:
             hierarchy.check_path(dialect, hierarchy.settled(place, dialect).path)
-            return replace(report, nodes=_with_passes(report.nodes, plans, place, move_options))
+            return replace(report, nodes=_with_passes(report.nodes, plans, place, move_options, estimates=estimate))
         workers = opened.enter_context(executor(scheduler))
         elsewhere = _temporary(opened, temporary_place, place, storage_options)
         work = _Work(plans, place, workers, move_options, overwrite, strict, elsewhere)
@@ -179,6 +180,19 @@ def _check_keywords(target: Any, *, overwrite: bool, resume: bool, dry_run: bool
         raise ValueError("in place there is nothing to resume: convert again")
 
 
+def _check_in_place(wishes: Options, *, estimate: bool, temporary: Any, scheduler: Any) -> None:
+    """Raise ValueError for what means nothing where chunks stay where they are."""
+    if wishes.given:
+        raise ValueError(f"in place, chunks stay as they are: {', '.join(wishes.given)} cannot be given")
+    for is_given, what in (
+        (estimate, "to estimate"),
+        (temporary is not None, "temporary"),
+        (scheduler is not None, "for a scheduler to do"),
+    ):
+        if is_given:
+            raise ValueError(f"in place, chunks stay where they are: there is nothing {what}")
+
+
 def _place(opened: ExitStack, store: Any, path: str | None, mode: Mode, storage_options: Any) -> StorePath:
     """Return the place that a user means; a store that is made for it is closed in the end."""
     where, _ = locate(store, path, mode, storage_options)
@@ -212,15 +226,18 @@ def _remove_if_empty(folder: str) -> None:
 
 
 def _with_passes(
-    nodes: Iterable[NodeReport], plans: Plan, place: StorePath, options: Mapping[str, Any]
+    nodes: Iterable[NodeReport], plans: Plan, place: StorePath, options: Mapping[str, Any], *, estimates: bool
 ) -> tuple[NodeReport, ...]:
-    """Return what would become of each node, with the passes that moving its elements would take."""
-    return tuple(
-        replace(node, passes=Move(step.found.where, place, step.translation, temporary=place, **options).passes())
-        if step.is_array and step.found is not None and step.translation is not None
-        else node
-        for step, node in zip(plans.steps, nodes, strict=True)
-    )
+    """Return what would become of each node, with the passes that moving its elements would take, and the time."""
+    made = []
+    for step, node in zip(plans.steps, nodes, strict=True):
+        if not step.is_array or step.found is None or step.translation is None:
+            made.append(node)
+            continue
+        move = Move(step.found.where, place, step.translation, temporary=place, **options)
+        passes = move.passes()
+        made.append(replace(node, passes=passes, estimate=estimate_of(move, passes) if estimates else None))
+    return tuple(made)
 
 
 def _options_for(source: Any, target: Any, options: Any) -> tuple[Any, Any]:

@@ -183,6 +183,15 @@ class Move:
         wish = self._wish(sides, width)
         return passes(self._route(sides, width), wish)
 
+    def count_written(self) -> int:
+        """Return how many chunks of the target elements are written to, where they are encoded anew."""
+        source, target = self.sides()
+        return sum(1 for _ in self._wanted(source, target.grid))
+
+    def smallest_read(self, sides: Sides) -> Grid:
+        """Return the smallest chunks of the source that can be read alone, with the dimensions of the target."""
+        return _like(fine(sides.reading), sides.target.grid)
+
     def discard(self) -> None:
         """Remove temporary objects, if there are any."""
         if self.temporary is not None:
@@ -195,7 +204,7 @@ class Move:
     def _wish(self, sides: Sides, width: int) -> Wish:
         is_same = self.translation.values == "same" and sides.reading.spec.dtype == sides.writing.spec.dtype
         memory = self.memory if is_same else self.memory // 2  # a change of the type takes another copy of elements
-        source, target = _like(fine(sides.reading), sides.target.grid), sides.target.grid
+        source, target = self.smallest_read(sides), sides.target.grid
         return Wish(source, target, sides.item_bytes, memory, self.at_once, width, self.compares)
 
     def _shelves(self, sides: Sides, found: Route) -> tuple[Shelf, ...]:

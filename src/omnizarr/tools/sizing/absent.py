@@ -22,7 +22,7 @@ from omnizarr.model.grids import Coords, Grid
 from omnizarr.nodes import chunking, detection, info
 from omnizarr.nodes.array import Array
 from omnizarr.stores import pool
-from omnizarr.tools.converting.moving import Chunks
+from omnizarr.tools.streaming.chunks import Chunks
 
 Progress = Callable[[int], object]
 Box: TypeAlias = tuple[tuple[int, int], ...]

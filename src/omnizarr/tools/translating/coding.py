@@ -131,7 +131,7 @@ def without_shards(source: ArrayMetadata, wishes: Wishes, account: Account) -> A
     while account.dialect.new_arrays.has_filters and (inner := chunking.inner_chunk_shape(flat.codecs)) is not None:
         if len(inner) != len(flat.shape) or not all(is_integer(size) and size > 0 for size in inner):
             break  # no shards that could be read
-        flat = replace(flat, chunk_grid=grids.regular(inner), codecs=_within_shards(flat.codecs))
+        flat = replace(flat, chunk_grid=grids.regular(inner), codecs=within_shards(flat.codecs))
     if flat is not source and not wishes.any_layout:
         grid = grids.bind(flat.chunk_grid, flat.shape)
         account.remark(
@@ -141,7 +141,7 @@ def without_shards(source: ArrayMetadata, wishes: Wishes, account: Account) -> A
     return flat
 
 
-def _within_shards(codecs: tuple[Named, ...]) -> tuple[Named, ...]:
+def within_shards(codecs: tuple[Named, ...]) -> tuple[Named, ...]:
     """Return the codecs of inner chunks, with those that all of a shard goes through before."""
     for at, codec in enumerate(codecs):
         if codec.name == "sharding_indexed":
@@ -445,7 +445,7 @@ def with_wishes(target: ArrayMetadata, wishes: Wishes, account: Account) -> Arra
         dtype=data_type,
         chunks=chunks,
         shards=shards,
-        coding=_coding(_within_shards(target.codecs), wishes, account.dialect),
+        coding=_coding(within_shards(target.codecs), wishes, account.dialect),
         fill_value=None,
     )
     found = replace(target, chunk_grid=made.chunk_grid, codecs=made.codecs)
