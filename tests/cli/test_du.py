@@ -142,3 +142,18 @@ def test_ls_long_widens_columns_for_long_rows_far_below(run, tmp_path):
     _, out, _ = run("ls", "-l", values)
     assert out.splitlines()[-1].split()[:3] == ["array", "datetime64[ns]", "1"]
     assert len(out.splitlines()) == 1 + 1006
+
+
+def test_ls_long_of_a_group_whose_members_cannot_be_listed_says_so(run, path, monkeypatch):
+    def refuse(self, prefix):
+        raise omnizarr.errors.StoreError("the disk is on fire")
+
+    monkeypatch.setattr(omnizarr.storage.LocalStore, "list_dir", refuse)
+    code, out, _ = run("ls", "-l", path)
+    assert code == 1
+    assert "the disk is on fire" in out
+    monkeypatch.setattr(omnizarr.storage.LocalStore, "list_prefix", refuse)
+    code, out, _ = run("du", path)
+    assert code == 1
+    assert out.splitlines()[1].split()[:4] == ["?", "0", "B", "-"]
+    assert "stored: unknown" in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -165,6 +166,8 @@ def list_long(node: Any, title: str, *, recursive: bool, as_json: bool) -> int:
         found = sorted(usage.nodes, key=lambda one: one.path.split("/") if one.path else [])
     else:
         found = sorted(usage.rows(max_depth=1), key=lambda one: one.path)[1:]
+        if usage.total.problem is not None:  # its members cannot be listed
+            found = [replace(usage.total, node_type="unreadable")]
     if as_json:
         click.echo("[" + ",".join(f"\n  {to_json(one.to_dict())}" for one in found) + "\n]")
     else:

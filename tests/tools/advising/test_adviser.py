@@ -38,6 +38,17 @@ def test_ratio_is_that_of_stored_chunks(maps):
     assert (given.ratio, given.sampled) == (2, 0)
 
 
+def test_store_that_cannot_list_is_asked_for_some_chunks(maps):
+    class Unlisted(MemoryStore):
+        def list_prefix(self, _):
+            raise omnizarr.errors.StoreError("this store cannot list its keys")
+
+    store = Unlisted()
+    for key in maps.store.list():
+        store.set(key, maps.store.get(key))
+    assert omnizarr.advise(store).ratio == omnizarr.advise(maps).ratio
+
+
 def test_what_is_advised_can_be_created_and_takes_what_was_said():
     advice = omnizarr.advise(shape=(600, 300, 400), dtype="int16", reads=["time series", "maps"], place="object")
     store = MetricsStore(MemoryStore())

@@ -129,9 +129,12 @@ def _sample(array: Array) -> Iterator[tuple[int, int]]:
     where, metadata = array.store_path, array.metadata
     try:
         chunks = Chunks.of(where, detection.with_keys_in_use(where, metadata))
-        found = sorted(itertools.islice(info.stored_coords(where, metadata), _LOOKED_THROUGH))
-    except (OmnizarrError, NotImplementedError):  # nobody can tell
+    except OmnizarrError:  # nobody can tell which chunks there are
         return
+    try:
+        found = sorted(itertools.islice(info.stored_coords(where, metadata), _LOOKED_THROUGH))
+    except (OmnizarrError, NotImplementedError):  # a store that cannot list
+        found = list(itertools.islice(chunks.grid.coords(), _LOOKED_THROUGH))
     for coords in found[:: max(len(found) // _SAMPLED, 1)][:_SAMPLED]:
         size = where.store.size(chunks.key_of(coords))
         if size:
