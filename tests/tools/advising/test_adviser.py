@@ -38,6 +38,12 @@ def test_ratio_is_that_of_stored_chunks(maps):
     assert (given.ratio, given.sampled) == (2, 0)
 
 
+def test_ratio_of_shards_counts_inner_chunks_that_lie_in_the_array():
+    array = omnizarr.create_array({}, shape=(50, 70), chunks=(10, 10), shards=(40, 40), dtype="f8", compressors=None)
+    array[:] = 1 + np.random.default_rng(0).random(array.shape)
+    assert omnizarr.advise(array).ratio == pytest.approx(1, abs=0.1)
+
+
 def test_store_that_cannot_list_is_asked_for_some_chunks(maps):
     class Unlisted(MemoryStore):
         def list_prefix(self, _):

@@ -11,7 +11,8 @@ from omnizarr.api import opening
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import dialects_for
 from omnizarr.model import datatypes
-from omnizarr.nodes import detection, info, wording
+from omnizarr.model.grids import Coords, Grid
+from omnizarr.nodes import chunking, detection, info, wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.new_metadata import parse_shape
 from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, ZipStore
@@ -138,7 +139,15 @@ def _sample(array: Array) -> Iterator[tuple[int, int]]:
     for coords in found[:: max(len(found) // _SAMPLED, 1)][:_SAMPLED]:
         size = where.store.size(chunks.key_of(coords))
         if size:
-            yield math.prod(chunks.grid.shape_of(coords)), size
+            yield _encoded(chunks.grid, coords, chunking.inner_chunk_shape(metadata.codecs)), size
+
+
+def _encoded(grid: Grid, coords: Coords, inner: Shape | None) -> int:
+    """Return how many elements a chunk holds: it is whole at the array's edge too, a shard has whole inner chunks."""
+    if inner is None:
+        return math.prod(grid.shape_of(coords))
+    lengths = [part.stop - part.start for part in grid.slices_of(coords)]
+    return math.prod(-(-length // size) * size for length, size in zip(lengths, inner, strict=True))
 
 
 def _place_of(store: Store) -> Place:
