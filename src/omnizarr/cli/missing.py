@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from omnizarr.cli.locate import open_node
-from omnizarr.cli.options import command, json_option, path_argument, quiet_option
+from omnizarr.cli.options import command, is_quiet, json_option, path_argument, quiet_option
 from omnizarr.cli.progress import counting
 from omnizarr.cli.text import to_json
 from omnizarr.cli.trace import traced
@@ -104,7 +104,8 @@ def _print_lines(arrays: Iterable[Any], skip: int, form: str, *, inner: bool, on
             continue
         for item in items(found):
             click.echo(f"{before}{text(item)}")
-    click.echo(f"{count:,} of {wording.plural(expected, unit)} missing", err=True)
+    if not is_quiet():
+        click.echo(f"{count:,} of {wording.plural(expected, unit)} missing", err=True)
     return code
 
 

@@ -675,3 +675,21 @@ def test_directories_that_were_listed_are_not_looked_at_again(tmp_path, monkeypa
     assert not looks
     with pytest.raises(InvalidKeyError):
         store.get("link/.zarray")
+
+
+@needs_posix
+def test_files_that_no_key_names_are_listed_apart(tmp_path):
+    root = tmp_path / "x"
+    store = LocalStore(root)
+    store.set("a/b", b"123")
+    for name, size in {"a/.omnizarr-1.tmp": 4, "a/back\\slash": 5, ".omnizarr-c/d": 6}.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_bytes(bytes(size))
+    (root / "a" / "inside").symlink_to("b")
+    (root / "a" / "outside").symlink_to("/etc/hostname")
+    (root / "away").symlink_to("/tmp")
+    sizes = {"a/.omnizarr-1.tmp": 4, "a/back\\slash": 5, "a/outside": len("/etc/hostname")}
+    assert dict(store.list_unnamed("a")) == sizes
+    assert dict(store.list_unnamed("")) == {**sizes, ".omnizarr-c/d": 6, "away": len("/tmp")}
+    assert set(store.list()) == {"a/b", "a/inside"}
+    assert list(store.list_unnamed("nothing")) == []

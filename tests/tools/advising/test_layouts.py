@@ -155,4 +155,22 @@ def test_array_of_any_size_is_advised_on():
     windows = parse(None, shape)
     chunks = choose_chunks(shape, 1, 1.0, PLACES["object"], windows, has_shards=True).chunks
     assert shard_shape(shape, chunks, 1, 1.0, PLACES["object"], windows) is not None
+    assert choose_chunks((), 1, 1.0, PLACES["object"], parse("all", ()), has_shards=True).chunks == ()
     assert choose_chunks((0, 5), 1, 1.0, PLACES["object"], parse("all", (0, 5)), has_shards=True).chunks == (1, 5)
+
+
+@pytest.mark.parametrize("ratio", [1e-3, 1, 1e3, 1e9])
+@pytest.mark.parametrize("name", sorted(PLACES))
+def test_chunks_fit_in_memory_however_well_they_are_compressed(ratio, name):
+    shape = (1000, 2000, 3000)
+    for word in ("points", "all", "time series", "maps"):
+        chunks = choose_chunks(shape, 4, ratio, PLACES[name], parse(word, shape), has_shards=True).chunks
+        assert math.prod(chunks) * 4 <= 64 * 2**20
+        assert math.prod(chunks) * 4 / ratio <= PLACES[name].most_chunk
+        shards = shard_shape(shape, chunks, 4, ratio, PLACES[name], parse(word, shape))
+        assert math.prod(shards) * 4 <= 512 * 2**20
+
+
+def test_element_larger_than_a_chunk_should_be_is_a_chunk():
+    windows = parse(None, (10, 10))
+    assert choose_chunks((10, 10), 10**8, 1.0, PLACES["local"], windows, has_shards=True).chunks == (1, 1)

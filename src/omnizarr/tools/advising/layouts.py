@@ -33,6 +33,8 @@ _INDEX_ENTRY: Final = 16
 _CHECKSUM: Final = 4
 _MOST_INNER: Final = 16_384
 """Inner chunks in a shard at most: the index of so many has 256 KiB."""
+_MOST_CHUNK: Final = 64 * 1024**2
+"""Bytes of elements of a chunk at most, however well they are compressed: readers hold several in memory."""
 _MOST_DECODED: Final = 512 * 1024**2
 """Bytes of elements of a shard at most: whoever writes one holds them in memory."""
 
@@ -241,16 +243,22 @@ def choose_chunks(
     >>> choose_chunks(shape, 4, 1.0, places.LOCAL, windows.parse("maps", shape), has_shards=False).chunks
     (1, 720, 1440)
     """
-    if not math.prod(shape):
+    if not shape or not math.prod(shape):
         return Chosen(tuple(max(length, 1) for length in shape), (1.0,) * len(windows))
     candidates = _candidates(shape, windows)
     elements = _outer(candidates, [np.asarray(sizes, float) for sizes in candidates])
     decoded = elements * item_bytes
     stored = decoded / ratio
-    least = min(place.least_chunk if has_shards else place.least_object, math.prod(shape) * item_bytes / ratio)
-    allowed = (stored >= least) & (stored <= place.most_chunk)
+    least = min(
+        place.least_chunk if has_shards else place.least_object,
+        math.prod(shape) * item_bytes / ratio,
+        _MOST_CHUNK / 2 / ratio,
+    )
+    fits = decoded <= max(_MOST_CHUNK, item_bytes)
+    allowed = fits & (stored >= least) & (stored <= place.most_chunk)
     if not allowed.any():  # elements are large, or sizes on the way are missing: the nearest
-        distance = np.abs(np.log(stored / min(math.sqrt(least * place.most_chunk), place.most_chunk)))
+        wanted = min(math.sqrt(least * place.most_chunk), place.most_chunk)
+        distance = np.where(fits, np.abs(np.log(stored / wanted)), np.inf)
         allowed = distance == distance.min()
     score = np.zeros(stored.shape)
     relative = []
