@@ -15,7 +15,7 @@ from omnizarr.model.grids import Coords, Grid
 from omnizarr.nodes import chunking, detection, info, wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.new_metadata import parse_shape
-from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, ZipStore
+from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, ZipStore, pool
 from omnizarr.tools.advising.advice import Advice
 from omnizarr.tools.advising.layouts import Chosen, Layout, choose_chunks, shard_shape
 from omnizarr.tools.advising.places import LOCAL, OBJECT, PLACES, Place
@@ -136,8 +136,9 @@ def _sample(array: Array) -> Iterator[tuple[int, int]]:
         found = sorted(itertools.islice(info.stored_coords(where, metadata), _LOOKED_THROUGH))
     except (OmnizarrError, NotImplementedError):  # a store that cannot list
         found = list(itertools.islice(chunks.grid.coords(), _LOOKED_THROUGH))
-    for coords in found[:: max(len(found) // _SAMPLED, 1)][:_SAMPLED]:
-        size = where.store.size(chunks.key_of(coords))
+    chosen = found[:: max(len(found) // _SAMPLED, 1)][:_SAMPLED]
+    sizes = pool.gather(lambda at: (at, where.store.size(chunks.key_of(at))), chosen, where.store.concurrency)
+    for _, (coords, size) in sizes:
         if size:
             yield _encoded(chunks.grid, coords, chunking.inner_chunk_shape(metadata.codecs)), size
 
