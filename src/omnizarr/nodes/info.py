@@ -267,6 +267,23 @@ def _grid(metadata: ArrayMetadata) -> grids.Grid | None:
         return None
 
 
+def coords_decoder(metadata: ArrayMetadata) -> Callable[[str], tuple[int, ...] | None]:
+    """Return what tells the coordinates of a chunk (shard) from what its key has after `chunk_prefix`.
+
+    It returns None for other keys. Raises what binding grid and key encoding raises.
+    """
+    decode = keys.bind(metadata.chunk_key_encoding).decode
+    grid_shape = grids.bind(metadata.chunk_grid, metadata.shape).grid_shape
+
+    def coords_of(rest: str) -> tuple[int, ...] | None:
+        coords = decode(rest, len(grid_shape))
+        if coords is None or not all(n < length for n, length in zip(coords, grid_shape, strict=True)):
+            return None
+        return coords
+
+    return coords_of
+
+
 def stored_bytes(where: StorePath) -> int:
     """Return the bytes under a node, documents included."""
     return sum(_sizes(where, silent))
@@ -320,23 +337,6 @@ def _decoder(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], tuple
     prefix = chunk_prefix(where, metadata)
     decode = coords_decoder(with_keys_in_use(where, metadata))
     return lambda key: decode(key[len(prefix) :]) if key.startswith(prefix) else None
-
-
-def coords_decoder(metadata: ArrayMetadata) -> Callable[[str], tuple[int, ...] | None]:
-    """Return what tells the coordinates of a chunk (shard) from what its key has after `chunk_prefix`.
-
-    It returns None for other keys. Raises what binding grid and key encoding raises.
-    """
-    decode = keys.bind(metadata.chunk_key_encoding).decode
-    grid_shape = grids.bind(metadata.chunk_grid, metadata.shape).grid_shape
-
-    def coords_of(rest: str) -> tuple[int, ...] | None:
-        coords = decode(rest, len(grid_shape))
-        if coords is None or not all(n < length for n, length in zip(coords, grid_shape, strict=True)):
-            return None
-        return coords
-
-    return coords_of
 
 
 def _sizes(where: StorePath, tick: Tick) -> Iterator[int]:

@@ -191,3 +191,13 @@ def test_progress_is_told_of_all_keys():
     told = []
     omnizarr.du(values, progress=told.append)
     assert sum(told) == 2501
+
+
+def test_group_that_was_opened_from_consolidated_metadata_needs_no_documents():
+    values = {}
+    root = omnizarr.create_group(values, zarr_format=2)
+    root.create_array("a", data=np.arange(4.0), chunks=(2,), compressors=None, fill_value=-1)
+    omnizarr.consolidate_metadata(values)
+    del values["a/.zarray"]
+    found = by_path(omnizarr.du(omnizarr.open_consolidated(values)))
+    assert (found["a"].stored, found["a"].chunks.nbytes) == (2, 32)

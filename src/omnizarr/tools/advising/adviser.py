@@ -63,8 +63,9 @@ def run(
     if ratio is not None and not ratio > 0:
         raise ValueError(f"ratio={ratio}: expected bytes in memory per stored byte, as 2.5")
     if shape is None:
-        array = opening.open_array(store, mode="r", path=path, storage_options=storage_options)
-        subject = _of_array(array, zarr_format)
+        if not isinstance(store, Array) or path:
+            store = opening.open_array(store, mode="r", path=path, storage_options=storage_options)
+        subject = _of_array(store, zarr_format)
     else:
         subject = _of_shape(parse_shape(shape), dtype, zarr_format)
     subject = subject._replace(may_shard=subject.may_shard and shards)

@@ -126,7 +126,9 @@ class MissingChunks:
 
 def run(store: Any, *, path: str | None, inner: bool, progress: Progress | None, storage_options: Any) -> MissingChunks:
     """Return the chunks of an array that are not stored; see `omnizarr.missing`."""
-    array = opening.open_array(store, mode="r", path=path, storage_options=storage_options)
+    array = store
+    if not isinstance(store, Array) or path:
+        array = opening.open_array(store, mode="r", path=path, storage_options=storage_options)
     where, metadata = array.store_path, array.metadata
     chunks = Chunks.of(where, detection.with_keys_in_use(where, metadata))
     shape = chunking.inner_chunk_shape(metadata.codecs)

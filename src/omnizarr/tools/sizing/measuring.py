@@ -108,7 +108,10 @@ class _Node:
 
 def run(store: Any, *, path: str | None, progress: Progress | None, storage_options: Any = None) -> Usage:
     """Return what a node and all below it take; see `omnizarr.du`."""
-    node = opening.open(store, mode="r", path=path, use_consolidated=False, storage_options=storage_options)
+    if isinstance(store, Array | Group) and not path:
+        node = store  # with the members that it knows of
+    else:
+        node = opening.open(store, mode="r", path=path, use_consolidated=False, storage_options=storage_options)
     where = node.store_path
     count = _Count(where)
     count.walk(node)
