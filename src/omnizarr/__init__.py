@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from omnizarr.tools.diff import diff
     from omnizarr.tools.digest import digest, digest_of_bytes
     from omnizarr.tools.du import du
+    from omnizarr.tools.edit import copy_node, delete_node, move_node
     from omnizarr.tools.missing import missing
     from omnizarr.tools.repair import repair, undo_repair
     from omnizarr.tools.stat import stat
@@ -126,6 +127,11 @@ _NAMES: Final = {
         ),
         "tools.du": ("du",),
         "tools.missing": ("missing",),
+        "tools.edit": (
+            "copy_node",
+            "delete_node",
+            "move_node",
+        ),
         "tools.repair": (
             "repair",
             "undo_repair",
@@ -151,11 +157,13 @@ __all__ = [
     "convert",
     "copy",
     "copy_all",
+    "copy_node",
     "copy_store",
     "create",
     "create_array",
     "create_group",
     "create_hierarchy",
+    "delete_node",
     "diff",
     "digest",
     "digest_of_bytes",
@@ -169,6 +177,7 @@ __all__ = [
     "group",
     "load",
     "missing",
+    "move_node",
     "ones",
     "ones_like",
     "open",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Unpack
 
@@ -338,7 +339,14 @@ def create_hierarchy(
         yield path, create_node(where / path, metadata, overwrite=overwrite)
 
 
-def consolidate_metadata(store: Any, path: str | None = None, zarr_format: int | str | None = None) -> Group:
+def consolidate_metadata(
+    store: Any,
+    path: str | None = None,
+    zarr_format: int | str | None = None,
+    *,
+    remove: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Group:
     """Store copies of the documents of all nodes below a group with it, and return it, opened from them.
 
     Parameters
@@ -348,9 +356,26 @@ def consolidate_metadata(store: Any, path: str | None = None, zarr_format: int |
         Path within the store.
     zarr_format : int or str, optional
         Look only for this format.
+    remove : bool
+        Delete the copies instead.
+    storage_options : mapping, optional
+        For stores that take them.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> values = {}
+    >>> _ = omnizarr.create_array(values, name="ocean/temp", shape=(4,), dtype="float32")
+    >>> omnizarr.consolidate_metadata(values).is_consolidated
+    True
+    >>> omnizarr.consolidate_metadata(values, remove=True).is_consolidated
+    False
     """
-    where, _ = locate(store, path, "r+", None)
+    where, _ = locate(store, path, "r+", storage_options)
     found = detection.open_group(where, zarr_format)
+    if remove:
+        consolidated.remove(found.where, found.metadata.dialect)
+        return Group(found.where, replace(found.metadata, consolidated=None), ArrayConfig())
     metadata, copies = consolidated.consolidate(found.where, found.metadata.dialect)
     return Group(found.where, metadata, ArrayConfig(), copies)
 

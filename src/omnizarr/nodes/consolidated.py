@@ -447,6 +447,24 @@ def consolidate(where: StorePath, zarr_format: int | str | None = None) -> tuple
     return replace(group.metadata, consolidated=inline), Snapshot(where, None, inline)
 
 
+@conflicts.retried
+def remove(where: StorePath, zarr_format: int | str | None = None) -> bool:
+    """Delete the consolidated metadata of a group; return whether there was any. The documents stay as they are."""
+    with where.lock():
+        group = _group_at(where, zarr_format)
+        if group.dialect.consolidated.document is None:
+            if group.metadata.consolidated is None:
+                return False
+            alone = replace(group.metadata, consolidated=None)
+            hierarchy.rewrite(where, group.dialect, alone, group.documents)
+            return True
+        key = _key(where, group.dialect, None)
+        if key is None or not where.store.exists(key):
+            return False
+        where.store.delete(key)
+        return True
+
+
 def _some(paths: Sequence[str]) -> str:
     return ", ".join(map(repr, paths[:5])) + (", ..." if len(paths) > 5 else "")
 

@@ -47,13 +47,30 @@ def erase(where: StorePath, metadata: Metadata | None = None) -> bool:
     `metadata` are those of the node, if they have been read.
     """
     keys, prefixes = dialects_at(where)[0].keyspace.belongings(where.path)
-    own = [] if where.home is None else [where.home.chunk_prefix(where.path)]
-    below = [_Below(where.store, prefix) for prefix in prefixes]
-    known = {where.path: isinstance(metadata, ArrayMetadata)} if metadata and metadata.dialect == "v3" else {}
-    is_ours = _test(where.store, keys, below, own, known)
+    is_ours, below = _told_apart(where, metadata, keys, prefixes)
     where.store.delete_many(keys)
     left = [_erase_below(where.store, each, is_ours) for each in below]
     return any(left)
+
+
+def strangers(where: StorePath, metadata: Metadata | None = None) -> Iterator[str]:
+    """Yield the keys below a node that are neither documents nor chunks; in a directory also what has no key.
+
+    `metadata` are those of the node, if they have been read.
+    """
+    keys, prefixes = dialects_at(where)[0].keyspace.belongings(where.path)
+    is_ours, below = _told_apart(where, metadata, keys, prefixes)
+    return (key.rstrip("\0") for each in below for key in each if not is_ours(key))
+
+
+def _told_apart(
+    where: StorePath, metadata: Metadata | None, keys: Iterable[str], prefixes: Iterable[str]
+) -> tuple[Callable[[str], bool], list[_Below]]:
+    """Return what tells documents and chunks from all else, and what there is below the prefixes."""
+    own = [] if where.home is None else [where.home.chunk_prefix(where.path)]
+    below = [_Below(where.store, prefix) for prefix in prefixes]
+    known = {where.path: isinstance(metadata, ArrayMetadata)} if metadata and metadata.dialect == "v3" else {}
+    return _test(where.store, keys, below, own, known), below
 
 
 class _Below(Iterable[str]):

@@ -90,18 +90,18 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Abo
     metadata = dialect.keyspace.settle(metadata)
     check_path(dialect, where.path)
     values = rendered(where, metadata)  # refuse before anything is deleted or written
-    _create_ancestors(where, dialect, above)
-    _refuse_sibling(where, dialect)
+    create_ancestors(where, dialect, above)
+    refuse_sibling(where, dialect)
     with where.lock():
-        existing = _occupant(where)
+        existing = occupant(where)
         is_rest = False
         if existing is not None:
             if not overwrite:
-                raise _in_the_way(where, existing)
+                raise in_the_way(where, existing)
             is_rest = _clear_for(where, existing)
         if overwrite and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
             delete_strays(where, metadata)
-        _write_entry_point(where, dialect)
+        write_entry_point(where, dialect)
         _write(where, dialect, values)
     return Found(where, metadata)
 
@@ -172,7 +172,7 @@ def _has_others(root: StorePath) -> bool:
         return False
 
 
-def _refuse_sibling(where: StorePath, dialect: Dialect) -> None:
+def refuse_sibling(where: StorePath, dialect: Dialect) -> None:
     """Raise NodeNameError if a sibling is called the same but for case, in a format that forbids it."""
     if dialect.has_cases or not where.path:
         return
@@ -188,7 +188,7 @@ def _refuse_sibling(where: StorePath, dialect: Dialect) -> None:
             )
 
 
-def _write_entry_point(where: StorePath, dialect: Dialect) -> None:
+def write_entry_point(where: StorePath, dialect: Dialect) -> None:
     """Write the document that opens the hierarchy, if there is none yet."""
     home = where.home
     if home is not None and dialect.entry_point is not None and (not home.entry or where.path == home.root):
@@ -313,14 +313,14 @@ def copy(
     found, target = _ready(source, target)
     source, dialect = found.where, dialect_of(target, found.metadata)
     with target.lock():
-        existing = _occupant(target)
+        existing = occupant(target)
         if existing is not None:
             if not overwrite:
-                raise _in_the_way(target, existing)
+                raise in_the_way(target, existing)
             is_rest = _clear_for(target, existing)
             if is_rest and isinstance(found.metadata, ArrayMetadata):
                 delete_strays(target, found.metadata)
-        _write_entry_point(target, dialect)
+        write_entry_point(target, dialect)
         _copy_keys(source, target, told)
 
 
@@ -336,10 +336,10 @@ def _ready(source: StorePath, target: StorePath) -> tuple[Found[Metadata], Store
         refuse_unreachable(source)
     above = Above()
     target = settled(target, dialect, above)
-    _refuse_other_keys(source, target)
+    refuse_other_keys(source, target)
     dialect = dialect_of(target, found.metadata)
-    _create_ancestors(target, dialect, above)
-    _refuse_sibling(target, dialect)
+    create_ancestors(target, dialect, above)
+    refuse_sibling(target, dialect)
     return found, target
 
 
@@ -355,7 +355,7 @@ def refuse_unreachable(source: StorePath) -> None:
                 pending.append(below.where)
 
 
-def _refuse_other_keys(source: StorePath, target: StorePath) -> None:
+def refuse_other_keys(source: StorePath, target: StorePath) -> None:
     """Raise NotRepresentableError if bytes cannot be copied because the hierarchies keep their keys otherwise."""
     if source.home is None or target.home is None:
         return
@@ -383,7 +383,7 @@ def _copy_keys(source: StorePath, target: StorePath, told: Callable[[], object] 
     }
     for before, after in prefixes.items():
         pairs.update({key: after + key[len(before) :] for key in source.store.list_prefix(before)})
-    is_document = _document_test(source)
+    is_document = document_test(source)
     makers = tuple(name for dialect in formats for name in (dialect.array_document, dialect.group_document))
 
     def turn(pair: tuple[str, str]) -> tuple[int, ...]:
@@ -407,7 +407,7 @@ def _copy_keys(source: StorePath, target: StorePath, told: Callable[[], object] 
         pool.run(transfer, together, min(workers, len(together)), 1)
 
 
-def _document_test(where: StorePath) -> Callable[[str], bool]:
+def document_test(where: StorePath) -> Callable[[str], bool]:
     """Return what tells documents from chunks by their keys."""
     home = where.home
     if home is not None:
@@ -441,9 +441,9 @@ def _copy_value(source: StorePath, target: StorePath, key: str, copied: str) -> 
 def move(source: StorePath, target: StorePath) -> None:
     """Move a node and all below it to another place of its store; raises as `copy`."""
     found, place = _ready(source, target)
-    existing = _occupant(place)
+    existing = occupant(place)
     if existing is not None:
-        raise _in_the_way(place, existing)
+        raise in_the_way(place, existing)
     is_one_tree = found.where.home is None and source.store is target.store
     if is_one_tree and source.store.move_prefix(found.where.prefix, place.prefix):
         return
@@ -541,13 +541,13 @@ _but_shape: Final = operator.attrgetter(*(each.name for each in fields(ArrayMeta
 
 
 @conflicts.retried
-def _create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> None:
+def create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> None:
     """Give every place above a group's document, where there is no node; refuse an array among them."""
     for place in where.ancestors():
         existing = looked.at(place)
         # Above the root of a draft's hierarchy are other formats' nodes, which are not ours to make.
         if existing is None and dialect.has_groups and place.home == where.home:
-            _refuse_sibling(place, dialect)
+            refuse_sibling(place, dialect)
             with place.lock():
                 existing = None if _is_free(place) else _here_or_error(place)  # another may have been faster
                 if existing is None:
@@ -582,7 +582,7 @@ def _is_free(where: StorePath) -> bool:
     return where.home is None and is_free(where)
 
 
-def _occupant(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
+def occupant(where: StorePath) -> Found[Metadata] | OmnizarrError | None:
     """Return what a new node would replace: also, where the hierarchy of a draft is to begin, one of another format."""
     existing = None if _is_free(where) else _here_or_error(where)
     if existing is None and where.home is not None and not where.home.entry and where.path == where.home.root:
@@ -597,7 +597,8 @@ def _clear_for(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> b
     return erasing.erase(where)
 
 
-def _in_the_way(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> OmnizarrError:
+def in_the_way(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> OmnizarrError:
+    """Return the error that says that a place is taken."""
     what = {"store": str(where.store), "path": where.path, "remedy": "pass overwrite=True to replace it"}
     if isinstance(existing, OmnizarrError):
         return existing

@@ -594,6 +594,12 @@ class Archive:
                     self._discard()
                     raise
 
+    def discard(self) -> None:
+        """Close the archive without writing it: the old one stays."""
+        with self._lock:
+            self._changed = False
+        self.close()
+
     def _discard(self) -> None:
         for part in (self._old, self._new, *self._given_up):
             if part is not None and part.file is not self._target:

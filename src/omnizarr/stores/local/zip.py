@@ -199,6 +199,11 @@ class ZipStore(Store):
         """Write the archive, if anything changed."""
         self._finalizer()
 
+    def discard(self) -> None:
+        """Close the archive without writing what has changed: the file stays as it was."""
+        self._archive.discard()
+        self._finalizer()
+
     def __getstate__(self) -> dict[str, Any]:
         if self.mode != "r" or not isinstance(self.path, str):
             raise TypeError(f"cannot pickle {self!r}: only an archive that is opened for reading, by its path")

@@ -1,0 +1,1 @@
+"""Copying, moving and deleting nodes byte for byte, within a store and between stores."""

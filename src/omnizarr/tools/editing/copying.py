@@ -1,0 +1,393 @@
+"""Copying a node byte for byte: its chunks first, its documents last, so that it appears when it is complete."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain, groupby, islice
+from pathlib import Path
+from typing import Any, Final
+
+from omnizarr.errors import ContainsArrayError, NodeExistsError, NotRepresentableError, OmnizarrError, StoreError
+from omnizarr.model import ArrayMetadata, Metadata
+from omnizarr.nodes import detection, erasing, hierarchy
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
+from omnizarr.stores import LocalStore, Store, pool
+from omnizarr.stores.base import RESERVED
+from omnizarr.tools.converting import executors, journal
+from omnizarr.tools.converting.executors import Executor, Job, Tally, Tick
+from omnizarr.tools.converting.moving import Chunks
+from omnizarr.tools.converting.sources import Source
+from omnizarr.tools.editing import deleting, mentions, places, unfinished
+from omnizarr.tools.editing.outcome import Edited
+from omnizarr.tools.editing.showing import Show, shown
+
+Pair = tuple[str, str]
+"""The key of a value in the source, and in the target."""
+_IN_FLIGHT: Final = 256 * 2**20
+"""Bytes of values in memory at a time, as far as their sizes are known."""
+
+
+def run(
+    source: Any,
+    target: Any,
+    *,
+    path: str | None,
+    target_path: str | None,
+    overwrite: bool,
+    resume: bool,
+    verify: bool,
+    dry_run: bool,
+    scheduler: Any,
+    progress: Show | None,
+    storage_options: Mapping[str, Any] | None,
+) -> Edited:
+    """Do as `omnizarr.copy_node`."""
+    if overwrite and resume:
+        raise ValueError("overwrite begins anew, resume continues: choose one")
+    options = _options_of(source, storage_options), _options_of(target, storage_options)
+    with (
+        places.opened(source, path, "r", options[0]) as old,
+        places.opened(target, target_path, "a", options[1]) as new,
+        executors.executor(scheduler) as executor,
+    ):
+        return Copy(old, new, overwrite=overwrite, resume=resume, verify=verify, executor=executor).run(
+            dry_run=dry_run, progress=progress
+        )
+
+
+def _options_of(place: Any, storage_options: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return storage options for a place that takes them: of source and target it may be one."""
+    return storage_options if isinstance(place, str) and "://" in place else None
+
+
+class Copy:
+    """The copy of one node with all below it."""
+
+    def __init__(
+        self,
+        source: StorePath,
+        target: StorePath,
+        *,
+        overwrite: bool = False,
+        resume: bool = False,
+        verify: bool = True,
+        executor: Executor | None = None,
+    ) -> None:
+        self.found = detection.open_node(source)
+        self.source = self.found.where
+        self.resume, self.overwrite, self.verify = resume, overwrite, verify
+        self.executor = executor or executors.Local()
+        self.above = hierarchy.Above()
+        self.target = self._placed(target)
+        self.replaced = self._replaced()
+        self.continues = False
+
+    def _placed(self, target: StorePath) -> StorePath:
+        """Return the target within the hierarchy that it will lie in; raise if the node cannot be there."""
+        if target.store.read_only:
+            target.store.check_writable()
+        dialect = dialect_of(self.source, self.found.metadata)
+        hierarchy.check_path(dialect, target.path)
+        hierarchy.refuse_overlap(self.source, target)
+        self._refuse_journal()
+        target = hierarchy.settled(target, dialect, self.above)
+        hierarchy.refuse_other_keys(self.source, target)
+        for place in reversed(list(target.ancestors())):
+            group = self.above.at(place)
+            if isinstance(group, Found):
+                self._refuse_group(group, target)
+                break
+        return target
+
+    def _refuse_journal(self) -> None:
+        if unfinished.is_left(self.source):
+            raise StoreError(
+                "the source is an unfinished copy or conversion",
+                store=str(self.source.store),
+                path=self.source.path,
+                remedy="finish that first",
+            )
+
+    def _refuse_group(self, group: Found[Metadata], target: StorePath) -> None:
+        if isinstance(group.metadata, ArrayMetadata):
+            raise ContainsArrayError(
+                "an array is in the way: nodes cannot lie below it",
+                store=str(target.store),
+                path=target.path,
+                found=f"an array at {'/' + group.where.path!r}",
+                expected="a group",
+            )
+        ours, theirs = self.found.metadata.dialect, group.metadata.dialect
+        if ours != theirs:
+            raise NotRepresentableError(
+                f"a node of Zarr {ours} cannot be copied byte for byte into a group of Zarr {theirs}",
+                store=str(target.store),
+                path=target.path,
+                remedy="use omnizarr.convert, or another place",
+            )
+
+    def _replaced(self) -> Found[Metadata] | None:
+        """Return the node that is replaced; raise if something is in the way."""
+        there = hierarchy.occupant(self.target)
+        if isinstance(there, OmnizarrError):
+            raise there
+        if there is not None and not self.overwrite:
+            if self.resume and unfinished.is_left(self.target):
+                return None
+            raise hierarchy.in_the_way(self.target, there)
+        if there is not None:
+            deleting.refuse_strangers(there)
+        elif not unfinished.is_left(self.target):
+            self._refuse_others()
+        return there
+
+    def _refuse_others(self) -> None:
+        """Raise NodeExistsError if something lies at the target that is no node."""
+        folder = places.folder_of(self.target)
+        if folder is not None:
+            is_there = folder.is_file() or (folder.is_dir() and any(folder.iterdir()))
+        else:
+            prefixes = dialects_at(self.target)[0].keyspace.belongings(self.target.path).prefixes
+            is_there = any(next(iter(self.target.store.list_prefix(prefix)), None) for prefix in prefixes)
+        if is_there:
+            raise NodeExistsError(
+                "something that is no Zarr node lies here",
+                store=str(self.target.store),
+                path=self.target.path,
+                remedy="choose another place, or remove it",
+            )
+
+    # -- doing it ------------------------------------------------------------------
+
+    def run(self, *, dry_run: bool, progress: Show | None) -> Edited:
+        """Copy, unless it is a dry run; return what was done."""
+        keys, nbytes = self._size()
+        kind = self.found.metadata.node_type
+        outcome = Edited("copy", str(self.source), str(self.target), kind, keys, nbytes or 0, dry_run=dry_run)
+        if dry_run:
+            return outcome
+        with shown(progress, nbytes, f"copy {self.source.path or self.source.store}") as tick:
+            copied = self._begin(tick)
+        marks = mentions.listed(self.source).marks
+        mentions.enter(self.target, kind, marks)
+        mentions.refresh(self.target)
+        return replace(outcome, keys=copied.values, nbytes=copied.nbytes, verified=self.verify, remarks=self._remarks())
+
+    def _remarks(self) -> tuple[str, ...]:
+        before, after = mentions.listed(self.source), mentions.listed(self.target)
+        if after.is_nczarr and not before.is_nczarr:
+            return ("the group lists it as NCZarr does, but it has no notes of NCZarr: netCDF sees it as plain Zarr",)
+        return ()
+
+    def _size(self) -> tuple[int, int | None]:
+        """Return how many keys there are, and their bytes; of a store that cannot be listed, what is known."""
+        keys, nbytes = 0, 0
+        try:
+            for _, size in detection.sizes(self.source):
+                keys, nbytes = keys + 1, nbytes + size
+        except (StoreError, NotImplementedError):
+            return 0, None
+        return keys, nbytes
+
+    def _begin(self, tick: Tick) -> executors.Written:
+        folder = places.folder_of(self.target)
+        if self.replaced is not None and folder is not None:
+            return self._replace(folder, tick)
+        if self.replaced is not None:
+            deleting.delete(self.replaced)
+        elif self.overwrite:
+            erasing.erase(self.target)  # what an interrupted copy has left
+        return self._copy_to(self.target, tick)
+
+    def _replace(self, folder: Path, tick: Tick) -> executors.Written:
+        """Copy to a directory beside the hierarchy, and put that in the place of the old one in the end."""
+        root = Path(self.target.store.root) if isinstance(self.target.store, LocalStore) else folder
+        token = os.urandom(6).hex()
+        fresh, old = (root.parent / f"{RESERVED}{name}-{token}" for name in ("new", "old"))
+        try:
+            written = self._copy_to(_at(LocalStore(fresh), self.target), tick)
+            folder.rename(old)
+            try:
+                fresh.rename(folder)
+            except BaseException:
+                old.rename(folder)
+                raise
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+        # Who has the store open remembers directories.
+        self.target = replace(self.target, store=LocalStore(root))
+        return written
+
+    def _copy_to(self, target: StorePath, tick: Tick) -> executors.Written:
+        note = unfinished.of_copy(self.found)
+        self.continues = unfinished.check(target, note, resume=self.resume)
+        has_journal = unfinished.has_place(target)
+        if has_journal and not self.continues:
+            note.write(target)
+        layout = _Layout(self.source, target)
+        self.executor.expect(self.source.store, [])
+        self.executor.expect(target.store, [target.prefix + journal.KEY] if has_journal else [])
+        done = [self.executor.run(self._job(target), layout.chunks(), tick)]
+        if target is self.target:
+            hierarchy.create_ancestors(target, dialect_of(target, self.found.metadata), self.above)
+        if self.continues:
+            layout.delete_others()
+        here = executors.Local()
+        with target.lock():
+            if not layout.has_entry:
+                hierarchy.write_entry_point(target, dialect_of(target, self.found.metadata))
+            for _, level in groupby(layout.documents(), layout.turn):
+                done.append(here.run(self._job(target), level, tick))
+        if has_journal:
+            journal.remove(target)
+        return executors.Written(sum(each.values for each in done), sum(each.nbytes for each in done))
+
+    def _job(self, target: StorePath) -> _Values:
+        return _Values(self.source.store, target.store, verify=self.verify, resume=self.continues)
+
+
+def _at(store: Store, target: StorePath) -> StorePath:
+    """Return the root of a store in which a node is made that will lie elsewhere."""
+    return StorePath(store, "", None if target.home is None else replace(target.home, root=""))
+
+
+class _Layout:
+    """Which keys there are of a node and of those below, and where they go."""
+
+    def __init__(self, source: StorePath, target: StorePath) -> None:
+        self.source, self.target = source, target
+        formats = dialects_at(source)
+        self._old, self._new = formats[0].keyspace, dialects_at(target)[0].keyspace
+        self._is_document = hierarchy.document_test(source)
+        self._makers = tuple(name for dialect in formats for name in (dialect.array_document, dialect.group_document))
+        self._documents: list[Pair] = []
+        self._listed: set[str] | None = set()
+
+    def chunks(self) -> Iterator[Pair]:
+        """Yield all keys but those of documents, which are remembered; in any order."""
+        seen: set[str] = set()
+        for prefix, other in self._prefixes().items():
+            for key in self._keys(prefix):
+                if key == f"{self.source.prefix}{journal.KEY}":
+                    continue
+                pair = key, other + key[len(prefix) :]
+                if self._is_document(key):
+                    if key not in seen:
+                        seen.add(key)
+                        self._documents.append(pair)
+                else:
+                    yield pair
+        there = self._new.documents(self.target.path)
+        for name, key in self._old.documents(self.source.path).items():
+            if name in there and key not in seen and self.source.store.exists(key):
+                self._documents.append((key, there[name]))
+
+    def documents(self) -> list[Pair]:
+        """Return the keys of documents, in the order in which they are to be written."""
+        own, new = self.source.home, self.target.home
+        entry = []
+        if self.has_entry and own is not None and new is not None:
+            entry = [(own.entry_key, new.entry_key)]
+        return [*sorted(self._documents, key=self.turn), *entry]
+
+    @property
+    def has_entry(self) -> bool:
+        """Whether the root of a draft's hierarchy is copied to where another one begins: with its entry point."""
+        own, new = self.source.home, self.target.home
+        if own is None or new is None:
+            return False
+        return self.source.path == own.root and self.target.path == new.root
+
+    def turn(self, pair: Pair) -> tuple[int, bool]:
+        """Return when a document has its turn: the deepest first, of a node the one that makes it a node last."""
+        return -pair[0].count("/"), pair[0].endswith(self._makers)
+
+    def delete_others(self) -> None:
+        """Delete what an interrupted copy has left of keys that the source has no longer."""
+        expected = {new: old for old, new in self._documents}
+        for prefix, other in self._prefixes().items():
+            for key in list(self.target.store.list_prefix(other)):
+                old = expected.get(key, prefix + key[len(other) :])
+                if key != f"{self.target.prefix}{journal.KEY}" and not self.source.store.exists(old):
+                    self.target.store.delete(key)
+
+    def _prefixes(self) -> dict[str, str]:
+        """Return prefixes of the source, none within another, and what they become."""
+        pairs = {
+            self._old.directory(self.source.path): self._new.directory(self.target.path),
+            self._old.chunk_prefix(self.source.path): self._new.chunk_prefix(self.target.path),
+        }
+        return {
+            old: new for old, new in pairs.items() if not any(old != other and old.startswith(other) for other in pairs)
+        }
+
+    def _keys(self, prefix: str) -> Iterator[str]:
+        try:
+            keys = iter(self.source.store.list_prefix(prefix))
+            first = list(islice(keys, 1))
+        except (StoreError, NotImplementedError):
+            yield from self._unlisted()
+            return
+        yield from chain(first, keys)
+
+    def _unlisted(self) -> Iterator[str]:
+        """Yield the keys that may be there in a store that cannot be listed: of documents, and of all chunks."""
+        source = Source(detection.open_node(self.source))
+        for node in source.walk(source.top(detection.open_node(self.source))):
+            if isinstance(node.found, OmnizarrError):
+                raise node.found
+            where, metadata = node.found.where, node.found.metadata
+            if node.is_copy:
+                where = self.source.at(f"{self.source.prefix}{node.path}".rstrip("/"))
+            names = dialect_of(where, metadata).keyspace.documents(where.path).values()
+            yield from (key for key in names if self.source.store.exists(key))
+            if isinstance(metadata, ArrayMetadata):
+                chunks = Chunks.of(where, detection.with_keys_in_use(where, metadata))
+                yield from map(chunks.key_of, chunks.stored())
+
+
+@dataclass(frozen=True)
+class _Values(Job[Pair]):
+    """Copy a value, and read it again."""
+
+    source: Store
+    target: Store
+    verify: bool
+    resume: bool
+
+    @property
+    def at_once(self) -> int:
+        return max(pool.default_concurrency(), self.source.concurrency, self.target.concurrency)
+
+    share = 64
+
+    def begin(self, _: dict[str, str]) -> tuple[Callable[[Pair], int], Tally]:
+        tally = Tally(self.target)
+
+        def copy(pair: Pair) -> int:
+            key, copied = pair
+            value = self.source.get(key)
+            if value is None:  # never written, or removed meanwhile
+                return 0
+            if not (self.resume and _is_same(self.target, copied, value)):
+                tally.set(copied, value)
+                if self.verify and not _is_same(self.target, copied, value):
+                    raise StoreError(
+                        "the copy differs from what was copied",
+                        store=str(self.target),
+                        key=copied,
+                        remedy="copy again with resume=True, and look after the store",
+                    )
+            return len(value)
+
+        return copy, tally
+
+
+def _is_same(store: Store, key: str, value: Any) -> bool:
+    there = store.get(key)
+    return there is not None and len(there) == len(value) and bytes(there) == bytes(value)

@@ -1,0 +1,195 @@
+"""What groups say of the nodes below them: copies of documents, NCZarr's lists, references of conventions.
+
+Groups above a node that came, went or changed are brought up to date as far as that takes no guessing: consolidated
+metadata is renewed, and NCZarr's lists of members are. What else refers to a node that is gone is told.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final, Literal, NamedTuple
+
+from omnizarr.errors import OmnizarrError, StoreError
+from omnizarr.formats import DIALECTS, conventions, documents
+from omnizarr.formats.conventions import Nodes
+from omnizarr.model import JSON, GroupMetadata, Metadata
+from omnizarr.netcdf.layouts import nczarr_metadata
+from omnizarr.nodes import consolidated, detection, hierarchy
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.location import StorePath
+
+NodeType = Literal["array", "group"]
+
+_GROUP_MARKS: Final = ("_nczarr_group", "_NCZARR_GROUP")
+_GROUP_OBJECT: Final = ".nczgroup"
+_LISTS: Final[Mapping[str, NodeType]] = {"arrays": "array", "vars": "array", "groups": "group", "subgroups": "group"}
+_MOST_LOOKED_AT: Final = 1000
+"""Conventions are held against hierarchies of at most so many nodes."""
+
+
+def refresh(where: StorePath) -> None:
+    """Renew what consolidated metadata of the groups above a node says of it and of all below it."""
+    passed: list[str] = []
+    for place in reversed(list(where.ancestors())):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is broken stays so: `check` tells
+            copies = consolidated.snapshot(place, None)
+        if copies is not None:
+            known = {f"{place.prefix}{path}".rstrip("/") for path in copies.nodes}
+            below = [path for path in known if path.startswith(where.prefix)]
+            now = [each.path for each in _below(where)]
+            new = [path for path in passed if path not in known]
+            copies.refresh(dict.fromkeys((where.path, *new, *below, *now)))
+        passed.append(place.path)
+
+
+# -- NCZarr ------------------------------------------------------------------------
+
+
+class Listed(NamedTuple):
+    """What a group of NCZarr says of one member.
+
+    Attributes
+    ----------
+    is_nczarr : bool
+        The group keeps lists.
+    marks : mapping or None
+        What it says of an array, where that does not stand in the array's own document.
+    """
+
+    is_nczarr: bool
+    marks: Mapping[str, JSON] | None
+
+
+def listed(where: StorePath) -> Listed:
+    """Return what the group right above a node says of it."""
+    group = _group_above(where)
+    if group is None:
+        return Listed(is_nczarr=False, marks=None)
+    marks = nczarr_metadata.listed(group.metadata, where.name)
+    is_nczarr = any(name in {**group.metadata.unknown, **group.metadata.attributes} for name in _GROUP_MARKS)
+    has_object = group.where.store.exists(group.where.prefix + _GROUP_OBJECT)
+    return Listed(is_nczarr or has_object, marks if isinstance(marks, Mapping) else None)
+
+
+def enter(where: StorePath, kind: NodeType | None, marks: Mapping[str, JSON] | None = None) -> None:
+    """Let the group right above a node list it as what it is, or not at all if it is gone."""
+    group = _group_above(where)
+    if group is None:
+        return
+    changed = _with_member(group.metadata, where.name, kind, marks)
+    if changed != group.metadata:
+        hierarchy.update(
+            group.where,
+            GroupMetadata,
+            lambda now: _with_member(now, where.name, kind, marks),
+            group.metadata.dialect,
+        )
+    key = group.where.prefix + _GROUP_OBJECT
+    if group.metadata.dialect == "v2" and group.where.store.exists(key):
+        with group.where.lock():
+            value = group.where.store.get(key)
+            document = None if value is None else documents.parse(value)
+            if isinstance(document, Mapping):
+                group.where.store.set(key, documents.render(_relisted(document, where.name, kind)))
+
+
+def _group_above(where: StorePath) -> Found[GroupMetadata] | None:
+    if not where.path:
+        return None
+    try:
+        found = detection.here(where.parent, DIALECTS, "group")
+    except StoreError:
+        raise
+    except OmnizarrError:
+        return None  # broken
+    if found is None or not isinstance(found.metadata, GroupMetadata):
+        return None
+    return Found(found.where, found.metadata)
+
+
+def _with_member(
+    group: GroupMetadata, name: str, kind: NodeType | None, marks: Mapping[str, JSON] | None
+) -> GroupMetadata:
+    is_listed = nczarr_metadata.listed(group, name) is not None
+    if marks is not None or (is_listed and kind != "array"):
+        group = nczarr_metadata.with_listed(group, {name: marks if kind == "array" else None})
+    return replace(
+        group,
+        attributes=_all_relisted(group.attributes, name, kind),
+        unknown=_all_relisted(group.unknown, name, kind),
+    )
+
+
+def _all_relisted(members: Mapping[str, JSON], name: str, kind: NodeType | None) -> Mapping[str, JSON]:
+    if not any(key in members for key in _GROUP_MARKS):
+        return members
+    return {
+        key: _relisted(mark, name, kind) if key in _GROUP_MARKS and isinstance(mark, Mapping) else mark
+        for key, mark in members.items()
+    }
+
+
+def _relisted(mark: Mapping[str, JSON], name: str, kind: NodeType | None) -> dict[str, JSON]:
+    """Return the mark of a group with a member in the list of its kind, and in no other."""
+    changed: dict[str, Any] = dict(mark)
+    for key, holds in _LISTS.items():
+        names = mark.get(key)
+        if isinstance(names, list | tuple):
+            kept = [each for each in names if each != name or kind == holds]
+            changed[key] = [*kept, name] if kind == holds and name not in kept else kept
+    return changed
+
+
+# -- conventions -------------------------------------------------------------------
+
+
+def around(where: StorePath) -> dict[str, Metadata]:
+    """Return the nodes above a place, at it and below it by path; empty if there are too many."""
+    found: dict[str, Metadata] = {}
+    for place in where.ancestors():
+        one = _readable(place)
+        if one is not None:
+            found[place.path] = one
+    for place in (where, *_below(where)):
+        one = _readable(place)
+        if one is not None:
+            found[place.path] = one
+        if len(found) > _MOST_LOOKED_AT:
+            return {}
+    return found
+
+
+def _below(where: StorePath) -> Iterator[StorePath]:
+    found = detection.detect(where)
+    return consolidated.walk(found.where) if found is not None else iter(())
+
+
+def _readable(where: StorePath) -> Metadata | None:
+    try:
+        return detection.find(where)
+    except StoreError:
+        raise
+    except OmnizarrError:
+        return None
+
+
+def missed(where: StorePath, nodes: Mapping[str, Metadata]) -> tuple[str, ...]:
+    """Return what the groups above will say of a node that is not true once it has gone, in sentences.
+
+    `nodes` are those that `around` returned while it was there.
+    """
+    without = {path: one for path, one in nodes.items() if path != where.path and not path.startswith(where.prefix)}
+    above = [place.path for place in where.ancestors() if place.path in without]
+    before, after = (_faults(above, Nodes(each)) for each in (nodes, without))
+    return tuple(text for text in after if text not in before)
+
+
+def _faults(paths: list[str], nodes: Nodes) -> list[str]:
+    return [
+        f"/{path}: {fault.message}" + ("" if fault.found is None else f": found {fault.found!r}")
+        for path in paths
+        for fault in conventions.faults(path, nodes)
+    ]

@@ -1,0 +1,99 @@
+"""Moving a node: a rename where that is possible, or else a copy that is compared, and then a deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from omnizarr.errors import NodeNotFoundError, StoreError
+from omnizarr.nodes import detection, hierarchy
+from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.stores import LocalStore
+from omnizarr.tools.editing import deleting, mentions, places
+from omnizarr.tools.editing.copying import Copy
+from omnizarr.tools.editing.outcome import Edited
+from omnizarr.tools.editing.showing import Show
+
+
+def run(
+    source: Any,
+    target: Any,
+    *,
+    path: str | None,
+    target_path: str | None,
+    dry_run: bool,
+    progress: Show | None,
+    storage_options: Mapping[str, Any] | None,
+) -> Edited:
+    """Do as `omnizarr.move_node`."""
+    options = [storage_options if isinstance(each, str) and "://" in each else None for each in (source, target)]
+    with (
+        places.opened(source, path, "r+", options[0]) as old,
+        places.opened(target, target_path, "a", options[1]) as goal,
+    ):
+        new = goal
+        if type(old.store) is not LocalStore and old.store.origin()[0] == new.store.origin()[0]:
+            new = _in_store_of(old, new)  # two archives would write over each other
+        return _move(old, new, dry_run=dry_run, progress=progress)
+
+
+def _in_store_of(old: StorePath, new: StorePath) -> StorePath:
+    above, below = old.store.origin()[1].strip("/"), f"{new.store.origin()[1]}/{new.path}".strip("/")
+    is_within = not above or f"{below}/".startswith(f"{above}/")
+    return StorePath(old.store, below[len(above) :].strip("/")) if is_within else new
+
+
+def _move(old: StorePath, new: StorePath, *, dry_run: bool, progress: Show | None) -> Edited:
+    found = deleting.node_at(old)
+    if found is None:
+        raise detection.not_found(old, NodeNotFoundError)
+    found.where.store.check_writable()
+    copy = Copy(found.where, new)
+    folder, goal = places.folder_of(found.where), places.folder_of(copy.target)
+    is_rename = folder is not None and goal is not None and _is_one_file_system(folder, goal)
+    around = mentions.around(found.where)
+    remarks = mentions.missed(found.where, around)
+    if folder is None or goal is None or not is_rename:
+        deleting.refuse_strangers(found)
+        outcome = copy.run(dry_run=dry_run, progress=progress)
+        if not dry_run:
+            deleting.delete(found)
+        return replace(outcome, action="move", remarks=(*remarks, *outcome.remarks))
+    outcome = Edited(
+        "move",
+        str(found.where),
+        str(copy.target),
+        found.metadata.node_type,
+        is_rename=True,
+        dry_run=dry_run,
+        remarks=remarks,
+    )
+    if dry_run:
+        return outcome
+    marks = mentions.listed(found.where).marks
+    hierarchy.create_ancestors(copy.target, dialect_of(copy.target, found.metadata), copy.above)
+    _rename(folder, goal)
+    for where, kind, noted in ((found.where, None, None), (copy.target, found.metadata.node_type, marks)):
+        # Who has the store open remembers directories.
+        there = replace(where, store=LocalStore(where.store.root)) if isinstance(where.store, LocalStore) else where
+        mentions.enter(there, kind, noted)
+        mentions.refresh(there)
+    return outcome
+
+
+def _is_one_file_system(folder: Path, target: Path) -> bool:
+    """Whether a directory can be renamed to another name: also a link is left to a copy."""
+    parent = next(each for each in target.parents if each.exists())
+    return not folder.is_symlink() and folder.stat().st_dev == parent.stat().st_dev
+
+
+def _rename(folder: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.rename(target)
+    except OSError as error:
+        failure = StoreError(f"cannot be renamed to {target}: {error.strerror}", store=str(folder))
+        failure.errno = error.errno
+        raise failure from error

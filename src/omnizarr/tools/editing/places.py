@@ -1,0 +1,141 @@
+"""From what a user gives to a place in the outermost hierarchy that it lies in.
+
+A path may be that of a node within a hierarchy: ``era5.zarr/ocean/temp``. What is changed there concerns groups above,
+which keep copies of documents and lists of members. So the store is opened at the outermost group.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from omnizarr.errors import OmnizarrError
+from omnizarr.formats import DIALECTS
+from omnizarr.nodes import detection
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.location import StorePath, normalize
+from omnizarr.stores import LocalStore, ZipStore, resolve
+
+Mode = Literal["r", "r+", "a"]
+
+_DOCUMENTS: Final = ("zarr.json", ".zgroup", ".zarray")
+_FILES: Final = (".zip", ".sqlite", ".sqlite3", ".db", ".lmdb")
+"""How the names of files end that are stores."""
+
+
+@contextmanager
+def opened(given: Any, path: str | None, mode: Mode, storage_options: Mapping[str, Any] | None) -> Iterator[StorePath]:
+    """Give the place that a user means; a store that was opened for that is closed in the end.
+
+    If the block fails, an archive stays as it was.
+    """
+    where = place(given, path, mode, storage_options)
+    is_ours = isinstance(given, str | os.PathLike)
+    try:
+        yield where
+    except BaseException:
+        if is_ours and isinstance(where.store, ZipStore):
+            where.store.discard()
+        raise
+    else:
+        if is_ours:
+            where.store.close()
+
+
+def place(given: Any, path: str | None, mode: Mode, storage_options: Mapping[str, Any] | None = None) -> StorePath:
+    """Return the place that a user means, in the outermost hierarchy that it lies in.
+
+    Examples
+    --------
+    >>> place({}, "ocean/temp", "a").path
+    'ocean/temp'
+    """
+    if isinstance(given, Array | Group):
+        given = given.store_path
+    if isinstance(given, StorePath):
+        where = given / (path or "")
+    elif isinstance(given, str) and "://" in given:
+        return _at_url(given, path, mode, storage_options)
+    elif isinstance(given, str | os.PathLike):
+        where = _at_path(Path(given).expanduser().absolute(), mode, storage_options)
+        where = where / (path or "")
+    else:
+        store, above = resolve(given, mode, storage_options)
+        where = StorePath(store, normalize(f"{above}/{path or ''}"))
+    return _within_outermost(where) if mode != "r" else where
+
+
+def folder_of(where: StorePath) -> Path | None:
+    """Return the directory of the node at a place, where it is one: all of it, and nothing else."""
+    if type(where.store) is not LocalStore or (where.home is not None and where.path != where.home.root):
+        return None
+    return Path(where.store.root, where.path)
+
+
+def _at_path(path: Path, mode: Mode, storage_options: Mapping[str, Any] | None) -> StorePath:
+    """Return a place in a directory or a file that is there, or the place of a new one."""
+    inside: list[str] = []
+    there = path
+    while not there.exists() and there.parent != there:
+        inside.insert(0, there.name)
+        there = there.parent
+    if there.is_dir() and inside and not _is_node(there):
+        # Nothing Zarr above: what is new begins where a name says that it is a file, or else at the very place.
+        names = (at for at, name in enumerate(inside) if name.lower().endswith(_FILES))
+        begins = next(names, len(inside) - 1 if mode == "a" else 0) + 1
+        there, inside = there.joinpath(*inside[:begins]), inside[begins:]
+    store, above = resolve(there, mode, storage_options)
+    return StorePath(store, normalize("/".join([above, *inside])))
+
+
+def _within_outermost(where: StorePath) -> StorePath:
+    """Return the same place in the store of the outermost group above, if its own store is a directory in that."""
+    if type(where.store) is not LocalStore:
+        return where
+    root = top = Path(where.store.root)
+    while top.parent != top and _is_node(top.parent):
+        top = top.parent
+    if top == root:
+        return where
+    above = root.relative_to(top).as_posix()
+    store = LocalStore(top, read_only=where.store.read_only)
+    return StorePath(store, normalize(f"{above}/{where.path}"))
+
+
+def _is_node(folder: Path) -> bool:
+    """Whether a directory is a node, or the root of a draft's hierarchy."""
+    if not any((folder / name).is_file() for name in _DOCUMENTS):
+        return False
+    try:
+        return detection.here(StorePath(LocalStore(folder, read_only=True)), DIALECTS) is not None
+    except OmnizarrError:
+        return True
+
+
+def _at_url(url: str, path: str | None, mode: Mode, storage_options: Mapping[str, Any] | None) -> StorePath:
+    store, above = resolve(url, mode, storage_options)
+    where = StorePath(store, normalize(f"{above}/{path or ''}"))
+    if type(store) is LocalStore and mode != "r":
+        return _within_outermost(where)
+    if mode == "r" or above or any(sign in url for sign in "?#") or "::" in url:
+        return where
+    inside: list[str] = []
+    scheme, _, rest = url.rstrip("/").partition("://")
+    while "/" in rest:
+        rest, _, name = rest.rpartition("/")
+        if not rest.rpartition("/")[2] or "/" not in rest:  # a bucket, or a server
+            break
+        inside.insert(0, name)
+        outer = None
+        with suppress(OmnizarrError):
+            candidate, at = resolve(f"{scheme}://{rest}", mode, storage_options)
+            outer = None if at or detection.here(StorePath(candidate), DIALECTS) is None else candidate
+        if outer is None:
+            break
+        where = replace(where, store=outer, path=normalize("/".join([*inside, path or ""])))
+    return where
