@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 import click
 
 from omnizarr.cli import interrupts
+from omnizarr.cli.layouts import FORMATS, SPELLED_CODECS, parse_codecs, parse_format, parse_lengths
 from omnizarr.cli.locate import Storage, is_url, open_node, storage_of
 from omnizarr.cli.options import (
     PLACE,
@@ -26,7 +26,6 @@ from omnizarr.cli.progress import wanted
 from omnizarr.cli.remedies import in_words
 from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import OmnizarrError
-from omnizarr.formats import DIALECTS
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import resolve
 from omnizarr.support.text import visible
@@ -35,70 +34,6 @@ from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.conversion_report import Conversion
 
 PROBLEM: Final = 1
-_NAMES: Final = tuple(sorted(dialect.name for dialect in DIALECTS))
-_SPELLED: Final = (
-    "zstd:3",
-    "gzip:5",
-    "zlib:1",
-    "bz2:9",
-    "lz4:1",
-    "blosc:lz4:5",
-    "blosc:zstd:5",
-    "none",
-    "auto",
-    "keep",
-)
-_LEVELS: Final = {"zstd": "level", "gzip": "level", "zlib": "level", "bz2": "level", "lz4": "acceleration"}
-_SHUFFLES: Final = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
-
-
-def _format(text: str) -> int | str:
-    """Return a format, given by its name or as ``zarr_format=`` has it."""
-    for dialect in DIALECTS:
-        if text.removeprefix("v") == dialect.name.removeprefix("v"):
-            return dialect.zarr_format
-    raise click.BadParameter(f"{text!r} is not a format; expected one of {', '.join(_NAMES)}")
-
-
-def _lengths(text: str) -> str | int | tuple[int, ...]:
-    """Return lengths along each dimension, separated by commas; one without a comma is for all dimensions."""
-    if text == "auto":
-        return text
-    try:
-        lengths = tuple(int(length) for length in text.removesuffix(",").split(","))
-    except ValueError:
-        raise click.BadParameter(f"{text!r}: lengths are typed as in 100,100") from None
-    return lengths if "," in text else lengths[0]
-
-
-def _codecs(text: str) -> dict[str, Any]:
-    """Return keywords of `omnizarr.convert` for ``zstd:3``, ``blosc:lz4:5:bitshuffle``, ``none``, or JSON."""
-    text = text.strip()
-    if text[:1] in ("[", "{"):
-        try:
-            found = json.loads(text)
-        except ValueError as error:
-            raise click.BadParameter(f"no JSON: {error}") from None
-        return {"codecs": found if isinstance(found, list) else [found]}
-    if text in ("none", "auto", "keep"):
-        return {"compressors": None if text == "none" else text}
-    name, *rest = text.split(":")
-    try:
-        return {"compressors": _blosc(rest) if name == "blosc" else _numbered(name, rest)}
-    except (KeyError, ValueError):
-        known = "zstd:3, gzip:5, zlib:1, bz2:9, lz4, blosc:lz4:5:shuffle, none, auto, keep, or JSON"
-        raise click.BadParameter(f"{text!r}: expected {known}") from None
-
-
-def _numbered(name: str, rest: list[str]) -> dict[str, Any]:
-    word = _LEVELS[name]
-    (level,) = rest or ["1"]
-    return {"id": name, word: int(level)}
-
-
-def _blosc(rest: list[str]) -> dict[str, Any]:
-    cname, level, shuffle = [*rest, *["lz4", "5", "shuffle"][len(rest) :]]
-    return {"id": "blosc", "cname": cname, "clevel": int(level), "shuffle": _SHUFFLES[shuffle]}
 
 
 @command()
@@ -107,30 +42,33 @@ def _blosc(rest: list[str]) -> dict[str, Any]:
 @click.option(
     "--to",
     "zarr_format",
-    type=_format,
+    type=parse_format,
     metavar="FORMAT",
     default="v3",
     show_default=True,
-    shell_complete=one_of(_NAMES),
+    shell_complete=one_of(FORMATS),
     help="Format to write.",
 )
 @click.option(
     "--from",
     "source_format",
-    type=_format,
+    type=parse_format,
     metavar="FORMAT",
-    shell_complete=one_of(_NAMES),
+    shell_complete=one_of(FORMATS),
     help="Format to read, if SRC has documents of several formats.",
 )
 @click.option(
-    "--chunks", type=_lengths, metavar="LENGTHS", help="Chunk shape, as in 100,100. With --shards: of the inner chunks."
+    "--chunks",
+    type=parse_lengths,
+    metavar="LENGTHS",
+    help="Chunk shape, as in 100,100. With --shards: of the inner chunks.",
 )
-@click.option("--shards", type=_lengths, metavar="LENGTHS", help="Shard shape, as in 1000,1000, or auto.")
+@click.option("--shards", type=parse_lengths, metavar="LENGTHS", help="Shard shape, as in 1000,1000, or auto.")
 @click.option(
     "--codecs",
-    type=_codecs,
+    type=parse_codecs,
     metavar="CODECS",
-    shell_complete=one_of(_SPELLED),
+    shell_complete=one_of(SPELLED_CODECS),
     help="Compression: zstd:3, blosc:lz4:5, none, keep, or a list of codecs in JSON.",
 )
 @click.option("--dry-run", is_flag=True, help="Report what would be done and lost. Write nothing.")

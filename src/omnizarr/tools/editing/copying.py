@@ -17,13 +17,14 @@ from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import LocalStore, Store, pool
 from omnizarr.stores.base import RESERVED
-from omnizarr.tools.converting import executors, journal
-from omnizarr.tools.converting.executors import Executor, Job, Tally, Tick
-from omnizarr.tools.converting.moving import Chunks
+from omnizarr.tools.converting import journal
 from omnizarr.tools.converting.sources import Source
 from omnizarr.tools.editing import deleting, mentions, places, unfinished
 from omnizarr.tools.editing.outcome import Edited
 from omnizarr.tools.editing.showing import Show, shown
+from omnizarr.tools.streaming import executors
+from omnizarr.tools.streaming.chunks import Chunks
+from omnizarr.tools.streaming.executors import Executor, Job, Tally, Tick
 
 Pair = tuple[str, str]
 """The key of a value in the source, and in the target."""

@@ -29,17 +29,20 @@ _MOST_LOOKED_AT: Final = 1000
 """Conventions are held against hierarchies of at most so many nodes."""
 
 
-def refresh(where: StorePath) -> None:
-    """Renew what consolidated metadata of the groups above a node says of it and of all below it."""
+def refresh(where: StorePath, *, own: bool = False) -> None:
+    """Renew what consolidated metadata of the groups above a node says of it and of all below it.
+
+    With `own`, a node whose document has changed and nothing else: also what its own consolidated metadata says of it.
+    """
     passed: list[str] = []
-    for place in reversed(list(where.ancestors())):
+    for place in (*([where] if own else []), *reversed(list(where.ancestors()))):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is broken stays so: `check` tells
             copies = consolidated.snapshot(place, None)
         if copies is not None:
             known = {f"{place.prefix}{path}".rstrip("/") for path in copies.nodes}
-            below = [path for path in known if path.startswith(where.prefix)]
-            now = [each.path for each in _below(where)]
+            below = [] if own else [path for path in known if path.startswith(where.prefix)]
+            now = [] if own else [each.path for each in _below(where)]
             new = [path for path in passed if path not in known]
             copies.refresh(dict.fromkeys((where.path, *new, *below, *now)))
         passed.append(place.path)
