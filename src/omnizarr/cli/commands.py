@@ -31,6 +31,13 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     },
     "Change": {
         "repair": ("repair", "Repair what a check finds, where the repair is certain."),
+        "cp": ("nodes", "Copy a node, or a whole hierarchy, byte for byte."),
+        "mv": ("nodes", "Move or rename a node, or a whole hierarchy."),
+        "rm": ("nodes", "Delete nodes: their documents and chunks, and nothing else."),
+        "create": ("create", "Create an array, or a group."),
+        "attrs": ("attrs", "Print, set, delete or edit attributes."),
+        "consolidate": ("change", "Store copies of all documents below a group in one place."),
+        "resize": ("change", "Change the shape of an array; elements keep their coordinates."),
     },
     "Convert": {
         "convert": ("convert", "Convert between Zarr formats, and to and from netCDF."),

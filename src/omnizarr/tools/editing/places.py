@@ -24,8 +24,8 @@ from omnizarr.stores import LocalStore, ZipStore, resolve
 Mode = Literal["r", "r+", "a"]
 
 _DOCUMENTS: Final = ("zarr.json", ".zgroup", ".zarray")
-_FILES: Final = (".zip", ".sqlite", ".sqlite3", ".db", ".lmdb")
-"""How the names of files end that are stores."""
+_HIERARCHIES: Final = (".zarr", ".zip", ".sqlite", ".sqlite3", ".db", ".lmdb")
+"""How the names of hierarchies end, and of files that hold one."""
 
 
 @contextmanager
@@ -85,8 +85,8 @@ def _at_path(path: Path, mode: Mode, storage_options: Mapping[str, Any] | None) 
         inside.insert(0, there.name)
         there = there.parent
     if there.is_dir() and inside and not _is_node(there):
-        # Nothing Zarr above: what is new begins where a name says that it is a file, or else at the very place.
-        names = (at for at, name in enumerate(inside) if name.lower().endswith(_FILES))
+        # Nothing Zarr above: what is new begins where a name says that it is a hierarchy, or else at the very place.
+        names = (at for at, name in enumerate(inside) if name.lower().endswith(_HIERARCHIES))
         begins = next(names, len(inside) - 1 if mode == "a" else 0) + 1
         there, inside = there.joinpath(*inside[:begins]), inside[begins:]
     store, above = resolve(there, mode, storage_options)

@@ -1,0 +1,94 @@
+"""``omnizarr consolidate | resize``: what changes a group's copies of documents, and an array's shape."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from omnizarr.api.creating import consolidate_metadata
+from omnizarr.cli.options import command, json_option, path_argument, quiet_option, storage_options
+from omnizarr.cli.text import fit, to_json
+from omnizarr.errors import ShapeError
+from omnizarr.nodes import wording
+from omnizarr.support.text import visible
+from omnizarr.tools.editing import mentions, places, resizing
+
+
+@command()
+@path_argument
+@click.option("--remove", is_flag=True, help="Delete the copies; the documents stay.")
+@storage_options
+@quiet_option
+def consolidate(path: str, storage: dict[str, Any], *, remove: bool) -> int:
+    """Store copies of all documents below a group in one place.
+
+    Opening the group takes one request then.
+
+    Zarr v2 keeps them in .zmetadata, v3 in the document of the group. Programs that change the hierarchy without
+    omnizarr or zarr-python leave them stale; run this again then.
+
+    \b
+    Examples:
+      omnizarr consolidate era5.zarr
+      omnizarr consolidate --remove era5.zarr
+    """  # noqa: D301 - click's mark of lines to be kept
+    with places.opened(path, None, "r+", storage or None) as where:
+        group = consolidate_metadata(where, remove=remove)
+        count = group.nmembers(None)
+        mentions.refresh(where)
+    done = (
+        "consolidated metadata removed" if remove else f"metadata of {wording.plural(count + 1, 'node')} consolidated"
+    )
+    click.echo(f"{visible(path)}: {done}")
+    return 0
+
+
+@command()
+@path_argument
+@click.argument("shape")
+@click.option("--shrink", is_flag=True, help="Delete what lies beyond the new shape, without asking.")
+@click.option("-n", "--dry-run", is_flag=True, help="Say what would be done; change nothing.")
+@storage_options
+@quiet_option
+@json_option
+def resize(path: str, shape: str, storage: dict[str, Any], *, shrink: bool, dry_run: bool, as_json: bool) -> int:
+    """Change the shape of an array; elements keep their coordinates.
+
+    SHAPE has a length for each dimension: 400,721,1440; a colon leaves a dimension as it is: 400,:,:; with names of
+    dimensions: time=400. New elements have the fill value. What lies beyond a shorter dimension is deleted for good, so
+    that takes --shrink, or a yes in a terminal.
+
+    \b
+    Examples:
+      omnizarr resize era5.zarr/t2m 400,:,:
+      omnizarr resize era5.zarr/t2m time=400
+      omnizarr resize era5.zarr/t2m time=100 --shrink
+    """  # noqa: D301 - click's mark of lines to be kept
+    with places.opened(path, None, "r+", storage or None) as where:
+        try:
+            plan = resizing.plan(where, shape)
+        except ShapeError as error:
+            raise click.UsageError(str(error)) from None
+        if plan.shrinks and not (shrink or dry_run):
+            if not (sys.stdin.isatty() and sys.stdout.isatty()):
+                raise click.UsageError(f"{_loss(plan)}: type --shrink if that is what you want")
+            click.confirm(f"{_loss(plan)}. Go on?", abort=True)
+        if not dry_run:
+            resizing.run(plan)
+    if as_json:
+        click.echo(to_json({**plan.to_dict(), "dry_run": dry_run}, indent=2))
+        return 0
+    old, new = wording.lengths(plan.old), wording.lengths(plan.new)
+    click.echo(fit(f"{visible(path)}: {old} → {new}{' would be done' if dry_run else ''}"))
+    if plan.shrinks:
+        click.echo(_loss(plan) if dry_run else _loss(plan).replace("would be", "were"))
+    for remark in plan.remarks:
+        click.echo(f"note: {visible(remark)}")
+    return 0
+
+
+def _loss(plan: resizing.Resize) -> str:
+    gone, cut = wording.plural(plan.deleted, "chunk"), wording.plural(plan.cut, "chunk")
+    return f"{gone} would be deleted and {cut} cut"

@@ -1,0 +1,147 @@
+"""``omnizarr cp | mv | rm``: nodes, byte for byte."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from typing import Any
+
+import click
+
+from omnizarr.cli.options import PLACE, command, json_option, quiet_option, scheduler_option, storage_options
+from omnizarr.cli.progress import moving
+from omnizarr.cli.text import fit, to_json
+from omnizarr.nodes import wording
+from omnizarr.support.text import visible
+from omnizarr.tools.edit import copy_node, delete_node, move_node
+from omnizarr.tools.editing import places
+from omnizarr.tools.editing.outcome import Edited
+
+_dry_run = click.option("-n", "--dry-run", is_flag=True, help="Say what would be done; write nothing.")
+
+
+class _Bar:
+    """A bar in a terminal, nothing in a pipe."""
+
+    def __init__(self, total: int | None, desc: str, **_: Any) -> None:
+        self._open = ExitStack()
+        self.update = self._open.enter_context(moving(visible(desc), total or 0))
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._open.close()
+
+
+@command()
+@click.argument("source", metavar="SRC", type=PLACE)
+@click.argument("target", metavar="DST", type=PLACE)
+@click.option("--overwrite", is_flag=True, help="Replace the node that is at DST.")
+@click.option("--resume", is_flag=True, help="Continue a copy that was interrupted.")
+@click.option("--verify/--no-verify", default=True, show_default=True, help="Read each value again and compare.")
+@_dry_run
+@storage_options
+@scheduler_option
+@quiet_option
+@json_option
+def cp(source: str, target: str, storage: dict[str, Any], *, as_json: bool, **options: Any) -> int:
+    """Copy a node, or a whole hierarchy, byte for byte.
+
+    DST is the place of the copy, in any store; nothing is decoded. The copy appears when it is complete. Consolidated
+    metadata of the groups above DST is renewed. To change format, chunks or codecs, use convert.
+
+    \b
+    Examples:
+      omnizarr cp era5.zarr backup.zarr
+      omnizarr cp era5.zarr era5.zip
+      omnizarr cp era5.zarr/t2m other.zarr/t2m
+      omnizarr cp https://example.org/era5.zarr/t2m s3://bucket/t2m.zarr
+      omnizarr cp era5.zarr s3://bucket/era5.zarr --resume
+    """  # noqa: D301 - click's mark of lines to be kept
+    if options["overwrite"] and options["resume"]:
+        raise click.UsageError("--overwrite and --resume exclude each other")
+    return _tell(copy_node(source, target, progress=_Bar, storage_options=storage or None, **options), as_json=as_json)
+
+
+@command()
+@click.argument("source", metavar="SRC", type=PLACE)
+@click.argument("target", metavar="DST", type=PLACE)
+@_dry_run
+@storage_options
+@quiet_option
+@json_option
+def mv(source: str, target: str, storage: dict[str, Any], *, as_json: bool, **options: Any) -> int:
+    """Move or rename a node, or a whole hierarchy.
+
+    DST is the new place, in any store. Within a file system that is a rename; elsewhere the node is copied, compared,
+    and then deleted. Consolidated metadata of the groups above is renewed.
+
+    \b
+    Examples:
+      omnizarr mv era5.zarr/t2m era5.zarr/temperature
+      omnizarr mv era5.zarr/t2m other.zarr/t2m
+      omnizarr mv era5.zarr archive/era5.zarr
+    """  # noqa: D301 - click's mark of lines to be kept
+    return _tell(move_node(source, target, progress=_Bar, storage_options=storage or None, **options), as_json=as_json)
+
+
+@command()
+@click.argument("path", type=PLACE, nargs=-1, required=True)
+@click.option("-r", "--recursive", is_flag=True, help="Delete groups with all that lies below them.")
+@click.option("-f", "--force", is_flag=True, help="Do not ask before a whole hierarchy is deleted.")
+@_dry_run
+@storage_options
+@quiet_option
+@json_option
+def rm(
+    path: tuple[str, ...], storage: dict[str, Any], *, recursive: bool, force: bool, dry_run: bool, as_json: bool
+) -> int:
+    """Delete nodes: their documents and chunks, and nothing else.
+
+    A directory that is no Zarr node is refused, and so is a node with files of others below it. Consolidated metadata
+    of the groups above is renewed. In a terminal, rm asks before it deletes a whole hierarchy.
+
+    \b
+    Examples:
+      omnizarr rm era5.zarr/t2m
+      omnizarr rm -r era5.zarr/model
+      omnizarr rm -r -n era5.zarr
+    """  # noqa: D301 - click's mark of lines to be kept
+    options: dict[str, Any] = {"recursive": recursive, "storage_options": storage or None}
+    for each in path:
+        if recursive and not (force or dry_run) and _is_terminal():
+            where = places.place(each, None, "r+", storage or None)
+            if not where.path:
+                would = delete_node(each, dry_run=True, **options)
+                click.confirm(fit(f"Delete the whole hierarchy {_name(each)} ({_amount(would)})?"), abort=True)
+        _tell(delete_node(each, dry_run=dry_run, progress=_Bar, **options), as_json=as_json, name=each)
+    return 0
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _name(path: str) -> str:
+    return visible(path)
+
+
+def _amount(outcome: Edited) -> str:
+    return f"{outcome.keys:,} {'key' if outcome.keys == 1 else 'keys'}, {wording.size(outcome.nbytes)}"
+
+
+def _tell(outcome: Edited, *, as_json: bool, name: str | None = None) -> int:
+    if as_json:
+        click.echo(to_json(outcome.to_dict(), indent=2))
+        return 0
+    verb = {"copy": "copied", "move": "moved", "delete": "deleted"}[outcome.action]
+    verb = f"would be {verb}" if outcome.dry_run else verb
+    what = outcome.node_type or "leftovers of an interrupted command"
+    amount = "renamed" if outcome.is_rename else _amount(outcome)
+    if outcome.is_rename and outcome.dry_run:
+        amount = "by renaming it"
+    facts = [amount, *(["compared"] if outcome.verified else [])]
+    named = f" {_name(name)}" if name is not None else ""
+    click.echo(fit(f"{what}{named} {verb}: {' · '.join(facts)}"))
+    for remark in outcome.remarks:
+        click.echo(fit(f"note: {visible(remark)}"))
+    return 0
