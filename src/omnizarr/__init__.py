@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from omnizarr.tools.du import du
     from omnizarr.tools.edit import copy_node, delete_node, move_node
     from omnizarr.tools.missing import missing
+    from omnizarr.tools.pyramid import pyramid
     from omnizarr.tools.repair import repair, undo_repair
     from omnizarr.tools.stat import stat
 
@@ -132,6 +133,7 @@ _NAMES: Final = {
             "delete_node",
             "move_node",
         ),
+        "tools.pyramid": ("pyramid",),
         "tools.repair": (
             "repair",
             "undo_repair",
@@ -186,6 +188,7 @@ __all__ = [
     "open_group",
     "open_like",
     "print_debug_info",
+    "pyramid",
     "read_many",
     "rechunk",
     "repair",

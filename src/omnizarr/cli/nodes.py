@@ -20,7 +20,7 @@ from omnizarr.tools.editing.outcome import Edited
 _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Say what would be done; write nothing.")
 
 
-class _Bar:
+class Bar:
     """A bar in a terminal, nothing in a pipe."""
 
     def __init__(self, total: int | None, desc: str, **_: Any) -> None:
@@ -59,7 +59,7 @@ def cp(source: str, target: str, storage: dict[str, Any], *, as_json: bool, **op
     """  # noqa: D301 - click's mark of lines to be kept
     if options["overwrite"] and options["resume"]:
         raise click.UsageError("--overwrite and --resume exclude each other")
-    return _tell(copy_node(source, target, progress=_Bar, storage_options=storage or None, **options), as_json=as_json)
+    return _tell(copy_node(source, target, progress=Bar, storage_options=storage or None, **options), as_json=as_json)
 
 
 @command()
@@ -81,7 +81,7 @@ def mv(source: str, target: str, storage: dict[str, Any], *, as_json: bool, **op
       omnizarr mv era5.zarr/t2m other.zarr/t2m
       omnizarr mv era5.zarr archive/era5.zarr
     """  # noqa: D301 - click's mark of lines to be kept
-    return _tell(move_node(source, target, progress=_Bar, storage_options=storage or None, **options), as_json=as_json)
+    return _tell(move_node(source, target, progress=Bar, storage_options=storage or None, **options), as_json=as_json)
 
 
 @command()
@@ -113,7 +113,7 @@ def rm(
             if not where.path:
                 would = delete_node(each, dry_run=True, **options)
                 click.confirm(fit(f"Delete the whole hierarchy {_name(each)} ({_amount(would)})?"), abort=True)
-        _tell(delete_node(each, dry_run=dry_run, progress=_Bar, **options), as_json=as_json, name=each)
+        _tell(delete_node(each, dry_run=dry_run, progress=Bar, **options), as_json=as_json, name=each)
     return 0
 
 

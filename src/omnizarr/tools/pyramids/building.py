@@ -1,0 +1,371 @@
+"""Making the levels of an image, each from the one above, and announcing them when all are complete."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from omnizarr.api.creating import create_array, create_group
+from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, dimensions, grids, thawed
+from omnizarr.model.grids import Grid
+from omnizarr.nodes import creating, detection, hierarchy
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.attributes import to_json
+from omnizarr.nodes.detection import Found
+from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.stores import pool
+from omnizarr.tools.converting import journal
+from omnizarr.tools.converting.journal import Journal
+from omnizarr.tools.editing import copying, deleting, mentions, places, unfinished
+from omnizarr.tools.editing.showing import Show, shown
+from omnizarr.tools.pyramids import images
+from omnizarr.tools.pyramids.images import Image, Level
+from omnizarr.tools.pyramids.reducing import METHODS, reduce
+from omnizarr.tools.streaming import executors, regions
+from omnizarr.tools.streaming.chunks import Chunks
+from omnizarr.tools.streaming.executors import Executor, Job, Tick
+from omnizarr.tools.streaming.regions import Regions
+
+_MEMORY: Final = 96 * 2**20
+_COPIES: Final = 4
+"""Bytes of a block in memory for each byte of it: what is read, and what it becomes on the way."""
+_MOST_AT_ONCE: Final = 4
+"""Regions that are made at a time; each is read with as many threads as the machine has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pyramid:
+    """The multiscale image that `omnizarr.pyramid` has made.
+
+    Attributes
+    ----------
+    group : str
+        Where it is.
+    version : str
+        Of OME-Zarr.
+    method : str
+    axes : tuple of str
+    levels : tuple of Level
+        The full resolution first.
+    dry_run : bool
+    remarks : tuple of str
+        What the full resolution has that OME-Zarr would have otherwise.
+    """
+
+    group: str
+    version: str
+    method: str
+    axes: tuple[str, ...]
+    levels: tuple[Level, ...]
+    dry_run: bool = False
+    remarks: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as JSON has it."""
+        levels = [
+            {
+                "path": level.path,
+                "shape": list(level.shape),
+                "scale": list(level.scale),
+                "translation": list(level.translation),
+            }
+            for level in self.levels
+        ]
+        return {
+            "group": self.group,
+            "version": self.version,
+            "method": self.method,
+            "axes": list(self.axes),
+            "levels": levels,
+            "dry_run": self.dry_run,
+            "remarks": list(self.remarks),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for; see `omnizarr.pyramid`."""
+
+    method: str | None
+    levels: int | None
+    factor: int | Mapping[str, int]
+    axes: Sequence[str] | None
+    scale: Mapping[str, float]
+    unit: Mapping[str, str]
+
+    def factors(self, image: Image) -> tuple[int, ...]:
+        """Return the factors of all axes: 1 for those that are not of space."""
+        given = self.factor
+        named = given if isinstance(given, Mapping) else {}
+        spatial = {axis.name for axis in image.axes if axis.type == "space"}
+        wrong = [name for name in named if name not in spatial]
+        if wrong:
+            raise MetadataError(
+                "there is no such axis of space",
+                store=str(image.group.where.store),
+                path=image.group.where.path,
+                found=repr(wrong[0]),
+                expected=f"one of {', '.join(sorted(spatial))}",
+            )
+        usual: Any = 2 if isinstance(given, Mapping) else given
+        factors = tuple(int(named.get(axis.name, usual)) if axis.name in spatial else 1 for axis in image.axes)
+        if math.prod(factors) == 1:
+            raise ValueError(f"factor={given!r}: no axis becomes shorter")
+        return factors
+
+
+def run(
+    source: Any,
+    target: Any,
+    wish: Wish,
+    *,
+    path: str | None,
+    overwrite: bool,
+    resume: bool,
+    dry_run: bool,
+    scheduler: Any,
+    max_memory: int | None,
+    progress: Show | None,
+    storage_options: Mapping[str, Any] | None,
+) -> Pyramid:
+    """Do as `omnizarr.pyramid`."""
+    _check(wish)
+    with executors.executor(scheduler) as executor:
+        if target is not None:
+            with places.opened(source, path, "r", storage_options) as old:
+                found = detection.open_array(old)
+                if dry_run:
+                    return _Building(images.of_new(found, wish.axes, wish.scale, wish.unit), wish, _MEMORY).result(
+                        dry_run=True
+                    )
+                images.of_new(found, wish.axes, wish.scale, wish.unit)  # raises before anything is written
+                with places.opened(target, None, "a", storage_options) as new:
+                    _copy_first(found, new, executor, progress, overwrite=overwrite, resume=resume)
+            source, path = target, "0"
+        with places.opened(source, path, "r+", storage_options) as where:
+            image = images.find(where, wish.axes, wish.scale, wish.unit)
+            building = _Building(image, wish, max_memory or _MEMORY)
+            if not dry_run:
+                building.run(executor, progress, overwrite=overwrite, resume=resume)
+            return building.result(dry_run=dry_run)
+
+
+def _check(wish: Wish) -> None:
+    if wish.method is not None and wish.method not in METHODS:
+        raise ValueError(f"method={wish.method!r}: expected one of {', '.join(METHODS)}")
+    if wish.levels is not None and wish.levels < 1:
+        raise ValueError(f"levels={wish.levels}: an image has at least one level")
+    factors = list(wish.factor.values()) if isinstance(wish.factor, Mapping) else [wish.factor]
+    if any(factor < 1 for factor in factors) or wish.factor == 1:
+        raise ValueError(f"factor={wish.factor!r}: expected numbers from 2 on, or 1 for an axis that stays as it is")
+
+
+def _copy_first(
+    found: Found[ArrayMetadata],
+    new: StorePath,
+    executor: Executor,
+    progress: Show | None,
+    *,
+    overwrite: bool,
+    resume: bool,
+) -> None:
+    """Create the group of a new image, and copy the full resolution into it."""
+    there = detection.detect(new)
+    if there is not None and not (resume or overwrite):
+        raise hierarchy.in_the_way(new, there)
+    if there is not None and overwrite:
+        deleting.refuse(there, recursive=True)
+    if there is None or overwrite:
+        group = create_group(new, zarr_format=dialect_of(found.where, found.metadata).zarr_format, overwrite=overwrite)
+        new = group.store_path
+    place = new / "0"
+    if detection.detect(place) is None:
+        copy = copying.Copy(found.where, place, resume=resume, executor=executor)
+        copy.run(dry_run=False, progress=progress)
+    mentions.refresh(new)
+
+
+class _Building:
+    """The making of one image."""
+
+    def __init__(self, image: Image, wish: Wish, memory: int) -> None:
+        self.image, self.memory = image, memory
+        self.factors = wish.factors(image)
+        self.method = wish.method or ("mode" if image.is_label else "mean")
+        self.levels = image.levels(self.factors, self.method, wish.levels)
+        self.where = image.group.where
+
+    def result(self, *, dry_run: bool) -> Pyramid:
+        """Return what was done."""
+        axes = tuple(axis.name for axis in self.image.axes)
+        remarks: tuple[str, ...] = ()
+        if self.image.has_flat_chunks:
+            remarks = (f"chunks of level {self.image.first.path!r} are not in directories, as OME-Zarr 0.4 has them",)
+        return Pyramid(str(self.where), self.image.version, self.method, axes, self.levels, dry_run, remarks)
+
+    def run(self, executor: Executor, progress: Show | None, *, overwrite: bool, resume: bool) -> None:
+        """Make the levels, and announce them."""
+        first = detection.open_array(self.where / self.image.first.path)
+        note = self._journal(first.metadata)
+        continues = self._continues(note, overwrite=overwrite, resume=resume)
+        self._clear(overwrite=overwrite, continues=continues)
+        note.write(self.where)
+        source = Array(first.where, first.metadata)
+        total = sum(math.prod(level.shape) for level in self.levels[:-1]) * source.dtype.itemsize
+        with shown(progress, total, f"pyramid {self.where.path or self.where.store}") as tick:
+            for above, level in pairwise(self.levels):
+                source = self._make(source, above, level, executor, tick, continues=continues)
+        self._name_dimensions(self.where / self.image.first.path)
+        self._announce(self.levels)
+        journal.remove(self.where)
+        for level in self.levels:
+            mentions.refresh(self.where / level.path)
+        mentions.refresh(self.where, own=True)
+
+    def _journal(self, first: ArrayMetadata) -> Journal:
+        nameless = replace(first, dimension_names=None, spellings={})  # they may get some
+        digest = journal.digest([("", hierarchy.dump(self.where / self.image.first.path, nameless))])
+        wanted = {"pyramid": self.method, "levels": repr([(level.path, level.shape) for level in self.levels])}
+        name = first.dialect
+        return Journal(f"{self.where}/{self.image.first.path}", name, name, wanted, digest, digest, verify=False)
+
+    def _continues(self, note: Journal, *, overwrite: bool, resume: bool) -> bool:
+        """Return whether levels that were begun are to be continued. Raises NodeExistsError if they are in the way."""
+        if overwrite:
+            return False
+        return unfinished.check(self.where, note, resume=resume)
+
+    def _clear(self, *, overwrite: bool, continues: bool) -> None:
+        """Remove levels that are to be made anew; raise if there are some and they are not to be replaced."""
+        paths = dict.fromkeys((*self.image.others, *(level.path for level in self.levels[1:])))
+        there = [found for path in paths if (found := detection.detect(self.where / path)) is not None]
+        if continues or not there:
+            return
+        if not overwrite:
+            raise NodeExistsError(
+                "the image has such levels already",
+                store=str(self.where.store),
+                path=self.where.path,
+                found=", ".join(repr(found.where.path[len(self.where.prefix) :]) for found in there),
+                remedy="pass overwrite=True to make them anew",
+            )
+        for found in there:
+            deleting.refuse(found, recursive=True)
+        if self.image.entry:
+            self._announce(self.levels[:1])
+        for found in there:
+            deleting.delete(found)
+
+    def _make(
+        self, source: Array, above: Level, level: Level, executor: Executor, tick: Tick, *, continues: bool
+    ) -> Array:
+        """Make one level of the one above, and return it."""
+        place = self.where / level.path
+        there = detection.detect(place) if continues else None
+        target = Array(there.where, _array_metadata(there)) if there is not None else self._created(place, level)
+        steps = tuple(factor if length > 1 else 1 for factor, length in zip(self.factors, above.shape, strict=True))
+        grids_ = _grid(target), _in_blocks(source, steps, level.shape)
+        item_bytes = source.dtype.itemsize * math.prod(steps) * _COPIES
+        at_once = min(pool.default_concurrency(), _MOST_AT_ONCE)
+        parts = regions.plan(*grids_, item_bytes, self.memory // at_once, at_once * executor.width)
+        for where, metadata in ((source.store_path, source), (target.store_path, target)):
+            documents = dialect_of(where, metadata.metadata).keyspace.documents(where.path)
+            executor.expect(where.store, documents.values())
+        job = _Reducing(source, target, parts, steps, self.method, at_once, skips=continues)
+        executor.run(job, range(parts.total), tick)
+        return target
+
+    def _created(self, place: StorePath, level: Level) -> Array:
+        """Create the array of a level like the full resolution."""
+        first = detection.open_array(self.where / self.image.first.path)
+        like = Array(first.where, first.metadata)
+        options = creating.like(like, {"shape": level.shape})
+        chunks: Any = like.chunks
+        if like.shards is None and first.metadata.chunk_grid.name == "regular":
+            options["chunks"] = tuple(max(1, min(pair)) for pair in zip(chunks, level.shape, strict=True))
+        if first.metadata.dialect == "v3":
+            options["dimension_names"] = self.image.names
+        else:
+            options["chunk_key_encoding"] = {"name": "v2", "separator": "/"}
+        kept = {name: value for name, value in like.attrs.items() if name == dimensions.ATTRIBUTE}
+        return create_array(place, attributes=kept, **options)
+
+    def _name_dimensions(self, place: StorePath) -> None:
+        """Give the dimensions of the first level, if they have none, the names of the axes, as OME-Zarr 0.5 wants."""
+
+        def named(metadata: ArrayMetadata) -> ArrayMetadata:
+            has_names = metadata.dialect != "v3" or metadata.dimension_names is not None
+            return metadata if has_names else replace(metadata, dimension_names=self.image.names)
+
+        hierarchy.update(place, ArrayMetadata, named, self.image.group.metadata.dialect)
+
+    def _announce(self, levels: Sequence[Level]) -> None:
+        entry = self.image.said(levels, self.method)
+
+        def change(group: GroupMetadata) -> GroupMetadata:
+            old = {name: thawed(value) for name, value in group.attributes.items()}
+            return replace(group, implicit=False, attributes=to_json(self.image.attributes(old, entry)))
+
+        hierarchy.update(self.where, GroupMetadata, change, self.image.group.metadata.dialect)
+
+
+def _array_metadata(found: Found[Metadata]) -> ArrayMetadata:
+    if isinstance(found.metadata, ArrayMetadata):
+        return found.metadata
+    raise ContainsGroupError("a group is in the place of a level", store=str(found.where.store), path=found.where.path)
+
+
+def _grid(array: Array) -> Grid:
+    """Return what is written as a whole: the grid of chunks, or of shards."""
+    found = detection.open_array(array.store_path)
+    return grids.bind(found.metadata.chunk_grid, found.metadata.shape)
+
+
+def _in_blocks(source: Array, steps: Sequence[int], shape: Sequence[int]) -> Grid:
+    """Return the grid of the source as the level sees it, whose elements are blocks."""
+    sizes = [max((*axis.sizes, 1)) for axis in _grid(source).axes]
+    chunks = tuple(max(1, size // step) for size, step in zip(sizes, steps, strict=True))
+    return grids.bind(grids.regular(chunks), tuple(shape))
+
+
+@dataclass(frozen=True)
+class _Reducing(Job[int]):
+    """Make the elements of a region, which is of whole chunks of the level."""
+
+    source: Array
+    target: Array
+    parts: Regions
+    steps: tuple[int, ...]
+    method: str
+    many: int
+    skips: bool
+
+    @property
+    def at_once(self) -> int:
+        return self.many
+
+    def begin(self, _: dict[str, str]) -> tuple[Callable[[int], int], None]:
+        found = detection.open_array(self.target.store_path)
+        chunks = Chunks.of(found.where, found.metadata)
+
+        def make(number: int) -> int:
+            box = self.parts.box(number)
+            block = tuple(
+                slice(part.start * step, min(part.stop * step, length))
+                for part, step, length in zip(box, self.steps, self.source.shape, strict=True)
+            )
+            nbytes = int(math.prod(part.stop - part.start for part in block)) * self.source.dtype.itemsize
+            if not (self.skips and self._is_there(chunks, number)):
+                self.target[box] = reduce(np.asarray(self.source[block]), self.steps, self.method)
+            return nbytes
+
+        return make, None
+
+    def _is_there(self, chunks: Chunks, number: int) -> bool:
+        return all(chunks.store.exists(chunks.key_of(coords)) for coords in self.parts.chunks(number))
