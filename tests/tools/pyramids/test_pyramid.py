@@ -165,17 +165,17 @@ class TestAgain:
         make(store)
         store.writes = 5
         with pytest.raises(OSError, match="torn"):
-            omnizarr.pyramid(store, path="0", levels=3)
+            omnizarr.pyramid(store, path="0", levels=3, max_memory=1)
         assert "ome" not in omnizarr.open(store).attrs
         with pytest.raises(errors.NodeExistsError, match="resume=True"):
-            omnizarr.pyramid(store, path="0", levels=3)
+            omnizarr.pyramid(store, path="0", levels=3, max_memory=1)
         store.writes = None
         with pytest.raises(errors.NodeExistsError, match="other options"):
             omnizarr.pyramid(store, path="0", levels=3, method="max", resume=True)
         store.written = []
-        omnizarr.pyramid(store, path="0", levels=3, resume=True)
+        omnizarr.pyramid(store, path="0", levels=3, max_memory=1, resume=True)
         whole = make({})
-        omnizarr.pyramid(whole, path="0", levels=3)
+        omnizarr.pyramid(whole, path="0", levels=3, max_memory=1)
         assert {key: bytes(store.get(key)) for key in store.list()} == {key: bytes(whole[key]) for key in whole}
         chunks = [key for key in whole if "/c/" in key and not key.startswith("0/")]
         assert 0 < sum("/c/" in key for key in store.written) < len(chunks)
