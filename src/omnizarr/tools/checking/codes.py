@@ -268,7 +268,7 @@ SECTIONS: Final[Mapping[str, tuple[Code, ...]]] = {
         Code("stray-key", "warning", "something in an array that is neither chunk nor document", "move it elsewhere"),
         Code("unfinished-conversion", "error",
              "a conversion to this place was interrupted, so that nodes may be missing",
-             "continue it with omnizarr convert --resume, or begin anew with --overwrite"),
+             "continue it with the same command and --resume, or begin anew with --overwrite"),
         Code("foreign-file", "note", "something that is no part of the hierarchy", "none needed"),
         Code("system-file", "note", "a file that an operating system left", "delete it",
              Mend("leftover", "deleted", "it is harmless", asked=True, guesses=True)),

@@ -230,6 +230,8 @@ class Copy:
         has_journal = unfinished.has_place(target)
         if has_journal and not self.continues:
             note.write(target)
+        elif self.continues:
+            _remove_temporary(target)
         layout = _Layout(self.source, target)
         self.executor.expect(self.source.store, [])
         self.executor.expect(target.store, [target.prefix + journal.KEY] if has_journal else [])
@@ -250,6 +252,13 @@ class Copy:
 
     def _job(self, target: StorePath) -> _Values:
         return _Values(self.source.store, target.store, verify=self.verify, resume=self.continues)
+
+
+def _remove_temporary(target: StorePath) -> None:
+    """Remove what a writer that was killed was writing."""
+    folder = places.folder_of(target)
+    for file in () if folder is None else folder.rglob(f"{RESERVED}*.tmp"):
+        file.unlink(missing_ok=True)
 
 
 def _at(store: Store, target: StorePath) -> StorePath:

@@ -26,15 +26,15 @@ from omnizarr.tools.editing import copying, deleting, mentions, places, unfinish
 from omnizarr.tools.editing.showing import Show, shown
 from omnizarr.tools.pyramids import images
 from omnizarr.tools.pyramids.images import Image, Level
-from omnizarr.tools.pyramids.reducing import METHODS, reduce
+from omnizarr.tools.pyramids.reducing import METHODS, AnyArray, reduce
 from omnizarr.tools.streaming import executors, regions
 from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, Job, Tick
-from omnizarr.tools.streaming.regions import Regions
+from omnizarr.tools.streaming.regions import Box, Regions
 
 _MEMORY: Final = 96 * 2**20
-_COPIES: Final = 4
-"""Bytes of a block in memory for each byte of it: what is read, and what it becomes on the way."""
+_ON_THE_WAY: Final = 64
+"""Bytes in memory for each element of a level while it is made, beside those that it is made of."""
 _MOST_AT_ONCE: Final = 4
 """Regions that are made at a time; each is read with as many threads as the machine has."""
 
@@ -271,13 +271,13 @@ class _Building:
         target = Array(there.where, _array_metadata(there)) if there is not None else self._created(place, level)
         steps = tuple(factor if length > 1 else 1 for factor, length in zip(self.factors, above.shape, strict=True))
         grids_ = _grid(target), _in_blocks(source, steps, level.shape)
-        item_bytes = source.dtype.itemsize * math.prod(steps) * _COPIES
+        item_bytes = source.dtype.itemsize * math.prod(steps) + _ON_THE_WAY
         at_once = min(pool.default_concurrency(), _MOST_AT_ONCE)
         parts = regions.plan(*grids_, item_bytes, self.memory // at_once, at_once * executor.width)
         for where, metadata in ((source.store_path, source), (target.store_path, target)):
             documents = dialect_of(where, metadata.metadata).keyspace.documents(where.path)
             executor.expect(where.store, documents.values())
-        job = _Reducing(source, target, parts, steps, self.method, at_once, skips=continues)
+        job = _Reducing(source, target, parts, steps, self.method, at_once, self.memory // at_once, skips=continues)
         executor.run(job, range(parts.total), tick)
         return target
 
@@ -344,6 +344,7 @@ class _Reducing(Job[int]):
     steps: tuple[int, ...]
     method: str
     many: int
+    memory: int
     skips: bool
 
     @property
@@ -356,16 +357,39 @@ class _Reducing(Job[int]):
 
         def make(number: int) -> int:
             box = self.parts.box(number)
-            block = tuple(
-                slice(part.start * step, min(part.stop * step, length))
-                for part, step, length in zip(box, self.steps, self.source.shape, strict=True)
-            )
-            nbytes = int(math.prod(part.stop - part.start for part in block)) * self.source.dtype.itemsize
             if not (self.skips and self._is_there(chunks, number)):
-                self.target[box] = reduce(np.asarray(self.source[block]), self.steps, self.method)
-            return nbytes
+                self.target[box] = self._reduced(box)
+            return int(math.prod(part.stop - part.start for part in self._block(box))) * self.source.dtype.itemsize
 
         return make, None
+
+    def _block(self, box: Box) -> Box:
+        """Return the part of the source that becomes a part of the level."""
+        return tuple(
+            slice(part.start * step, min(part.stop * step, length))
+            for part, step, length in zip(box, self.steps, self.source.shape, strict=True)
+        )
+
+    def _reduced(self, box: Box) -> AnyArray:
+        """Return a region of the level, made piece by piece: a shard may be much more than fits in memory at a time."""
+        shape = tuple(part.stop - part.start for part in box)
+        made = np.empty(shape, self.target.dtype)
+        chunks: Any = self.source.chunks
+        sizes = [
+            max(1, (max(each) if isinstance(each, tuple) else each) // step)
+            for each, step in zip(chunks, self.steps, strict=True)
+        ]
+        grid = grids.bind(grids.regular(tuple(sizes)), shape)
+        item_bytes = self.source.dtype.itemsize * math.prod(self.steps) + _ON_THE_WAY
+        pieces = regions.plan(grid, grid, item_bytes, self.memory)
+        for number in range(pieces.total):
+            piece = pieces.box(number)
+            there = tuple(
+                slice(part.start + within.start, part.start + within.stop)
+                for part, within in zip(box, piece, strict=True)
+            )
+            made[piece] = reduce(np.asarray(self.source[self._block(there)]), self.steps, self.method)
+        return made
 
     def _is_there(self, chunks: Chunks, number: int) -> bool:
         return all(chunks.store.exists(chunks.key_of(coords)) for coords in self.parts.chunks(number))

@@ -72,23 +72,36 @@ def _mean(values: AnyArray, factors: Factors) -> AnyArray:
 
 
 def _mean_of_integers(values: AnyArray, factors: Factors) -> AnyArray:
-    """Return rounded means; exact, as quotients and remainders are summed each by itself."""
+    """Return exact means, rounded to the nearest integer, halves to the even one."""
     counts = _counts(values, factors)
-    most = math.prod(factors)
-    wide = values.dtype if values.dtype.itemsize == 8 else np.dtype(np.int64)
-    first = next(_offsets(values, factors))
-    quotients, remainders = np.zeros(first.shape, wide), np.zeros(first.shape, np.int64)
+    if values.dtype.itemsize == 8:
+        quotients, remainders = _divided_sum(values, factors, counts)
+    else:
+        is_narrow = values.dtype.itemsize <= 2 and math.prod(factors) < 2**14
+        total = np.zeros(next(_offsets(values, factors)).shape, np.int32 if is_narrow else np.int64)
+        for part in _offsets(values, factors):
+            head = _head(total, part)
+            np.add(head, part, out=head, casting="unsafe")
+        counts = counts.astype(total.dtype)
+        quotients = total // counts
+        remainders = total - quotients * counts
+    is_odd = (quotients & np.ones((), quotients.dtype)).astype(bool)
+    quotients += ((2 * remainders > counts) | ((2 * remainders == counts) & is_odd)).astype(quotients.dtype)
+    return quotients.astype(values.dtype)
+
+
+def _divided_sum(values: AnyArray, factors: Factors, counts: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Return the sums of blocks divided by their counts, and the remainders, though the sums may be too large."""
+    shape, wide = next(_offsets(values, factors)).shape, values.dtype.newbyteorder("=")
+    quotients, remainders = np.zeros(shape, wide), np.zeros(shape, np.int64)
     for part in _offsets(values, factors):
-        number = _head(np.broadcast_to(counts, first.shape), part).astype(wide)
-        quotient, remainder = np.divmod(part.astype(wide), number)
+        number = _head(np.broadcast_to(counts, shape), part).astype(wide)
+        quotient, remainder = np.divmod(part, number)
         _head(quotients, part)[...] += quotient
         _head(remainders, part)[...] += remainder.astype(np.int64)
-    assert most < 2**31  # noqa: S101 - so remainders do not overflow
     more, rest = np.divmod(remainders, counts)
     quotients += more.astype(wide)
-    is_odd = (quotients & np.ones((), wide)).astype(bool)
-    quotients += ((2 * rest > counts) | ((2 * rest == counts) & is_odd)).astype(wide)
-    return quotients.astype(values.dtype)
+    return quotients, rest
 
 
 def _mean_of_floats(values: AnyArray, factors: Factors) -> AnyArray:
@@ -101,13 +114,21 @@ def _mean_of_floats(values: AnyArray, factors: Factors) -> AnyArray:
             _head(total, part)[...] += np.where(there, part, 0)
             _head(count, part)[...] += there
         mean = total / count
-        lost = np.isinf(mean)
-        if lost.any():  # a sum that is larger than any float; or infinities
-            smaller = np.zeros(first.shape, wide)
-            for part in _offsets(values, factors):
-                _head(smaller, part)[...] += np.where(np.isnan(part), 0, part) / _head(count, part)
-            mean = np.where(lost, smaller, mean)
+        if np.isinf(mean).any():
+            mean = _mean_of_huge(values, factors, mean, count)
         return mean.astype(values.dtype)
+
+
+def _mean_of_huge(values: AnyArray, factors: Factors, mean: AnyArray, count: AnyArray) -> AnyArray:
+    """Return means also where the sum of a block is larger than any float, though none of its elements is infinite."""
+    smaller = np.zeros_like(mean)
+    has_infinite = np.zeros(mean.shape, bool)
+    for part in _offsets(values, factors):
+        _head(smaller, part)[...] += np.where(np.isnan(part), 0, part) / _head(count, part)
+        _head(has_infinite, part)[...] |= np.isinf(part)
+    most = np.finfo(mean.dtype).max
+    finite = smaller if mean.dtype.kind == "c" else np.clip(smaller, -most, most)
+    return np.where(np.isinf(mean) & ~has_infinite, finite, mean)
 
 
 def _extreme(values: AnyArray, factors: Factors, choose: Callable[..., AnyArray]) -> AnyArray:
