@@ -72,7 +72,7 @@ def resize(path: str, shape: str, storage: dict[str, Any], *, shrink: bool, dry_
         except ShapeError as error:
             raise click.UsageError(str(error)) from None
         if plan.shrinks and not (shrink or dry_run):
-            if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            if not _is_terminal():
                 raise click.UsageError(f"{_loss(plan)}: type --shrink if that is what you want")
             click.confirm(f"{_loss(plan)}. Go on?", abort=True)
         if not dry_run:
@@ -87,6 +87,10 @@ def resize(path: str, shape: str, storage: dict[str, Any], *, shrink: bool, dry_
     for remark in plan.remarks:
         click.echo(f"note: {visible(remark)}")
     return 0
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _loss(plan: resizing.Resize) -> str:

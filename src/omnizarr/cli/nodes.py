@@ -112,17 +112,13 @@ def rm(
             where = places.place(each, None, "r+", storage or None)
             if not where.path:
                 would = delete_node(each, dry_run=True, **options)
-                click.confirm(fit(f"Delete the whole hierarchy {_name(each)} ({_amount(would)})?"), abort=True)
+                click.confirm(fit(f"Delete the whole hierarchy {visible(each)} ({_amount(would)})?"), abort=True)
         _tell(delete_node(each, dry_run=dry_run, progress=Bar, **options), as_json=as_json, name=each)
     return 0
 
 
 def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def _name(path: str) -> str:
-    return visible(path)
 
 
 def _amount(outcome: Edited) -> str:
@@ -136,12 +132,12 @@ def _tell(outcome: Edited, *, as_json: bool, name: str | None = None) -> int:
     verb = {"copy": "copied", "move": "moved", "delete": "deleted"}[outcome.action]
     verb = f"would be {verb}" if outcome.dry_run else verb
     what = outcome.node_type or "leftovers of an interrupted command"
-    amount = "renamed" if outcome.is_rename else _amount(outcome)
-    if outcome.is_rename and outcome.dry_run:
-        amount = "by renaming it"
-    facts = [amount, *(["compared"] if outcome.verified else [])]
-    named = f" {_name(name)}" if name is not None else ""
-    click.echo(fit(f"{what}{named} {verb}: {' · '.join(facts)}"))
+    named = f" {visible(name)}" if name is not None else ""
+    if outcome.is_rename:
+        click.echo(f"{what} {'would be ' if outcome.dry_run else ''}renamed")
+    else:
+        facts = [_amount(outcome), *(["compared"] if outcome.verified else [])]
+        click.echo(fit(f"{what}{named} {verb}: {' · '.join(facts)}"))
     for remark in outcome.remarks:
         click.echo(fit(f"note: {visible(remark)}"))
     return 0
