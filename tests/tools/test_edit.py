@@ -421,3 +421,26 @@ class TestNCZarr:
         text = (tmp_path / "a.zarr" / name).read_text()
         text += (tmp_path / "a.zarr" / ".zattrs").read_text() if zarr_format == 2 else ""
         assert '"b"' not in json.dumps(text)
+
+    @pytest.mark.parametrize("zarr_format", [2, 3])
+    def test_references_to_dimensions_stay_right(self, zarr_format, tmp_path):
+        place = str(tmp_path / "a.zarr")
+        with omnizarr.netcdf.Dataset(place, "w", zarr_format=zarr_format) as dataset:
+            dataset.createDimension("x", 2)
+            group = dataset.createGroup("g")
+            group.createDimension("y", 3)
+            group.createVariable("v", "i4", ("x", "y"))[:] = [[1, 2, 3], [4, 5, 6]]
+            group.createGroup("deep").createVariable("w", "i4", ("y",))[:] = [7, 8, 9]
+        assert omnizarr.move_node(f"{place}/g", f"{place}/h").remarks == ()
+        omnizarr.copy_node(f"{place}/h", f"{place}/k")
+        with omnizarr.netcdf.Dataset(place) as dataset:
+            for name in ("h", "k"):
+                found = dataset[f"{name}/v"]
+                assert (found.dimensions, found.shape) == (("x", "y"), (2, 3))
+                assert found.get_dims()[1].group().path == f"/{name}"
+                assert dataset[f"{name}/deep/w"].get_dims()[0].group().path == f"/{name}"
+                np.testing.assert_array_equal(dataset[f"{name}/deep/w"][:], [7, 8, 9])
+        other = str(tmp_path / "b.zarr")
+        omnizarr.netcdf.Dataset(other, "w", zarr_format=zarr_format).close()
+        told = omnizarr.copy_node(f"{place}/h", f"{other}/z").remarks
+        assert told == ("/z/v: refers to dimension '/x', which stayed behind",)

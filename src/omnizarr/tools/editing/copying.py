@@ -175,8 +175,9 @@ class Copy:
             copied = self._begin(tick)
         marks = mentions.listed(self.source).marks
         mentions.enter(self.target, kind, marks)
+        remarks = (*mentions.rebase(self.source, self.target), *self._remarks())
         mentions.refresh(self.target)
-        return replace(outcome, keys=copied.values, nbytes=copied.nbytes, verified=self.verify, remarks=self._remarks())
+        return replace(outcome, keys=copied.values, nbytes=copied.nbytes, verified=self.verify, remarks=remarks)
 
     def _remarks(self) -> tuple[str, ...]:
         before, after = mentions.listed(self.source), mentions.listed(self.target)

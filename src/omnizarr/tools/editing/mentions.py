@@ -7,14 +7,15 @@ metadata is renewed, and NCZarr's lists of members are. What else refers to a no
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.formats import DIALECTS, conventions, documents
 from omnizarr.formats.conventions import Nodes
-from omnizarr.model import JSON, GroupMetadata, Metadata
+from omnizarr.formats.conventions.nczarr import notes_of
+from omnizarr.model import JSON, GroupMetadata, Metadata, dimensions
 from omnizarr.netcdf.layouts import nczarr_metadata
 from omnizarr.nodes import consolidated, detection, hierarchy
 from omnizarr.nodes.detection import Found
@@ -144,6 +145,57 @@ def _relisted(mark: Mapping[str, JSON], name: str, kind: NodeType | None) -> dic
             kept = [each for each in names if each != name or kind == holds]
             changed[key] = [*kept, name] if kind == holds and name not in kept else kept
     return changed
+
+
+def rebase(source: StorePath, target: StorePath) -> tuple[str, ...]:
+    """Let NCZarr's references to dimensions below a node that has another place now lead there.
+
+    Return, in sentences, which lead to dimensions of the hierarchy that it comes from, and to nothing here.
+    """
+    if source.path == target.path:
+        return ()
+    old, new = f"/{source.prefix}", f"/{target.prefix}"
+    lost: dict[str, str] = {}
+
+    def led(place: StorePath, reference: Any) -> Any:
+        if not isinstance(reference, str):
+            return reference
+        if reference.startswith(old) and source.path:
+            return new + reference[len(old) :]
+        if not source.path:
+            return new + reference.removeprefix("/")
+        if source.store.origin() != target.store.origin():
+            lost.setdefault(place.path, reference)
+        return reference
+
+    for place in (target, *_below(target)):
+        metadata = _readable(place)
+        if metadata is None or not notes_of(metadata):
+            continue
+
+        def changed(now: Any, place: StorePath = place) -> Any:
+            return replace(
+                now,
+                attributes=_with_references(now.attributes, lambda each: led(place, each)),
+                unknown=_with_references(now.unknown, lambda each: led(place, each)),
+            )
+
+        if changed(metadata) != metadata:
+            kind: Any = type(metadata)
+            hierarchy.update(place, kind, changed, metadata.dialect)
+    return tuple(f"/{path}: refers to dimension {name!r}, which stayed behind" for path, name in lost.items())
+
+
+def _with_references(value: Any, lead: Callable[[Any], Any]) -> Any:
+    """Return JSON with other references to dimensions in it, wherever NCZarr has them."""
+    if isinstance(value, Mapping):
+        return {
+            key: [*map(lead, each)]
+            if key in dimensions.NCZARR_REFERENCES and isinstance(each, list | tuple)
+            else _with_references(each, lead)
+            for key, each in value.items()
+        }
+    return value
 
 
 # -- conventions -------------------------------------------------------------------

@@ -79,8 +79,10 @@ def _move(old: StorePath, new: StorePath, *, dry_run: bool, progress: Show | Non
         # Who has the store open remembers directories.
         there = replace(where, store=LocalStore(where.store.root)) if isinstance(where.store, LocalStore) else where
         mentions.enter(there, kind, noted)
+        if kind is not None:
+            remarks = (*remarks, *mentions.rebase(found.where, there))
         mentions.refresh(there)
-    return outcome
+    return replace(outcome, remarks=remarks)
 
 
 def _is_one_file_system(folder: Path, target: Path) -> bool:

@@ -67,7 +67,7 @@ def place(given: Any, path: str | None, mode: Mode, storage_options: Mapping[str
     else:
         store, above = resolve(given, mode, storage_options)
         where = StorePath(store, normalize(f"{above}/{path or ''}"))
-    return _within_outermost(where) if mode != "r" else where
+    return _within_outermost(where)
 
 
 def folder_of(where: StorePath) -> Path | None:
@@ -120,9 +120,9 @@ def _is_node(folder: Path) -> bool:
 def _at_url(url: str, path: str | None, mode: Mode, storage_options: Mapping[str, Any] | None) -> StorePath:
     store, above = resolve(url, mode, storage_options)
     where = StorePath(store, normalize(f"{above}/{path or ''}"))
-    if type(store) is LocalStore and mode != "r":
+    if type(store) is LocalStore:
         return _within_outermost(where)
-    if mode == "r" or above or any(sign in url for sign in "?#") or "::" in url:
+    if above or any(sign in url for sign in "?#") or "::" in url:
         return where
     inside: list[str] = []
     scheme, _, rest = url.rstrip("/").partition("://")
