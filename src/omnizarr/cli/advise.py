@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from omnizarr.cli.locate import open_node
-from omnizarr.cli.options import PLACE, command, json_option, quiet_option
+from omnizarr.cli.locate import Storage, open_node
+from omnizarr.cli.options import PLACE, command, json_option, quiet_option, storage_options
 from omnizarr.cli.tables import Column, table
 from omnizarr.cli.text import fit, to_json
 from omnizarr.cli.trace import traced
@@ -46,10 +46,11 @@ def _shape(text: str) -> tuple[int, ...]:
 @click.option("--place", type=click.Choice(sorted(PLACES)), help="Where data lies; default: as PATH, or local.")
 @click.option("--no-shards", "shards", flag_value=False, default=True, help="Advise on chunks alone.")
 @click.option("--ratio", type=float, metavar="NUMBER", help="Assume so many bytes in memory per stored one.")
+@storage_options
 @quiet_option
 @json_option
 @traced
-def advise(path: str | None, *, reads: Sequence[str], as_json: bool, **options: Any) -> int:
+def advise(path: str | None, storage: Storage, *, reads: Sequence[str], as_json: bool, **options: Any) -> int:
     """Advise on chunks and shards for an array.
 
     PATH is an array, which is compared with what is advised, or --shape and --dtype say what is to be created. WINDOW
@@ -72,7 +73,7 @@ def advise(path: str | None, *, reads: Sequence[str], as_json: bool, **options: 
         raise click.UsageError("give PATH, or --shape and --dtype")
     if (options["shape"] is None) != (options["dtype"] is None):
         raise click.UsageError("--shape and --dtype go together")
-    node = None if path is None else open_node(path)
+    node = None if path is None else open_node(path, storage)
     if node is not None and not isinstance(node, Array):
         remedy = f"choose one of its arrays: omnizarr ls -r {visible(path or '')}"
         raise ContainsGroupError("there is a group, not an array", remedy=remedy)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from omnizarr.cli.locate import open_node
+from omnizarr.cli.locate import Storage, open_node, storage_of
 from omnizarr.cli.options import Command, path_argument, quiet_option, storage_options
 from omnizarr.cli.text import to_json
 from omnizarr.errors import OmnizarrError
@@ -50,7 +50,8 @@ def attrs() -> None:
 @path_argument
 @click.argument("name", required=False)
 @click.option("--raw", is_flag=True, help="Print text without quotes.")
-def get_(path: str, name: str | None, *, raw: bool) -> int:
+@storage_options
+def get_(path: str, name: str | None, storage: Storage, *, raw: bool) -> int:
     """Print one attribute, or all, as JSON.
 
     \b
@@ -59,7 +60,7 @@ def get_(path: str, name: str | None, *, raw: bool) -> int:
       omnizarr attrs get era5.zarr/t2m units
       units=$(omnizarr attrs get --raw era5.zarr/t2m units)
     """  # noqa: D301 - click's mark of lines to be kept
-    found = open_node(path).attrs.asdict()
+    found = open_node(path, storage).attrs.asdict()
     if name is None:
         click.echo(to_json(found, indent=2))
         return 0
@@ -97,7 +98,7 @@ def _json_or_text(text: str) -> Any:
 @storage_options
 @quiet_option
 def set_(
-    path: str, assignments: tuple[tuple[str, str], ...], storage: dict[str, Any], *, text: bool, nc_type: str | None
+    path: str, assignments: tuple[tuple[str, str], ...], storage: Storage, *, text: bool, nc_type: str | None
 ) -> int:
     """Set attributes, in one change.
 
@@ -111,7 +112,7 @@ def set_(
       omnizarr attrs set nczarr.zarr/t2m --type float scale_factor=0.5
     """  # noqa: D301 - click's mark of lines to be kept
     values = {name: value if text else _json_or_text(value) for name, value in assignments}
-    with places.opened(path, None, "r+", storage or None) as where:
+    with places.opened(path, None, "r+", storage_of(path, storage) or None) as where:
         attributes.update(where, values, nc_type)
     return 0
 
@@ -121,14 +122,14 @@ def set_(
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @storage_options
 @quiet_option
-def delete_(path: str, names: tuple[str, ...], storage: dict[str, Any]) -> int:
+def delete_(path: str, names: tuple[str, ...], storage: Storage) -> int:
     """Delete attributes, in one change.
 
     \b
     Examples:
       omnizarr attrs delete era5.zarr/t2m valid_range history
     """  # noqa: D301 - click's mark of lines to be kept
-    with places.opened(path, None, "r+", storage or None) as where:
+    with places.opened(path, None, "r+", storage_of(path, storage) or None) as where:
         try:
             attributes.delete(where, names)
         except KeyError as error:
@@ -139,7 +140,7 @@ def delete_(path: str, names: tuple[str, ...], storage: dict[str, Any]) -> int:
 @attrs.command(name="edit")
 @path_argument
 @storage_options
-def edit_(path: str, storage: dict[str, Any]) -> int:
+def edit_(path: str, storage: Storage) -> int:
     """Edit all attributes as JSON in $VISUAL or $EDITOR.
 
     Nothing is changed unless you save. What is no JSON can be edited again. If somebody else changes the attributes
@@ -149,7 +150,7 @@ def edit_(path: str, storage: dict[str, Any]) -> int:
     Examples:
       omnizarr attrs edit era5.zarr/t2m
     """  # noqa: D301 - click's mark of lines to be kept
-    with places.opened(path, None, "r+", storage or None) as where:
+    with places.opened(path, None, "r+", storage_of(path, storage) or None) as where:
         known = attributes.read(where)
         text = json.dumps(known, indent=2, ensure_ascii=False) + "\n"
         while True:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 
 from omnizarr.api.creating import consolidate_metadata
+from omnizarr.cli.locate import Storage, storage_of
 from omnizarr.cli.options import command, json_option, path_argument, quiet_option, storage_options
 from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import ShapeError
@@ -21,7 +21,7 @@ from omnizarr.tools.editing import mentions, places, resizing
 @click.option("--remove", is_flag=True, help="Delete the copies; the documents stay.")
 @storage_options
 @quiet_option
-def consolidate(path: str, storage: dict[str, Any], *, remove: bool) -> int:
+def consolidate(path: str, storage: Storage, *, remove: bool) -> int:
     """Store copies of all documents below a group in one place.
 
     Opening the group takes one request then.
@@ -34,7 +34,7 @@ def consolidate(path: str, storage: dict[str, Any], *, remove: bool) -> int:
       omnizarr consolidate era5.zarr
       omnizarr consolidate --remove era5.zarr
     """  # noqa: D301 - click's mark of lines to be kept
-    with places.opened(path, None, "r+", storage or None) as where:
+    with places.opened(path, None, "r+", storage_of(path, storage) or None) as where:
         group = consolidate_metadata(where, remove=remove)
         count = group.nmembers(None)
         mentions.refresh(where)
@@ -53,7 +53,7 @@ def consolidate(path: str, storage: dict[str, Any], *, remove: bool) -> int:
 @storage_options
 @quiet_option
 @json_option
-def resize(path: str, shape: str, storage: dict[str, Any], *, shrink: bool, dry_run: bool, as_json: bool) -> int:
+def resize(path: str, shape: str, storage: Storage, *, shrink: bool, dry_run: bool, as_json: bool) -> int:
     """Change the shape of an array; elements keep their coordinates.
 
     SHAPE has a length for each dimension: 400,721,1440; a colon leaves a dimension as it is: 400,:,:; with names of
@@ -66,7 +66,7 @@ def resize(path: str, shape: str, storage: dict[str, Any], *, shrink: bool, dry_
       omnizarr resize era5.zarr/t2m time=400
       omnizarr resize era5.zarr/t2m time=100 --shrink
     """  # noqa: D301 - click's mark of lines to be kept
-    with places.opened(path, None, "r+", storage or None) as where:
+    with places.opened(path, None, "r+", storage_of(path, storage) or None) as where:
         try:
             plan = resizing.plan(where, shape)
         except ShapeError as error:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from omnizarr.cli.layouts import parse_codecs, parse_format, parse_lengths
-from omnizarr.cli.locate import open_node
+from omnizarr.cli.locate import Storage, open_node, storage_of
 from omnizarr.cli.options import PLACE, command, path_argument, quiet_option, storage_options
 from omnizarr.nodes.array import Array
 from omnizarr.tools.editing.making import make
@@ -62,7 +62,7 @@ def _shape(text: str) -> Any:
 @quiet_option
 def create(
     path: str,
-    storage: dict[str, Any],
+    storage: Storage,
     *,
     codecs: dict[str, Any] | None,
     group: bool,
@@ -89,6 +89,12 @@ def create(
     template = open_node(like) if like is not None else None
     if template is not None and not isinstance(template, Array):
         raise click.UsageError(f"--like takes an array; {like} is a group")
-    node = make(path, given, kind="group" if group else "array", like=template, storage_options=storage or None)
+    node = make(
+        path,
+        given,
+        kind="group" if group else "array",
+        like=template,
+        storage_options=storage_of(path, storage) or None,
+    )
     click.echo(repr(node))
     return 0

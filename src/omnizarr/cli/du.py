@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from omnizarr.cli.locate import open_node
-from omnizarr.cli.options import command, json_option, path_argument, quiet_option
+from omnizarr.cli.locate import Storage, open_node
+from omnizarr.cli.options import command, json_option, path_argument, quiet_option, storage_options
 from omnizarr.cli.progress import counting
 from omnizarr.cli.tables import Column, table
 from omnizarr.cli.text import fit, one_line, to_json
@@ -33,11 +33,13 @@ UNKNOWN = "?"
 @click.option("-b", "--bytes", "exact", is_flag=True, help="Print numbers of bytes.")
 @click.option("-h", "--human-readable", is_flag=True, help="Print sizes in KiB, MiB and GiB: the default.")
 @click.option("--sort", type=click.Choice(SORTS), default="name", show_default=True, help="Order; largest first.")
+@storage_options
 @quiet_option
 @json_option
 @traced
 def du(
     path: str,
+    storage: Storage,
     *,
     summarize: bool,
     max_depth: int | None,
@@ -68,7 +70,7 @@ def du(
     """  # noqa: D301 - click's mark of lines to be kept
     if summarize and max_depth:
         raise click.UsageError("--summarize prints the total only, and --max-depth more: give one of them")
-    usage = _measured(open_node(path))
+    usage = _measured(open_node(path, storage))
     depth = 0 if summarize else max_depth
     if as_json:
         click.echo(to_json(_as_json(usage, depth, sort), indent=2))

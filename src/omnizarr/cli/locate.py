@@ -133,6 +133,18 @@ def storage_of(place: str, storage: Storage | None) -> dict[str, Any]:
     return dict(storage)
 
 
+def storage_of_both(source: str, target: str | None, storage: Storage | None) -> dict[str, Any] | None:
+    """Return the storage options of a source and a target: of the one that is a URL, or of both if they are the same.
+
+    Raises click.UsageError if they mean something else to the one than to the other.
+    """
+    urls = [place for place in (source, target) if place is not None and is_url(place)]
+    found = [storage_of(place, storage) for place in urls or [source]]
+    if any(one != found[0] for one in found):
+        raise click.UsageError(f"storage options mean other things for {source} than for {target}: copy in two steps")
+    return found[0] or None
+
+
 def _checked(storage: dict[str, Any], scheme: str, *, leave_out: str = "", unknown: tuple[str, ...]) -> dict[str, Any]:
     storage.pop(leave_out, None)
     for name in unknown:

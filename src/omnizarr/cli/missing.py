@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import click
 
-from omnizarr.cli.locate import open_node
-from omnizarr.cli.options import command, is_quiet, json_option, path_argument, quiet_option
+from omnizarr.cli.locate import Storage, open_node
+from omnizarr.cli.options import command, is_quiet, json_option, path_argument, quiet_option, storage_options
 from omnizarr.cli.progress import counting
 from omnizarr.cli.text import to_json
 from omnizarr.cli.trace import traced
@@ -45,10 +45,11 @@ _FORMS: Final[
 @click.option("--keys", "form", flag_value="keys", help="Print keys in the store.")
 @click.option("--inner", is_flag=True, help="Look for inner chunks of shards; the index of each shard is read.")
 @click.option("--count", "only_count", is_flag=True, help="Print numbers only.")
+@storage_options
 @quiet_option
 @json_option
 @traced
-def missing(path: str, *, form: str, inner: bool, only_count: bool, as_json: bool) -> int:
+def missing(path: str, storage: Storage, *, form: str, inner: bool, only_count: bool, as_json: bool) -> int:
     """List the chunks of an array that are not stored.
 
     Reading them gives the fill value. Of a group, all arrays below are looked at, and each line begins with the path of
@@ -69,7 +70,7 @@ def missing(path: str, *, form: str, inner: bool, only_count: bool, as_json: boo
     """  # noqa: D301 - click's mark of lines to be kept
     if inner and form == "keys":
         raise click.UsageError("inner chunks have no keys: leave out --inner or --keys")
-    node = open_node(path)
+    node = open_node(path, storage)
     is_alone = isinstance(node, Array)
     arrays = [node] if isinstance(node, Array) else (below for _, below in walk(node))
     show = _print_json if as_json else _print_lines

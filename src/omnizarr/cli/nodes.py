@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
 from typing import Any
 
 import click
 
+from omnizarr.cli.locate import Storage, storage_of, storage_of_both
 from omnizarr.cli.options import PLACE, command, json_option, quiet_option, scheduler_option, storage_options
-from omnizarr.cli.progress import moving
+from omnizarr.cli.progress import wanted
 from omnizarr.cli.text import fit, to_json
 from omnizarr.nodes import wording
 from omnizarr.support.text import visible
@@ -18,18 +18,6 @@ from omnizarr.tools.editing import places
 from omnizarr.tools.editing.outcome import Edited
 
 _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Say what would be done; write nothing.")
-
-
-class Bar:
-    """A bar in a terminal, nothing in a pipe."""
-
-    def __init__(self, total: int | None, desc: str, **_: Any) -> None:
-        self._open = ExitStack()
-        self.update = self._open.enter_context(moving(visible(desc), total or 0))
-
-    def close(self) -> None:
-        """Take the bar away."""
-        self._open.close()
 
 
 @command()
@@ -43,7 +31,7 @@ class Bar:
 @scheduler_option
 @quiet_option
 @json_option
-def cp(source: str, target: str, storage: dict[str, Any], *, as_json: bool, **options: Any) -> int:
+def cp(source: str, target: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
     """Copy a node, or a whole hierarchy, byte for byte.
 
     DST is the place of the copy, in any store; nothing is decoded. The copy appears when it is complete. Consolidated
@@ -59,7 +47,8 @@ def cp(source: str, target: str, storage: dict[str, Any], *, as_json: bool, **op
     """  # noqa: D301 - click's mark of lines to be kept
     if options["overwrite"] and options["resume"]:
         raise click.UsageError("--overwrite and --resume exclude each other")
-    return _tell(copy_node(source, target, progress=Bar, storage_options=storage or None, **options), as_json=as_json)
+    options["storage_options"] = storage_of_both(source, target, storage)
+    return _tell(copy_node(source, target, progress=wanted(), **options), as_json=as_json)
 
 
 @command()
@@ -69,7 +58,7 @@ def cp(source: str, target: str, storage: dict[str, Any], *, as_json: bool, **op
 @storage_options
 @quiet_option
 @json_option
-def mv(source: str, target: str, storage: dict[str, Any], *, as_json: bool, **options: Any) -> int:
+def mv(source: str, target: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
     """Move or rename a node, or a whole hierarchy.
 
     DST is the new place, in any store. Within a file system that is a rename; elsewhere the node is copied, compared,
@@ -81,7 +70,8 @@ def mv(source: str, target: str, storage: dict[str, Any], *, as_json: bool, **op
       omnizarr mv era5.zarr/t2m other.zarr/t2m
       omnizarr mv era5.zarr archive/era5.zarr
     """  # noqa: D301 - click's mark of lines to be kept
-    return _tell(move_node(source, target, progress=Bar, storage_options=storage or None, **options), as_json=as_json)
+    options["storage_options"] = storage_of_both(source, target, storage)
+    return _tell(move_node(source, target, progress=wanted(), **options), as_json=as_json)
 
 
 @command()
@@ -92,9 +82,7 @@ def mv(source: str, target: str, storage: dict[str, Any], *, as_json: bool, **op
 @storage_options
 @quiet_option
 @json_option
-def rm(
-    path: tuple[str, ...], storage: dict[str, Any], *, recursive: bool, force: bool, dry_run: bool, as_json: bool
-) -> int:
+def rm(path: tuple[str, ...], storage: Storage, *, recursive: bool, force: bool, dry_run: bool, as_json: bool) -> int:
     """Delete nodes: their documents and chunks, and nothing else.
 
     A directory that is no Zarr node is refused, and so is a node with files of others below it. Consolidated metadata
@@ -106,14 +94,15 @@ def rm(
       omnizarr rm -r era5.zarr/model
       omnizarr rm -r -n era5.zarr
     """  # noqa: D301 - click's mark of lines to be kept
-    options: dict[str, Any] = {"recursive": recursive, "storage_options": storage or None}
     for each in path:
+        of_store = storage_of(each, storage) or None
+        options: dict[str, Any] = {"recursive": recursive, "storage_options": of_store}
         if recursive and not (force or dry_run) and _is_terminal():
-            where = places.place(each, None, "r+", storage or None)
+            where = places.place(each, None, "r+", of_store)
             if not where.path:
                 would = delete_node(each, dry_run=True, **options)
                 click.confirm(fit(f"Delete the whole hierarchy {visible(each)} ({_amount(would)})?"), abort=True)
-        _tell(delete_node(each, dry_run=dry_run, progress=Bar, **options), as_json=as_json, name=each)
+        _tell(delete_node(each, dry_run=dry_run, progress=wanted(), **options), as_json=as_json, name=each)
     return 0
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from omnizarr.cli.nodes import Bar
+from omnizarr.cli.locate import Storage, storage_of_both
 from omnizarr.cli.options import (
     PLACE,
     command,
@@ -16,6 +16,7 @@ from omnizarr.cli.options import (
     scheduler_option,
     storage_options,
 )
+from omnizarr.cli.progress import wanted
 from omnizarr.cli.text import fit, to_json
 from omnizarr.nodes import wording
 from omnizarr.support.text import visible
@@ -83,7 +84,7 @@ def _axes(text: str) -> list[str]:
 @max_memory_option
 @quiet_option
 @json_option
-def pyramid(source: str, target: str | None, storage: dict[str, Any], *, as_json: bool, **options: Any) -> int:
+def pyramid(source: str, target: str | None, storage: Storage, *, as_json: bool, **options: Any) -> int:
     """Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 in Zarr v3.
 
     SRC is an array, or a multiscale image that has its full resolution. With DST, a new image is made there, with a
@@ -99,8 +100,9 @@ def pyramid(source: str, target: str | None, storage: dict[str, Any], *, as_json
     """  # noqa: D301 - click's mark of lines to be kept
     if options["overwrite"] and options["resume"]:
         raise click.UsageError("--overwrite and --resume exclude each other")
+    options["storage_options"] = storage_of_both(source, target, storage)
     try:
-        made = make_pyramid(source, target, progress=Bar, storage_options=storage or None, **options)
+        made = make_pyramid(source, target, progress=wanted(), **options)
     except (TypeError, ValueError) as error:
         if type(error) in (TypeError, ValueError):
             raise click.UsageError(str(error)) from None

@@ -21,7 +21,7 @@ def copy_node(
     verify: bool = True,
     dry_run: bool = False,
     scheduler: Any = None,
-    progress: Callable[..., Any] | None = None,
+    progress: Callable[..., Any] | bool | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Edited:
     """Copy an array, or a group with all below it, byte for byte to another place or another store.
@@ -49,7 +49,7 @@ def copy_node(
         Write nothing; return what would be done.
     scheduler : distributed.Client, str or Cluster, optional
         A dask.distributed cluster whose workers copy the chunks, as for `convert`.
-    progress : callable, optional
+    progress : bool or callable, optional
         As for `convert`.
     storage_options : mapping, optional
         For those of both that are URLs.
@@ -106,7 +106,7 @@ def move_node(
     path: str | None = None,
     target_path: str | None = None,
     dry_run: bool = False,
-    progress: Callable[..., Any] | None = None,
+    progress: Callable[..., Any] | bool | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Edited:
     """Move an array, or a group with all below it, to another place or another store.
@@ -160,7 +160,7 @@ def delete_node(
     *,
     recursive: bool = False,
     dry_run: bool = False,
-    progress: Callable[..., Any] | None = None,
+    progress: Callable[..., Any] | bool | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Edited:
     """Delete an array, or a group, with its documents and chunks; nothing else is ever deleted.

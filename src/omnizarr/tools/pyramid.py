@@ -26,7 +26,7 @@ def pyramid(
     dry_run: bool = False,
     scheduler: Any = None,
     max_memory: int | None = None,
-    progress: Callable[..., Any] | None = None,
+    progress: Callable[..., Any] | bool | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Pyramid:
     """Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 in Zarr v3.

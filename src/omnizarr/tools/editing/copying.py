@@ -43,7 +43,7 @@ def run(
     verify: bool,
     dry_run: bool,
     scheduler: Any,
-    progress: Show | None,
+    progress: Show,
     storage_options: Mapping[str, Any] | None,
 ) -> Edited:
     """Do as `omnizarr.copy_node`."""
@@ -164,7 +164,7 @@ class Copy:
 
     # -- doing it ------------------------------------------------------------------
 
-    def run(self, *, dry_run: bool, progress: Show | None) -> Edited:
+    def run(self, *, dry_run: bool, progress: Show) -> Edited:
         """Copy, unless it is a dry run; return what was done."""
         keys, nbytes = self._size()
         kind = self.found.metadata.node_type

@@ -31,7 +31,7 @@ def run(
     path: str | None,
     recursive: bool,
     dry_run: bool,
-    progress: Show | None,
+    progress: Show,
     storage_options: Mapping[str, Any] | None,
 ) -> Edited:
     """Do as `omnizarr.delete_node`."""
@@ -113,7 +113,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
 
 
-def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Show | None = None) -> Edited:
+def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Show = None) -> Edited:
     """Delete a node and all below it; groups above no longer mention it."""
     where = found.where
     sizes = list(detection.sizes(where))
@@ -144,7 +144,7 @@ def delete(found: Found[Metadata], *, dry_run: bool = False, progress: Show | No
     return outcome
 
 
-def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Show | None) -> None:
+def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Show) -> None:
     journal = where.prefix + unfinished.KEY
     with shown(progress, sum(size for _, size in sizes), f"delete {where}") as tick:
         for first in range(0, len(sizes), _BATCH):
@@ -158,7 +158,7 @@ def _delete_rest(where: StorePath, sizes: list[tuple[str, int]], progress: Show 
             where.store.delete_prefix(prefix)
 
 
-def _finish(where: StorePath, *, dry_run: bool, progress: Show | None) -> Edited:
+def _finish(where: StorePath, *, dry_run: bool, progress: Show) -> Edited:
     """Delete what an interrupted copy or deletion has left."""
     sizes = list(detection.sizes(where))
     outcome = Edited("delete", str(where), None, None, len(sizes), sum(size for _, size in sizes), dry_run=dry_run)

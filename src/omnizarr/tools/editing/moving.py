@@ -24,7 +24,7 @@ def run(
     path: str | None,
     target_path: str | None,
     dry_run: bool,
-    progress: Show | None,
+    progress: Show,
     storage_options: Mapping[str, Any] | None,
 ) -> Edited:
     """Do as `omnizarr.move_node`."""
@@ -45,7 +45,7 @@ def _in_store_of(old: StorePath, new: StorePath) -> StorePath:
     return StorePath(old.store, below[len(above) :].strip("/")) if is_within else new
 
 
-def _move(old: StorePath, new: StorePath, *, dry_run: bool, progress: Show | None) -> Edited:
+def _move(old: StorePath, new: StorePath, *, dry_run: bool, progress: Show) -> Edited:
     found = deleting.node_at(old)
     if found is None:
         raise detection.not_found(old, NodeNotFoundError)

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
-Show = Callable[..., Any]
-"""Such as ``tqdm.tqdm``: called with ``total=``, ``desc=``, ``unit="B"`` and ``unit_scale=True``."""
+from omnizarr.tools.progress import State
+from omnizarr.tools.streaming.progress import Shows, start
 
-
-def _unheard(_: int) -> None:
-    """Show nothing."""
+Show = Shows
 
 
 @contextmanager
-def shown(progress: Show | None, total: int | None, what: str) -> Iterator[Callable[[int], None]]:
+def shown(progress: Show, total: int | None, what: str) -> Iterator[Callable[[int], None]]:
     """Give what is to be called with how many more bytes are done."""
-    if progress is None:
-        yield _unheard
-        return
-    bar = progress(total=total, desc=what, unit="B", unit_scale=True)
+    state = State(what, total)
+    bar = start(progress, state)
+
+    def tick(nbytes: int) -> None:
+        state.done += nbytes
+        if bar is not None:
+            bar.update(nbytes)
+
     try:
-        yield bar.update
+        yield tick
     finally:
-        bar.close()
+        if bar is not None:
+            bar.close()

@@ -131,7 +131,7 @@ def run(
     dry_run: bool,
     scheduler: Any,
     max_memory: int | None,
-    progress: Show | None,
+    progress: Show,
     storage_options: Mapping[str, Any] | None,
 ) -> Pyramid:
     """Do as `omnizarr.pyramid`."""
@@ -170,7 +170,7 @@ def _copy_first(
     found: Found[ArrayMetadata],
     new: StorePath,
     executor: Executor,
-    progress: Show | None,
+    progress: Show,
     *,
     overwrite: bool,
     resume: bool,
@@ -209,7 +209,7 @@ class _Building:
             remarks = (f"chunks of level {self.image.first.path!r} are not in directories, as OME-Zarr 0.4 has them",)
         return Pyramid(str(self.where), self.image.version, self.method, axes, self.levels, dry_run, remarks)
 
-    def run(self, executor: Executor, progress: Show | None, *, overwrite: bool, resume: bool) -> None:
+    def run(self, executor: Executor, progress: Show, *, overwrite: bool, resume: bool) -> None:
         """Make the levels, and announce them."""
         first = detection.open_array(self.where / self.image.first.path)
         note = self._journal(first.metadata)
