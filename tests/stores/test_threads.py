@@ -27,7 +27,8 @@ LOCKS = {
     "stores/pool.py": "of one call; a child does not go on with the calls of its parent",
     "stores/threads.py": "forgotten in a child",
     "tools/streaming/executors.py": "of one conversion, or of a worker of a cluster",
-    "tools/converting/converter.py": "of one conversion",
+    "tools/streaming/progress.py": "of one call; a child does not go on with the calls of its parent",
+    "tools/progress.py": "of one call, whose bar a child does not draw",
 }
 """Where locks of `threading` are made, and why a fork does no harm. All else locks names (`threads.lock`)."""
 

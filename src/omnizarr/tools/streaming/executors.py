@@ -39,6 +39,7 @@ _AHEAD: Final = 2
 """Tasks for each thread of the cluster: one that runs, and one that waits, so that no thread does."""
 _PATIENCE: Final = 60.0
 """Seconds without any worker after which somebody gives up."""
+_AGAIN: Final = "run it again; a conversion continues with resume=True"
 _GLANCE: Final = 1.0
 """Seconds after which somebody who waits looks around."""
 _REPORT: Final = 0.5
@@ -417,7 +418,7 @@ class _Run:
         except _distributed().KilledWorker as error:
             raise SchedulerError(
                 f"a task was given up, as workers that ran it died again and again: {error}",
-                remedy="give workers more memory, or choose a smaller max_memory, and continue with resume=True",
+                remedy=f"give workers more memory, or choose a smaller max_memory, and {_AGAIN}",
             ) from error
         except CancelledError as error:
             raise _lost(error) from error
@@ -470,7 +471,7 @@ class _Run:
 def _lost(error: BaseException | None) -> SchedulerError:
     return SchedulerError(
         f"the connection to the scheduler was lost{'' if error is None else f': {error}'}",
-        remedy="continue with resume=True",
+        remedy=_AGAIN,
     )
 
 
