@@ -442,5 +442,6 @@ class TestNCZarr:
                 np.testing.assert_array_equal(dataset[f"{name}/deep/w"][:], [7, 8, 9])
         other = str(tmp_path / "b.zarr")
         omnizarr.netcdf.Dataset(other, "w", zarr_format=zarr_format).close()
-        told = omnizarr.copy_node(f"{place}/h", f"{other}/z").remarks
-        assert told == ("/z/v: refers to dimension '/x', which stayed behind",)
+        (told,) = omnizarr.copy_node(f"{place}/h", f"{other}/z").remarks  # of the array, or the group that notes it
+        assert told.startswith("/z")
+        assert told.endswith(": refers to dimension '/x', which stayed behind")
