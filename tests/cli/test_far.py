@@ -135,6 +135,15 @@ def test_paths_inside_references_and_archives_at_a_url(web, capsys):
     assert run(capsys, "get", "--csv", f"{web.url}/x.json/a/b")[:2] == (0, "0\n1\n2\n")
 
 
+def test_stores_upon_a_web_server_say_that_they_cannot_list(web):
+    fill(web.directory / "x.zarr", 3)
+    store = omnizarr.storage.ObjectStore.from_url(f"{web.url}/x.zarr")
+    for each in (store, omnizarr.storage.PrefixStore(store, "ocean"), omnizarr.storage.CacheStore(store)):
+        assert not each.supports_listing
+        with pytest.raises(omnizarr.errors.StoreError, match="does not say what it has"):
+            list(each.list())
+
+
 # -- HTTP: check
 
 

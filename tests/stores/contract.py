@@ -561,6 +561,11 @@ class StoreContract:
         assert bytes(copy.get("b")) == b"2"
         assert store.exists("b") or not store.is_shared
 
+    def test_says_whether_it_can_list(self, store):
+        store.set("a", b"1")
+        assert store.supports_listing
+        assert list(store.list()) == ["a"]
+
     def test_closing_twice_does_no_harm(self, store):
         with store:
             store.set("a", b"1")
