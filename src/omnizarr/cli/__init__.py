@@ -1,4 +1,4 @@
-"""The command line: ``omnizarr info | tree | ls | get | check | ...``."""
+"""The command line: ``omnizarr --help`` lists what it does."""
 
 from __future__ import annotations
 
