@@ -11,9 +11,18 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import omnizarr
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.api import opening
+    from omnizarr.cli import locate
+    from omnizarr.nodes import group as groups
+else:  # imported where directories and archives do not do
+    groups = Lazy("omnizarr.nodes.group")
+    locate = Lazy("omnizarr.cli.locate")
+    opening = Lazy("omnizarr.api.opening")
 
 _GROUP_OF_V2: Final = ".zgroup"
 _ARRAY_OF_V2: Final = ".zarray"
@@ -128,7 +137,7 @@ def _members(keys: Iterable[str], path: str, read: Callable[[str], bytes]) -> It
 def _from_library(place: str) -> list[str]:
     """Return the members of a group of any format, in any store."""
     if "://" not in place:
-        return _members_of(lambda: import_module("omnizarr.cli.locate").open_node(place))
+        return _members_of(lambda: locate.open_node(place))
     # Consolidated metadata, of any group above, answers also if the store lists nothing.
     url, inside = place, ""
     while url.count("/") > 2:
@@ -141,14 +150,14 @@ def _from_library(place: str) -> list[str]:
 
 
 def _from_group(url: str, inside: str) -> Any:
-    return omnizarr.open_group(url, mode="r")[inside]
+    return opening.open_group(url, mode="r")[inside]
 
 
 def _members_of(open_node: Callable[[], Any]) -> list[str]:
     try:
         node = open_node()
-        members = node.members() if isinstance(node, omnizarr.Group) else ()
-        return [f"{name}/" if isinstance(found, omnizarr.Group) else name for name, found in members]
+        members = node.members() if isinstance(node, groups.Group) else ()
+        return [f"{name}/" if isinstance(found, groups.Group) else name for name, found in members]
     except Exception:  # noqa: BLE001 - a shell can do nothing with an error
         return []
 
