@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
-import sys
 import threading
 import time
 from functools import partial
-from textwrap import dedent
 
 import numpy as np
 import pytest
@@ -17,29 +14,18 @@ import pytest
 import omnizarr
 from omnizarr import aio, engine
 from omnizarr.engine import native
-from omnizarr.errors import OmnizarrError, SettingError, StoreError
-from omnizarr.settings import engines
-from omnizarr.stores import MemoryStore
+from omnizarr.errors import SettingError, StoreError
 from omnizarr.stores.remote.object import ObjectStore
 from tests import servers
-from tests.engine.both import needs_native, needs_posix, outcome
+from tests.engine.both import needs_posix, outcome
+from tests.engine.remote import CRC, GZIP, VALUES, ZSTD, by, chunks, failure, needs_remote, put, respond, run
 from tests.faultproxy import Answer, FaultProxy, Hang, Refuse, Reset, Slow, Truncate
 from tests.stores.recording import FAST, recording
 
 stores = pytest.importorskip("obstore.store")
 
-pytestmark = [
-    needs_native,
-    pytest.mark.skipif(not hasattr(engines.module(), "Client"), reason="the native engine was built without `remote`"),
-    pytest.mark.skipif(
-        engines.choice() == "reference", reason="OMNIZARR_ENGINE=reference: the native engine is not to be used"
-    ),
-]
+pytestmark = needs_remote
 
-VALUES = np.arange(1, 100 * 90 + 1, dtype="i4").reshape(100, 90)
-ZSTD = {"name": "zstd", "configuration": {"level": 1, "checksum": True}}
-GZIP = {"name": "gzip", "configuration": {"level": 1}}
-CRC = {"name": "crc32c"}
 LAYOUTS = {
     "raw": {"compressors": None},
     "zstd": {"compressors": ZSTD},
@@ -79,43 +65,15 @@ def select(array, name):
     return array.vindex[chosen] if name == "points" else array[chosen]
 
 
-def by(fetch, url, options, **how):
-    """Open an array whose chunks are fetched natively, or by way of Python."""
-    with omnizarr.config.set({"fetch": fetch}):
-        array = omnizarr.open_array(url, mode="r", storage_options=options, **how)
-        assert engine.is_remote(array._bind().binding) == (fetch == "native")
-        return array
-
-
 @pytest.fixture
 def server():
     with recording() as server:
         yield server
 
 
-def put(server, path, **how):
-    """Store the values below a path of a web server, all but one chunk."""
-    store = MemoryStore()
-    how = {"chunks": (16, 16), "dtype": "i4", **how}
-    array = omnizarr.create_array(store, shape=VALUES.shape, fill_value=7, **how)
-    array[...] = VALUES
-    missing = next(key for key in sorted(store.list()) if key.endswith(("c/0/0", "0.0")))
-    if len([*store.list()]) > 2:
-        store.delete(missing)
-    for key in store.list():
-        server.values[f"{path}/{key}"] = bytes(store.get(key))
-    return f"{server.url(path)}"
-
-
 @pytest.fixture
 def url(server):
     return put(server, "/data/a", compressors=ZSTD)
-
-
-def chunks(server):
-    """Return how many requests there were for each chunk since the last time."""
-    asked = [path for _, path, _ in server.requests() if "zarr.json" not in path]
-    return {path: asked.count(path) for path in asked}
 
 
 # -- values ----------------------------------------------------------------------------------
@@ -231,21 +189,6 @@ def test_secrets_are_not_shown(server):
 
 
 # -- errors ----------------------------------------------------------------------------------
-
-
-def failure(task):
-    """Return what an error says, without what differs from time to time."""
-    try:
-        task()
-    except OmnizarrError as error:
-        fields = {name: getattr(error, name, None) for name in OmnizarrError.FIELDS}
-        text = re.sub(r"after \d+ retries|127\.0\.0\.1:\d+", "", str(error))
-        return type(error), text, {**fields, "found": re.sub(r"after \d+ retries", "", str(fields.get("found")))}
-    pytest.fail("no error")
-
-
-def respond(status, body=b"", **headers):
-    return lambda handler: handler.respond(status, body, **headers) or True
 
 
 def cut(handler):
@@ -532,14 +475,6 @@ def test_parts_of_two_versions_are_never_mixed(server):
 # -- processes, threads, interrupts -------------------------------------------------------------
 
 
-def run(script, *arguments):
-    done = subprocess.run(
-        [sys.executable, "-c", dedent(script), *arguments], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
-
-
 @needs_posix
 def test_children_and_grandchildren_read_on(server, url):
     said = run(
@@ -672,37 +607,6 @@ def test_errors_of_one_task_do_not_stop_others(server, url):
     first, *others = asyncio.run(main())
     assert isinstance(first, StoreError)
     assert others == [VALUES[20, 20], VALUES[70, 70]]
-
-
-# -- over TLS ------------------------------------------------------------------------------------
-
-
-def test_certificates_of_the_environment_are_trusted(server, url, tmp_path):
-    trustme = pytest.importorskip("trustme", reason="it makes certificates")
-    import ssl
-
-    authority = trustme.CA()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost").configure_cert(context)
-    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    with recording() as secure:
-        secure.socket = context.wrap_socket(secure.socket, server_side=True)
-        secure.values = server.values
-        script = """
-        import sys
-        import omnizarr
-        from omnizarr import engine
-        omnizarr.config.set({"fetch": "native"})
-        array = omnizarr.open_array(sys.argv[1], mode="r")
-        print(engine.is_remote(array._bind().binding), array[50, 50])
-        """
-        where = secure.url("/data/a", "localhost").replace("http:", "https:")
-        done = subprocess.run(
-            [sys.executable, "-c", dedent(script), where],
-            capture_output=True, text=True, timeout=60, check=False,
-            env={**__import__("os").environ, "SSL_CERT_FILE": str(tmp_path / "ca.pem")},
-        )  # fmt: skip
-    assert done.stdout.split() == ["True", str(VALUES[50, 50])], done.stderr[-2000:]
 
 
 _ = servers  # its fixtures

@@ -156,6 +156,8 @@ pub struct PyBatch {
     engines: Vec<Py<Engine>>,
     /// The memory that is written to.
     _buffers: Vec<PyUntypedBuffer>,
+    /// The process that has begun it.
+    process: u32,
 }
 
 #[pymethods]
@@ -184,7 +186,7 @@ impl PyBatch {
             engines.push(engine.into());
         }
         let batch = py.detach(|| Batch::start(orders, concurrency, is_one, bell)).map_err(|error| refused(&error))?;
-        Ok(Self { batch, engines, _buffers: buffers })
+        Ok(Self { batch, engines, _buffers: buffers, process: std::process::id() })
     }
 
     /// Wait until all is done.
@@ -223,6 +225,10 @@ impl PyBatch {
 
 impl Drop for PyBatch {
     fn drop(&mut self) {
+        // A child that was forked meanwhile has none of the threads that would end it.
+        if self.process != std::process::id() {
+            return;
+        }
         // Not before every task has let go of the caller's memory; they only finish what they are decoding.
         if !self.batch.is_over() {
             self.batch.stop();

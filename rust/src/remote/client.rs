@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::header::HeaderMap;
@@ -15,9 +15,10 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
 use crate::error::{Error, Result};
 use crate::remote::batch::{Chunk, Indexed};
+use crate::remote::failures::Declined;
 use crate::remote::flights::Flights;
 use crate::remote::process::OfProcess;
-use crate::remote::transport::{Declined, Gate, Transport};
+use crate::remote::transport::{Gate, Transport};
 
 /// Of which kind a store is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +85,8 @@ pub struct Live {
     pub gate: Arc<Gate>,
     /// The server has answered with the whole value when it was asked for a part.
     pub ignores_ranges: AtomicBool,
+    /// Something was declined that only obstore can do; so nothing is tried any more.
+    pub is_declined: AtomicBool,
     /// The server can be asked for the end of a value.
     pub knows_suffixes: bool,
     /// Requests at once.
@@ -122,6 +125,7 @@ impl Setup {
             store: self.store(Transport::new(self.headers.clone(), Arc::clone(&gate)))?,
             gate,
             ignores_ranges: AtomicBool::new(false),
+            is_declined: AtomicBool::new(false),
             knows_suffixes: self.cloud != Cloud::Azure,
             most_at_once: self.concurrency,
             chunks: Flights::default(),
@@ -197,12 +201,18 @@ pub struct Answered {
 impl Live {
     /// What an error means: None if there is no such key.
     pub fn meaning(&self, error: &object_store::Error) -> Option<Error> {
+        if is_by::<Declined>(error) {
+            self.is_declined.store(true, Ordering::Relaxed);
+            return Some(refused(error));
+        }
         let text = || format!("{error}\n\nDebug source:\n{error:#?}");
         let kind = match error {
             object_store::Error::NotFound { .. } => {
                 let text = text();
-                let is_place = self.missing_places.iter().any(|sign| text.contains(sign));
-                return is_place.then(|| refused("not the key is missing"));
+                // The crate takes 405, "method not allowed", for 404.
+                let is_other =
+                    text.contains("status code: 405") || self.missing_places.iter().any(|sign| text.contains(sign));
+                return is_other.then(|| refused("not the key is missing"));
             }
             object_store::Error::PermissionDenied { .. } => "PermissionDeniedError",
             object_store::Error::Unauthenticated { .. } => "UnauthenticatedError",
@@ -213,17 +223,14 @@ impl Live {
     }
 }
 
+/// Whether an error, or what has caused it, is of some kind.
+fn is_by<T: StdError + 'static>(error: &(dyn StdError + 'static)) -> bool {
+    error.is::<T>() || error.source().is_some_and(is_by::<T>)
+}
+
 /// Whether obstore would be answered the same, in as long a time.
 fn is_final(error: &(dyn StdError + 'static)) -> bool {
-    let mut is_http = false;
-    let mut source = Some(error);
-    while let Some(error) = source {
-        if error.is::<Declined>() {
-            return false;
-        }
-        is_http |= error.is::<HttpError>();
-        source = error.source();
-    }
+    let is_http = is_by::<HttpError>(error);
     let text = error.to_string();
     let is_status = text.contains("non-2xx status code: 4") || text.contains("non-2xx status code: 5");
     // A range that cannot be had is asked for otherwise.

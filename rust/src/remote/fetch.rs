@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 
@@ -32,6 +33,9 @@ pub type Part = (Bytes, ObjectMeta);
 impl Place<'_> {
     /// Send a request; None if there is no such key.
     async fn ask(&self, range: Option<GetRange>, if_match: Option<String>) -> Result<Option<GetResult>> {
+        if self.live.is_declined.load(Ordering::Relaxed) {
+            return Err(Error::refused("a server that only obstore can speak to"));
+        }
         let is_part = range.is_some();
         if is_part && self.live.ignores_ranges.load(Ordering::Relaxed) {
             return Err(Error::refused("a server that ignores ranges"));
@@ -54,9 +58,9 @@ impl Place<'_> {
         if announced > self.most {
             return Err(Error::refused("larger than a value may be"));
         }
-        match result.bytes().await {
-            Ok(bytes) if bytes.len() as u64 == announced => Ok((bytes, meta)),
-            Ok(_) => Err(Error::refused("an answer of another length than announced")),
+        match body(result, announced).await {
+            Ok(Some(bytes)) => Ok((bytes, meta)),
+            Ok(None) => Err(Error::refused("an answer of another length than announced")),
             Err(error) => Err(self.live.meaning(&error).unwrap_or_else(|| Error::refused("gone"))),
         }
     }
@@ -131,6 +135,30 @@ impl Place<'_> {
         }
         Ok(Some(parts))
     }
+}
+
+/// The bytes of an answer; None if they are more or fewer than announced. No more of them are collected.
+async fn body(result: GetResult, announced: u64) -> object_store::Result<Option<Bytes>> {
+    let mut stream = result.into_stream();
+    let mut bytes = Bytes::new();
+    let mut collected = Vec::new();
+    while let Some(frame) = stream.next().await {
+        let frame = frame?;
+        if (bytes.len() + collected.len() + frame.len()) as u64 > announced {
+            return Ok(None);
+        }
+        if bytes.is_empty() && collected.is_empty() {
+            bytes = frame;
+            continue;
+        }
+        if collected.is_empty() {
+            collected.reserve_exact(usize::try_from(announced).unwrap_or(0));
+            collected.extend_from_slice(&std::mem::take(&mut bytes));
+        }
+        collected.extend_from_slice(&frame);
+    }
+    let bytes = if collected.is_empty() { bytes } else { collected.into() };
+    Ok((bytes.len() as u64 == announced).then_some(bytes))
 }
 
 fn ignores_ranges(error: &object_store::Error) -> bool {

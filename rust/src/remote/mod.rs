@@ -6,6 +6,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`process`] | the runtime, and what else each process makes for itself |
+//! | [`failures`] | what goes wrong with requests |
+//! | [`connections`] | connections to servers: free, waited for, being made |
 //! | [`transport`] | HTTP/1.1 for the crate `object_store`; how many requests are on their way |
 //! | [`flights`] | one request for all who need the same thing at once |
 //! | [`client`] | a store of that crate, set up as obstore sets up its own |
@@ -14,6 +16,8 @@
 
 pub mod batch;
 pub mod client;
+pub mod connections;
+pub mod failures;
 pub mod fetch;
 pub mod flights;
 pub mod process;

@@ -1,121 +1,40 @@
 //! Requests over HTTP/1.1, for the crate `object_store`.
 //!
-//! A connection serves one request at a time; the one used last is used first. What only the client of obstore can do
-//! (to follow redirects, to trust certificates of the system's own ways) is declined: see [`Declined`].
+//! A connection serves one request at a time. What only the client of obstore can do
+//! (to follow redirects, to trust certificates of the system's own ways) is declined: see [`crate::remote::failures::Declined`].
 
-use std::collections::HashMap;
-use std::error::Error as StdError;
-use std::fmt;
-use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{ACCEPT, HOST, HeaderMap, HeaderValue, LOCATION, USER_AGENT};
-use hyper::http::uri::{Authority, PathAndQuery, Scheme};
+use hyper::http::uri::{PathAndQuery, Scheme};
 use hyper::{StatusCode, Uri};
-use hyper_util::rt::TokioIo;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse, HttpResponseBody,
-    HttpService,
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
 use object_store::{ClientConfigKey, ClientOptions};
-use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
-use tokio::time::{Sleep, sleep_until, timeout};
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio::time::{Sleep, sleep_until, timeout_at};
+
+use crate::remote::connections::{Connection, Connections, Server, Terms};
+use crate::remote::failures::{RECEIVING, SENDING, declined, failed, kind_of, timed_out};
 
 /// What the client of obstore says it is.
 const AGENT: &str = "object_store/0.14.2";
-/// How long the addresses of a host are remembered.
-const ADDRESSES_KEPT: Duration = Duration::from_secs(10);
 /// How long an unused connection is kept by default.
 const IDLE: Duration = Duration::from_secs(90);
 /// How long fewer requests are sent after a server has asked for that.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Bytes of what a server says of an error.
+const LONGEST_EXCUSE: usize = 64 * 1024;
 /// As many requests are sent at once in any case.
 const LEAST_AT_ONCE: usize = 8;
-
-/// Why a request was not sent, or not followed up: obstore has to send it.
-#[derive(Debug)]
-pub struct Declined(&'static str);
-
-impl fmt::Display for Declined {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.0)
-    }
-}
-
-impl StdError for Declined {}
-
-fn declined(why: &'static str) -> HttpError {
-    HttpError::new(HttpErrorKind::Unknown, Declined(why))
-}
-
-/// What went wrong, in the words of the client of obstore.
-#[derive(Debug)]
-struct Failed {
-    what: &'static str,
-    source: Box<dyn StdError + Send + Sync>,
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.what)
-    }
-}
-
-impl StdError for Failed {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        Some(self.source.as_ref())
-    }
-}
-
-const SENDING: &str = "error sending request";
-const RECEIVING: &str = "request or response body error";
-
-fn failed(kind: HttpErrorKind, what: &'static str, source: impl Into<Box<dyn StdError + Send + Sync>>) -> HttpError {
-    HttpError::new(kind, Failed { what, source: source.into() })
-}
-
-fn timed_out(what: &'static str) -> HttpError {
-    failed(HttpErrorKind::Timeout, what, io::Error::from(io::ErrorKind::TimedOut))
-}
-
-/// Of what kind an error of hyper is: it decides whether the request is sent again.
-fn kind_of(error: &hyper::Error) -> HttpErrorKind {
-    if error.is_closed() || error.is_incomplete_message() || error.is_body_write_aborted() {
-        return HttpErrorKind::Request;
-    }
-    if error.is_timeout() {
-        return HttpErrorKind::Timeout;
-    }
-    let mut source = error.source();
-    while let Some(error) = source {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            match error.kind() {
-                io::ErrorKind::TimedOut => return HttpErrorKind::Timeout,
-                io::ErrorKind::ConnectionAborted
-                | io::ErrorKind::ConnectionReset
-                | io::ErrorKind::BrokenPipe
-                | io::ErrorKind::UnexpectedEof => return HttpErrorKind::Interrupted,
-                _ => {}
-            }
-        }
-        source = error.source();
-    }
-    HttpErrorKind::Unknown
-}
 
 // -- how many requests are on their way ---------------------------------------------------
 
@@ -195,14 +114,13 @@ impl HttpConnector for Transport {
             headers,
             gate: Arc::clone(&self.gate),
             allow_http: is_true(ClientConfigKey::AllowHttp),
-            connect_timeout: duration(ClientConfigKey::ConnectTimeout),
             read_timeout: duration(ClientConfigKey::ReadTimeout),
             timeout: duration(ClientConfigKey::Timeout),
-            idle_timeout: duration(ClientConfigKey::PoolIdleTimeout).unwrap_or(IDLE),
-            most_idle: said(ClientConfigKey::PoolMaxIdlePerHost).and_then(|text| text.parse().ok()),
-            idle: Mutex::default(),
-            addresses: Mutex::default(),
-            turn: AtomicUsize::new(0),
+            connections: Arc::new(Connections::new(Terms {
+                connect_timeout: duration(ClientConfigKey::ConnectTimeout),
+                idle_timeout: duration(ClientConfigKey::PoolIdleTimeout).unwrap_or(IDLE),
+                most_idle: said(ClientConfigKey::PoolMaxIdlePerHost).and_then(|text| text.parse().ok()),
+            })),
         }))))
     }
 }
@@ -212,151 +130,14 @@ impl HttpConnector for Transport {
 #[derive(Clone, Debug)]
 struct Client(Arc<Shared>);
 
-/// A server.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Server {
-    is_secure: bool,
-    authority: Authority,
-}
-
-impl Server {
-    fn port(&self) -> u16 {
-        self.authority.port_u16().unwrap_or(if self.is_secure { 443 } else { 80 })
-    }
-}
-
-/// An unused connection, and since when it is.
-type Idle = (SendRequest<HttpRequestBody>, Instant);
-/// The addresses of a server, and since when they are known.
-type Addresses = Arc<tokio::sync::Mutex<Option<(Instant, Arc<[SocketAddr]>)>>>;
-
 #[derive(Debug)]
 struct Shared {
     headers: HeaderMap,
     gate: Arc<Gate>,
     allow_http: bool,
-    connect_timeout: Option<Duration>,
     read_timeout: Option<Duration>,
     timeout: Option<Duration>,
-    idle_timeout: Duration,
-    most_idle: Option<usize>,
-    idle: Mutex<HashMap<Server, Vec<Idle>>>,
-    addresses: Mutex<HashMap<Server, Addresses>>,
-    turn: AtomicUsize,
-}
-
-impl Shared {
-    /// The connection used last, if there is one.
-    fn take(&self, server: &Server) -> Option<SendRequest<HttpRequestBody>> {
-        let mut all = self.idle.lock().ok()?;
-        let idle = all.get_mut(server)?;
-        while let Some((sender, since)) = idle.pop() {
-            if since.elapsed() > self.idle_timeout {
-                idle.clear();
-            } else if !sender.is_closed() {
-                return Some(sender);
-            }
-        }
-        None
-    }
-
-    fn give_back(&self, server: &Server, sender: SendRequest<HttpRequestBody>) {
-        if sender.is_closed() {
-            return;
-        }
-        let Ok(mut all) = self.idle.lock() else { return };
-        if !all.contains_key(server) {
-            all.insert(server.clone(), Vec::new());
-        }
-        let Some(idle) = all.get_mut(server) else { return };
-        if self.most_idle.is_none_or(|most| idle.len() < most) {
-            idle.push((sender, Instant::now()));
-        }
-    }
-
-    async fn addresses_of(&self, server: &Server) -> io::Result<Arc<[SocketAddr]>> {
-        let known = match self.addresses.lock() {
-            Ok(mut all) => Arc::clone(all.entry(server.clone()).or_default()),
-            Err(_) => Addresses::default(),
-        };
-        // Others that ask for them wait for the same answer.
-        let mut known = known.lock().await;
-        if let Some((since, addresses)) = &*known
-            && since.elapsed() < ADDRESSES_KEPT
-        {
-            return Ok(Arc::clone(addresses));
-        }
-        let host = server.authority.host();
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let found: Arc<[SocketAddr]> = tokio::net::lookup_host((host, server.port())).await?.collect();
-        *known = Some((Instant::now(), Arc::clone(&found)));
-        Ok(found)
-    }
-
-    /// Connect to a server, at one of its addresses after the other, beginning with another one each time.
-    async fn dial(&self, server: &Server) -> Result<SendRequest<HttpRequestBody>, HttpError> {
-        let connect = |error| failed(HttpErrorKind::Connect, SENDING, error);
-        let addresses = self.addresses_of(server).await.map_err(connect)?;
-        let first = self.turn.fetch_add(1, Ordering::Relaxed);
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "failed to lookup address information: none");
-        for number in 0..addresses.len() {
-            match TcpStream::connect(addresses[first.wrapping_add(number) % addresses.len()]).await {
-                Ok(stream) => {
-                    let _ = stream.set_nodelay(true);
-                    return if server.is_secure { secured(server, stream).await } else { greeted(stream).await };
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(connect(last))
-    }
-
-    async fn connected(&self, server: &Server) -> Result<SendRequest<HttpRequestBody>, HttpError> {
-        match self.connect_timeout {
-            None => self.dial(server).await,
-            Some(limit) => timeout(limit, self.dial(server)).await.unwrap_or_else(|_| Err(timed_out(SENDING))),
-        }
-    }
-}
-
-/// Speak HTTP over a connection.
-async fn greeted<S>(stream: S) -> Result<SendRequest<HttpRequestBody>, HttpError>
-where
-    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
-{
-    let (sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(|error| failed(HttpErrorKind::Connect, SENDING, error))?;
-    tokio::spawn(async move {
-        let _ = connection.await;
-    });
-    Ok(sender)
-}
-
-async fn secured(server: &Server, stream: TcpStream) -> Result<SendRequest<HttpRequestBody>, HttpError> {
-    let config = tls().ok_or_else(|| declined("no certificates to trust"))?;
-    let host = server.authority.host();
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let name = ServerName::try_from(host.to_owned()).map_err(|_| declined("a name that no certificate has"))?;
-    // obstore may trust what is not trusted here, and says what is wrong if it does not.
-    let stream =
-        TlsConnector::from(config).connect(name, stream).await.map_err(|_| declined("no secure connection"))?;
-    greeted(stream).await
-}
-
-/// The certificates that the system trusts, read when first needed.
-fn tls() -> Option<Arc<ClientConfig>> {
-    static CONFIG: OnceLock<Option<Arc<ClientConfig>>> = OnceLock::new();
-    CONFIG
-        .get_or_init(|| {
-            let mut roots = RootCertStore::empty();
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-            let mut config =
-                builder.with_safe_default_protocol_versions().ok()?.with_root_certificates(roots).with_no_client_auth();
-            config.alpn_protocols = vec![b"http/1.1".to_vec()];
-            Some(Arc::new(config))
-        })
-        .clone()
+    connections: Arc<Connections>,
 }
 
 /// Await something until `limit` has passed, and not longer than until `deadline`.
@@ -367,7 +148,7 @@ async fn within<T>(
 ) -> Result<T, HttpError> {
     match soonest(limit, deadline) {
         None => Ok(work.await),
-        Some(end) => tokio::time::timeout_at(end.into(), work).await.map_err(|_| timed_out(SENDING)),
+        Some(end) => timeout_at(end.into(), work).await.map_err(|_| timed_out(SENDING)),
     }
 }
 
@@ -398,15 +179,14 @@ impl HttpService for Client {
         *request.uri_mut() = Uri::from(path);
         let deadline = shared.timeout.map(|timeout| Instant::now() + timeout);
         loop {
-            let (mut sender, is_used) = match shared.take(&server) {
-                Some(sender) => (sender, true),
-                None => (shared.connected(&server).await?, false),
-            };
-            if is_used && !sender.is_ready() && sender.ready().await.is_err() {
+            let mut connection = within(None, deadline, shared.connections.get(&server)).await??;
+            let is_used = connection.is_used;
+            let Some(sender) = connection.sender() else { continue };
+            if is_used && !sender.is_ready() && within(None, deadline, sender.ready()).await?.is_err() {
                 continue;
             }
             match within(shared.read_timeout, deadline, sender.try_send_request(request)).await? {
-                Ok(response) => return self.answered(response, sender, server, deadline),
+                Ok(response) => return self.answered(response, connection, deadline),
                 Err(mut error) => match error.take_message() {
                     // The server had closed it, and nothing was sent.
                     Some(unsent) if is_used => request = unsent,
@@ -429,8 +209,7 @@ impl Client {
     fn answered(
         &self,
         response: hyper::Response<Incoming>,
-        sender: SendRequest<HttpRequestBody>,
-        server: Server,
+        connection: Connection,
         deadline: Option<Instant>,
     ) -> Result<HttpResponse, HttpError> {
         let (parts, body) = response.into_parts();
@@ -443,8 +222,15 @@ impl Client {
         if matches!(parts.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
             self.0.gate.narrow();
         }
-        let mut body =
-            Body { incoming: body, sender: Some((sender, server)), shared: Arc::clone(&self.0), deadline, alarm: None };
+        let most = if parts.status.is_success() { usize::MAX } else { LONGEST_EXCUSE };
+        let mut body = Body {
+            incoming: body,
+            connection: Some(connection),
+            read_timeout: self.0.read_timeout,
+            deadline,
+            alarm: None,
+            most,
+        };
         if body.incoming.is_end_stream() {
             body.give_back();
         }
@@ -455,23 +241,25 @@ impl Client {
 /// The body of an answer. When it ends, its connection is free again.
 struct Body {
     incoming: Incoming,
-    sender: Option<(SendRequest<HttpRequestBody>, Server)>,
-    shared: Arc<Shared>,
+    connection: Option<Connection>,
+    read_timeout: Option<Duration>,
     deadline: Option<Instant>,
     alarm: Option<Pin<Box<Sleep>>>,
+    /// How much more is listened to.
+    most: usize,
 }
 
 impl Body {
     fn give_back(&mut self) {
-        if let Some((sender, server)) = self.sender.take() {
-            self.shared.give_back(&server, sender);
+        if let Some(connection) = self.connection.take() {
+            connection.give_back();
         }
     }
 
     /// Whether nothing has come for too long.
     fn is_late(&mut self, context: &mut Context<'_>) -> bool {
         if self.alarm.is_none() {
-            let end = soonest(self.shared.read_timeout, self.deadline);
+            let end = soonest(self.read_timeout, self.deadline);
             self.alarm = end.map(|end| Box::pin(sleep_until(end.into())));
         }
         self.alarm.as_mut().is_some_and(|alarm| alarm.as_mut().poll(context).is_ready())
@@ -488,19 +276,26 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
         let frame = match Pin::new(&mut self.incoming).poll_frame(context) {
             Poll::Pending if self.is_late(context) => {
-                self.sender = None;
+                self.connection = None;
                 return Poll::Ready(Some(Err(timed_out(RECEIVING))));
             }
             Poll::Pending => return Poll::Pending,
             Poll::Ready(frame) => frame,
         };
         self.alarm = None;
+        if let Some(Ok(frame)) = &frame {
+            self.most = self.most.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if self.most == 0 {
+                self.connection = None;
+                return Poll::Ready(None);
+            }
+        }
         if frame.is_none() || self.incoming.is_end_stream() {
             self.give_back();
         }
         Poll::Ready(frame.map(|frame| {
             frame.map_err(|error| {
-                self.sender = None;
+                self.connection = None;
                 failed(kind_of(&error), RECEIVING, error)
             })
         }))

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import datetime as dt
-import ssl
 import threading
 import time
 
@@ -13,6 +11,7 @@ import omnizarr
 from omnizarr.errors import StoreError, StoreLimitError
 from omnizarr.stores.asynchronous import asynchronous
 from omnizarr.stores.remote.object import ObjectStore
+from tests import certificates
 from tests.stores.recording import FAST, recording
 
 pytest.importorskip("obstore")
@@ -185,11 +184,9 @@ def test_more_than_ten_redirects_are_not_followed(server, store):
 
 
 def test_redirect_to_plain_http_is_refused(server, tmp_path):
-    certificate = self_signed(tmp_path)
+    certificate = certificates.self_signed(tmp_path)
     with recording() as secure:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        secure.socket = context.wrap_socket(secure.socket, server_side=True)
+        address = certificates.secure(secure, certificate)
         server.answer = None
         server.values["/data/a"] = b"plain"
         secure.values["/data/b"] = b"secure"
@@ -197,31 +194,12 @@ def test_redirect_to_plain_http_is_refused(server, tmp_path):
             handler.path == "/data/a" and (handler.respond(302, Location=server.url("/data/a")) or True)
         )
         options = {**FAST, "allow_invalid_certificates": True}
-        store = ObjectStore.from_url(f"https://127.0.0.1:{secure.server_port}/data", options)
+        store = ObjectStore.from_url(f"{address}/data", options)
         assert store.get("b") == b"secure"
         server.requests()
         with soon(), pytest.raises(StoreError):
             store.get("a")
     assert not server.requests()
-
-
-def self_signed(folder):
-    """Return a file with a key, and a certificate that it has signed itself."""
-    x509 = pytest.importorskip("cryptography.x509")
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = dt.datetime.now(dt.UTC)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + dt.timedelta(days=1))
-    text = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-    text += key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    file = folder / "certificate.pem"
-    file.write_bytes(text)
-    return file
 
 
 @pytest.mark.parametrize("status", [200, 404, 500])

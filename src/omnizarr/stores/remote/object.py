@@ -278,7 +278,7 @@ class ObjectStore(Store):
                 remedy="raise `list_timeout` if there is so much",
             )
         except FileNotFoundError as error:
-            missing = object_errors.missing(error)
+            missing = object_errors.missing(error, self._store)
             if missing is None:
                 return None
             failure = missing

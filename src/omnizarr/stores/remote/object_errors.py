@@ -99,11 +99,16 @@ def check_fork() -> None:
         )
 
 
-def missing(error: FileNotFoundError) -> StoreError | None:
-    """Return the error that says that it is the bucket that is not there; None if it is the key."""
+def missing(error: FileNotFoundError, store: Any = None) -> StoreError | None:
+    """Return the error that says what is wrong if it is not the key that is missing; None if it is.
+
+    obstore takes 405, "method not allowed", for 404. A chunk that may not be fetched is not one that was never written.
+    """
     text = str(error)
-    if "performing HEAD" in text and (status := _status(text)) and status[1] == "405":  # obstore takes it for 404
-        return NotAllowedError("the server does not know HEAD")
+    if (status := _status(text)) and status[1] == "405":
+        if "performing HEAD" in text:
+            return NotAllowedError("the server does not know HEAD")
+        return NotAllowedError("the server does not allow this", found=clean(text, store))
     return _missing_place(text)
 
 
