@@ -86,7 +86,7 @@ test-all: $(STAMPS)/test servers test-native
 
 test-native: $(STAMPS)/test
 ifneq ($(NATIVE),never)
-	cargo test $(CRATE) --locked --quiet
+	cargo test $(CRATE) --locked --quiet --features remote
 endif
 
 # With the lowest versions of all dependencies that pyproject.toml names, in an environment of its own.
@@ -162,7 +162,7 @@ lint: $(STAMPS)/lint
 	$(BIN)/codespell src docs rust/src .github examples *.md
 ifneq ($(NATIVE),never)
 	cargo fmt $(CRATE) --check
-	cargo clippy $(CRATE) --locked --quiet --all-targets --features python -- -D warnings
+	cargo clippy $(CRATE) --locked --quiet --all-targets --features python,remote -- -D warnings
 endif
 
 format: $(STAMPS)/lint

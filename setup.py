@@ -25,7 +25,7 @@ HAS_STABLE_ABI = sys.implementation.name == "cpython" and not sysconfig.get_conf
 NATIVE = RustExtension(
     "omnizarr._native",
     path="rust/Cargo.toml",
-    features=["python"],
+    features=["python", "remote"],
     cargo_manifest_args=["--locked"],
     binding=Binding.PyO3,
     debug=False,  # what is installed in place is tested and measured like any other

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import subprocess
+import sys
 import threading
 import time
 from functools import partial
+from textwrap import dedent
 
 import numpy as np
 import pytest
@@ -176,6 +180,22 @@ def test_proxies_of_the_environment_are_honoured_by_the_old_way(server, monkeypa
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "127.0.0.1")
     assert ObjectStore.from_url(server.url("/data")).access() is not None
+
+
+@pytest.mark.parametrize(("given", "is_native"), [("", True), ("native", True), ("python", False)])
+def test_the_environment_says_who_fetches(url, given, is_native):
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(
+            """
+            import sys
+            import omnizarr
+            from omnizarr import engine
+            print(engine.is_remote(omnizarr.open_array(sys.argv[1], mode="r")._bind().binding))
+            """
+        ), url],
+        capture_output=True, text=True, timeout=60, check=True, env={**os.environ, "OMNIZARR_FETCH": given},
+    )  # fmt: skip
+    assert done.stdout.split() == [str(is_native)]
 
 
 def test_the_setting_is_checked():

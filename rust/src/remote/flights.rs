@@ -1,8 +1,8 @@
 //! Requests for the same thing, by several readers at once, are one request.
 //!
 //! A reader that comes while a request is being prepared gets its answer. An answer to a request that was sent before is not good
-//! enough: the value may have been changed in between, by the reader itself. So for each key at most two requests are
-//! on their way, and all later readers share the next one, which is sent when one of the two is answered.
+//! enough: the value may have been changed in between, by the reader itself. So for each key one request is on its way,
+//! and all later readers share the next one, which is sent when that one is answered.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
 /// Requests for one key that are on their way at a time.
-const MOST_SENT: usize = 2;
+const MOST_SENT: usize = 1;
 
 /// All that is on its way, and about to be.
 #[derive(Debug)]

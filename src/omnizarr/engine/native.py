@@ -95,8 +95,8 @@ _MOST_CLIENTS: Final = 64
 
 
 def fetches() -> bool:
-    """Return whether the native engine is to fetch from object stores and web servers itself. Raises SettingError."""
-    wanted = config.get("fetch") or _FETCH_FROM_ENVIRONMENT or "python"
+    """Return whether the native engine fetches from object stores and web servers itself. Raises SettingError."""
+    wanted = config.get("fetch") or _FETCH_FROM_ENVIRONMENT or "native"
     if wanted not in FETCHES:
         raise SettingError(
             "there is no such way to fetch",
@@ -109,7 +109,7 @@ def fetches() -> bool:
 
 def _remote(native: Any, store: Store, bytes_in_flight: int) -> tuple[Any, str, int, int] | None:
     """Return what fetches the values of a store natively; None if the store is to be asked for each."""
-    if not hasattr(native, "Client") or not fetches():
+    if not fetches() or not hasattr(native, "Client"):
         return None
     access = store.access()
     if access is None:
