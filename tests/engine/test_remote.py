@@ -261,8 +261,8 @@ def test_every_failure_is_the_same_error(server, answer, layout):
     assert "key-of-mine" not in repr(errors)
 
 
-def test_no_connection_is_the_same_error(url):
-    endpoint = "http://127.0.0.1:9"
+@pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9", "http://no-such-host.invalid", "http://[::1]:9"])
+def test_no_connection_is_the_same_error(url, endpoint):
     errors = []
     for fetch in ("native", "python"):
         store = ObjectStore.from_url(f"{endpoint}/data/a", FAST)

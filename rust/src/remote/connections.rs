@@ -76,8 +76,9 @@ pub struct Connections {
 
 type Sender = SendRequest<HttpRequestBody>;
 type Waiting = oneshot::Sender<Result<Connection, HttpError>>;
-/// The addresses of a server, and since when they are known.
-type Addresses = Arc<tokio::sync::Mutex<Option<(Instant, Arc<[SocketAddr]>)>>>;
+/// The addresses of a server or why they are not known, and since when.
+type Found = Result<Arc<[SocketAddr]>, (io::ErrorKind, String)>;
+type Addresses = Arc<tokio::sync::Mutex<Option<(Instant, Found)>>>;
 
 /// The connections to one server.
 #[derive(Debug)]
@@ -326,16 +327,19 @@ impl Connections {
             Ok(mut all) => Arc::clone(all.entry(server.clone()).or_default()),
             Err(_) => Addresses::default(),
         };
-        // Others that ask for them wait for the same answer.
+        // Others that ask for them meanwhile wait for the same answer.
+        let asked = Instant::now();
         let mut known = known.lock().await;
-        if let Some((since, addresses)) = &*known
-            && since.elapsed() < ADDRESSES_KEPT
-        {
-            return Ok(Arc::clone(addresses));
-        }
-        let found: Arc<[SocketAddr]> = tokio::net::lookup_host((server.host(), server.port())).await?.collect();
-        *known = Some((Instant::now(), Arc::clone(&found)));
-        Ok(found)
+        let found = match &*known {
+            Some((since, Ok(addresses))) if since.elapsed() < ADDRESSES_KEPT => Ok(Arc::clone(addresses)),
+            Some((since, Err(reason))) if *since >= asked => Err(reason.clone()),
+            _ => {
+                let found = tokio::net::lookup_host((server.host(), server.port())).await;
+                let found = found.map(Iterator::collect).map_err(|error| (error.kind(), error.to_string()));
+                known.insert((Instant::now(), found)).1.clone()
+            }
+        };
+        found.map_err(|(kind, text)| io::Error::new(kind, text))
     }
 }
 
