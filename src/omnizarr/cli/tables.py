@@ -24,7 +24,8 @@ class Column(NamedTuple):
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield the line of names, and one for each row; memory does not grow with their number.
 
-    >>> list(table([Column("size", is_number=True), Column("name")], [("9", "a"), ("12345", "b")]))
+    >>> lines = table([Column("size", is_number=True), Column("name")], [("9", "a"), ("12345", "b")])
+    >>> [click.unstyle(line) for line in lines]
     [' size  name', '    9  a', '12345  b']
     """
     widths = [len(column.name) for column in columns]
