@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,12 @@ from omnizarr.cli import completion, interrupts, progress, remedies
 from omnizarr.cli.commands import omnizarr
 from omnizarr.cli.text import one_line
 from omnizarr.errors import NodeNotFoundError, OmnizarrError, SelectionError
-from omnizarr.support import suggestions
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.support import suggestions
+else:  # imported when something is misspelt
+    suggestions = Lazy("omnizarr.support.suggestions")
 
 OK, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
 
