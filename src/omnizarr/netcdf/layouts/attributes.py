@@ -155,6 +155,8 @@ def is_nonfinite(value: JSON) -> bool:
     >>> is_nonfinite("NaN"), is_nonfinite(["-Infinity", "Infinity"]), is_nonfinite("nan"), is_nonfinite([])
     (True, True, False, False)
     """
+    if type(value) in _NUMBERS:
+        return False
     items: Sequence[Any] = value if is_list(value) else [value]
     return bool(items) and all(isinstance(each, str) and each in _WORDS for each in items)
 

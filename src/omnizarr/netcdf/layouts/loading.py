@@ -59,9 +59,6 @@ class _Node:
     where: StorePath
     metadata: Metadata
     marks: NodeMarks = NOTHING
-    members: list[str] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-    unreadable: set[str] = field(default_factory=set)
     spellings: Mapping[str, JSON] | None = None
     """Attributes with numbers as they are spelled, where that counts; None if nobody has looked yet."""
 
@@ -110,6 +107,15 @@ class _Node:
         return document if is_object(document) else {}
 
 
+@dataclass(slots=True)
+class _GroupNode(_Node):
+    """A group on its way to a header: what is right below, and what there is to say of that."""
+
+    members: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    unreadable: set[str] = field(default_factory=set)
+
+
 def load(root: Group, *, mode: Literal["nczarr", "zarr"] | None = None, xarray: bool = True) -> Loaded:
     """Return a dataset as it was found: the group `root` and all below it.
 
@@ -155,15 +161,17 @@ def _nodes(root: Group, *, by_name: bool) -> dict[str, _Node]:
 
     Where the store cannot list, those that NCZarr names, if `by_name`.
     """
-    found = {"": _Node("", root.store_path, root._metadata)}  # noqa: SLF001 - the model, as it is shared
-    for path, where, node in _below(root, found[""], by_name=by_name):
+    top = _GroupNode("", root.store_path, root._metadata)  # noqa: SLF001 - the model, as it is shared
+    found: dict[str, _Node] = {"": top}
+    for path, where, node in _below(root, top, by_name=by_name):
         parent = _parent(found, root.store_path, path)
         if isinstance(node, OmnizarrError):
             parent.unreadable.add(where.name)
             message = f"{where.name!r} cannot be read: {node.message}"
             parent.notes.append(Note(join(MEMBERS, where.name), message))
         else:
-            found.setdefault(path, _Node(path, where, node))
+            kind = _GroupNode if isinstance(node, GroupMetadata) else _Node
+            found.setdefault(path, kind(path, where, node))
             parent.members.append(path)
     return found
 
@@ -172,7 +180,7 @@ _Below: TypeAlias = tuple[str, StorePath, Metadata | OmnizarrError]
 """Full name, place, and what the documents say, or why they cannot be read."""
 
 
-def _below(root: Group, top: _Node, *, by_name: bool) -> Iterator[_Below]:
+def _below(root: Group, top: _GroupNode, *, by_name: bool) -> Iterator[_Below]:
     """Yield all nodes below the root."""
     try:
         members = root.members(max_depth=None)
@@ -235,15 +243,19 @@ def named(where: StorePath, metadata: Metadata) -> list[str] | None:
     return [name for name in names if is_key(name) and "/" not in name]
 
 
-def _parent(nodes: dict[str, _Node], root: StorePath, path: str) -> _Node:
+def _parent(nodes: dict[str, _Node], root: StorePath, path: str) -> _GroupNode:
     """Return the group that a node lies in, made up if nothing spoke of it."""
     above = path.rpartition("/")[0]
-    if above not in nodes:
+    there = nodes.get(above)
+    if isinstance(there, _GroupNode):
+        return there
+    where = root.at(f"{root.prefix}{above[1:]}")
+    made = _GroupNode(above, where, GroupMetadata(dialect=nodes[""].metadata.dialect, implicit=True))
+    if there is None:  # else an array, which netCDF sees nothing in
         outer = _parent(nodes, root, above)
-        where = root.at(f"{root.prefix}{above[1:]}")
-        nodes[above] = _Node(above, where, GroupMetadata(dialect=nodes[""].metadata.dialect, implicit=True))
+        nodes[above] = made
         outer.members.append(above)
-    return nodes[above]
+    return made
 
 
 def _find_marks(root: Group, nodes: Mapping[str, _Node]) -> None:
@@ -448,7 +460,9 @@ def _variables(nodes: Mapping[str, _Node], writer: Writer, *, xarray: bool) -> d
             if variable is None:
                 name = node.metadata.data_type.name
                 message = f"{node.where.name!r} is left out: netCDF has no type for {name}"
-                nodes[group].notes.append(Note(join(MEMBERS, node.where.name), message, SPEC))
+                above = nodes[group]
+                if isinstance(above, _GroupNode):
+                    above.notes.append(Note(join(MEMBERS, node.where.name), message, SPEC))
             else:
                 found[path] = variable
     return found
@@ -641,9 +655,9 @@ def _tree(
 ) -> GroupHeader:
     """Return the header of the root, with all below; the innermost groups are made first."""
     made: dict[str, GroupHeader] = {}
-    groups = [path for path, node in nodes.items() if isinstance(node.metadata, GroupMetadata)]
-    for path in sorted(groups, key=lambda each: each.count("/") if each else -1, reverse=True):
-        node = nodes[path]
+    groups = [node for node in nodes.values() if isinstance(node, _GroupNode)]
+    for node in sorted(groups, key=lambda each: each.path.count("/") if each.path else -1, reverse=True):
+        path = node.path
         inner = {each.rpartition("/")[2]: each for each in node.members}
         order = _in_order(node, inner, variables, made)
         own = {name: variables[inner[name]] for name in order if inner[name] in variables}
@@ -663,7 +677,7 @@ def _tree(
 
 
 def _in_order(
-    node: _Node, inner: Mapping[str, str], variables: Mapping[str, _Variable], made: Mapping[str, GroupHeader]
+    node: _GroupNode, inner: Mapping[str, str], variables: Mapping[str, _Variable], made: Mapping[str, GroupHeader]
 ) -> list[str]:
     """Return the names of a group's members, as NCZarr lists them, then the others; notes where it differs."""
     found: list[str] = []
