@@ -52,7 +52,7 @@ help:
 	@echo "make downstream the tests of zarr-python, xarray, dask, anndata, ome-zarr and netCDF4-python on omnizarr (ARGS='xarray')"
 	@echo "make lint   ruff, mypy --strict, rustfmt, clippy"
 	@echo "make format put the code into the format of ruff and rustfmt"
-	@echo "make docs   the manual, in docs/_build/html"
+	@echo "make docs   the manual, in docs/_build/html, and manual pages of the commands, in docs/_build/man"
 	@echo "make bench  speed beside zarr-python, zarrs, TensorStore and others"
 	@echo "make dist   wheels and a source distribution in dist, each tried in a new environment"
 	@echo "make release check that everything is ready for a release"
@@ -174,7 +174,8 @@ endif
 
 docs: $(STAMPS)/docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build/html
-	@echo "docs/_build/html/index.html"
+	$(BIN)/python -m omnizarr.cli.man docs/_build/man
+	@echo "docs/_build/html/index.html, docs/_build/man"
 
 # In an environment of its own: some of the libraries compared with want a newer Python than omnizarr does.
 BENCH_VENV ?= .venv-bench

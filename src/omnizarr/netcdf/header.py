@@ -4,6 +4,8 @@ The one form in which the modules of this room hand datasets to each other. The 
 and netCDF-4, and CDL all become a header, and are made from one.
 
 Spec: NCZarr, "The NCZarr Data Model".
+
+Special attributes are never among `attributes`. CDL, `createVariable`, files and layouts use them to say how data is stored.
 """
 
 from __future__ import annotations
