@@ -3,9 +3,10 @@
 The one form in which the modules of this room hand datasets to each other. The layouts of NCZarr, files of netCDF-3
 and netCDF-4, and CDL all become a header, and are made from one.
 
-Spec: NCZarr, "The NCZarr Data Model".
+Special attributes are never among `attributes`. CDL, `createVariable`, files and layouts use them to say how data is
+stored.
 
-Special attributes are never among `attributes`. CDL, `createVariable`, files and layouts use them to say how data is stored.
+Spec: NCZarr, "The NCZarr Data Model".
 """
 
 from __future__ import annotations
