@@ -39,8 +39,8 @@ def of_mends() -> dict[str, str]:
             ),
         )
         for asked, heading, why in (
-            (False, "What is mended of itself", "why it is certain"),
-            (True, "What is mended only if it is named", "what to consider"),
+            (False, "Automatic repairs", "why it is certain"),
+            (True, "Repairs that you must name", "what to consider"),
         )
     }
 
