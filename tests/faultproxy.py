@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import re
 import socket
 import struct
@@ -120,6 +121,15 @@ class _Rule:
         return self.first <= self.seen < self.first + self.times
 
 
+def _free_port() -> int:
+    """Return a port below those that the system gives to clients, which might take it while the proxy is down."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no free port")
+
+
 class FaultProxy:
     """A proxy before the server at `upstream` (``http://127.0.0.1:40123``).
 
@@ -199,6 +209,7 @@ class FaultProxy:
 
     async def _up(self) -> None:
         if self._server is None:
+            self._port = self._port or _free_port()
             self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port, backlog=1024)
             self._port = self._server.sockets[0].getsockname()[1]
 

@@ -80,7 +80,7 @@ _CREDENTIALS: Final = {
     "AzureStore": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or AZURE_STORAGE_CONNECTION_STRING",
 }
 """Variables of the environment that have them, by the store of obstore."""
-_OTHER_CREDENTIALS: Final = "those of the URL, user:password@host, or headers"
+_OTHER_CREDENTIALS: Final = "user and secret in the URL, or headers"
 _PUBLIC: Final = "for public data pass {'anon': True}"
 _is_range = re.compile(r"status code: 416\b|invalid range|InvalidRange|CONTENT_RANGE", re.IGNORECASE).search
 _code = re.compile(r"<Code>([^<]{1,100})</Code>").search
