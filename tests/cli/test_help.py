@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import numpy as np
@@ -137,44 +138,96 @@ def test_each_command_has_no_color_and_help(name, capsys):
 def data(tmp_path, monkeypatch):
     """A directory with what examples name."""
     monkeypatch.chdir(tmp_path)
+    elements = np.arange(8000.0).reshape(20, 20, 20)
     for place, zarr_format in (("era5.zarr", 3), ("old.zarr", 2), ("v2.zarr", 2)):
+        names = ("time", "lat", "lon") if zarr_format == 3 else None
         root = omnizarr.create_group(place, zarr_format=zarr_format)
         for name in ("t2m", "ocean/temp"):
-            root.create_array(name, data=np.arange(8000.0).reshape(20, 20, 20), chunks=(10, 10, 10))
+            root.create_array(name, data=elements, chunks=(10, 10, 10), dimension_names=names)
+        root["t2m"].attrs.update({"units": "K", "valid_range": [180, 340], "history": "made"})
+    omnizarr.create_array("scan.zarr", data=elements, dimension_names=("z", "y", "x"))
+    omnizarr.create_group("cells.zarr").create_array("0", data=elements[None])
     (tmp_path / "tides.cdl").write_text(CDL)
     (tmp_path / "era5.zarr.omnizarr-repair-20260102T030405").mkdir()
     return tmp_path
 
 
-MADE = {"tides.nc": ["gen", "tides.cdl", "-o", "tides.nc"], "old.nc": ["gen", "tides.cdl", "-o", "old.nc"]}
-EXAMPLES = [
-    (line, name)
-    for name, lines in {
-        "omnizarr": [line for line, _ in pages.EXAMPLES],
-        **{name: pages.Help.of(command).examples for name, command in ALL.items()},
-    }.items()
-    for line in lines
-]
-# What needs another program, a server, a home of one's own or a record of a repair is parsed only.
-PARSED = ("jq", "ncdump", "://", "~", "--undo", "EDITOR")
+# What is typed before examples that contain these words.
+BEFORE = {
+    "dump -h tides.nc": "omnizarr gen tides.cdl -o tides.nc",
+    "convert tides.nc": "omnizarr gen tides.cdl -o tides.nc",
+    "dump -s old.nc": "omnizarr gen tides.cdl -o old.nc",
+    "attrs set tides.zarr": "omnizarr gen tides.cdl -o tides.zarr",
+    "diff old.zarr new.zarr": "omnizarr convert old.zarr new.zarr",
+    "old.zarr/t2m new.zarr/t2m": "omnizarr convert old.zarr new.zarr",
+    "--no-values era5.zarr backup.zarr": "omnizarr cp era5.zarr backup.zarr",
+    "--digest era5.digests": "omnizarr digest era5.zarr > era5.digests && omnizarr cp era5.zarr backup.zarr",
+    " cells.ome.zarr": "omnizarr pyramid scan.zarr cells.ome.zarr",
+    "labels/nuclei": "omnizarr pyramid scan.zarr cells.ome.zarr/labels/nuclei --levels 1",
+}
 
 
-@pytest.mark.parametrize(("line", "of"), EXAMPLES, ids=lambda text: text)
-def test_example_runs(line, of, data, capfd, monkeypatch):
-    parts = [shlex.split(part, comments=True) for part in re.split(r"[|>]| <\(", line.rstrip(")"))]
-    typed = [part for part in parts if part and part[0] == "omnizarr"]
-    assert typed, line
-    if any(word in line for word in PARSED):
-        for _, name, *arguments in typed:
-            assert ALL[f"omnizarr {name}"].make_context(name, arguments), line
-        return
-    for name, arguments in MADE.items():
-        if name in line.split()[:4]:
-            assert main(arguments) == 0
+def examples():
+    """Return each example with the command whose help has it; lines that end with a backslash are continued."""
+    texts = {"omnizarr": [line for line, _ in pages.EXAMPLES]}
+    texts |= {name: pages.Help.of(command).examples for name, command in ALL.items()}
+    return [
+        (line, name) for name, lines in texts.items() for line in re.sub(r"\\\n *", "", "\n".join(lines)).split("\n")
+    ]
+
+
+def commands_in(line):
+    """Return the calls of omnizarr in a line of a shell, each with the file to which its output goes."""
+    words = shlex.shlex(line, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    runs = [["", []]]
+    for word in words:
+        if set(word) <= set("()<>|&;"):
+            runs.append([word, []])
+        else:
+            runs[-1][1].append(word)
+    after = [*runs[1:], ["", []]]
+    return [
+        (typed[1:], file[0] if sign == ">" else None)
+        for (_, typed), (sign, file) in zip(runs, after, strict=True)
+        if typed[:1] == ["omnizarr"]
+    ]
+
+
+def type_in(line, capfd, monkeypatch):
+    """Run a line of a shell; each call reads what the one before it has printed."""
     capfd.readouterr()
-    for _, *arguments in typed:
+    for arguments, file in commands_in(line):
         assert main(arguments) == 0, capfd.readouterr().err
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(capfd.readouterr().out.encode())))
+        out = capfd.readouterr().out
+        if file:
+            Path(file).write_text(out, "utf-8")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(out.encode())))
+
+
+def parse(arguments):
+    """Parse what is typed, without running it."""
+    name, *rest = arguments
+    if f"omnizarr {name} {rest[0]}" in ALL:
+        name, rest = f"{name} {rest[0]}", rest[1:]
+    return ALL[f"omnizarr {name}"].make_context(name, rest)
+
+
+# What needs another program, a server, a home of one's own or a record of a repair is parsed only.
+PARSED = ("jq", "ncdump", "://", "~", "--undo", "attrs edit")
+
+
+@pytest.mark.parametrize(("line", "of"), examples(), ids=lambda text: text)
+def test_example_runs(line, of, data, capfd, monkeypatch):
+    assert commands_in(line), line
+    if any(word in line for word in PARSED):
+        for arguments, _ in commands_in(line):
+            assert parse(arguments), line
+        return
+    for words, before in BEFORE.items():
+        if words in line:
+            type_in(before, capfd, monkeypatch)
+    type_in(line, capfd, monkeypatch)
 
 
 def test_manual_lists_the_exit_codes_of_the_help():

@@ -59,9 +59,9 @@ def advise(path: str | None, storage: Storage, *, reads: Sequence[str], as_json:
 
     \b
     Examples:
-      omnizarr advise era5.zarr/temp
-      omnizarr advise era5.zarr/temp --read "time series" --read "3x maps" --place object
-      omnizarr advise --shape 8760,721,1440 --dtype float32 --read "*,1,1" --read "1,*,*"
+      omnizarr advise era5.zarr/t2m
+      omnizarr advise era5.zarr/t2m --read "time series" --read "3x maps"
+      omnizarr advise --shape 8760,721,1440 --dtype float32 --read "*,1,1"
 
     \b
     Exit codes:

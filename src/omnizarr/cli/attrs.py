@@ -94,7 +94,13 @@ def _json_or_text(text: str) -> Any:
 @path_argument
 @click.argument("assignments", metavar="NAME=VALUE...", nargs=-1, required=True, type=_pair)
 @click.option("--text", is_flag=True, help="Take values as text, also those that are JSON.")
-@click.option("--type", "nc_type", type=click.Choice(list(attributes.TYPES)), help="Type in NCZarr.")
+@click.option(
+    "--type",
+    "nc_type",
+    type=click.Choice(list(attributes.TYPES)),
+    metavar="TYPE",
+    help=f"Type in NCZarr: {', '.join(attributes.TYPES)}.",
+)
 @storage_options
 @quiet_option
 def set_(
@@ -109,7 +115,7 @@ def set_(
     Examples:
       omnizarr attrs set era5.zarr/t2m units=K valid_range='[180, 340]'
       omnizarr attrs set era5.zarr/t2m --text version=1
-      omnizarr attrs set nczarr.zarr/t2m --type float scale_factor=0.5
+      omnizarr attrs set tides.zarr/time --type float scale_factor=0.5
     """  # noqa: D301 - click's mark of lines to be kept
     values = {name: value if text else _json_or_text(value) for name, value in assignments}
     with places.opened(path, None, "r+", storage_of(path, storage) or None) as where:

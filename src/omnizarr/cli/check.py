@@ -59,7 +59,7 @@ def check(path: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
     Examples:
       omnizarr check era5.zarr
       omnizarr check --data era5.zarr/t2m
-      omnizarr digest era5.zarr > era5.digests && omnizarr check --digest era5.digests copy.zarr
+      omnizarr check --digest era5.digests backup.zarr
       omnizarr check --json era5.zarr | jq '.findings[].code'
 
     \b

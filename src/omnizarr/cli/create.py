@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from omnizarr.cli.layouts import parse_codecs, parse_format, parse_lengths
+from omnizarr.cli.layouts import FORMATS, SPELLED_CODECS, parse_codecs, parse_format, parse_lengths
 from omnizarr.cli.locate import Storage, open_node, storage_of
-from omnizarr.cli.options import PLACE, command, path_argument, quiet_option, storage_options
+from omnizarr.cli.options import PLACE, command, one_of, path_argument, quiet_option, storage_options
 from omnizarr.nodes.array import Array
 from omnizarr.tools.editing.making import make
 
@@ -50,11 +50,24 @@ def _shape(text: str) -> Any:
 @click.option("--dtype", type=_dtype, help="Data type: float32, <M8[s], string, or a document of Zarr v3 as JSON.")
 @click.option("--chunks", type=parse_lengths, metavar="LENGTHS", help="Shape of chunks: 100,100, or auto.")
 @click.option("--shards", type=parse_lengths, metavar="LENGTHS", help="Shape of shards.")
-@click.option("--codecs", type=parse_codecs, metavar="CODECS", help="zstd:3, blosc:lz4:5, none; or all, as JSON.")
+@click.option(
+    "--codecs",
+    type=parse_codecs,
+    metavar="CODECS",
+    shell_complete=one_of(SPELLED_CODECS),
+    help="Compression: zstd:3, blosc:lz4:5, none, or a list of codecs in JSON.",
+)
 @click.option("--fill-value", type=_json, metavar="VALUE", help="Value of elements that are not written.")
 @click.option("--dimension-names", type=_names, metavar="NAMES", help="Names of the dimensions: time,lat,lon.")
 @click.option("--attributes", type=_attributes, metavar="JSON", help='Attributes: {"units": "K"}.')
-@click.option("--format", "zarr_format", type=parse_format, metavar="FORMAT", help="v2, v3, ...; default: as above it.")
+@click.option(
+    "--format",
+    "zarr_format",
+    type=parse_format,
+    metavar="FORMAT",
+    shell_complete=one_of(FORMATS),
+    help="Format to write; default: that of the group above, or v3.",
+)
 @click.option("--group", is_flag=True, help="Create a group.")
 @click.option("--like", type=PLACE, metavar="OTHER", help="Take from another array what is not given.")
 @click.option("--overwrite", is_flag=True, help="Replace what is at PATH.")
@@ -75,9 +88,9 @@ def create(
 
     \b
     Examples:
-      omnizarr create era5.zarr --group --attributes '{"title": "ERA5"}'
-      omnizarr create era5.zarr/t2m --shape 365,721,1440 --dtype float32 --chunks 1,721,1440 \\
-          --dimension-names time,lat,lon --fill-value NaN
+      omnizarr create new.zarr --group --attributes '{"title": "ERA5"}'
+      omnizarr create new.zarr/t2m --shape 365,721,1440 --dtype float32 \\
+          --chunks 1,721,1440 --dimension-names time,lat,lon --fill-value NaN
       omnizarr create era5.zarr/d2m --like era5.zarr/t2m
     """  # noqa: D301 - click's mark of lines to be kept
     given = {name: value for name, value in options.items() if value is not None} | (codecs or {})

@@ -60,9 +60,9 @@ def diff(left: str, right: str, storage: Storage, *, of_storage: bool, as_json: 
     \b
     Examples:
       omnizarr diff old.zarr new.zarr
-      omnizarr diff --rtol 1e-6 run1.zarr/temp run2.zarr/temp
-      omnizarr diff --storage --no-values a.zarr b.zarr
-      omnizarr diff --quiet a.zarr s3://bucket/a.zarr && echo same
+      omnizarr diff --rtol 1e-6 old.zarr/t2m new.zarr/t2m
+      omnizarr diff --storage --no-values era5.zarr backup.zarr
+      omnizarr diff --quiet era5.zarr s3://bucket/era5.zarr && echo same
 
     \b
     Exit codes:

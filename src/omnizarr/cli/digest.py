@@ -45,9 +45,9 @@ def digest(path: str, storage: Storage, *, summary: bool, of_bytes: bool, as_jso
     \b
     Examples:
       omnizarr digest era5.zarr > era5.digests
-      omnizarr check --digest era5.digests copy.zarr
-      omnizarr digest --summary era5.zarr/temp
-      omnizarr digest --bytes sub-01.ome.zarr
+      omnizarr check --digest era5.digests backup.zarr
+      omnizarr digest --summary era5.zarr/t2m
+      omnizarr digest --bytes cells.ome.zarr
 
     \b
     Exit codes:

@@ -57,10 +57,10 @@ def missing(path: str, storage: Storage, *, form: str, inner: bool, only_count: 
 
     \b
     Examples:
-      omnizarr missing era5.zarr/temp
-      omnizarr missing --regions era5.zarr/temp
+      omnizarr missing era5.zarr/t2m
+      omnizarr missing --regions era5.zarr/t2m
       omnizarr missing --keys era5.zarr
-      omnizarr missing --inner --count era5.zarr/temp
+      omnizarr missing --inner --count era5.zarr/t2m
 
     \b
     Exit codes:

@@ -91,7 +91,7 @@ def rm(path: tuple[str, ...], storage: Storage, *, recursive: bool, force: bool,
     \b
     Examples:
       omnizarr rm era5.zarr/t2m
-      omnizarr rm -r era5.zarr/model
+      omnizarr rm -r era5.zarr/ocean
       omnizarr rm -r -n era5.zarr
     """  # noqa: D301 - click's mark of lines to be kept
     for each in path:

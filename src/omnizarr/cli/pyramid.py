@@ -92,7 +92,8 @@ def pyramid(source: str, target: str | None, storage: Storage, *, as_json: bool,
 
     \b
     Examples:
-      omnizarr pyramid cells.zarr/0 --axes czyx --scale z=2,y=0.5,x=0.5 --unit space=micrometer
+      omnizarr pyramid cells.zarr/0 --axes czyx --scale z=2,y=0.5,x=0.5 \\
+          --unit space=micrometer
       omnizarr pyramid scan.zarr scan.ome.zarr --factor z=1
       omnizarr pyramid cells.ome.zarr --overwrite --method max
       omnizarr pyramid cells.ome.zarr/labels/nuclei --method mode

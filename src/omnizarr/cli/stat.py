@@ -54,7 +54,7 @@ def stat(path: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
     \b
     Examples:
       omnizarr stat era5.zarr
-      omnizarr stat --skip-fill era5.zarr/temp
+      omnizarr stat --skip-fill era5.zarr/t2m
       omnizarr stat --json era5.zarr | jq '.arrays[] | {path, missing}'
 
     \b
