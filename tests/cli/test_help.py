@@ -16,6 +16,7 @@ from omnizarr.cli import help as pages
 from omnizarr.cli import main
 from omnizarr.cli.commands import _ELSEWHERE, COMMANDS
 from omnizarr.cli.commands import omnizarr as program
+from tests.test_manual import ROOT
 
 SUMMARIES = {name: summary for group in COMMANDS.values() for name, (_, summary) in group.items()}
 CDL = "netcdf tides { dimensions: time = 2 ; variables: double time(time) ; data: time = 0, 1 ; }"
@@ -231,12 +232,34 @@ def test_example_runs(line, of, data, capfd, monkeypatch):
 
 
 def test_manual_lists_the_exit_codes_of_the_help():
-    text = (pages_of_manual() / "cli.md").read_text("utf-8")
+    text = (ROOT / "docs" / "cli.md").read_text("utf-8")
     for code, meaning in pages.EXIT_CODES:
         assert f"| {code} | {meaning} |" in text
 
 
-def pages_of_manual():
-    from tests.test_manual import ROOT
+def typed_for_other_programs():
+    """Return the commands that the manual names for those of other programs."""
+    text = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    table = re.search(r"^\| you know \| type \|\n\|---\|---\|\n((?:\|.*\n)+)", text, re.MULTILINE)[1]
+    return [line for row in table.splitlines() for line in re.findall(r"`(omnizarr [^`]*)`", row.split(" | ")[1])]
 
-    return ROOT / "docs"
+
+@pytest.mark.parametrize("line", typed_for_other_programs())
+def test_commands_for_those_of_other_programs_run(line, tmp_path, capfd, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.cdl").write_text(CDL)
+    if "gen" not in line:
+        root = omnizarr.create_group("x.zarr", zarr_format=2 if "--in-place" in line else 3)
+        for name in ("temp", "ocean/temp"):
+            root.create_array(name, data=np.zeros((200, 200)))
+        if "pyramid" in line:
+            root.create_array("0", data=np.zeros((200, 200)), dimension_names=("y", "x"))
+    if "x.nc" in line:
+        assert main(["gen", "x.cdl", "-o", "x.nc"]) == 0
+    if "diff" in line:
+        assert main(["cp", "x.zarr", "y.zarr"]) == 0
+    line = line.replace("--chunks ... --shards ... --codecs ...", "--chunks 50,50 --shards 100,100 --codecs zstd:3")
+    if "://" in line:
+        assert parse(shlex.split(line)[1:])
+    else:
+        type_in(line, capfd, monkeypatch)

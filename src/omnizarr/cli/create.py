@@ -47,7 +47,12 @@ def _shape(text: str) -> Any:
 @command()
 @path_argument
 @click.option("--shape", type=_shape, metavar="LENGTHS", help="Elements along each dimension: 365,721,1440.")
-@click.option("--dtype", type=_dtype, help="Data type: float32, <M8[s], string, or a document of Zarr v3 as JSON.")
+@click.option(
+    "--dtype",
+    type=_dtype,
+    metavar="TYPE",
+    help="Data type: float32, <M8[s], string, or a data type of Zarr v3 in JSON.",
+)
 @click.option("--chunks", type=parse_lengths, metavar="LENGTHS", help="Shape of chunks: 100,100, or auto.")
 @click.option("--shards", type=parse_lengths, metavar="LENGTHS", help="Shape of shards.")
 @click.option(
