@@ -27,9 +27,11 @@ TYPED = (
     "tree eye.zarr",
     "info eye.zarr/retina",
     'get eye.zarr/retina "700, ::300, :"',
+    "stat eye.zarr",
     "check eye.zarr",
     "convert eye.zarr eye-v3.zarr --shards 1024,1024,3",
-    "ls -r eye-v3.zarr",
+    "diff eye.zarr eye-v3.zarr",
+    "du eye-v3.zarr",
     "inof eye-v3.zarr",
 )
 _THEME = TerminalTheme(

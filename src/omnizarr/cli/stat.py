@@ -21,6 +21,7 @@ from omnizarr.cli.options import (
     storage_options,
 )
 from omnizarr.cli.progress import wanted
+from omnizarr.cli.tables import Column, table
 from omnizarr.cli.text import fit, one_line, shorten, to_json
 from omnizarr.support.text import visible
 from omnizarr.tools.counting import ArrayStat, Stat, Statistics
@@ -78,16 +79,12 @@ def _lines(found: Stat) -> Iterator[str]:
     rows = [(_name(array, each), *_cells(array, each)) for array in found for each in array.fields]
     if not rows:
         return
-    table = [("", *_NAMES), *rows]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    if sum(widths) + 2 * (len(widths) - 1) > shutil.get_terminal_size().columns:
+    columns = [Column(""), *(Column(name, is_number=True) for name in _NAMES)]
+    lines = list(table(columns, rows))
+    if max(len(click.unstyle(line)) for line in lines) > shutil.get_terminal_size().columns:
         yield from _blocks(rows)
-        return
-    for number, row in enumerate(table):
-        line = "  ".join(
-            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        )
-        yield fit(click.style(line, bold=not number))
+    else:
+        yield from map(fit, lines)
 
 
 def _blocks(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
