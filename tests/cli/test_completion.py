@@ -40,6 +40,8 @@ TYPED = [
     ("convert era5.zarr new.zarr --to v3-draft2019", ["convert", "era5.zarr", "new.zarr", "--to", "v3-draft2019"]),
     ("convert --to=v3-draft2019", ["convert", "--to=v3-draft2019"]),
     ("convert --codecs blosc:l", ["convert", "--codecs", "blosc:lz4:5"]),
+    ("create x.zarr --codecs blosc:l", ["create", "x.zarr", "--codecs", "blosc:lz4:5"]),
+    ("create --format v3-draft201", ["create", "--format", "v3-draft2019"]),
     ("convert --dry", ["convert", "--dry-run"]),
     ("convert era5.zarr not", ["convert", "era5.zarr", "notes.txt"]),
     ("info --json era5.zarr/oc", ["info", "--json", "era5.zarr/ocean/"]),
