@@ -14,7 +14,7 @@ The tree, with the built-in exceptions that they are as well::
     │   ├── NotJSONError (TypeError)              a value that JSON has no form for
     │   ├── LengthTypeError (TypeError)           a length that is no integer
     │   ├── ConsolidatedMetadataError             it contradicts the documents it stands for
-    │   └── UnknownExtensionError                 a name nobody here can run
+    │   └── UnknownExtensionError                 a name that is unknown here
     │       ├── UnknownCodecError
     │       ├── UnknownDataTypeError (TypeError)
     │       ├── UnknownChunkGridError
@@ -48,7 +48,7 @@ The tree, with the built-in exceptions that they are as well::
 
 An error is data first: where it happened, what was found, what was expected and
 what to do are attributes, and the message is made from them when it is asked for.
-So whoever catches an error on its way up can add what only they know:
+So code that catches an error on its way up can add what it knows:
 
 >>> try:
 ...     try:
@@ -215,7 +215,7 @@ class ConsolidatedMetadataError(MetadataError):
 
 
 class UnknownExtensionError(MetadataError):
-    """A document names something that nobody here can run."""
+    """A document names something unknown."""
 
 
 class UnknownCodecError(UnknownExtensionError):
@@ -342,7 +342,7 @@ class ConflictError(StoreError):
 BaseZarrError = OmnizarrError
 MetadataValidationError = MetadataError
 NodeTypeValidationError = MetadataError
-ContainsArrayAndGroupError = MetadataError  # nobody can tell which it is
+ContainsArrayAndGroupError = MetadataError  # it is unknown which it is
 DataTypeValidationError = UnknownDataTypeError
 ArrayIndexError = SelectionError
 VindexInvalidSelectionError = SelectionError

@@ -16,7 +16,7 @@ const GAP: u64 = 16 * 1024;
 const LARGEST: u64 = 1024 * 1024;
 /// The least that a group may be bounded to.
 const SMALLEST: u64 = 32 * 1024;
-/// A writer may align chunks, and leave bytes between them that nobody reads.
+/// A writer may align chunks, and leave unused bytes between them.
 const ALIGNMENT: usize = 4096;
 const MISSING: u64 = u64::MAX;
 

@@ -136,7 +136,7 @@ def _presence(facts: ArrayFacts) -> str:
     if facts.bytes_stored is None:
         return "unknown" if facts.expected is None else f"unknown, of {wording.plural(facts.expected, facts.unit)}"
     if facts.stored is None or facts.expected is None:
-        return "nobody here knows its chunks"
+        return "its chunks are of an unknown kind"
     missing = facts.expected - facts.stored
     text = f"{facts.stored:,} of {wording.plural(facts.expected, facts.unit)} present"
     return f"{text}, {missing:,} missing" if missing else text

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from omnizarr.errors import BoundsCheckError, SelectionError
 from omnizarr.nodes.array import Array
 
-# Nobody types more, and Python's parser need not be shown what nobody types.
+# Longer input is not a selection, and Python's parser need not see it.
 _LONGEST: Final = 10_000
 
 Axis: TypeAlias = "int | range | NDArray[np.intp]"

@@ -18,7 +18,7 @@ from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import NotRepresentableError, SelectionError
 from omnizarr.support.text import visible
 
-# Elements at a time: of text few, as whoever reads it waits for the first of them.
+# Elements at a time: of text few, as a reader waits for the first of them.
 _TEXT_BLOCK: Final = 2**16
 _BLOCK_BYTES: Final = 32 * 2**20
 

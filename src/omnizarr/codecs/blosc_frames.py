@@ -214,7 +214,7 @@ def _join(frame: Frame, streams: list[Stream], out: memoryview, decompress: Deco
 
 
 def _decompressor(compressor: int) -> Decompress:
-    """Return what decodes the streams; importing it takes time, and nearly nobody needs it."""
+    """Return what decodes the streams; importing it takes time, and it is rarely needed."""
     name = "snappy" if compressor == _SNAPPY else "Zstandard 0.7"
     try:
         cramjam = import_module("cramjam")

@@ -185,7 +185,7 @@ class Source(Protocol):
 Reading: TypeAlias = Generator[Sequence[Span] | None, Sequence[Buffer] | None, bool]
 """Reads a chunk without fetching: yields which spans it needs next (None: all), is sent what a `Source` answers.
 
-Returns False if nothing is stored. Whoever drives it decides how to wait: see `omnizarr.codecs.chain.drive`.
+Returns False if nothing is stored. Its driver decides how to wait: see `omnizarr.codecs.chain.drive`.
 """
 
 

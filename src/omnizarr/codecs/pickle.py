@@ -55,6 +55,6 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Pickle:
     if not decoded.policy.allow_pickle:
         raise PickleDisabledError(
             "the data is pickled, and unpickling can run any code",
-            remedy="open the array with allow_pickle=True if you trust whoever wrote it",
+            remedy="open the array with allow_pickle=True if you trust its writer",
         )
     return Pickle(protocol, decoded)

@@ -38,7 +38,7 @@ _MISSING: Final = 2**64 - 1
 _LARGEST_FILE: Final = 2**63 - 1
 _BYTES: Final = Named("bytes", {"endian": "little"})
 _INDEX_CODECS: Final = (_BYTES, Named("crc32c"))
-# A writer may align inner chunks, as to the pages of a disk, and leave bytes between them that nobody reads.
+# A writer may align inner chunks, as to the pages of a disk, and leave unused bytes between them.
 _ALIGNMENT: Final = 4096
 _CHECKSUM_SIZE: Final = 4
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 GAP: Final = 64 * 1024
-"""Runs of bytes are fetched together if no more than so many bytes that nobody needs lie between them."""
+"""Runs of bytes are fetched together if no more than so many unneeded bytes lie between them."""
 LARGEST: Final = 16 * 1024 * 1024
 """A span grows by further runs up to this size; beyond, a store had better fetch two spans side by side."""
 

@@ -103,7 +103,7 @@ class ChunkCache:
         return self._kept.get(place)
 
     def put(self, place: Place, stamp: Hashable, chunk: AnyArray) -> None:
-        """Keep a copy of a chunk, or the chunk itself if it owns its memory; nobody may write to it any more."""
+        """Keep a copy of a chunk, or the chunk itself if it owns its memory; it must not change any more."""
         nbytes = nbytes_of(chunk)
         if nbytes is None or nbytes > self.limit:
             return
@@ -192,7 +192,7 @@ def nbytes_of(chunk: AnyArray) -> int | None:
         return chunk.nbytes
     items = chunk.ravel(order="K").tolist()
     if not _IMMUTABLE.issuperset(map(type, items)):
-        return None  # whoever reads it gets the objects themselves
+        return None  # readers get the objects themselves
     return chunk.nbytes + sum(map(sys.getsizeof, items))
 
 

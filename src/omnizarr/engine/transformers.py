@@ -2,7 +2,7 @@
 
 An array's document lists them in ``storage_transformers``, the one next to the array first; each serves as a store to
 the one before it. Unlike codecs they act on all keys of an array, not on the value of one chunk. No transformer is
-registered officially: whoever has one makes it known by `register`, or by an entry point
+registered officially: make your own known by `register`, or by an entry point
 ``omnizarr.storage_transformers`` whose name is that of the transformer, and whose object is a function
 ``bind(configuration, store, prefix) -> Store``.
 
@@ -80,7 +80,7 @@ def register(name: str, bind: Bind) -> None:
 
 
 def find(name: str) -> Bind | None:
-    """Return what binds the storage transformer called `name`; None if nobody knows it.
+    """Return what binds the storage transformer called `name`; None if it is unknown.
 
     Raises
     ------

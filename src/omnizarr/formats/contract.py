@@ -113,7 +113,7 @@ class NewArrays(NamedTuple):
     has_byte_order: bool = False
     """Documents say the byte order that elements have in memory."""
     has_undefined_fill_value: bool = False
-    """``fill_value=None`` means that nobody knows what missing chunks hold."""
+    """``fill_value=None`` means that missing chunks hold unknown values."""
     has_one_nan: bool = False
     """Documents have one word for NaN, whatever its bits."""
     compressor: Mapping[str, JSON] = _ZSTD

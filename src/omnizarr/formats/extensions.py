@@ -82,5 +82,5 @@ def write_extension(named: Named) -> JSON:
 
 
 def may_be_ignored(value: JSON) -> bool:
-    """Whether a member that nobody knows says that nobody need know it."""
+    """Whether an unknown member says that it need not be understood."""
     return is_object(value) and value.get("must_understand") is False

@@ -2,7 +2,7 @@
 
 Reads the final text of Zarr v3 with all that the published specification and the registry of extensions settled since,
 and what writers of 2023 made of drafts close to it (each with a note). Writes what is strictly valid,
-except that what a document spelled otherwise, and nobody changed, is written back as it was.
+except that what a document spelled otherwise is written back unchanged, unless its value changes.
 
 Spec: Zarr v3 core, "Metadata", "Node names", "Extensions".
 """
@@ -298,7 +298,7 @@ def _read_unknown(reader: Reader, document: Mapping[str, JSON], known: frozenset
 
 
 def _bind(reader: Reader, named: Named) -> datatypes.DataType | None:
-    """Return the data type; None if nobody here knows it, which only matters to who reads chunks."""
+    """Return the data type; None if it is unknown, which only matters to who reads chunks."""
     try:
         return datatypes.bind(named)
     except (UnknownDataTypeError, MissingDependencyError):

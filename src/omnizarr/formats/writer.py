@@ -72,7 +72,7 @@ def stored_order(stack: Stack, metadata: ArrayMetadata) -> Literal["<", ">"]:
 
 
 def check_fresh(load: Load, documents: Documents, fresh: Collection[str]) -> None:
-    """Raise MetadataError if a member in `fresh`, which nobody else spelled so, is not strictly valid."""
+    """Raise MetadataError if a member in `fresh`, which was not read from a document, is not strictly valid."""
 
     def report(problem: Problem) -> None:
         if _member(problem.pointer) in fresh and not problem.is_left_out:

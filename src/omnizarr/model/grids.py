@@ -220,7 +220,7 @@ def bind(named: Named, shape: Sequence[int]) -> Grid:
     Raises
     ------
     UnknownChunkGridError
-        If nobody here knows the name.
+        If the name is unknown.
     MetadataError
         If the configuration is broken, or does not fit the shape.
 

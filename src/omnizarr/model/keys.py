@@ -100,7 +100,7 @@ def bind(named: Named) -> KeyEncoding:
     Raises
     ------
     UnknownChunkKeyEncodingError
-        If nobody here knows the name.
+        If the name is unknown.
     MetadataError
         If the configuration is broken.
 

@@ -34,7 +34,7 @@ UNDEFINED: Final = Undefined.UNDEFINED
 class Named:
     """An extension point as a document writes it: a name and its configuration.
 
-    Nobody needs to know the name: it is kept, listed, copied and written back as it
+    The name may be unknown: it is kept, listed, copied and written back as it
     is. Only binding it (to a codec, a data type, a grid) can fail.
     """
 
@@ -44,7 +44,7 @@ class Named:
 
 
 def thawed(value: Any) -> Any:
-    """Return a copy of JSON, or of a `Named`, that whoever gets it may change: values of the model are shared.
+    """Return a copy of JSON, or of a `Named`, that the receiver may change: values of the model are shared.
 
     >>> thawed({"order": (1, 0)})
     {'order': [1, 0]}

@@ -179,7 +179,7 @@ class Attributed(ABC):
 
     def __setattr__(self, name: str, value: Any) -> None:
         known = getattr(type(self), name, None)
-        if known is not None and not callable(known):  # as in netCDF4-python, methods keep nobody from it
+        if known is not None and not callable(known):  # as in netCDF4-python, methods do not prevent it
             object.__setattr__(self, name, value)
         else:
             self.setncattr(name, value)

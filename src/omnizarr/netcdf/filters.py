@@ -260,7 +260,7 @@ def _takes_bytes(name: str) -> bool:
     try:
         return "bytes to bytes" in registry.find(name).kind
     except (UnknownCodecError, MissingDependencyError):
-        return True  # to be told by whoever runs it
+        return True  # running it will tell
 
 
 def parse(text: str) -> tuple[Filter, ...]:

@@ -412,7 +412,7 @@ class Group(Attributed):
         quantize_mode : {"BitGroom", "GranularBitRound", "BitRound"}
             How `significant_digits` are kept; they are bits for BitRound.
         fill_value : scalar or False, optional
-            What elements that nobody wrote hold; default: that of netCDF; "default": the same, and an attribute says
+            What unwritten elements hold; default: that of netCDF; "default": the same, and an attribute says
             so; False: nothing in particular. A char can be given as a number of one digit.
         chunk_cache : int, optional
             Bytes of decoded chunks to keep.

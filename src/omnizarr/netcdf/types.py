@@ -28,7 +28,7 @@ class NcType:
     dtype : numpy.dtype
         Of values in memory: ``S1`` for char, ``object`` (of str) for string, else in the order of the machine.
     default_fill : scalar
-        What elements that nobody wrote hold: of `dtype`.
+        What unwritten elements hold: of `dtype`.
     suffix : str
         What CDL puts behind a number of this type.
     """

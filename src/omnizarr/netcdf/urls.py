@@ -6,7 +6,7 @@ them, of which ``mode`` holds words with commas between them.
 - A word stands also without ``mode=``: ``#zarr``. Upper and lower case are one.
 - ``zarr`` takes precedence over ``nczarr``, and ``xarray`` means it; ``noxarray`` takes precedence over ``xarray``, and
   says nothing else: netCDF-C leaves NCZarr's own attributes out too, against the text.
-- Words that contradict each other are an error, where netCDF-C takes the last one; so are words that nobody knows.
+- Words that contradict each other are an error, where netCDF-C takes the last one; so are unknown words.
 - What is not said is inferred from what is there; what is created becomes NCZarr in a directory, or in an archive if
   the name ends with ``.zip``. netCDF-C creates nothing without a mode.
 - ``zip`` means an archive for netCDF-C, which wants everything in one folder. An archive that is created without it

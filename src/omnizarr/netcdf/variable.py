@@ -241,7 +241,7 @@ class Variable(Attributed):
         return self._quantize
 
     def get_fill_value(self) -> Any:
-        """Return what elements that nobody wrote hold; None if nothing in particular."""
+        """Return what unwritten elements hold; None if nothing in particular."""
         if "_FillValue" in self._attributes:
             return self._shown_fill_value()
         if "_NoFill" in self._special or isinstance(self._type, UserType):

@@ -69,7 +69,7 @@ class Array(Node, ArrayProperties):
     Made by `omnizarr.open_array`, `omnizarr.create_array` and groups. It may be used by many threads at
     once, and pickles to another process.
 
-    An array that names a codec or data type that nobody here knows opens too, and shows
+    An array with an unknown codec or data type opens too, and shows
     its metadata and attributes; the error comes when its data is touched.
 
     Examples
@@ -159,7 +159,7 @@ class Array(Node, ArrayProperties):
     def engine(self) -> str:
         """What moves its chunks: "native", or "reference" if that is not built or lacks a codec.
 
-        Raises UnknownExtensionError if nobody can.
+        Raises UnknownExtensionError if neither can.
         """
         return (self._state.bound or self._bind()).binding.name
 

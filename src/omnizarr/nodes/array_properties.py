@@ -194,7 +194,7 @@ class ArrayProperties(NodeProperties):
 
     @property
     def serializer(self) -> values.CodecValue | None:
-        """The array to bytes codec (with shards: that of the inner chunks); None if nobody knows which it is."""
+        """The array to bytes codec (with shards: that of the inner chunks); None if it is unknown."""
         serializer = chunking.split(self._metadata.codecs)[1]
         return None if serializer is None else values.value_of(thawed(serializer))
 

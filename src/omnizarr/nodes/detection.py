@@ -225,7 +225,7 @@ def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata |
 
 
 def load_copy(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | None:
-    """Do as `load` with documents that nobody changes: return the same value for equal ones."""
+    """Do as `load` with documents that do not change: return the same value for equal ones."""
     if where.home is not None:
         return load(where, dialect, found)
     return _remembered_copies.get((dialect.name, found), lambda: load(where, dialect, found))

@@ -128,7 +128,7 @@ def settled(where: StorePath, dialect: Dialect, looked: Above | None = None) -> 
     point is; where there is none yet, at the root of the store, or, within a hierarchy of another format or beside
     others, at the place itself.
 
-    Raises NotRepresentableError for a node of another format within the hierarchy of a draft, where nobody would
+    Raises NotRepresentableError for a node of another format within the hierarchy of a draft, where readers would not
     find it, and for an entry point that would hide what there is.
     """
     looked = looked or Above()

@@ -26,7 +26,7 @@ Tick = Callable[[int], None]
 
 
 def silent(_: int) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 Consolidated = Literal["none", "current", "stale", "broken", "not compared"]
@@ -44,7 +44,7 @@ class ArrayFacts:
     data_type : str
         In a word.
     chunks, shards : tuple of int or None
-        None: shapes that differ, or a grid that nobody here knows (`chunks`), no shards (`shards`).
+        None: shapes that differ, or an unknown grid (`chunks`), no shards (`shards`).
     itemsize : int or None
         Bytes of an element in memory; None if they depend on the values.
     chain : tuple of Named
@@ -260,7 +260,7 @@ def _item_size(metadata: ArrayMetadata) -> int | None:
 
 
 def _grid(metadata: ArrayMetadata) -> grids.Grid | None:
-    """Return the grid of the chunks (shards); None if nobody here knows it."""
+    """Return the grid of the chunks (shards); None if it is unknown."""
     try:
         return grids.bind(metadata.chunk_grid, metadata.shape)
     except OmnizarrError:
@@ -302,7 +302,7 @@ def stored_coords(where: StorePath, metadata: ArrayMetadata) -> Iterator[tuple[i
 def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = silent) -> tuple[int | None, int]:
     """Return how many chunks (shards) of an array are stored, and how many bytes lie under its path.
 
-    The first is None if nobody here knows its grid or the keys of its chunks.
+    The first is None if its grid or the keys of its chunks are unknown.
     """
     try:
         coords_of = _decoder(where, metadata)
@@ -322,7 +322,7 @@ def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = silent) -> tup
 
 
 def counter(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], bool] | None:
-    """Return what tells whether a key is that of a chunk (shard) of an array; None if nobody here can tell."""
+    """Return what tells whether a key is that of a chunk (shard) of an array; None if this is unknown."""
     if metadata.storage_transformers:
         return None
     try:

@@ -48,7 +48,7 @@ DEFAULT: Final = _Default.DEFAULT
 _MIN_CHUNK_BYTES: Final = 128 * 1024
 _MAX_CHUNK_BYTES: Final = 64 * 1024 * 1024
 _MAX_INNER_CHUNK_BYTES: Final = 1024 * 1024
-# Stands for the size of a string or an object, of which nobody knows how long they will be.
+# Stands for the size of a string or an object, whose length is unknown.
 _GUESSED_ITEM_SIZE: Final = 16
 _MANY_CHUNKS: Final = 8
 _LARGE_CHUNK_BYTES: Final = 256 * 1024 * 1024

@@ -104,7 +104,7 @@ def codecs(chain: Sequence[Named]) -> list[str]:
 
 
 def codec(named: Named) -> str:
-    """Return what a codec does; its name, and what is configured, if nobody here knows it."""
+    """Return what a codec does; its name, and what is configured, if it is unknown."""
     name, configuration = named.name, named.configuration
     if name == "omnizarr.bytes_filter":
         name = str(configuration.get("id", "filter"))

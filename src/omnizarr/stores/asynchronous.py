@@ -1,4 +1,4 @@
-"""Stores that can be awaited: the verbs of a store as coroutines, where nobody has to wait in a thread.
+"""Stores that can be awaited: the verbs of a store as coroutines, where no thread has to wait.
 
 Only object stores have such, and some wrappers upon them (`asynchronous` returns None for all others, whose verbs are
 called in threads). Nothing
@@ -189,7 +189,7 @@ class _Rehearsed(ObjectStore):
                 record.seen.clear()
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Remember what is read, for `set` to be conditional; that is enough to lose nothing, and nobody waits."""
+        """Remember what is read, for `set` to be conditional; that is enough to lose nothing, without waiting."""
         self.check_writable()
         self._path(key)
         return self._remembering()
@@ -265,7 +265,7 @@ class ObjectVerbs:
         await self._rehearse(lambda store: store.delete(key))
 
     async def update(self, key: str, change: Change) -> None:
-        """Send what `change` makes of the value, on condition that nobody has changed it meanwhile; again, if so."""
+        """Send what `change` makes of the value, on condition that it has not changed meanwhile; again, if so."""
         if self._store.exclusion != "condition":
             await waited(partial(self._store.update, key, change))
             return

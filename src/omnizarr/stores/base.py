@@ -76,7 +76,7 @@ Reader: TypeAlias = Callable[[Sequence[Span] | None], Buffers | None]
 """Returns parts of one value (None: all of it, as one part); None if there is no such key."""
 
 RESERVED = ".omnizarr-"
-"""How the names of our own temporary files begin; no segment of a key may, so nobody reads or lists them."""
+"""How the names of our own temporary files begin; no segment of a key may, so they are never read or listed."""
 
 _SEGMENT = rf"(?!\.\.?(?:/|\Z))(?!{re.escape(RESERVED)})[^/\\\x00\ud800-\udfff]+"
 _is_key = re.compile(rf"(?![A-Za-z]:(?:/|\Z)){_SEGMENT}(?:/{_SEGMENT})*").fullmatch
@@ -226,7 +226,7 @@ class Store(ABC):
     def has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """Return whether one of the keys that begin with `prefix` and end with one of the names may have a value.
 
-        False is certain; True may be a file that nobody can read, or of another case.
+        False is certain; True may be a file that cannot be read, or of another case.
         """
         prefix = as_prefix(prefix)
         return any(value is not None for _, value in self.get_many((prefix + name, None) for name in names))
@@ -248,7 +248,7 @@ class Store(ABC):
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
         """Return the value of `key` together with its stamp; None if the stamp is `unless` still.
 
-        One request where the store can do so. The stamp is None where nobody can tell.
+        One request where the store can do so. The stamp is None where it is unknown.
         """
         before = self.stamp(key)
         if before is not None and before == unless:

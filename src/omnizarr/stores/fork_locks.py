@@ -36,7 +36,7 @@ class Gate:
     Parameters
     ----------
     close : callable
-        Called with nobody inside before the process forks: closes what a child must not have.
+        Called with no thread inside before the process forks: closes what a child must not have.
     abandon : callable
         Called in a child if somebody was still inside after some seconds: forgets what is open, without closing it.
     """
@@ -67,7 +67,7 @@ class Gate:
                 return lock
 
     def alone(self, work: Callable[[bool], T], patience: float | None = None) -> T:
-        """Return what `work` returns, called with True and nobody else inside; with False if one is after `patience`.
+        """Return `work(True)`, with no other thread inside, or `work(False)` if one stays longer than `patience`.
 
         With False at once if the calling thread itself is inside, as when an object is collected there.
         """

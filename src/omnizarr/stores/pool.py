@@ -26,7 +26,7 @@ _state: dict[str, ThreadPoolExecutor] = {}
 
 
 def default_concurrency() -> int:
-    """Return how many threads serve one read or write if nobody says: one per usable core."""
+    """Return how many threads serve one read or write by default: one per usable core."""
     try:
         return max(1, len(os.sched_getaffinity(0)))
     except AttributeError:  # macOS, Windows

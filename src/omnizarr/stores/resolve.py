@@ -279,7 +279,7 @@ def _archive_in(store: Store, key: str, mode: str) -> tuple[Store, str] | None:
 
 
 def _check_known(scheme: str, url: str) -> None:
-    """Raise StoreError if nobody knows a scheme."""
+    """Raise StoreError if a scheme is unknown."""
     known = import_module("omnizarr.stores.remote.fsspec").known_protocols()
     if scheme in known:
         return

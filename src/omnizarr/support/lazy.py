@@ -1,4 +1,4 @@
-"""Modules that are imported when they are first used: what few need, nobody waits for.
+"""Modules that are imported when they are first used: what is rarely needed costs no time.
 
 Importing all of omnizarr takes twice as long as importing what opening an array needs.
 """

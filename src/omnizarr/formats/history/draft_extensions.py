@@ -1,7 +1,7 @@
-"""Extensions in the drafts of v3: those that nobody knows, and the sharding that zarr-python wrote as one.
+"""Extensions in the drafts of v3: unknown ones, and the sharding that zarr-python wrote as one.
 
 In these documents an extension is an object with its URI and a ``type`` of its own. A chunk grid, a memory layout or
-a storage transformer of an extension nobody knows is kept under its URI: only who reads chunks needs to know it.
+a storage transformer of an unknown extension is kept under its URI: only reading chunks needs it.
 
 Spec: Zarr v3 draft of 2020, "Entry point metadata", "Array metadata"; the drafts of 2022, "Storage transformers" and
 "Sharding storage transformer (version 1.0)".

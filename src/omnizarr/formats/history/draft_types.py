@@ -3,7 +3,7 @@
 Both drafts take their identifiers from NumPy, with the byte order in front (``<i4``; ``bool``, ``i1`` and ``u1`` have
 none), and know extension types, objects of which ``type`` is left to the extension. Those that programs wrote, and
 the two that have a text (moments and durations), all have NumPy's string or descr as ``type``: it tells what they are,
-whatever the URI says. An extension that nobody knows is read as its fallback; without one it keeps its URI as its name.
+whatever the URI says. An unknown extension is read as its fallback; without one it keeps its URI as its name.
 
 Spec: Zarr v3 draft of 2019, "Data types", "Array metadata"; draft of 2020, the same; "Extension data types" of the
 extension datetime-dtypes/1.0.
@@ -51,7 +51,7 @@ class Elements(NamedTuple):
     data_type: Named
     byte_order: ByteOrder
     bound: DataType | None
-    """None if nobody here knows the type: only who reads chunks needs to."""
+    """None if the type is unknown: only reading chunks needs it."""
     is_core: bool = True
     """False: the type is that of an extension, which also says what fill values look like."""
     is_fallback: bool = False

@@ -77,7 +77,7 @@ def parse(anything: Any) -> DataType:
     Raises
     ------
     UnknownDataTypeError
-        If nobody knows what is meant.
+        If the meaning is unknown.
     MetadataError
         If a document's configuration breaks its specification.
 

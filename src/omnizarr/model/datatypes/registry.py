@@ -81,7 +81,7 @@ def bind(named: Named, byte_order: ByteOrder = "<") -> DataType:
     Raises
     ------
     UnknownDataTypeError
-        If nobody here knows the name.
+        If the name is unknown.
     MissingDependencyError
         If the type needs the package ``ml_dtypes``.
     MetadataError

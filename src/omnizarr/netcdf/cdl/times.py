@@ -152,7 +152,7 @@ class Times:
         if "T" in found[2]:
             base = base.replace("T", " ", 1)
         origin = _moment(base)
-        # Any beginning of a name will do, and what nobody knows is the standard.
+        # Any beginning of a name will do, and an unknown name means the standard.
         name = next((each for each in _CALENDARS if calendar and each.startswith(calendar)), "standard")
         return None if origin is None else cls(found[1].lower(), origin, _CALENDARS[name], separator)
 

@@ -5,7 +5,7 @@ ncgen as the same dataset:
 
 - a dimension that another one hides is called by the group that defines it; ncdump may take a group below
 - a ``%`` in a name is escaped, as ncgen needs it
-- an empty string is empty, or the fill value; ncdump has NIL for one that nobody wrote, or that NCZarr holds
+- an empty string is empty, or the fill value; ncdump has NIL for one that was never written, or that NCZarr holds
 - names of enum members are escaped in data as they are in declarations; members of 2^63 and more are not negative;
   a value without a name is a number, where ncdump stops
 - in strings, a vertical tab is no newline, and NUL is ``\000``, where ncdump ends the string; in strings within

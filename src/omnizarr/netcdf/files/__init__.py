@@ -78,7 +78,7 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[Source]:
     Everything is there that ``ncdump -s`` shows, and the exact types and bytes of attributes. Values are as they are
     stored. Variables of user-defined types are there; attributes of such types are left out, with a note. One thread
     at a time may read: netCDF-C allows no more. A netCDF-4 file that is broken so badly that HDF5
-    crashes ends the process; read those that nobody vouches for in a process of their own.
+    crashes ends the process; read untrusted files in a process of their own.
 
     Parameters
     ----------

@@ -171,7 +171,7 @@ def _parameters(number: int, _flags: int, parameters: tuple[int, ...]) -> tuple[
 
 
 def is_filled(dataset: Any) -> bool:
-    """Return whether elements that nobody wrote hold a fill value that was defined."""
+    """Return whether unwritten elements hold a fill value that was defined."""
     return bool(dataset.id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED)
 
 

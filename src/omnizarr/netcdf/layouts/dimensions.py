@@ -18,7 +18,7 @@ _ANONYMOUS: Final = re.compile(r"_Anonymous_Dim(ension)?_[0-9]+")
 
 
 def anonymous(length: int) -> str:
-    """Return the name of the dimension of a length that nobody named.
+    """Return the name of the dimension of a length that has no name.
 
     Spec: NCZarr, "Translation". (netCDF-C calls it ``_Anonymous_Dim_<length>``.)
     """
@@ -26,7 +26,7 @@ def anonymous(length: int) -> str:
 
 
 def is_anonymous(name: str) -> bool:
-    """Tell whether a dimension is called as those that nobody named."""
+    """Tell whether a dimension is called as dimensions without a name are."""
     return _ANONYMOUS.fullmatch(name) is not None
 
 

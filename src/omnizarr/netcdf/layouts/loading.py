@@ -60,7 +60,7 @@ class _Node:
     metadata: Metadata
     marks: NodeMarks = NOTHING
     spellings: Mapping[str, JSON] | None = None
-    """Attributes with numbers as they are spelled, where that counts; None if nobody has looked yet."""
+    """Attributes with numbers as they are spelled, where that counts; None if they have not been read yet."""
 
     @property
     def attributes_key(self) -> str:
@@ -274,7 +274,7 @@ def _find_marks(root: Group, nodes: Mapping[str, _Node]) -> None:
 
 
 def _find_spellings(nodes: Iterable[_Node]) -> None:
-    """Read again how numbers are spelled in the attributes of nodes in which that counts, where nobody knows it."""
+    """Read again how numbers are spelled in the attributes of nodes in which that counts, where it is not known."""
     unread = [node for node in nodes if node.text is None and node.depends_on_spelling]
     if unread:
         store = unread[0].where.store
@@ -400,7 +400,7 @@ class _Variable:
 
     @property
     def _is_no_fill(self) -> bool:
-        """Whether elements that nobody wrote hold nothing in particular."""
+        """Whether unwritten elements hold nothing in particular."""
         is_undefined, writer = self.array.fill_value is UNDEFINED, self.writer
         return self.node.marks.fill == "none" or (is_undefined and writer.is_netcdf and writer.layout != "xarray")
 
@@ -586,7 +586,7 @@ def _storage(
 
 
 def _chunk_shape(metadata: ArrayMetadata) -> tuple[int, ...] | None:
-    """Return the shape of all chunks; None if they differ, or nobody can tell."""
+    """Return the shape of all chunks; None if they differ, or are unknown."""
     grid = metadata.chunk_grid
     sizes = grid.configuration.get("chunk_shape")
     if grid.name == "regular" and is_list(sizes) and len(sizes) == len(metadata.shape):

@@ -358,7 +358,7 @@ class _Environment:
                 raise error.add(store=store, key=key) from error.__cause__
 
     def close(self) -> None:
-        """Close the database, when nobody is inside."""
+        """Close the database, when no thread is inside."""
         self._gate.alone(self._close_synced, _PATIENCE)
 
     def _close_synced(self, is_alone: bool) -> None:  # noqa: FBT001 - what a gate says
@@ -396,7 +396,7 @@ class _Environment:
         except self._lmdb.Error:
             if writes or os.access(folder, os.W_OK):
                 raise
-            options["lock"] = False  # a medium that nobody can write
+            options["lock"] = False  # a read-only medium
             environment = self._lmdb.open(self.path, **options)
         try:
             if options.get("lock", True):
@@ -544,7 +544,7 @@ def _acquire(store: LMDBStore, user: _User) -> _Environment:
 
 
 def _release(environment: _Environment, user: _User) -> None:
-    """Close what nobody uses any more."""
+    """Close what is no longer used."""
     with _registry:
         environment.users.discard(user)
         if not environment.users:

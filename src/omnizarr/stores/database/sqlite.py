@@ -172,7 +172,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         return self._run(work, key, begin="BEGIN")
 
     def _write(self, work: Callable[[_Connection], object], key: str | None = None) -> None:
-        """Let `work` change the database wholly or not at all; nobody else writes meanwhile."""
+        """Let `work` change the database wholly or not at all; no other writer comes in between."""
         self._run(work, key, writes=True, begin="BEGIN IMMEDIATE")
 
     def _execute(self, statement: str, parameters: Sequence[object], key: str | None = None) -> int:
@@ -221,7 +221,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         return self._run(lambda connection: connection.size(key), key)
 
     def stamp(self, key: str) -> Hashable | None:
-        """Return which row it is, of which time; None if nobody has written here but programs that know no stamps."""
+        """Return which row it is, of which time; None if only programs without stamps have written here."""
         check_key(key)
         return self._read(lambda connection: connection.stamp(key), key)
 
@@ -237,7 +237,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         return Stamped(None, None) if found is None else found[0]
 
     def pinned(self, key: str) -> Reader | None:
-        """Return what reads parts of one row; None if nobody has written here but programs that know no stamps."""
+        """Return what reads parts of one row; None if only programs without stamps have written here."""
         check_key(key)
         if not self._run(lambda connection: connection.has_stamps(), key):
             return None
@@ -502,7 +502,7 @@ class _Connections:
             return self._connect("mode=ro&immutable=1")
 
     def _is_on_read_only_medium(self) -> bool:
-        """Return whether nobody can write the database: so WAL mode cannot keep its files, and needs none."""
+        """Return whether the database is read-only: so WAL mode cannot keep its files, and needs none."""
         folder = os.path.dirname(self._path)
         return self._read_only and not os.access(folder, os.W_OK) and not os.path.exists(self._path + "-wal")
 

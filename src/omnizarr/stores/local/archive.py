@@ -517,7 +517,7 @@ class Archive:
             return Identity(entry.info) if entry.part.pinned else None
         if entry.part.descriptor < 0:
             return None
-        if entry.part.temporary is not None:  # nobody else writes there, and what is written is never written over
+        if entry.part.temporary is not None:  # no other program writes there, and what is written is never written over
             return Identity(entry.info)
         file = files.stamp(entry.part.descriptor)
         return None if file is None else (Identity(entry.info), file)

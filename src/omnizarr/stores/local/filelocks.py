@@ -214,7 +214,7 @@ def _close(taken: _Taken) -> None:
 
 
 def discard(path: str) -> None:
-    """Remove a lock file that nobody holds; one that is held stays, or a second holder could come in."""
+    """Remove a lock file that is not held; one that is held stays, or a second holder could come in."""
     with suppress(OSError):
         if msvcrt is None:
             (descriptor,) = map(os.open, (path,), (_OPEN & ~os.O_CREAT,))  # see `interrupts`

@@ -44,7 +44,7 @@ class ZipStore(Store):
 
     An archive in a store is read by parts: one request or two to open it, and one for each entry, as many at once as
     the store is asked. All of them are of one version: if the archive is replaced, reading raises `ConflictError`
-    where the store can tell. `close` writes the whole archive at once, if nobody else has meanwhile.
+    where the store can tell. `close` writes the whole archive at once, if no other program has meanwhile.
 
     Entries that are no valid keys (``../x``, ``/x``) are passed over, so nothing is found outside. Of several entries
     of one name the last one counts.
@@ -93,7 +93,7 @@ class ZipStore(Store):
     def _open(self) -> None:
         place = self.path if self.store is None else Value(self.store, str(self.path))
         self._archive = Archive(place, self.mode, self._compression, allow_zip64=self._allow_zip64)
-        # Also when the program ends, or nobody refers to the store any more.
+        # Also when the program ends, or the store is no longer referenced.
         self._finalizer = weakref.finalize(self, self._archive.close)
 
     @property

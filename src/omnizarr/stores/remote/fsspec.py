@@ -177,7 +177,7 @@ class FsspecStore(Store):
 
     @property
     def concurrency(self) -> int:
-        """64 where requests run on the event loop of fsspec, else 1, if nobody says otherwise."""
+        """64 where requests run on the event loop of fsspec, else 1, by default."""
         return self._concurrency or self._files.concurrency
 
     @property

@@ -139,7 +139,7 @@ class ObjectStore(Store):
 
     Notes
     -----
-    *Writers.* S3, Google and Azure can be told to write only if nobody else has written since (`exclusion` is
+    *Writers.* S3, Google and Azure can be told to write only if the value has not changed since (`exclusion` is
     "condition"), so disjoint writers lose nothing, on any number of machines. HTTP cannot, nor can S3 with
     ``conditional_put="disabled"``: then only threads of one process are kept apart.
 
@@ -529,7 +529,7 @@ class ObjectStore(Store):
         seen = _record.seen.get((self._data, path)) if self._has_conditions else None
         if seen == "unknown":
             raise StoreError(
-                "the server does not say which version a value is, so nobody can tell whether others have changed it",
+                "the server does not say which version a value is, so a change by another writer cannot be noticed",
                 store=repr(self),
                 key=key,
                 remedy=_REMEDY,
@@ -568,7 +568,7 @@ class ObjectStore(Store):
     def _put_marked(self, key: str, data: Buffer, condition: Any, write: Write) -> Mapping[str, Any] | None:
         """Send the value with a mark, by which we recognise what is our own if the answer is lost.
 
-        Then nobody knows whether it was written: it is sent again, by obstore or by us, and if it was, that request
+        Then it is unknown whether it was written: it is sent again, by obstore or by us, and if it was, that request
         fails because of the first one.
         """
         options: dict[str, Any] = {"mode": condition, "attributes": {_MARK: write.mark}, "use_multipart": False}
@@ -756,7 +756,7 @@ class ObjectStore(Store):
     def _list_below(self, full: str | None) -> Any:
         if self._kind == "MemoryStore":
             return obstore.list_with_delimiter(self._store, full)
-        # obstore asks for all pages before it answers, so nobody counts keys; and only its coroutines can be stopped.
+        # obstore asks for all pages before it answers, so keys are not counted, and only coroutines can be stopped.
         return deadlines.within(self._list_timeout, lambda: obstore.list_with_delimiter_async(self._store, full))
 
     def _check_lists(self) -> None:

@@ -73,7 +73,7 @@ class Read(NamedTuple):
 
 
 Seen: TypeAlias = Version | Literal["absent", "unknown"]
-"""What a thread remembers of a key that it has read: its version, that it was not there, or that nobody can tell."""
+"""What a thread remembers of a key that it has read: its version, that it was not there, or that this is unknown."""
 
 
 def get_range(store: Any, path: str, *, start: int, end: int) -> Buffer:

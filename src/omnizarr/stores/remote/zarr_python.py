@@ -126,7 +126,7 @@ class ZarrPythonStore(Store):
 
     @property
     def is_shared(self) -> bool:
-        """Whether a store of omnizarr's own upon the same data would be; of others nobody can tell."""
+        """Whether a store of omnizarr's own upon the same data would be; of others it is unknown."""
         store = native(_innermost(self._store))
         return not isinstance(store, ZarrPythonStore) and store.is_shared
 
@@ -362,7 +362,7 @@ def _innermost(store: TheirStore) -> TheirStore:
 
 
 def _is_snapshot(store: TheirStore) -> bool:
-    """Return whether nobody else can change what the store shows: Icechunk's sessions."""
+    """Return whether no other writer can change what the store shows: Icechunk's sessions."""
     return type(_innermost(store)).__module__.partition(".")[0] == "icechunk"
 
 

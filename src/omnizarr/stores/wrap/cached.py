@@ -5,7 +5,7 @@ What is believed, and for how long
     it unless the stamp is the same still (`Store.get_stamped`): one request, in which no value moves. So by default
     (``max_age=0``) what is read is never older than the question, and a value without a stamp is not kept.
     With a `max_age`, no question is asked for so many seconds after the last one; not even whether a key that was
-    missing still is. Data that nobody changes can have ``max_age=math.inf``.
+    missing still is. Data that never changes can have ``max_age=math.inf``.
 
 Parts of values
     are cut from values that are kept. Parts of others pass through, and nothing is kept of them, as nobody could tell
@@ -176,7 +176,7 @@ class CacheStore(WrapperStore):
         return Entry(found.value, found.stamp, asked)
 
     def _parts(self, key: str, spans: Sequence[Span]) -> Steps[Buffers | None]:
-        """Return parts of a value that nobody changes, and keep them."""
+        """Return parts of a value that never changes, and keep them."""
         state = self._state
         entries = {span: self._kept((key, span)) for span in spans}
         wanted = [span for span, entry in entries.items() if entry is None]
@@ -500,7 +500,7 @@ def reader_of(value: Buffer | None) -> Reader:
 
 
 def _settled(value: Buffer | None) -> Buffer | None:
-    """Return a value that nobody changes any more, and that keeps no larger one in memory."""
+    """Return a value that no longer changes, and that keeps no larger one in memory."""
     return value if value is None or type(value) is bytes else bytes(value)
 
 

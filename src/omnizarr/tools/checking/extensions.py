@@ -156,7 +156,7 @@ def _codecs(value: JSON, pointer: str) -> Iterator[Use]:
 
 
 def _check_use(findings: Findings, node: Node, use: Use) -> bool:
-    """Enter what there is to say of one extension; return whether nobody here knows it."""
+    """Enter what there is to say of one extension; return whether it is unknown."""
     point, pointer, named = use
 
     def add(code: str, message: str) -> None:

@@ -59,7 +59,7 @@ class Owner:
     node: Node
     metadata: ArrayMetadata
     binding: Binding | None
-    """None: nobody can tell which keys its chunks have."""
+    """None: the keys of its chunks are unknown."""
     stored: int = 0
 
 

@@ -88,7 +88,7 @@ class NodeReport:
     path : str
         Below the root of what was converted, without a leading slash.
     node_type : {"array", "group", ""}
-        Empty if nobody can tell.
+        Empty if unknown.
     how : {"copied", "recompressed", "encoded", "documents", "done before", "left out"}
         Chunks were copied as they are; were decompressed, and compressed otherwise; were decoded and encoded anew; the
         node has none, or they stay where they are; it was complete when an unfinished conversion was resumed; it has no

@@ -388,7 +388,7 @@ class _OfChunks(Job[Coords]):
 
     move: Move
     chunk_bytes: int
-    """Of the elements of a chunk; 0 if nobody knows."""
+    """Of the elements of a chunk; 0 if unknown."""
     share: int
 
     @property

@@ -36,7 +36,7 @@ from omnizarr.tools.translation import Loss
 SUFFIXES: Final = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
 _ZARR: Final = {2: "v2", 3: "v3"}
 _FILE: Final = "netCDF-4"
-_USUAL: Final = 3  # what convert wants if nobody says anything; so a URL may say otherwise
+_USUAL: Final = 3  # the default of convert, which a URL may override
 _NOTHING_SAID: Final = {"filters": "keep", "serializer": "keep", "compressors": "portable"}  # of other keywords None
 _TOLD: Final = 3  # losses that an error tells
 

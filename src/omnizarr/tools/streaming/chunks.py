@@ -118,7 +118,7 @@ class Chunks:
         return data_type.dtype.itemsize if data_type.is_fixed_size else _VARIABLE
 
     def values_bytes(self) -> int:
-        """Return about how much memory all elements take; 0 if nobody knows."""
+        """Return about how much memory all elements take; 0 if unknown."""
         try:
             return math.prod(self.grid.shape) * self.element_bytes()
         except OmnizarrError:

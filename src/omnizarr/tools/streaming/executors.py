@@ -227,7 +227,7 @@ def executor(scheduler: Any = None) -> Iterator[Executor]:
     MissingDependencyError
         If distributed is not installed.
     SchedulerError
-        If nobody answers at the address.
+        If there is no answer at the address.
     TypeError
         If it is neither a client nor an address.
     """
@@ -459,7 +459,7 @@ class _Run:
             self._tick(more)
 
     def stop(self) -> None:
-        """Call off what has not begun, and wait until nobody works any more."""
+        """Call off what has not begun, and wait until all workers are idle."""
         if self._client.status == "running":
             with contextlib.suppress(ValueError):  # it was never told to the scheduler
                 self._client.unsubscribe_topic(self._name)
@@ -479,7 +479,7 @@ def _lost(error: BaseException | None) -> SchedulerError:
 
 
 class _StoppedError(Exception):
-    """Nobody waits for this any more."""
+    """The result is no longer wanted."""
 
 
 _at_work: dict[str, int] = {}

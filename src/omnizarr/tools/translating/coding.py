@@ -361,7 +361,7 @@ def _for_memory(source: ArrayMetadata, target: ArrayMetadata) -> tuple[Named, ..
 
 
 def _kind(codec: Named) -> str | None:
-    """Return what a codec takes and gives; None if nobody here knows."""
+    """Return what a codec takes and gives; None if unknown."""
     try:
         return registry.find(codec.name).kind
     except MissingDependencyError:

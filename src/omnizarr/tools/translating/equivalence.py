@@ -9,7 +9,7 @@ other decodes to equal values. That holds if
 - the same compressors and checksums stand in the same order, each of one format of stream. Levels and the like are
   free, as a stream of gzip, zlib, bz2, zstd, lz4, blosc or xz describes itself.
 
-Codecs that nobody here can run must be the same in every word.
+Unknown codecs must be the same in every word.
 
 Spec: Zarr v3 core, "Codecs"; the formats of the streams are those of numcodecs.
 """
