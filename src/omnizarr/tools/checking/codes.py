@@ -323,7 +323,7 @@ SECTIONS: Final[Mapping[str, tuple[Code, ...]]] = {
         Code("digest-missing", "error", "there is a digest of a node, but no node", _RESTORE),
         Code("digest-unlisted", "error", "there is a node, but no digest of it", "make the digests anew, or remove it"),
     ),
-    "What writers are known to have done": (
+    "Known mistakes of writers": (
         Code("missing-filters", "warning", "no filters member: netCDF-C, old zarrs; some readers fail", _REWRITE,
              Mend("document", '`"filters": null`', "all readers that go on take it so")),
         Code("empty-filters", "note", "filters is [] where the text has null: zarrs, zarr-python", _REWRITE,
