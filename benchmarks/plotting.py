@@ -23,6 +23,7 @@ COLOURS = {
     "omnizarr-reference": "#d6246e",
     "zarr-python": "#3b6fb6",
     "zarr-python-fused": "#8fb4e3",
+    "zarr-python-omnizarr": "#e88bb5",
     "zarrs-python": "#c9722b",
     "zarrista": "#eeb275",
     "tensorstore": "#3f8f5c",
