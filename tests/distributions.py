@@ -12,7 +12,7 @@ import time
 import zipfile
 from pathlib import Path
 
-LIMIT = 12_000_000
+LIMIT = 13_000_000
 """Most bytes that the installed package may take, without what it depends on."""
 
 FIRST_USE = """
