@@ -83,7 +83,7 @@ def markdown(report: Report) -> str:
         + (
             "Absent: " + "; ".join(f"{PEERS[key].label} ({reason})" for key, reason in report.absent.items()) + "."
             if report.absent
-            else "Nobody was absent."
+            else "All libraries took part."
         ),
     ]
     for group, found in itertools.groupby(report.results, key=lambda result: result.workload.group):

@@ -1,7 +1,7 @@
-//! Connections to servers: those that are free, those who wait for one, and those that are being made.
+//! Connections to servers: free ones, requests that wait for one, and connections that are being made.
 //!
-//! Whoever needs a connection gets the first there is, be it new or given back by another: as in a shop, a queue is served by
-//! all tills, and one more opens only while somebody waits. So a server that takes few connections is served over few.
+//! A request gets the first connection that is there, whether new or returned by another request. A new connection is dialled
+//! only while a request waits. So a server that accepts few connections is read over those few.
 
 use std::collections::{HashMap, VecDeque};
 use std::error::Error as StdError;
@@ -119,7 +119,7 @@ impl Pool {
         None
     }
 
-    /// Who has waited longest, and still does.
+    /// The request that has waited longest, and still waits.
     fn first(&mut self) -> Option<Waiting> {
         while let Some(waiting) = self.waiting.pop_front() {
             if !waiting.is_closed() {
@@ -230,7 +230,7 @@ impl Connections {
         }
     }
 
-    /// Hand a new connection, or what kept it from being made, to who has waited longest.
+    /// Hand a new connection, or the error that prevented it, to the request that has waited longest.
     fn made(self: &Arc<Self>, server: &Server, made: Result<Sender, HttpError>) {
         match made {
             Ok(sender) => {
@@ -265,7 +265,7 @@ impl Connections {
         self.hand_on(self.connection(server, sender, true));
     }
 
-    /// Give a connection to who has waited longest, or keep it.
+    /// Give a connection to the request that has waited longest, or keep it.
     fn hand_on(self: &Arc<Self>, mut connection: Connection) {
         // Not within the lock: what is dropped takes it.
         while let Some(waiting) = self.next(&mut connection) {
@@ -276,7 +276,7 @@ impl Connections {
         }
     }
 
-    /// Return who waits for a connection; if nobody does, and it is good, keep it.
+    /// Return the request that waits for a connection; if none does, and the connection is good, keep it.
     fn next(&self, connection: &mut Connection) -> Option<Waiting> {
         let is_closed = connection.sender.as_ref().is_none_or(SendRequest::is_closed);
         if is_closed {

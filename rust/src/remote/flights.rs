@@ -31,7 +31,7 @@ struct Next<T> {
     turn: Arc<Notify>,
 }
 
-/// What somebody gets who needs a value.
+/// What a reader that needs a value gets.
 pub enum Seat<'a, T: Clone> {
     /// The answer to the request of somebody else.
     Passenger(T),

@@ -86,7 +86,7 @@ class State:
 
     @property
     def left(self) -> float | None:
-        """Seconds that it will still take; None if nobody knows."""
+        """Seconds that it will still take; None if unknown."""
         share = self.share
         if not share or self.seconds < AT_FIRST:
             return None
@@ -235,7 +235,7 @@ class Lines:
     def draw(self, state: State) -> None:
         """Print a line."""
         self._has_begun = True
-        with suppress(OSError, ValueError):  # nobody reads it
+        with suppress(OSError, ValueError):  # the stream is closed
             self._stream.write(f"{state.words()}\n")
             self._stream.flush()
 

@@ -132,7 +132,7 @@ class ZarrPythonStore(Store):
 
     @property
     def supports_listing(self) -> bool:
-        """What the store says of itself."""
+        """Whether the store of zarr-python supports listing."""
         return bool(self._store.supports_listing)
 
     # -- reading ------------------------------------------------------------------

@@ -131,7 +131,7 @@ def _sample(array: Array) -> Iterator[tuple[int, int]]:
     where, metadata = array.store_path, array.metadata
     try:
         chunks = Chunks.of(where, detection.with_keys_in_use(where, metadata))
-    except OmnizarrError:  # nobody can tell which chunks there are
+    except OmnizarrError:  # the chunks are unknown
         return
     try:
         found = sorted(itertools.islice(info.stored_coords(where, metadata), _LOOKED_THROUGH))

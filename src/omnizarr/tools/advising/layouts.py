@@ -36,7 +36,7 @@ _MOST_INNER: Final = 16_384
 _MOST_CHUNK: Final = 64 * 1024**2
 """Bytes of elements of a chunk at most, however well they are compressed: readers hold several in memory."""
 _MOST_DECODED: Final = 512 * 1024**2
-"""Bytes of elements of a shard at most: whoever writes one holds them in memory."""
+"""Bytes of elements of a shard at most: a writer holds them in memory."""
 
 
 class Touched(NamedTuple):

@@ -77,7 +77,7 @@ def parse(given: Any, shape: Shape, names: Sequence[str | None] | None = None) -
 
 
 def usual(shape: Shape, names: Sequence[str | None] | None = None) -> tuple[Window, ...]:
-    """Return what is read where nobody says it: lines and planes, so that no direction is favoured."""
+    """Return the default windows: lines and planes, so that no direction is favoured."""
     if len(shape) < 2:
         return (_window("all", shape, names),)
     if len(shape) == 2:

@@ -17,7 +17,7 @@ _UNREADABLE = "unreadable-key"
 
 
 class Stored(NamedTuple):
-    """A stored chunk, as it is sent to whoever decodes it."""
+    """A stored chunk, as it is sent to the worker that decodes it."""
 
     path: str
     binding: Binding

@@ -41,7 +41,7 @@ _PATIENCE: Final = 60.0
 """Seconds without any worker after which somebody gives up."""
 _AGAIN: Final = "run it again; a conversion continues with resume=True"
 _GLANCE: Final = 1.0
-"""Seconds after which somebody who waits looks around."""
+"""Seconds between checks while waiting."""
 _REPORT: Final = 0.5
 """Seconds after which a worker tells again how far its task is."""
 
@@ -193,9 +193,9 @@ class Executor(ABC):
 
     @abstractmethod
     def expect(self, store: Store, keys: Iterable[str]) -> None:
-        """Let nobody work who does not see of the store what is seen here: the first of the keys that has a value.
+        """Let only workers run that see in the store what this process sees, by the first of the keys with a value.
 
-        What was expected of the same store before is forgotten.
+        This replaces what was expected of the same store before.
         """
 
 
@@ -213,7 +213,7 @@ class Local(Executor):
         return question.answers(items, tick)
 
     def expect(self, store: Store, keys: Iterable[str]) -> None:
-        """Whoever asks sees what is there."""
+        """Every worker sees what is there."""
 
 
 @contextlib.contextmanager
@@ -263,7 +263,7 @@ def _distributed() -> Any:
 
 @dataclass(frozen=True)
 class _Witness:
-    """A value that whoever works must see: else what it reads and writes lies elsewhere."""
+    """A value that every worker must see; otherwise it reads and writes another store."""
 
     store: Store
     key: str
@@ -516,7 +516,7 @@ def _work(
 
 
 class _Reports:
-    """Tells whoever waits for a task, now and then, how many bytes of elements are done. Threads may call it."""
+    """Tells the waiting process, now and then, how many bytes of elements are done. Threads may call it."""
 
     def __init__(self, name: str, number: int) -> None:
         self.done = 0
