@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr.nodes.info_html import draw, render
+from omnizarr.nodes.info_drawing import draw
+from omnizarr.nodes.info_html import render
 from omnizarr.stores import MemoryStore
 
 EVIL = "<script>alert('x')</script>\"&"
@@ -144,7 +145,8 @@ def test_colours_follow_the_page(root):
         ((10,), (10,), [0]),
         ((4, 9), (2, 3), [1 + 2]),
         ((20, 30, 40), (10, 10, 10), [3 + 1, 1 + 2, 3 + 2]),  # top, side, front
-        ((7, 20, 30, 40), (1, 10, 10, 10), [3 + 1, 1 + 2, 3 + 2]),
+        ((7, 20, 30, 40), (1, 10, 10, 10), [6, 3 + 1, 1 + 2, 3 + 2]),  # what lies before the last three is a sheet
+        ((10,), ((3, 4, 3),), [2]),
     ],
 )
 def test_drawing_has_a_line_where_chunks_meet(shape, chunk_shape, lines):
@@ -164,5 +166,88 @@ def test_drawing_of_any_shape_stays_within_bounds(shape):
     assert len(ET.tostring(svg)) < 10_000
 
 
-def test_more_than_three_dimensions_say_how_many_boxes():
-    assert "6 of these" in draw((2, 3, 4, 5, 6), (1, 1, 1, 1, 1))
+def test_all_dimensions_are_drawn_up_to_six():
+    labels = [f"{name} {length}" for name, length in zip("tcszyx", range(2, 8), strict=True)]
+    text = text_of(draw(range(2, 8), (1,) * 6, "tcszyx"))
+    assert all(label in text for label in labels)
+    assert "35 ×" in text_of(draw((5, 7, *range(2, 8)), (1,) * 8))
+
+
+def strong_lines(svg):
+    """Return, for each face, how many shards meet on it."""
+    return [path.count("M") for path in re.findall(r'<path d="([^"]*)" stroke="currentColor" stroke-width="1.6"', svg)]
+
+
+def test_shards_are_outlined_and_cut_into_chunks():
+    svg = draw((8, 12), (2, 2), None, (4, 4))
+    assert strong_lines(svg) == [1 + 2]
+    assert chunk_lines(svg) == [3 + 5 - 3]
+    assert strong_lines(draw((8, 8, 8), (4, 4, 4), None, (4, 4, 8))) == [1, 1 + 1, 1]  # top, side, front
+
+
+def test_chunks_that_cannot_be_told_apart_are_drawn_in_one_shard():
+    svg = draw((400,), (10,), None, (100,))
+    assert (strong_lines(svg), chunk_lines(svg)) == ([3], [9])
+    svg = draw((4000,), (10,), None, (1000,))
+    assert (strong_lines(svg), chunk_lines(svg)) == ([3], [0])
+
+
+def lines_at(svg):
+    """Return where the lines across a strip are, from 0 to 1."""
+    right = float(re.search(r'd="M4.0 4.0L([\d.]+)', svg)[1])
+    return [(float(x) - 4) / (right - 4) for x in re.findall(r"M([\d.]+) 4.0l0.0", svg)]
+
+
+def test_lines_are_to_scale():
+    assert lines_at(draw((100,), (30,))) == pytest.approx([0.3, 0.6, 0.9], abs=0.01)
+    assert lines_at(draw((100,), ((10, 70, 20),))) == pytest.approx([0.1, 0.8], abs=0.01)
+
+
+def test_sizes_of_members_are_told_where_they_are_near(tmp_path):
+    root = omnizarr.create_group(tmp_path / "a.zarr")
+    array = root.create_array("x", data=np.zeros(1 << 20, "u1") + np.arange(1 << 20, dtype="u1"))
+    stored = array.nbytes_stored()
+    assert f"1.0 MiB · {stored / 1024:.1f} KiB stored" in text_of(render(root))
+
+
+def test_nothing_is_listed_far_away_for_the_sake_of_sizes():
+    class Far(MemoryStore):
+        concurrency = 8
+
+    values = {}
+    omnizarr.create_group(values)["x"] = np.arange(8.0)
+    text = text_of(render(omnizarr.open_group(Far(values), mode="r")))
+    assert "64 B" in text
+    assert "stored" not in text
+
+
+def test_many_keys_are_not_counted():
+    root = omnizarr.create_group({})
+    root.create_array("many", data=np.arange(3000), chunks=1)
+    root.create_array("other", data=np.arange(3))
+    assert "stored" not in text_of(render(root))
+
+
+def test_arrays_in_the_tree_unfold_to_their_chunks(root):
+    tree = parsed(render(root))
+    found = [each for each in tree.iter("details") if (each.find("summary/b") is not None)]
+    (temp,) = [each for each in found if each.find("summary/b").text == "temp"]
+    assert "open" not in temp.attrib
+    assert "60×90×90" in "".join(temp.itertext())
+
+
+def test_thumbnail_is_there_when_asked_for(root):
+    assert "<image" not in render(root["shards"])
+    with omnizarr.config.set({"display.thumbnails": True}):
+        assert "<image" in render(root["shards"])
+        assert parsed(render(root["names"])).tag == "div"
+
+
+def test_array_that_cannot_be_read_has_no_thumbnail():
+    values = {}
+    omnizarr.create_array(values, data=np.arange(3))
+    values["c/0"] = b"broken"
+    with omnizarr.config.set({"display.thumbnails": True}):
+        text = text_of(render(omnizarr.open(values)))
+    assert "int64" in text
+    assert "c/0" in text

@@ -4,10 +4,15 @@ import numpy as np
 import pytest
 
 import omnizarr
+from omnizarr import engine
 from omnizarr.errors import ChunkError, SelectionError, ShapeError
+from omnizarr.nodes import reading
 from omnizarr.stores import MemoryStore
 from omnizarr.stores.wrap.faults import FaultyStore
+from tests.engine.both import needs_native
 
+SETTLED = 0.15
+"""Seconds after which a file that was written has a stamp."""
 VALUES = np.arange(96, dtype="i4").reshape(8, 12)
 
 
@@ -36,6 +41,25 @@ def test_results_are_those_of_the_selections_one_by_one(tmp_path):
 
 def test_nothing_asked_for_is_nothing_read():
     assert omnizarr.read_many([]) == []
+
+
+@needs_native
+def test_selections_of_one_array_share_decoded_chunks(tmp_path, monkeypatch):
+    caches = []
+
+    def shared_chunks(binding):
+        caches.append(engine.native.shared_chunks(binding))
+        return caches[-1]
+
+    monkeypatch.setattr(reading.engine, "shared_chunks", shared_chunks)
+    one, two = arrays_in(tmp_path / "one", tmp_path / "two")
+    one, two = one.with_config({"engine": "native"}), two.with_config({"engine": "native"})
+    time.sleep(SETTLED)
+    found = omnizarr.read_many([(one, (slice(0, 3), slice(0, 3))), (two, ...), (one, (slice(1, 4), 0))])
+    np.testing.assert_array_equal(found[0], VALUES[:3, :3])
+    np.testing.assert_array_equal(found[1], VALUES * 2)
+    np.testing.assert_array_equal(found[2], VALUES[1:4, 0])
+    assert [cache.nbytes for cache in caches] == [4 * 2 * 2 * 4]  # four chunks of 2 x 2 numbers
 
 
 def test_fields_are_selected():

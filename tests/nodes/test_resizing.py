@@ -83,6 +83,7 @@ def reopened(array):
 
 
 class TestWhatOthersLeft:
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("shape", [(10, 6), (7, 6), (12, 4), (20, 20), (8, 4), (7, 5)], ids=str)
     def test_growing_shows_the_fill_value(self, engine, layout, shape):
         array = make({}, (7, 4), (4, 2), layout)
@@ -100,6 +101,7 @@ class TestWhatOthersLeft:
         array.resize(13, 7)
         np.testing.assert_array_equal(array[...], grown(before, (13, 7)))
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("axis", [0, 1])
     @pytest.mark.parametrize("length", [1, 3, 4, 9])
     def test_appending_shows_the_block_alone_and_growing_then_the_fill_value(self, engine, layout, axis, length):
@@ -284,6 +286,7 @@ def opened(change):
     return lambda store: change(omnizarr.open_array(store, mode="r+"))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fails", [False, True], ids=["killed", "failed"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_stops_at_any_step_leaves_the_old_state_or_the_new(engine, layout, change, fails):

@@ -1,4 +1,4 @@
-"""Arrays: NumPy's ways of reading and writing what lies in chunks in a store."""
+"""Arrays in a store, read and written like NumPy arrays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from omnizarr.nodes.array_properties import ArrayProperties, Bound, State
 from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
-from omnizarr.nodes.indexers import AnyArray, AsType, Fields, Indexer, fields_dtype, points
+from omnizarr.nodes.indexers import AnyArray, ArrayIndex, AsType, Fields, Index, Indexer, fields_dtype, points
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.node import Node
 from omnizarr.nodes.reading import Prepared, prepare
@@ -39,16 +39,20 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
     from omnizarr.codecs import values
-    from omnizarr.nodes import info, info_card, info_html
+    from omnizarr.nodes import info, info_card, info_html, showing
+    from omnizarr.show import contents
+    from omnizarr.show.picture import Picture
 else:
     info = Lazy("omnizarr.nodes.info")
     info_card = Lazy("omnizarr.nodes.info_card")
     info_html = Lazy("omnizarr.nodes.info_html")
+    showing = Lazy("omnizarr.nodes.showing")
+    contents = Lazy("omnizarr.show.contents")
     values = Lazy("omnizarr.codecs.values")
 
 
 class AppendedShape(tuple[int, ...]):  # noqa: SLOT001 - see `region`
-    """What `Array.append` returns: the new shape, and as `region` where the appended block landed."""
+    """The result of `Array.append`: the new shape, with the position of the appended block as `region`."""
 
     # A tuple has no slots of its own to add to: its length varies.
     region: tuple[slice, ...]
@@ -66,8 +70,8 @@ class AppendedShape(tuple[int, ...]):  # noqa: SLOT001 - see `region`
 class Array(Node, ArrayProperties):
     """An array in a store, read and written by selections.
 
-    Made by `omnizarr.open_array`, `omnizarr.create_array` and groups. It may be used by many threads at
-    once, and pickles to another process.
+    Made by `omnizarr.open_array`, `omnizarr.create_array` and groups. It can be used by many threads at
+    once, and pickled to another process.
 
     An array with an unknown codec or data type opens too, and shows
     its metadata and attributes; the error comes when its data is touched.
@@ -143,21 +147,21 @@ class Array(Node, ArrayProperties):
         return count
 
     def nbytes_stored(self) -> int:
-        """Return the bytes that the store holds for the array, documents included."""
+        """Return the number of stored bytes of the array, including documents."""
         return info.stored_bytes(self._where)
 
     @property
     def info(self) -> info_card.ArrayInfo:
-        """What it is, as a card to be printed."""
+        """The metadata of the array, as a card to print."""
         return info_card.of_array(self)
 
     def info_complete(self) -> info_card.ArrayInfo:
-        """Return the card with what must be counted: chunks that are stored, and their bytes."""
+        """Return the card with the counts of stored chunks and their bytes."""
         return info_card.of_array(self, complete=True)
 
     @property
     def engine(self) -> str:
-        """What moves its chunks: "native", or "reference" if that is not built or lacks a codec.
+        """The engine that moves its chunks: "native", or "reference" if that is not built or lacks a codec.
 
         Raises UnknownExtensionError if neither can.
         """
@@ -177,6 +181,10 @@ class Array(Node, ArrayProperties):
         state.bound = bound = Bound(binding, binding.grid, dtype, dtype.names is not None, self.order, read)
         return bound
 
+    @overload
+    def __getitem__(self, selection: ArrayIndex) -> AnyArray: ...
+    @overload
+    def __getitem__(self, selection: Index) -> Any: ...
     def __getitem__(self, selection: Any) -> Any:
         """Return the selected elements as a NumPy array or scalar.
 
@@ -236,44 +244,44 @@ class Array(Node, ArrayProperties):
 
     def get_basic_selection(
         self,
-        selection: Any = Ellipsis,
+        selection: Index = Ellipsis,
         *,
         out: AnyArray | None = None,
         prototype: Any = None,
         fields: Fields = None,
         concurrency: int | None = None,
     ) -> Any:
-        """Return what integers and slices select.
+        """Return the elements that integers and slices select.
 
         Parameters
         ----------
         selection : int, slice, Ellipsis, newaxis, or tuple of these
         out : numpy.ndarray, optional
-            Filled and returned; of the selection's shape.
+            Array of the selection's shape, which is filled and returned.
         prototype : object
             Without effect; a keyword of zarr-python.
         fields : str or list of str, optional
             Fields of a structured data type.
         concurrency : int, optional
-            Chunks in flight at a time, for this call; else as the array is configured.
+            Chunks in flight at a time for this call; by default the array's setting.
         """
         return self._get(indexing.basic, selection, out, fields, concurrency)
 
     def get_orthogonal_selection(
         self,
-        selection: Any,
+        selection: Index,
         *,
         out: AnyArray | None = None,
         prototype: Any = None,
         fields: Fields = None,
         concurrency: int | None = None,
     ) -> Any:
-        """Return what one selector per dimension selects, each independently; keywords as `get_basic_selection`."""
+        """Return the elements selected independently along each dimension; keywords as `get_basic_selection`."""
         return self._get(indexing.orthogonal, selection, out, fields, concurrency)
 
     def get_coordinate_selection(
         self,
-        selection: Any,
+        selection: Index,
         *,
         out: AnyArray | None = None,
         prototype: Any = None,
@@ -285,27 +293,27 @@ class Array(Node, ArrayProperties):
 
     def get_mask_selection(
         self,
-        mask: Any,
+        mask: ArrayLike,
         *,
         out: AnyArray | None = None,
         prototype: Any = None,
         fields: Fields = None,
         concurrency: int | None = None,
-    ) -> Any:
+    ) -> AnyArray:
         """Return the elements where a mask of the array's shape is true; keywords as `get_basic_selection`."""
-        return self._get(indexing.mask, mask, out, fields, concurrency)
+        return self._get(indexing.mask, mask, out, fields, concurrency)  # type: ignore[no-any-return]
 
     def get_block_selection(
         self,
-        selection: Any,
+        selection: Index,
         *,
         out: AnyArray | None = None,
         prototype: Any = None,
         fields: Fields = None,
         concurrency: int | None = None,
-    ) -> Any:
+    ) -> AnyArray:
         """Return whole chunks, selected by their coordinates; keywords as `get_basic_selection`."""
-        return self._get(indexing.block, selection, out, fields, concurrency)
+        return self._get(indexing.block, selection, out, fields, concurrency)  # type: ignore[no-any-return]
 
     @property
     def oindex(self) -> Indexer:
@@ -372,7 +380,7 @@ class Array(Node, ArrayProperties):
 
     # -- writing -------------------------------------------------------------------
 
-    def __setitem__(self, selection: Any, value: ArrayLike) -> None:
+    def __setitem__(self, selection: Index, value: ArrayLike) -> None:
         """Store elements; selections as for reading, `value` is broadcast as NumPy does.
 
         What is refused (shape, type, selection) has written nothing.
@@ -421,7 +429,7 @@ class Array(Node, ArrayProperties):
 
     def set_basic_selection(
         self,
-        selection: Any,
+        selection: Index,
         value: ArrayLike,
         *,
         fields: Fields = None,
@@ -433,7 +441,7 @@ class Array(Node, ArrayProperties):
 
     def set_orthogonal_selection(
         self,
-        selection: Any,
+        selection: Index,
         value: ArrayLike,
         *,
         fields: Fields = None,
@@ -445,7 +453,7 @@ class Array(Node, ArrayProperties):
 
     def set_coordinate_selection(
         self,
-        selection: Any,
+        selection: Index,
         value: ArrayLike,
         *,
         fields: Fields = None,
@@ -457,7 +465,7 @@ class Array(Node, ArrayProperties):
 
     def set_mask_selection(
         self,
-        mask: Any,
+        mask: ArrayLike,
         value: ArrayLike,
         *,
         fields: Fields = None,
@@ -469,7 +477,7 @@ class Array(Node, ArrayProperties):
 
     def set_block_selection(
         self,
-        selection: Any,
+        selection: Index,
         value: ArrayLike,
         *,
         fields: Fields = None,
@@ -482,13 +490,13 @@ class Array(Node, ArrayProperties):
     def resize(self, *shape: int | tuple[int, ...]) -> None:
         """Change the shape; elements keep their coordinates.
 
-        New elements have the fill value. Elements that are cut off are gone, also when the array grows again: their
-        chunks are deleted, and the part of a kept chunk that lies outside is set to the fill value.
+        New elements have the fill value. Elements that are cut off do not come back when the array grows again: their
+        chunks are deleted, and parts of chunks outside the shape are set to the fill value.
 
         Parameters
         ----------
         *shape : int or tuple of int
-            As many lengths as there are dimensions.
+            One length per dimension.
         """
         lengths: Any = shape[0] if len(shape) == 1 else shape
         resizing.resize(self._where, lengths, self._config.policy, self._metadata.dialect, self._adopt)
@@ -496,18 +504,18 @@ class Array(Node, ArrayProperties):
     def append(self, data: ArrayLike, axis: int = 0) -> AppendedShape:
         """Add elements at the end of a dimension.
 
-        Of many who append at the same time, each adds its block behind that of another: none is lost.
+        If several writers append at the same time, each adds its block after that of another: none is lost.
 
         Parameters
         ----------
         data : array_like
-            Of the array's shape, but for the dimension along which it is appended.
+            Has the array's shape, except along `axis`.
         axis : int
 
         Returns
         -------
         tuple of int
-            The new shape. Its attribute ``region`` is the selection where `data` landed.
+            The new shape. Its attribute ``region`` is the selection that now holds `data`.
 
         Raises
         ------
@@ -556,6 +564,54 @@ class Array(Node, ArrayProperties):
             self._snapshot.refresh([self._where.path])
 
     # -- Python's ways -------------------------------------------------------------------
+
+    def show(
+        self,
+        selection: Any = (),
+        *,
+        colormap: str = "viridis",
+        limits: tuple[float, float] | None = None,
+        percentiles: tuple[float, float] = (2, 98),
+        rgb: bool | None = None,
+        size: tuple[int, int] = (520, 400),
+    ) -> Picture:
+        """Return a picture of elements: an image, of one dimension a line, of text and records a table.
+
+        Only as many elements are read as the picture has room for: each n-th, or a coarser level of a multiscale image
+        of OME-Zarr. Coordinates, units and missing values are those of CF and OME-Zarr. Of complex numbers the
+        magnitude is shown.
+
+        Parameters
+        ----------
+        selection : int, slice, Ellipsis, name of a field, or tuple of these
+            Of more than two dimensions, y and x are shown (lat and lon, ...), or the last two, and of the others the
+            first element that is selected.
+        colormap : str
+            "viridis", "magma", "cividis", "coolwarm", "gray"; with "_r" the other way around.
+        limits : tuple of float, optional
+            Values at both ends of the colours; default: those at `percentiles`.
+        percentiles : tuple of float
+        rgb : bool, optional
+            Show a dimension of length 3 or 4 as red, green, blue and alpha; default: if it holds bytes, and is the last
+            one without a name, or is called "c", "channel", "band" or "rgb".
+        size : tuple of int
+            Width and height of the picture in pixels.
+
+        Returns
+        -------
+        Picture
+            Notebooks show it, `print` shows it in the terminal, and `Picture.save` writes it to a file.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> wave = omnizarr.create_array({}, data=np.sin(np.linspace(0, 6, 40))[:, None] * np.arange(20))
+        >>> wave.show(colormap="gray", size=(10, 10)).page.title
+        '/[::4, ::4] float64'
+        """
+        style = contents.Style(colormap, limits, percentiles)
+        return showing.picture_of(self, selection, style, size, rgb=rgb)
 
     def __repr__(self) -> str:
         name, store = visible(self.name), info.store_name(self._where.store)

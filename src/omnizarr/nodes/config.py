@@ -1,11 +1,11 @@
-"""How an array behaves while it is open."""
+"""Settings of an open array."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from omnizarr.codecs.contract import ChunkPolicy
 from omnizarr.engine.cache import ChunkCache
@@ -15,32 +15,31 @@ from omnizarr.settings import config as settings
 
 @dataclass(frozen=True, slots=True)
 class ArrayConfig:
-    """How an array behaves while it is open; nothing of this is stored.
+    """The behaviour of an open array, which is not stored.
 
     Parameters
     ----------
     order : {"C", "F"}, optional
-        Memory layout of results; None: "F" if chunks are stored so, else "C". Of Zarr v2, "F" is part of the format: if
-        chunks are stored so, results are, too.
+        Memory layout of results; None: "F" if chunks are stored in this order, else "C". In Zarr v2, "F" is part of the
+        format: results then have the same order as the chunks.
     write_empty_chunks : bool
         Store chunks that hold nothing but the fill value.
     missing : {"fill", "error"}
-        What reading a chunk that is not stored means.
+        Whether reading a missing chunk returns the fill value or raises an error.
     allow_pickle : bool
         Let pickled objects be read, which can run any code.
     concurrency : int, optional
         Chunks in flight at a time; None: what suits the machine.
     chunk_cache : int or ChunkCache
-        Bytes of decoded chunks to keep, for selections that overlap; 0: none; or a `ChunkCache`, which many arrays
-        share. What is kept is looked at only as long as the stored chunk is the same.
+        Bytes of decoded chunks to cache, for overlapping selections; 0: none; or a `ChunkCache`, which several arrays
+        can share. A cached chunk is used only if the stored chunk has not changed.
     variable_chunk_bytes, variable_element_bytes : int
-        Bytes that a compressed chunk with elements of variable length may decode to: the larger of the first, and the
-        second times the number of elements (as far as that is no more than 2 GiB).
+        Maximum bytes that a compressed chunk with elements of variable length may decode to: the larger of the first,
+        and the second times the number of elements (up to 2 GiB).
     bytes_in_flight : int
-        Bytes, decoded, of the chunks that are fetched or stored at once, where a store takes its time to answer; four
-        chunks are in any case.
+        Decoded bytes of the chunks that are fetched or stored at once in stores with latency; at least four chunks.
     engine : {"native", "reference"}, optional
-        Who moves chunks; None: what ``OMNIZARR_ENGINE`` says, else what suits the array.
+        The engine that moves chunks; None: that of ``OMNIZARR_ENGINE``, otherwise the best one for the array.
     """
 
     order: Literal["C", "F"] | None = field(default_factory=lambda: settings.get("array.order"))
@@ -58,15 +57,15 @@ class ArrayConfig:
 
     @classmethod
     def of(cls, config: ArrayConfig | Mapping[str, Any] | None = None, **more: Any) -> ArrayConfig:
-        """Return the configuration that a mapping and keywords (None: not said) ask for.
+        """Return the configuration from a mapping and keywords (None: not set).
 
-        Raises TypeError for a name that is none.
+        Raises TypeError for an unknown name.
         """
         if isinstance(config, ArrayConfig):
             base = config
             changes: dict[str, Any] = {}
         else:
-            base = cls()
+            base = _default()
             changes = dict(config or {})
         for name, value in more.items():
             if value is not None:
@@ -83,7 +82,7 @@ class ArrayConfig:
         for name in ("variable_chunk_bytes", "variable_element_bytes", "bytes_in_flight"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise SettingError(f"{name} is no number of bytes", found=repr(value), expected="an integer from 0")
+                raise SettingError(f"{name} is not a number of bytes", found=repr(value), expected="an integer from 0")
         if not isinstance(self.chunk_cache, ChunkCache) and operator.index(self.chunk_cache) < 0:
             raise ValueError(f"chunk_cache={self.chunk_cache!r}: expected a number of bytes, or an omnizarr.ChunkCache")
 
@@ -99,3 +98,15 @@ class ArrayConfig:
             self.bytes_in_flight,
             self.engine,
         )
+
+
+def _default() -> ArrayConfig:
+    """Return the configuration that the settings ask for: the same one until they change."""
+    version = settings.version
+    known = _defaults.get("last")
+    if known is None or known[0] is not version:
+        known = _defaults["last"] = version, ArrayConfig()
+    return known[1]
+
+
+_defaults: Final[dict[str, tuple[object, ArrayConfig]]] = {}

@@ -2,7 +2,7 @@
 
 A group opened from consolidated metadata takes what lies below from there. Whatever is
 then changed through it is changed in the documents first and in the copies next (`Snapshot.refresh`), so that they do
-not grow stale by our own doing. `differences` finds out whether somebody else's did.
+not grow stale by our own doing. `differences` finds copies that are stale because of other programs.
 
 Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
 """
@@ -135,7 +135,7 @@ class Snapshot:
         with self.root.lock():
             held = _held(self.root, self.name, prefer=_format_of(self.root, self._nodes or {}))
             if held is None:
-                return  # somebody has taken the consolidated metadata away
+                return  # another writer has removed the consolidated metadata
             nodes = held.nodes
             changed = dict(nodes)
             for path in paths:
@@ -194,7 +194,7 @@ def snapshot(
     except OmnizarrError as error:
         if use is not None:
             raise
-        warnings.warn(f"consolidated metadata is broken and left out of account: {error}", UserWarning, stacklevel=4)
+        warnings.warn(f"consolidated metadata is broken and ignored: {error}", UserWarning, stacklevel=4)
         return None
     if nodes is None and use is not None:
         raise ConsolidatedMetadataError(

@@ -197,7 +197,7 @@ def _parse(where: StorePath, key: str, data: Buffer) -> JSON:
 
 
 def load(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | None:
-    """Return what documents of one dialect say; None if they are no node."""
+    """Return what documents of one dialect say; None if they are not node."""
     if not found:
         return None
     try:
@@ -210,7 +210,7 @@ def load(where: StorePath, dialect: Dialect, found: Documents) -> Metadata | Non
 
 
 def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata | None:
-    """Return what documents of one dialect say, the same value for the same bytes; None if they are no node."""
+    """Return what documents of one dialect say, the same value for the same bytes; None if they are not node."""
     if not found:
         return None
     try:
@@ -382,7 +382,7 @@ def _parse_entry(where: StorePath, found: Values) -> Documents:
 
 
 def _entered_here(where: StorePath, entry: Values, wanted: Sequence[Dialect]) -> StorePath | None:
-    """Return the root of the hierarchy of a wanted draft that ``zarr.json`` opens; None if it is no entry point."""
+    """Return the root of the hierarchy of a wanted draft that ``zarr.json`` opens; None if it is not an entry point."""
     if wanted[0].entry_point is None and entry and not _may_be_entry(bytes(entry[_ENTRY])):
         return None
     if all(dialect.entry_point is None for dialect in wanted):
@@ -391,12 +391,12 @@ def _entered_here(where: StorePath, entry: Values, wanted: Sequence[Dialect]) ->
 
 
 def _may_be_entry(data: bytes) -> bool:
-    """Tell what is no entry point without parsing it: nodes of v3 say their format as a number."""
+    """Return False if a document is certainly not an entry point, without parsing it: v3 has its format as a number."""
     return b"\\" in data or _says_format_as_text(data) is not None  # escapes could spell anything
 
 
 def _enter(where: StorePath, found: Documents) -> StorePath | None:
-    """Return the root of the hierarchy that ``zarr.json`` opens; None if it is no entry point."""
+    """Return the root of the hierarchy that ``zarr.json`` opens; None if it is not an entry point."""
     document = found.get(_ENTRY)
     if not isinstance(document, Mapping) or not isinstance(document.get("zarr_format"), str):
         return None
@@ -732,7 +732,7 @@ def load_children(
 ) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
     """Yield the nodes right below a place; for one that cannot be read, the error that says why.
 
-    What is no node is passed over. A name that a format reserves or forbids hides no node: other programs write such.
+    Everything else is skipped. Names that a format reserves or forbids are included, because other programs write them.
     `prefer` names the dialect to look for first.
     """
     look = partial(_child_or_error, where, _preferring(prefer))

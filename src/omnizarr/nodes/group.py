@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, overload
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -53,6 +53,10 @@ else:
     info_html = Lazy("omnizarr.nodes.info_html")
 
 T = TypeVar("T")
+
+# What a path leads to, and what a group lists, for type checkers.
+AnyNode: TypeAlias = "Array | Group"
+Member: TypeAlias = "Array | Group | UnreadableNode"
 
 
 class UnreadableNode:
@@ -203,7 +207,7 @@ class Group(Node):
 
     # -- members ------------------------------------------------------------------
 
-    def __getitem__(self, path: str) -> Any:
+    def __getitem__(self, path: str) -> AnyNode:
         """Return the array or group at a path below this one.
 
         Raises
@@ -229,16 +233,16 @@ class Group(Node):
         metadata = self._snapshot.load(where.path)
         return None if metadata is None else Found(where, metadata)
 
-    def _node(self, found: Found[Metadata]) -> Any:
+    def _node(self, found: Found[Metadata]) -> AnyNode:
         where, metadata = found.where, found.metadata
         if isinstance(metadata, ArrayMetadata):
             return Array(where, metadata, self._config, self._snapshot)
         return Group(where, metadata, self._config, self._snapshot)
 
     @overload
-    def get(self, path: str) -> Any: ...
+    def get(self, path: str) -> AnyNode | None: ...
     @overload
-    def get(self, path: str, default: T) -> Any | T: ...
+    def get(self, path: str, default: T) -> AnyNode | T: ...
     def get(self, path: str, default: Any = None) -> Any:
         """Return the array or group at a path, or `default` if there is none."""
         where = self._where / path
@@ -261,7 +265,7 @@ class Group(Node):
             raise ContainsArrayError("there is an array, not a group", store=str(self._where.store), path=node.path)
         return node
 
-    def _get(self, path: str, kind: type[NodeNotFoundError]) -> Any:
+    def _get(self, path: str, kind: type[NodeNotFoundError]) -> AnyNode:
         try:
             return self[path]
         except NodeNotFoundError as error:
@@ -277,7 +281,7 @@ class Group(Node):
         except OmnizarrError:
             return True  # something is there, broken as it may be
 
-    def _children(self) -> Iterator[tuple[str, Any]]:
+    def _children(self) -> Iterator[tuple[str, Member]]:
         """Yield name and node of each member right below."""
         snapshot = self._snapshot
         for name, found in self._listed() if snapshot is None else _from_snapshot(snapshot, self._where):
@@ -292,7 +296,7 @@ class Group(Node):
 
     def members(
         self, max_depth: int | None = 0, *, use_consolidated_for_children: bool = True
-    ) -> tuple[tuple[str, Any], ...]:
+    ) -> tuple[tuple[str, Member], ...]:
         """Return (path relative to this group, node) for each node below, a group before its members.
 
         A node that cannot be read is an `UnreadableNode`.
@@ -311,7 +315,9 @@ class Group(Node):
         """
         return tuple(self._walk(max_depth, use_consolidated_for_children=use_consolidated_for_children))
 
-    def _walk(self, max_depth: int | None, *, use_consolidated_for_children: bool = True) -> Iterator[tuple[str, Any]]:
+    def _walk(
+        self, max_depth: int | None, *, use_consolidated_for_children: bool = True
+    ) -> Iterator[tuple[str, Member]]:
         if max_depth is not None and max_depth < 0:
             raise ValueError(f"max_depth must be None or an integer from 0, and is {max_depth}")
         top = self
@@ -320,7 +326,7 @@ class Group(Node):
         is_far = self._where.store.concurrency > 1
         look = top._look_wide(max_depth) if top._snapshot is None and is_far else Group._children
         # Not recursive: a hierarchy may be deeper than Python's stack.
-        stack: list[tuple[int, Iterator[tuple[str, Any]]]] = [(0, look(top))]
+        stack: list[tuple[int, Iterator[tuple[str, Member]]]] = [(0, look(top))]
         skip = len(self._where.prefix)
         while stack:
             depth, members = stack[-1]
@@ -332,9 +338,9 @@ class Group(Node):
             else:
                 stack.pop()
 
-    def _look_wide(self, max_depth: int | None) -> Callable[[Group], Iterator[tuple[str, Any]]]:
+    def _look_wide(self, max_depth: int | None) -> Callable[[Group], Iterator[tuple[str, Member]]]:
         """Return what has the members of each group below, looked up level by level, those of a level side by side."""
-        known: dict[str, list[tuple[str, Any]]] = {}
+        known: dict[str, list[tuple[str, Member]]] = {}
         level, depth = [self], 0
         while level and (max_depth is None or depth <= max_depth):
             answers = pool.gather(lambda group: list(group._children()), level, self._where.store.concurrency)  # noqa: SLF001
@@ -366,11 +372,11 @@ class Group(Node):
         """Yield the names of the members right below."""
         return iter(self)
 
-    def values(self) -> Iterator[Any]:
+    def values(self) -> Iterator[Member]:
         """Yield the members right below."""
         return (node for _, node in self._children())
 
-    def items(self) -> Iterator[tuple[str, Any]]:
+    def items(self) -> Iterator[tuple[str, Member]]:
         """Yield name and node of each member right below."""
         return self._children()
 
@@ -402,7 +408,7 @@ class Group(Node):
         """Call `function` with the path of each node below; stop at the first result that is not None, return it."""
         return self.visititems(lambda path, _: function(path))
 
-    def visititems(self, function: Callable[[str, Any], T | None]) -> T | None:
+    def visititems(self, function: Callable[[str, Member], T | None]) -> T | None:
         """Call `function` with path and node of each node below; stop at the first result that is not None."""
         for path, node in self._walk(None):
             result = function(path, node)
@@ -538,7 +544,7 @@ class Group(Node):
 
     def create_hierarchy(
         self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
-    ) -> Iterator[tuple[str, Any]]:
+    ) -> Iterator[tuple[str, AnyNode]]:
         """Create many nodes below this group; yield path and node of each.
 
         Parameters
@@ -604,14 +610,14 @@ class Group(Node):
     def move(self, source: str, dest: str) -> None:
         """Move a node and all below it to another path of this group.
 
-        In a directory that is one rename. Object stores copy the chunks themselves.
+        In a directory this is one rename. Object stores copy the chunks themselves.
 
         Raises
         ------
         NodeNotFoundError
             If there is nothing at `source`.
         ContainsArrayError, ContainsGroupError
-            If there is something at `dest`.
+            If there is a node at `dest`.
         """
         old, new = self._where / source, self._where / dest
         hierarchy.move(old, new)
@@ -646,7 +652,7 @@ class Group(Node):
         return None if self._metadata.implicit else self._metadata.dialect
 
     def refresh(self) -> None:
-        """Read the documents again: others may have changed them."""
+        """Read the documents again, because other programs may have changed them."""
         self._metadata = detection.open_group(self._where, self._own_format).metadata
 
     def _change_attributes(self, change: Callable[[Attrs], Attrs]) -> None:

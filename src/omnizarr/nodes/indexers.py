@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
 
 import numpy as np
 
@@ -14,10 +14,30 @@ from omnizarr.indexing import Plan
 from omnizarr.model.grids import Grid
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import EllipsisType
+    from typing import SupportsIndex
+
     from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+    class SupportsArray(Protocol):
+        """What NumPy takes for an array: one of a library of its own, or one in a store."""
+
+        def __array__(self, *args: Any, **kwargs: Any) -> NDArray[Any]: ...
+
 
 AnyArray: TypeAlias = "NDArray[Any]"
 Fields: TypeAlias = "str | list[str] | None"
+
+# What stands between brackets, for type checkers. What `Many` selects is an array; others select an array or a scalar,
+# which depends on the number of dimensions, and types do not know that.
+Integers: TypeAlias = "Sequence[SupportsIndex | Sequence[SupportsIndex]]"
+Selector: TypeAlias = "SupportsIndex | slice | EllipsisType | Integers | SupportsArray | str | list[str] | None"
+Index: TypeAlias = "Selector | tuple[Selector, ...]"
+Many: TypeAlias = "slice | list[int] | list[bool] | NDArray[Any] | None"
+AllMany: TypeAlias = "Many | EllipsisType | tuple[Many | EllipsisType, ...]"
+OneMany: TypeAlias = "tuple[Many, *tuple[Selector, ...]] | tuple[Selector, Many, *tuple[Selector, ...]]"
+ArrayIndex: TypeAlias = "AllMany | OneMany | tuple[Selector, Selector, Many, *tuple[Selector, ...]]"
 
 
 class Indexer:
@@ -29,11 +49,15 @@ class Indexer:
         self._array = array
         self._planner = planner
 
+    @overload
+    def __getitem__(self, selection: ArrayIndex) -> AnyArray: ...
+    @overload
+    def __getitem__(self, selection: Index) -> Any: ...
     def __getitem__(self, selection: Any) -> Any:
         fields, selection = indexing.pop_fields(selection)
         return self._array._get(self._planner, selection, None, fields)  # noqa: SLF001 - a part of Array
 
-    def __setitem__(self, selection: Any, value: ArrayLike) -> None:
+    def __setitem__(self, selection: Index, value: ArrayLike) -> None:
         fields, selection = indexing.pop_fields(selection)
         self._array._set(self._planner, selection, value, fields)  # noqa: SLF001 - a part of Array
 
@@ -69,6 +93,10 @@ class AsType:
     def __len__(self) -> int:
         return len(self._array)
 
+    @overload
+    def __getitem__(self, selection: ArrayIndex) -> AnyArray: ...
+    @overload
+    def __getitem__(self, selection: Index) -> Any: ...
     def __getitem__(self, selection: Any) -> Any:
         """Return the selected elements, converted."""
         result = np.asarray(self._array[selection]).astype(self.dtype)

@@ -16,6 +16,7 @@ from omnizarr.errors import OmnizarrError, UnknownExtensionError
 from omnizarr.formats import dialect_named
 from omnizarr.metadata import as_model
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, Note, datatypes, dimensions, grids, keys, thawed
+from omnizarr.model.grids import Coords
 from omnizarr.nodes import chunking, wording
 from omnizarr.nodes.detection import sizes, with_keys_in_use
 from omnizarr.nodes.location import StorePath, chunk_prefix
@@ -291,12 +292,28 @@ def stored_bytes(where: StorePath) -> int:
 
 def stored_coords(where: StorePath, metadata: ArrayMetadata) -> Iterator[tuple[int, ...]]:
     """Yield the coordinates of the chunks (shards) of the array that are stored."""
-    prefix, coords_of = chunk_prefix(where, metadata), _decoder(where, metadata)
+    prefix, coords_of = chunk_prefix(where, metadata), key_decoder(where, metadata)
     store = transformers.apply(metadata.storage_transformers, where.store, prefix)
     for key in store.list_prefix(prefix):
         coords = coords_of(key)
         if coords is not None:
             yield coords
+
+
+def stored_sizes(where: StorePath, metadata: ArrayMetadata) -> Iterator[tuple[Coords, int | None]]:
+    """Yield coordinates and size in bytes of the chunks (shards) of the array that are stored.
+
+    Sizes are None below storage transformers, which store something else than chunks.
+    """
+    if metadata.storage_transformers:
+        for coords in stored_coords(where, metadata):
+            yield coords, None
+        return
+    coords_of = key_decoder(where, metadata)
+    for key, size in sizes(where):
+        found = coords_of(key)
+        if found is not None:
+            yield found, size
 
 
 def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = silent) -> tuple[int | None, int]:
@@ -305,7 +322,7 @@ def count(where: StorePath, metadata: ArrayMetadata, tick: Tick = silent) -> tup
     The first is None if its grid or the keys of its chunks are unknown.
     """
     try:
-        coords_of = _decoder(where, metadata)
+        coords_of = key_decoder(where, metadata)
     except OmnizarrError:
         return None, sum(_sizes(where, tick))
     if metadata.storage_transformers:  # keys below them are not those of chunks
@@ -326,13 +343,13 @@ def counter(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], bool] 
     if metadata.storage_transformers:
         return None
     try:
-        coords_of = _decoder(where, metadata)
+        coords_of = key_decoder(where, metadata)
     except OmnizarrError:
         return None
     return lambda key: coords_of(key) is not None
 
 
-def _decoder(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], tuple[int, ...] | None]:
+def key_decoder(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], tuple[int, ...] | None]:
     """Return what tells the coordinates of the chunk (shard) under a key; None for other keys."""
     prefix = chunk_prefix(where, metadata)
     decode = coords_decoder(with_keys_in_use(where, metadata))

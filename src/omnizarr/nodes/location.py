@@ -78,12 +78,12 @@ class StorePath:
         return data, f"{path}/{self.path}".strip("/")
 
     def lock(self) -> AbstractContextManager[object]:
-        """Return the lock of the node: who changes its documents, in whichever dialect, holds it."""
+        """Return the lock of the node, for changing its documents in any dialect."""
         return self.store.lock(self.lock_key)
 
     @property
     def lock_key(self) -> str:
-        """The key that is locked by who changes the documents of the node, in whichever dialect."""
+        """The key to lock for changing the documents of the node in any dialect."""
         return f"{self.prefix}zarr.json" if self.home is None else self.home.documents(self.path)["array"]
 
     def __str__(self) -> str:

@@ -35,7 +35,7 @@ else:
 
 
 class _Default(Enum):
-    """The fill value of who says none."""
+    """Marks a fill value that was not passed."""
 
     DEFAULT = "default"
 
@@ -151,7 +151,7 @@ def _made(
 
 
 def parse_shape(shape: int | Iterable[int]) -> tuple[int, ...]:
-    """Return a shape as a tuple. Raises MetadataError for what is no shape."""
+    """Return a shape as a tuple. Raises MetadataError for an invalid shape."""
     lengths: Any = (shape,) if isinstance(shape, Integral) else shape
     result: tuple[Any, ...] = tuple(lengths) if isinstance(lengths, Iterable) else (lengths,)
     if not all(isinstance(n, Integral) and not isinstance(n, bool) and 0 <= int(n) < 2**63 for n in result):

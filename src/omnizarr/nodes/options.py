@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, TypeVar
 
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.new_metadata import DEFAULT
@@ -20,9 +20,20 @@ else:
     suggestions = Lazy("omnizarr.support.suggestions")
 
 F = TypeVar("F", bound=Callable[..., Any])
+Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
 
 
-class BaseOptions(TypedDict, total=False):
+class BehaviourOptions(TypedDict, total=False):
+    """How an array behaves while it is open."""
+
+    config: ArrayConfig | Mapping[str, Any] | None
+    write_empty_chunks: bool | None
+    missing: Literal["fill", "error"] | None
+    allow_pickle: bool | None
+    concurrency: int | None
+
+
+class BaseOptions(BehaviourOptions, total=False):
     """What every function that creates arrays takes."""
 
     codecs: Any
@@ -34,11 +45,6 @@ class BaseOptions(TypedDict, total=False):
     dimension_separator: Literal[".", "/"] | None
     dimension_names: Iterable[str | None] | None
     overwrite: bool
-    config: ArrayConfig | Mapping[str, Any] | None
-    write_empty_chunks: bool | None
-    missing: Literal["fill", "error"] | None
-    allow_pickle: bool | None
-    concurrency: int | None
     write_data: bool
     storage_transformers: Iterable[Any]
 
@@ -129,6 +135,47 @@ class OpenOptions(OpenArrayOptions, total=False):
 
     use_consolidated: bool | str | None
     check_consolidated: bool
+
+
+class PlaceOptions(FormatOption, total=False):
+    """Where an array or a group is, besides its store."""
+
+    storage_options: Mapping[str, Any] | None
+    synchronizer: Any
+
+
+class OpenLikeOptions(OpenArrayOptions, PlaceOptions, total=False):
+    """For an array like another one: ``open_like``."""
+
+    mode: Mode | None
+
+
+class OpenConsolidatedOptions(BehaviourOptions, PlaceOptions, IgnoredOptions, total=False):
+    """For a group with consolidated metadata, and its place: ``open_consolidated``."""
+
+    store: Any
+    mode: Mode | None
+    path: str | None
+    attributes: Mapping[str, Any] | None
+    check_consolidated: bool
+
+
+class FromZarrOptions(BehaviourOptions, PlaceOptions, total=False):
+    """For an array that dask reads: ``from_zarr``."""
+
+    path: str | None
+    storage_transformers: Iterable[Any]
+
+
+class ToZarrOptions(ArrayOptions, FormatOption, total=False):
+    """For a new array that dask writes: ``to_zarr``."""
+
+    name: str | None
+    synchronizer: Any
+
+
+class SaveOptions(MemberOptions, ShapeOption, total=False):
+    """For values that are given: ``save_array``."""
 
 
 class PlacedFillOptions(FillOptions, FormatOption, IgnoredOptions, total=False):

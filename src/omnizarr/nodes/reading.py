@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -13,7 +14,7 @@ from omnizarr import engine, indexing
 from omnizarr.engine import Binding, budget, reference
 from omnizarr.errors import ShapeError
 from omnizarr.indexing import Plan
-from omnizarr.nodes.indexers import AnyArray, Fields, as_buffer, select_fields
+from omnizarr.nodes.indexers import AnyArray, Fields, Index, as_buffer, select_fields
 from omnizarr.stores import pool
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def prepare_many(requests: Iterable[tuple[Any, Any]], out: Sequence[NDArray[Any]
 
 
 def read_many(
-    requests: Iterable[tuple[Any, Any]],
+    requests: Iterable[tuple[Any, Index]],
     *,
     out: Sequence[NDArray[Any] | None] | None = None,
     concurrency: int | None = None,
@@ -122,16 +123,32 @@ def read_many(
     if native:
         near.append(partial(engine.read_many, [(job.binding, job.plan, job.buffer) for job in native], concurrency))
     for job in jobs:
-        if engine.is_remote(job.binding):
-            continue
-        if job.binding.store.concurrency > 1:
+        if not (engine.is_remote(job.binding) or _is_near(job.binding)):
             far.setdefault(job.binding.store.origin()[0], []).append(job)
-        else:
-            near.append(partial(engine.read, job.binding, job.plan, job.buffer, concurrency))
+    near += _near([job for job in jobs if _is_near(job.binding)], concurrency)
     tasks = [near, *(_tasks(several) for several in far.values())]
     workers = min(budget.MOST_REQUESTS, sum(_share(several, concurrency) for several in far.values())) or 1
     pool.run(_run, _in_turn(tasks), min(workers, concurrency or workers), 1)
     return [job.result() for job in jobs]
+
+
+def _is_near(binding: Binding) -> bool:
+    """Return whether a store answers at once."""
+    return binding.store.concurrency <= 1 and not engine.is_remote(binding)
+
+
+def _near(jobs: Sequence[Prepared], concurrency: int | None) -> Iterator[_Task]:
+    """Yield what reads each job. Those of one array decode each chunk once."""
+    counts = Counter(id(job.binding) for job in jobs)
+    limits: dict[int, engine.Limits] = {}
+    for job in jobs:
+        number = id(job.binding)
+        if counts[number] > 1 and engine.is_stoppable(job.binding):
+            if number not in limits:
+                limits[number] = engine.Limits(engine.shared_chunks(job.binding))
+            yield partial(engine.read_within, limits[number], job.binding, job.plan, job.buffer, concurrency)
+        else:
+            yield partial(engine.read, job.binding, job.plan, job.buffer, concurrency)
 
 
 def _tasks(jobs: Iterable[Prepared]) -> Iterator[_Task]:

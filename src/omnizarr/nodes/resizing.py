@@ -7,8 +7,8 @@ What is stored beyond an array's edge means nothing: a killed writer, or another
 removes what is stored between the old and the new edge, or writes over it. It looks only at the chunks there, and at
 those that the old edge cuts.
 
-Where a store has no locks that reach everybody, but notices when somebody was faster (`Store.exclusion` is
-"condition"), `append` makes the array longer first. So it claims a place for its block that no other writer gets; until
+In a store without locks for all writers, but with conditional writes (`Store.exclusion` is "condition"), `append` makes
+the array longer first. So it claims a place for its block that no other writer gets; until
 the block is written, readers find the fill value there. What lay there is removed before, on condition that no other
 writer has claimed the place meanwhile.
 
@@ -64,11 +64,11 @@ def resize(
     zarr_format: int | str | None = None,
     committed: Callable[[ArrayMetadata], None] | None = None,
 ) -> ArrayMetadata:
-    """Give an array a new shape, and remove what lies outside. Returns its new metadata.
+    """Give an array a new shape, and remove elements outside of it. Returns its new metadata.
 
     `committed` is called with that as soon as it is stored.
 
-    Raises ShapeError for another number of dimensions, MetadataError for what is no shape.
+    Raises ShapeError for another number of dimensions, MetadataError for an invalid shape.
     """
     new_shape = new_metadata.parse_shape(shape)
     growth = Growth(where, lambda _: new_shape, policy, zarr_format)
@@ -273,7 +273,7 @@ def take_back(growth: Growth, grown: Grown) -> None:
         return
     binding = _clearing(growth.where, grown.meant, growth.policy)
     if binding.store.exclusion == "condition":
-        # Before it is anybody else's place.
+        # Before another writer claims the place.
         _clear_grown(binding, grown.before)
         _shorten(growth, grown)
         return
@@ -396,7 +396,7 @@ def _blank(growth: Growth, grown: Grown) -> None:
 
 
 class _OvertakenError(Exception):
-    """Somebody has changed the array's shape: all of the change has to begin anew, not this chunk's alone."""
+    """Another writer has changed the array's shape: the whole change has to be repeated, not only this chunk."""
 
 
 def _blanked(growth: Growth, grown: Grown, binding: Binding, coords: Coords, old: Buffer | None) -> Buffer | None:

@@ -1,4 +1,4 @@
-"""Codecs, sizes and formats in plain words, for people who read listings."""
+"""Codecs, sizes and formats in plain words, for listings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from omnizarr.model import JSON, Named
 
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
-# What a configuration says is anybody's text: no more of it than fits in a line.
+# A configuration can contain any text: show only as much as fits in a line.
 _LONGEST: Final = 60
 
 

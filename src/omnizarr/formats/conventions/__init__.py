@@ -96,7 +96,7 @@ def carry(path: str, nodes: Nodes, metadata: Metadata, dialect: str) -> CarriedA
 
 
 def files(path: str, nodes: Nodes) -> tuple[str, ...]:
-    """Return at which keys below the node at a path its conventions keep files that are no part of the hierarchy."""
+    """Return at which keys below the node at a path its conventions keep files that are not part of the hierarchy."""
     return tuple(key for convention in followed(path, nodes) for key in convention.files(path, nodes))
 
 

@@ -129,7 +129,7 @@ class Convention:
     faults : (path, nodes) -> iterator of Fault
         What is wrong with the node at a path, given that it follows the convention.
     files : (path, nodes) -> tuple of str
-        Keys below the node at a path at which the convention keeps files that are no part of a Zarr hierarchy.
+        Keys below the node at a path at which the convention keeps files that are not part of a Zarr hierarchy.
     """
 
     name: str

@@ -31,7 +31,7 @@ MISSING_VALUE: Final = "missing_value"
 
 _SPEC: Final = "https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html"
 _NAMED: Final = "v3"
-"""The format whose documents name dimensions, and in which the fill value is no mask."""
+"""The format whose documents name dimensions, and in which the fill value is not a mask."""
 _MASKED: Final = "biufcSUTO"
 """Kinds of NumPy data types in which xarray masks values: not times, for which NaT is missing, nor records."""
 _ENCODED: Final = "biufc"
@@ -92,7 +92,7 @@ def _carry(array: Metadata, path: str, nodes: Nodes, dialect: str) -> Carried:
     if not isinstance(array, ArrayMetadata) or _NAMED not in (array.dialect, dialect):
         return Carried(array)
     if not _has_names(array):
-        remark = f"the attribute {DIMENSIONS} is no list of {len(array.shape)} names, and stays an attribute"
+        remark = f"the attribute {DIMENSIONS} is not a list of {len(array.shape)} names, and stays an attribute"
         return Carried(array, (remark,) if DIMENSIONS in array.attributes else ())
     carrying = _Carrying(path, array, dict(array.attributes))
     is_masked = not ome.is_image(path, nodes)
@@ -213,7 +213,9 @@ def _fault_of_mask(path: str, array: ArrayMetadata) -> Iterator[Fault]:
     value, pointer = fill_values.decode(stored, data_type.dtype), f"/attributes/{FILL_VALUE}"
     expected = f"a value of {array.data_type.name}"
     if value is None:
-        yield Fault("mask-of-another-type", path, pointer, "_FillValue is no value of the data type", stored, expected)
+        yield Fault(
+            "mask-of-another-type", path, pointer, "_FillValue is not a value of the data type", stored, expected
+        )
     elif array.dialect == _NAMED and data_type.dtype.kind not in _ENCODED:
         message = f"_FillValue of {array.data_type.name}: xarray cannot open the group"
         yield Fault("mask-unreadable", path, pointer, message, stored, "the attribute missing_value")

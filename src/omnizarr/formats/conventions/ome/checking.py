@@ -185,7 +185,7 @@ def _of_names(at: _Place, image: Mapping[str, Any], below: tuple[str | int, ...]
     """Yield what is wrong with the axes of version 0.3, which are letters."""
     axes = image.get("axes")
     if not is_list(axes) or list(axes) != [letter for letter in FIRST_AXES if letter in axes]:
-        message = "the axes are no letters in this order"
+        message = "the axes are not letters in this order"
         yield at.fault("ome-axes", (*below, "axes"), message, axes, f"some of {', '.join(FIRST_AXES)}")
         return
     yield from _of_count(at, image, axes, below)
@@ -195,7 +195,7 @@ def _of_axes(at: _Place, image: Mapping[str, Any], below: tuple[str | int, ...])
     axes = image.get("axes")
     below = (*below, "axes")
     if not is_list(axes) or not all(is_object(axis) and isinstance(axis.get("name"), str) for axis in axes):
-        yield at.fault("ome-axes", below, "the axes are no objects with names", axes, "a list of objects")
+        yield at.fault("ome-axes", below, "the axes are not objects with names", axes, "a list of objects")
         return
     names = [axis["name"] for axis in axes]
     kinds = [axis.get("type") if axis.get("type") in _ORDER else "other" for axis in axes]
@@ -237,7 +237,7 @@ def _of_transformation(at: _Place, value: Any, ndim: int | None, below: tuple[st
         if "path" in step and numbers is None:
             continue  # the numbers lie in an array
         if not is_list(numbers) or not all(type(each) in (int, float) for each in numbers):
-            message = f"the {kind} is no list of numbers"
+            message = f"the {kind} is not a list of numbers"
             yield at.fault("ome-transformations", (*below, number), message, numbers, f"{ndim} numbers")
         elif ndim is not None and len(numbers) != ndim:
             message = f"the {kind} has {len(numbers)} numbers for {ndim} axes"
@@ -361,7 +361,7 @@ def _of_level(path: str, array: ArrayMetadata, nodes: Nodes) -> Iterator[Fault]:
             message = f"chunks are not in directories, as OME-Zarr has them from {EARLY[1]} to {EARLY[-1]}"
             yield Fault("ome-separator", path, "/chunk_key_encoding", message, separator, "/")
     if LABEL in reading.members(found.group, nodes) and not re.fullmatch("u?int[0-9]+", array.data_type.name):
-        message = "the pixels of a label image are no integers"
+        message = "the pixels of a label image are not integers"
         yield Fault("ome-label-type", path, "/data_type", message, array.data_type.name, "an integer type")
 
 

@@ -97,7 +97,7 @@ def members(path: str, nodes: Nodes) -> Mapping[str, JSON]:
 
 
 def images(path: str, nodes: Nodes) -> Sequence[Mapping[str, Any]]:
-    """Return the entries of ``multiscales`` of the group at a path; none if it is no image."""
+    """Return the entries of ``multiscales`` of the group at a path; none if it is not an image."""
     node = nodes.get(path)
     if not isinstance(node, GroupMetadata):
         return ()
@@ -155,7 +155,7 @@ def names_of_level(path: str, nodes: Nodes) -> tuple[str, ...] | None:
 
 
 def is_early(image: Mapping[str, Any]) -> bool:
-    """Return whether an image is of a version before 0.4, in which axes were no objects."""
+    """Return whether an image is of a version before 0.4, in which axes were not objects."""
     told = image.get("axes")
     if told is None:
         return "coordinateSystems" not in image

@@ -1,0 +1,263 @@
+"""What `Array.show` reads and shows: of any array no more elements than a picture has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.errors import OmnizarrError
+from omnizarr.formats.conventions.contract import Nodes
+from omnizarr.formats.conventions.ome import reading
+from omnizarr.model import ArrayMetadata, GroupMetadata
+from omnizarr.nodes import detection, info, wording
+from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.showing import meaning, slices
+from omnizarr.nodes.showing.slices import Slice
+from omnizarr.show.axes import Axis
+from omnizarr.show.contents import Page, Style, Subject, content_of, proportion
+from omnizarr.show.numbers import are_numbers
+from omnizarr.show.picture import Picture
+from omnizarr.stores import LocalStore
+from omnizarr.support.text import visible
+
+if TYPE_CHECKING:
+    from omnizarr.nodes.array import Array
+    from omnizarr.nodes.group import Group
+
+_TABLE: Final = (20, 8)
+"""Rows and columns of a table."""
+
+
+def image_array(group: Group) -> Array | None:
+    """Return the full resolution of a group that is a multiscale image; None if it is none."""
+    nodes = Nodes({group.path: group.metadata})
+    for image in reading.images(group.path, nodes):
+        for dataset in reading.datasets(image):
+            found: Array = group.get_array(reading.resolve("", dataset["path"]))
+            return found
+    return None
+
+
+def picture_of(array: Array, selection: Any, style: Style, size: tuple[int, int], *, rgb: bool | None) -> Picture:
+    """Return the picture; see `Array.show`."""
+    array = _in_its_group(array)
+    level = meaning.level_of(array)
+    known = meaning.names_of(array, level)
+    chosen = slices.choose(array.shape, known, array.dtype, selection, rgb=rgb)
+    view = _View(array, level, known, chosen)
+    if not view.is_picture:
+        subject = view.table()
+    else:
+        view = view.at_resolution(view.room_in(size))
+        subject = view.subject()
+    return Picture(Page(view.title, content_of(subject, style), tuple(view.remarks())), size)
+
+
+def _in_its_group(array: Array) -> Array:
+    """Return an array that was opened by its own directory as one of the group around it, which has the coordinates."""
+    store = array.store
+    if array.path or not isinstance(store, LocalStore):
+        return array
+    root = Path(store.root).absolute()
+    parent = StorePath(LocalStore(root.parent, read_only=store.read_only))
+    with suppress(OmnizarrError, OSError):
+        group = detection.find(parent)
+        if isinstance(group, GroupMetadata) and not group.implicit:
+            found = detection.look(parent / root.name, array.metadata.dialect)
+            if found is not None and isinstance(found.metadata, ArrayMetadata):
+                return type(array)(found.where, found.metadata, array.config)
+    return array
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What of an array is shown.
+
+    Attributes
+    ----------
+    array : Array
+        What is read: a coarser level of the array that was asked for, if that is enough.
+    chosen : Slice
+        Of `array`.
+    asked : Array or None
+        What was asked for, if it is another one.
+    wanted : Slice or None
+        Of `asked`.
+    """
+
+    array: Array
+    level: reading.Level | None
+    names: tuple[str, ...]
+    chosen: Slice
+    asked: Array | None = None
+    wanted: Slice | None = None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Data type of what is shown."""
+        dtype = self.array.dtype
+        return dtype if self.chosen.fields is None else dtype[self.chosen.fields]
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether it becomes an image or a line, not a table."""
+        return are_numbers(self.dtype) and bool(self.chosen.shown) and 0 not in self.chosen.lengths()
+
+    def room_in(self, size: tuple[int, int]) -> tuple[int, ...]:
+        """Return how many elements along each dimension shown there is room for in a picture of that width and height.
+
+        An image keeps its proportions.
+        """
+        width, height = size
+        lengths = self.chosen.lengths()
+        if len(lengths) == 1:
+            return (width,)
+        tall = proportion(lengths[0], lengths[1], self._element(self.chosen))
+        wide = min(width, height / tall)
+        return max(1, round(wide * tall)), max(1, round(wide))
+
+    def at_resolution(self, most: Sequence[int]) -> _View:
+        """Return the view with no more than so many elements along each dimension shown."""
+        coarser = self._coarser(most)
+        return replace(coarser, chosen=coarser.chosen.thinned(most))
+
+    def _coarser(self, most: Sequence[int]) -> _View:
+        """Return the view of the coarsest level of the image that has as many elements as wanted."""
+        if self.level is None:
+            return self
+        steps = [-(-length // limit) for length, limit in zip(self.chosen.lengths(), most, strict=True)]
+        found = self
+        for number, array in _levels_below(self.array, self.level):
+            factors = [whole / part for whole, part in zip(self.array.shape, array.shape, strict=True)]
+            if any(factors[dimension] > step + 0.5 for dimension, step in zip(self.chosen.shown, steps, strict=True)):
+                break
+            level, chosen = self.level._replace(number=number), _scaled(self.chosen, factors)
+            found = _View(array, level, self.names, chosen, self.array, self.chosen)
+        return found
+
+    def subject(self) -> Subject:
+        """Read what becomes an image or a line."""
+        chosen = self.chosen
+        values = self._read(chosen)
+        missing = meaning.missing_of(self.array, values, self.level)
+        unit, values = meaning.unit_and_values(self.array.metadata.attributes, values)
+        shown = self._axes(chosen)
+        element = self._element(chosen)
+        if len(shown) == 2 and _points_down(shown[0], slices.as_range(chosen.axes[chosen.shown[0]])):
+            shown = (replace(shown[0], coordinates=shown[0].coordinates[::-1]), shown[1])
+            values, missing = values[::-1], None if missing is None else missing[::-1]
+        return Subject(values, shown, self._name, unit, missing, element)
+
+    def _element(self, chosen: Slice) -> float:
+        """Return how high an element of an image is for its width, if both are told in the same unit."""
+        if len(chosen.shown) != 2:
+            return 1.0
+        scales = self._scales()
+        upright, across = (scales[dimension] or meaning.Scale(0, 1, "") for dimension in chosen.shown)
+        if upright.unit != across.unit:
+            return 1.0
+        apart = chosen.steps()
+        return abs(upright.step * apart[0] / (across.step * apart[1]))
+
+    def table(self) -> Subject:
+        """Read what becomes a table: the first rows and columns."""
+        short = self.chosen.first(_TABLE)
+        left = zip(self.chosen.lengths(), short.lengths(), ("row", "column"), strict=False)
+        omitted = [f"{wording.plural(whole - some, kind)} more" for whole, some, kind in left if whole > some]
+        return Subject(self._read(short), self._axes(short), self._name, omitted=" · ".join(omitted))
+
+    def _read(self, chosen: Slice) -> NDArray[Any]:
+        """Return the elements with the dimensions in the order of the picture, and channels last."""
+        selection = tuple(map(slices.as_selector, chosen.axes))
+        read = self.array.get_orthogonal_selection(selection, fields=chosen.fields)
+        values = np.asarray(read, None if isinstance(read, (np.ndarray, np.generic)) else self.dtype)
+        order = [*chosen.shown, *([] if chosen.channels is None else [chosen.channels])]
+        kept = sorted(order)
+        return values.transpose([kept.index(dimension) for dimension in order])
+
+    def _axes(self, chosen: Slice) -> tuple[Axis, ...]:
+        scales, lengths = self._scales(), self.array.shape
+        return tuple(
+            meaning.axis_of(self.array, self.names[at], slices.as_range(chosen.axes[at]), lengths[at], scales[at])
+            for at in chosen.shown
+        )
+
+    def _scales(self) -> tuple[meaning.Scale | None, ...]:
+        return meaning.scales_of(self.level, self.array.ndim)
+
+    @property
+    def _name(self) -> str:
+        name = self.array.metadata.attributes.get("long_name")
+        field = self.chosen.fields
+        return field or (name if isinstance(name, str) else self.array.basename if self.level is None else "")
+
+    @property
+    def title(self) -> str:
+        """What is shown, as it is typed."""
+        array = self.array if self.asked is None else self.asked
+        chosen = self.chosen if self.wanted is None else self.wanted
+        parts = [slices.in_words(axis, length) for axis, length in zip(chosen.axes, array.shape, strict=True)]
+        parts += [repr(chosen.fields)] if chosen.fields is not None else []
+        selection = f"[{', '.join(parts)}]" if array.shape else ""
+        return f"{visible(array.name)}{selection} {visible(info.type_name(array.metadata))}"
+
+    def remarks(self) -> Iterator[str]:
+        """Yield what the reader must know of the selection."""
+        scales = self._scales()
+        chosen = self.chosen
+        where = [
+            visible(meaning.coordinate(self.array, self.names[at], axis, self.array.shape[at], scales[at]))
+            for at, axis in enumerate(chosen.axes)
+            if isinstance(axis, int) and (self.names[at] or scales[at] is not None)
+        ]
+        if where:
+            yield "at " + ", ".join(where)
+        if chosen.assumed:
+            numbers = ", ".join(str(at) for at in chosen.assumed)
+            which = "dimension" if len(chosen.assumed) == 1 else "dimensions"
+            yield f"the first element along {which} {numbers}: select others by their indices"
+        if self.asked is not None:
+            yield f"read from level {self.array.basename}, {wording.lengths(self.array.shape)}"
+
+
+def _points_down(axis: Axis, indices: range) -> bool:
+    """Return whether an axis of the north is known to have its south at the top: indices alone do not say so."""
+    values = axis.coordinates
+    if axis.name.lower() not in slices.NORTH_UP or values.dtype.kind not in "iuf":
+        return False
+    return bool(values[0] < values[-1]) and not np.array_equal(values, np.array(indices))
+
+
+def _levels_below(array: Array, level: reading.Level) -> Iterator[tuple[int, Array]]:
+    """Yield the coarser levels of an image, as far as they are there and have as many dimensions."""
+    for number, dataset in enumerate(reading.datasets(level.image)):
+        if number <= level.number:
+            continue
+        where = array.store_path.at(reading.resolve(level.group, dataset["path"]))
+        found = None
+        with suppress(OmnizarrError):
+            found = detection.look(where, array.metadata.dialect)
+        if found is None or not isinstance(found.metadata, ArrayMetadata):
+            return
+        if len(found.metadata.shape) != array.ndim or 0 in found.metadata.shape:
+            return
+        yield number, type(array)(found.where, found.metadata, array.config)
+
+
+def _scaled(chosen: Slice, factors: Sequence[float]) -> Slice:
+    """Return the indices of a coarser level that cover the same."""
+    axes: list[slices.Axis] = []
+    for axis, factor in zip(chosen.axes, factors, strict=True):
+        if isinstance(axis, int):
+            axes.append(int(axis / factor))
+        else:
+            low, high = min(axis[0], axis[-1]), max(axis[0], axis[-1])
+            coarse = range(int(low / factor), int(high / factor) + 1, max(1, round(abs(axis.step) / factor)))
+            axes.append(coarse if axis.step > 0 else coarse[::-1])
+    return replace(chosen, axes=tuple(axes))

@@ -1,0 +1,191 @@
+"""What attributes say of the values and dimensions of an array: by CF (as xarray and netCDF write), or by OME-Zarr."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.errors import OmnizarrError
+from omnizarr.formats.conventions import display
+from omnizarr.formats.conventions.contract import Nodes
+from omnizarr.formats.conventions.ome import reading
+from omnizarr.formats.reader import is_list, is_object
+from omnizarr.metadata import as_model
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.nodes import detection
+from omnizarr.nodes.showing.slices import as_selector
+from omnizarr.show import axes
+
+if TYPE_CHECKING:
+    from omnizarr.nodes.array import Array
+
+# Levels of images lie right below their group, or a little deeper.
+_MOST_ABOVE: Final = 3
+_SINCE: Final = re.compile(
+    r"(?P<unit>[a-z]+)\s+since\s+(?P<year>\d{1,4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
+    r"(?:[T ]+(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2}(?:\.\d+)?))?)?\s*(?:Z|UTC|[+-]00?:?00)?",
+    re.IGNORECASE,
+)
+_MICROSECONDS: Final = {
+    **dict.fromkeys(("microsecond", "microseconds", "us"), 1),
+    **dict.fromkeys(("millisecond", "milliseconds", "ms"), 10**3),
+    **dict.fromkeys(("second", "seconds", "sec", "s"), 10**6),
+    **dict.fromkeys(("minute", "minutes", "min"), 60 * 10**6),
+    **dict.fromkeys(("hour", "hours", "hr", "h"), 3600 * 10**6),
+    **dict.fromkeys(("day", "days", "d"), 86400 * 10**6),
+}
+_CALENDARS: Final = ("standard", "gregorian", "proleptic_gregorian")
+_GREGORIAN: Final = np.datetime64("1582-10-15")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Coordinates of an image along a dimension: ``start + step * index``."""
+
+    start: float
+    step: float
+    unit: str
+
+
+def level_of(array: Array) -> reading.Level | None:
+    """Return which level of a multiscale image of OME-Zarr an array is; None if it is none."""
+    above: dict[str, Metadata] = {array.path: array.metadata}
+    for where in reversed(list(array.store_path.ancestors())[-_MOST_ABOVE:]):
+        with suppress(OmnizarrError):
+            group = detection.find(where)
+            if isinstance(group, GroupMetadata):
+                above[where.path] = group
+                level = reading.level(array.path, Nodes(above))
+                if level is not None:
+                    return level
+    return None
+
+
+def names_of(array: Array, level: reading.Level | None) -> tuple[str, ...]:
+    """Return the names of the dimensions, "" where there is none."""
+    names = array.dimension_names
+    if names is None and level is not None:
+        found = reading.axes(level.group, level.image, Nodes({}))
+        if found is None and reading.is_early(level.image) and array.ndim == len(reading.FIRST_AXES):
+            found = reading.FIRST_AXES
+        names = found if found is not None and len(found) == array.ndim else None
+    return tuple(name or "" for name in names) if names is not None else ("",) * array.ndim
+
+
+def scales_of(level: reading.Level | None, ndim: int) -> tuple[Scale | None, ...]:
+    """Return, for each dimension, its scale; None where there is none."""
+    if level is None:
+        return (None,) * ndim
+    found = display.placement(ndim, reading.datasets(level.image)[level.number], level.image)
+    if found is None:
+        return (None,) * ndim
+    axes_told = level.image.get("axes")
+    units = [axis.get("unit") if is_object(axis) else None for axis in axes_told] if is_list(axes_told) else []
+    units += [None] * (ndim - len(units))
+    return tuple(
+        Scale(start, step, str(unit or "")) if step else None
+        for start, step, unit in zip(found.translation, found.scale, units, strict=False)
+    )
+
+
+# -- axes ------------------------------------------------------------------------
+
+
+def axis_of(array: Array, name: str, indices: range, length: int, scale: Scale | None) -> axes.Axis:
+    """Return a dimension with the coordinates at some indices.
+
+    They are those of the array beside that has its name, else of OME-Zarr, else the indices themselves.
+    """
+    beside = _beside(array, name, length)
+    if beside is not None:
+        with suppress(OmnizarrError):
+            values = np.asarray(beside[as_selector(indices)])
+            return axes.Axis(name, *unit_and_values(beside.metadata.attributes, values))
+    numbers = np.arange(indices.start, indices.stop, indices.step)
+    if scale is not None:
+        return axes.Axis(name, scale.unit, scale.start + scale.step * numbers)
+    return axes.Axis(name, "", numbers)
+
+
+def coordinate(array: Array, name: str, index: int, length: int, scale: Scale | None) -> str:
+    """Return how a dimension is called, and where on it an index lies.
+
+    It is ``time=3 (2026-01-04)``, ``z=3``, or ``3``.
+    """
+    axis = axis_of(array, name, range(index, index + 1), length, scale)
+    ticks = axis.ticks(1)
+    text = f"{ticks[0].text} {axis.unit}".strip() if ticks else ""
+    shown = f"{name}={index}" if name else str(index)
+    return f"{shown} ({text})" if text and text != str(index) else shown
+
+
+def _beside(array: Array, name: str, length: int) -> Array | None:
+    """Return the array that holds the coordinates of a dimension; None if there is none."""
+    if not name or "/" in name or name in {".", "..", array.basename} or not array.path:
+        return None
+    with suppress(OmnizarrError):
+        found = detection.look(array.store_path.parent / name, array.metadata.dialect)
+        if found is not None and isinstance(found.metadata, ArrayMetadata) and found.metadata.shape == (length,):
+            return type(array)(found.where, found.metadata, array.config)
+    return None
+
+
+# -- values ----------------------------------------------------------------------
+
+
+def missing_of(array: Array, values: NDArray[Any], level: reading.Level | None) -> NDArray[np.bool_] | None:
+    """Return where values say that there is none; None if no value means that."""
+    marks = display.missing_values(as_model(array.metadata), is_image=level is not None)
+    if not marks:
+        return None
+    found = np.zeros(values.shape, np.bool_)
+    for mark in marks:
+        found |= np.isnan(values) if mark != mark else values == mark  # noqa: PLR0124 - NaN
+    return found
+
+
+def unit_and_values(attributes: Mapping[str, Any], values: NDArray[Any]) -> tuple[str, NDArray[Any]]:
+    """Return the unit of values, and what they mean: scaled, and times as such.
+
+    >>> unit_and_values({"units": "days since 2026-01-01"}, np.array([0, 1]))[1].astype("M8[D]").tolist()
+    [datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)]
+    >>> unit_and_values({"units": "K", "scale_factor": 0.5, "add_offset": 200}, np.array([2, 4]))
+    ('K', array([201., 202.]))
+    """
+    unit = attributes.get("units")
+    unit = unit if isinstance(unit, str) else ""
+    if values.dtype.kind not in "iuf":
+        return unit, values
+    scale, offset = (display.number(attributes, name) for name in ("scale_factor", "add_offset"))
+    if scale is not None or offset is not None:
+        values = values * (1.0 if scale is None else scale) + (0.0 if offset is None else offset)
+    times = _times(unit, attributes.get("calendar", "standard"), values)
+    return ("", times) if times is not None else (unit, values)
+
+
+def _times(unit: str, calendar: Any, values: NDArray[Any]) -> NDArray[np.datetime64] | None:
+    """Return the times that numbers mean by CF; None if they mean none, or in a calendar of its own."""
+    found = _SINCE.fullmatch(unit.strip())
+    if found is None or calendar not in _CALENDARS or found["unit"].lower() not in _MICROSECONDS:
+        return None
+    parts = {name: float(found[name] or 0) for name in ("hour", "minute", "second")}
+    try:
+        day = np.datetime64(f"{int(found['year']):04}-{int(found['month']):02}-{int(found['day']):02}", "us")
+    except ValueError:
+        return None
+    start = int(day.astype(np.int64)) + round(((parts["hour"] * 60 + parts["minute"]) * 60 + parts["second"]) * 10**6)
+    since = values.astype(np.float64) * _MICROSECONDS[found["unit"].lower()]
+    with np.errstate(invalid="ignore"):
+        is_time = np.abs(since) < 2.0**62
+        times = (start + np.where(is_time, since, 0).round().astype(np.int64)).view("M8[us]")
+    times[~is_time] = np.datetime64("NaT")
+    # Before that day, the standard calendar is not that of NumPy.
+    if calendar != "proleptic_gregorian" and bool((times < _GREGORIAN).any()):
+        return None
+    return times

@@ -1,0 +1,220 @@
+"""Which elements of an array a picture shows: two dimensions at most, and of these no more than it has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from omnizarr.errors import BoundsCheckError, SelectionError
+
+Axis: TypeAlias = "int | range"
+
+# How dimensions are called that lie upright on paper, and those across, with those beside each other in pairs.
+_UPRIGHT: Final = ("y", "lat", "latitude", "nav_lat", "rlat", "northing", "yc", "row", "rows", "height")
+_ACROSS: Final = ("x", "lon", "longitude", "nav_lon", "rlon", "easting", "xc", "column", "columns", "col", "width")
+_CHANNELS: Final = frozenset({"c", "channel", "channels", "rgb", "rgba", "band", "bands", "color", "colour"})
+NORTH_UP: Final = frozenset({"lat", "latitude", "rlat", "nav_lat", "northing"})
+"""Dimensions of which the largest coordinate is at the top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What is shown of an array.
+
+    Attributes
+    ----------
+    axes : tuple of (int or range)
+        Of each dimension the one index, or the indices.
+    shown : tuple of int
+        The dimensions of the picture: none, one, or two, of which the first is upright.
+    channels : int or None
+        The dimension of red, green and blue.
+    assumed : tuple of int
+        Dimensions of which one index was taken automatically.
+    fields : str or None
+        Field of a record.
+    """
+
+    axes: tuple[Axis, ...]
+    shown: tuple[int, ...]
+    channels: int | None = None
+    assumed: tuple[int, ...] = ()
+    fields: str | None = None
+
+    def thinned(self, most: Sequence[int]) -> Slice:
+        """Return the same with no more than so many indices along the dimensions shown: each n-th."""
+        axes = list(self.axes)
+        for dimension, limit in zip(self.shown, most, strict=False):
+            axes[dimension] = every(self.axes[dimension], -(-_length(self.axes[dimension]) // limit))
+        return replace(self, axes=tuple(axes))
+
+    def first(self, most: Sequence[int]) -> Slice:
+        """Return the same with no more than so many indices along the dimensions shown: the first."""
+        axes = list(self.axes)
+        for dimension, limit in zip(self.shown, most, strict=False):
+            axes[dimension] = as_range(self.axes[dimension])[:limit]
+        return replace(self, axes=tuple(axes))
+
+    def lengths(self) -> tuple[int, ...]:
+        """Return how many indices there are along the dimensions shown."""
+        return tuple(_length(self.axes[dimension]) for dimension in self.shown)
+
+    def steps(self) -> tuple[int, ...]:
+        """Return how far apart the indices along the dimensions shown are."""
+        return tuple(as_range(self.axes[dimension]).step for dimension in self.shown)
+
+
+def choose(
+    shape: Sequence[int],
+    names: Sequence[str],
+    dtype: np.dtype[Any] | None,
+    selection: Any = (),
+    *,
+    rgb: bool | None = None,
+) -> Slice:
+    """Return what a selection shows of an array.
+
+    `names` are those of its dimensions, "" where there is none; `rgb` says whether the last of three dimensions holds
+    red, green and blue; None: if it looks like that.
+
+    Raises SelectionError and BoundsCheckError.
+
+    Examples
+    --------
+    >>> found = choose((12, 180, 360), ("time", "lat", "lon"), np.dtype("f4"), (3,))
+    >>> found.axes, found.shown, found.assumed
+    ((3, range(0, 180), range(0, 360)), (1, 2), ())
+    >>> choose((512, 512, 3), ("", "", ""), np.dtype("u1")).channels
+    2
+    """
+    items = list(selection) if isinstance(selection, tuple) else [selection]
+    fields = [item for item in items if isinstance(item, str)]
+    if len(fields) > 1:
+        raise SelectionError("a picture shows one field", found=fields, expected="one name")
+    known = (dtype.names if dtype is not None else None) or ()
+    if fields and fields[0] not in known:
+        raise SelectionError("there is no such field", found=fields[0], expected=", ".join(known) or "none")
+    axes = _selected(shape, [item for item in items if not isinstance(item, str)])
+    kept = [dimension for dimension, axis in enumerate(axes) if isinstance(axis, range)]
+    channels = _channels(axes, kept, names, dtype, rgb=rgb)
+    kept = [dimension for dimension in kept if dimension != channels]
+    shown = _two_of(kept, names) if len(kept) > 2 else _upright_first(kept, names)
+    assumed = tuple(dimension for dimension in kept if dimension not in shown)
+    for dimension in assumed:
+        axis = axes[dimension]
+        if isinstance(axis, range) and axis:
+            axes[dimension] = axis[0]
+    if any(isinstance(axes[dimension], range) for dimension in assumed):
+        raise SelectionError("a dimension of length 0 has nothing to show", found=tuple(shape))
+    return Slice(tuple(axes), shown, channels, assumed, fields[0] if fields else None)
+
+
+def every(axis: Axis, step: int) -> Axis:
+    """Return each n-th index."""
+    return axis if isinstance(axis, int) else axis[:: max(1, step)]
+
+
+def as_selector(axis: Axis) -> int | slice:
+    """Return what selects the same of an array."""
+    if isinstance(axis, int):
+        return axis
+    if not axis:
+        return slice(0, 0)
+    # Python's slices count a negative end from the other side.
+    return slice(axis.start, axis.stop if axis.stop >= 0 else None, axis.step)
+
+
+def in_words(axis: Axis, length: int) -> str:
+    """Return how a selector is typed.
+
+    >>> in_words(3, 9), in_words(range(0, 9), 9), in_words(range(0, 10, 4), 10), in_words(range(2, 5), 9)
+    ('3', ':', '::4', '2:5')
+    """
+    if isinstance(axis, int):
+        return str(axis)
+    start = "" if axis.start == (0 if axis.step > 0 else length - 1) else str(axis.start)
+    is_to_the_end = bool(axis) and not 0 <= axis[-1] + axis.step < length
+    end = "" if is_to_the_end else str(axis.stop)
+    return f"{start}:{end}" + ("" if axis.step == 1 else f":{axis.step}")
+
+
+def _selected(shape: Sequence[int], items: list[Any]) -> list[Axis]:
+    taken = sum(item is not Ellipsis for item in items)
+    if taken > len(shape) or sum(item is Ellipsis for item in items) > 1:
+        raise SelectionError("too many selectors", found=taken, expected=f"at most {len(shape)}")
+    place = next((number for number, item in enumerate(items) if item is Ellipsis), len(items))
+    filled = [*items[:place], *[slice(None)] * (len(shape) - taken), *items[place + 1 :]]
+    return [_axis(item, dimension, length) for dimension, (item, length) in enumerate(zip(filled, shape, strict=True))]
+
+
+def _axis(item: Any, dimension: int, length: int) -> Axis:
+    if isinstance(item, slice):
+        return range(*item.indices(length))
+    if isinstance(item, bool) or not isinstance(item, (int, np.integer)):
+        raise SelectionError(
+            "this does not select a picture", found=repr(item), expected="integers, slices, an ellipsis, or a field"
+        )
+    if not -length <= item < length:
+        raise BoundsCheckError(
+            f"index out of bounds for dimension {dimension} with length {length}",
+            found=int(item),
+            expected=f"{-length} to {length - 1}" if length else "none",
+        )
+    return int(item) % length
+
+
+def _channels(
+    axes: Sequence[Axis], kept: Sequence[int], names: Sequence[str], dtype: np.dtype[Any] | None, *, rgb: bool | None
+) -> int | None:
+    """Return the dimension that holds red, green and blue (and alpha); None if there is none."""
+    if rgb is False or len(kept) < 3 or dtype is None:
+        return None
+    sides = {*_UPRIGHT, *_ACROSS}
+    candidates = [at for at in kept if _length(axes[at]) in {3, 4} and names[at].lower() not in sides]
+    named = [dimension for dimension in candidates if names[dimension].lower() in _CHANNELS]
+    if rgb:
+        found = [*named, *(dimension for dimension in reversed(candidates) if dimension not in named)]
+        if not found:
+            raise SelectionError(
+                "there is no dimension of red, green and blue",
+                found=tuple(_length(axes[dimension]) for dimension in kept),
+                expected="one of length 3 or 4",
+            )
+        return found[0]
+    # Make clear what was chosen automatically: bytes, which pictures of cameras are made of.
+    if dtype != np.uint8:
+        return None
+    last = kept[-1] if kept[-1] in candidates and not names[kept[-1]] else None
+    return named[0] if named else last
+
+
+def _two_of(kept: Sequence[int], names: Sequence[str]) -> tuple[int, ...]:
+    """Return the two dimensions of a picture, by their names; else the last two."""
+    called = {names[dimension].lower(): dimension for dimension in kept}
+    for pair in zip(_UPRIGHT, _ACROSS, strict=False):
+        if pair[0] in called and pair[1] in called:
+            return called[pair[0]], called[pair[1]]
+    upright = next((called[name] for name in _UPRIGHT if name in called), None)
+    across = next((called[name] for name in _ACROSS if name in called), None)
+    if upright is not None and across is not None:
+        return upright, across
+    return kept[-2], kept[-1]
+
+
+def _upright_first(kept: Sequence[int], names: Sequence[str]) -> tuple[int, ...]:
+    """Return two dimensions so that one that is called "lon" does not stand upright where the other is "lat"."""
+    if len(kept) == 2 and names[kept[0]].lower() in _ACROSS and names[kept[1]].lower() in _UPRIGHT:
+        return kept[1], kept[0]
+    return tuple(kept)
+
+
+def as_range(axis: Axis) -> range:
+    """Return the indices of a selector."""
+    return range(axis, axis + 1) if isinstance(axis, int) else axis
+
+
+def _length(axis: Axis) -> int:
+    return 1 if isinstance(axis, int) else len(axis)

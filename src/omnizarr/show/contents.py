@@ -1,0 +1,344 @@
+"""What a picture holds, made of NumPy arrays: an image, a line or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.show import colours
+from omnizarr.show.axes import Axis, titled
+from omnizarr.show.colours import Pixels
+from omnizarr.show.numbers import Numbers, are_numbers, numbers_of
+from omnizarr.support.text import visible
+
+DEFAULT_PERCENTILES: Final = (2.0, 98.0)
+_LONGEST_CELL: Final = 40
+# An element of an image is not drawn longer than so many times its width.
+_MOST_STRETCHED: Final = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How values become colours.
+
+    Parameters
+    ----------
+    colormap : str
+        One of `colours.NAMES`.
+    limits : tuple of float, optional
+        The values at both ends of the colours; None: those at the percentiles.
+    percentiles : tuple of float
+    """
+
+    colormap: str = "viridis"
+    limits: tuple[float, float] | None = None
+    percentiles: tuple[float, float] = DEFAULT_PERCENTILES
+
+    def __post_init__(self) -> None:
+        colours.table(self.colormap)
+        low, high = self.percentiles
+        if not 0 <= low < high <= 100:
+            raise ValueError(f"percentiles={self.percentiles!r}: expected two rising numbers from 0 to 100")
+        if self.limits is not None and not self.limits[0] < self.limits[1]:
+            raise ValueError(f"limits={self.limits!r}: expected two rising numbers")
+
+
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """What the colours of an image mean.
+
+    Attributes
+    ----------
+    numbers : Numbers
+        The values of the image.
+    low, high : float
+        The values at both ends of the colours.
+    """
+
+    numbers: Numbers
+    low: float
+    high: float
+    colormap: str
+    title: str
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The values at both ends, in words."""
+        return self._label(self.low), self._label(self.high)
+
+    @property
+    def remarks(self) -> Iterator[str]:
+        """What else there is to know of the values: those beyond the ends, and those that are none."""
+        found = self.numbers.range
+        if found is not None and (found[0] < self.low or found[1] > self.high):
+            yield f"from {self._label(found[0])} to {self._label(found[1])}"
+        yield from counted(self.numbers)
+
+    def _label(self, value: float) -> str:
+        text = self.numbers.label(value, (self.high - self.low) / 100)
+        return text.rstrip("0").removesuffix(".") if "." in text and "e" not in text else text
+
+
+def counted(numbers: Numbers) -> Iterator[str]:
+    """Yield how many values are none."""
+    for name, count in (("NaN", numbers.nan_count), ("missing", int(np.count_nonzero(numbers.missing)))):
+        if count:
+            share = 100 * count / numbers.values.size
+            yield f"{name} {'<0.1' if share < 0.1 else f'{share:.3g}'} %"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """Two dimensions.
+
+    Attributes
+    ----------
+    pixels : numpy.ndarray of uint8
+        Red, green, blue and alpha of each element; alpha is 0 where the value is missing.
+    levels : numpy.ndarray of float
+        Brightness from 0 to 1, for terminals without colours; NaN where there is none.
+    height, width : Axis
+    legend : Legend or None
+        None for photographs.
+    proportion : float
+        Height of the picture for its width.
+    """
+
+    pixels: Pixels
+    levels: NDArray[np.float64]
+    height: Axis
+    width: Axis
+    legend: Legend | None
+    proportion: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One dimension, as a line.
+
+    Attributes
+    ----------
+    low, high : float
+        Lower and upper end of the picture.
+    """
+
+    numbers: Numbers
+    along: Axis
+    title: str
+    low: float
+    high: float
+
+    @property
+    def levels(self) -> NDArray[np.float64]:
+        """The values from 0, the lower end, to 1; NaN where there is none."""
+        return (self.numbers.values - self.low) / (self.high - self.low)
+
+    @property
+    def remarks(self) -> Iterator[str]:
+        """What else there is to know of the values."""
+        yield from counted(self.numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Values in words; all rows have as many cells as there are names."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    omitted: str = ""
+    """What of the values is left out."""
+
+
+Content: TypeAlias = Image | Chart | Table
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Values to be shown, and what is known of them.
+
+    Attributes
+    ----------
+    values : numpy.ndarray
+        Of one dimension for each axis; of an image in colours one more, with 3 or 4 channels.
+    axes : tuple of Axis
+        None to two.
+    missing : numpy.ndarray of bool, optional
+        Where a value says that there is none.
+    element : float
+        Height of an element for its width.
+    omitted : str
+        What of the values was not read, where a table cannot show all.
+    """
+
+    values: NDArray[Any]
+    axes: tuple[Axis, ...]
+    name: str = ""
+    unit: str = ""
+    missing: NDArray[np.bool_] | None = None
+    element: float = 1.0
+    omitted: str = ""
+
+
+def content_of(subject: Subject, style: Style | None = None) -> Content:
+    """Return values as an image, a line or a table.
+
+    Examples
+    --------
+    >>> sides = (Axis("", "", np.arange(2)), Axis("", "", np.arange(3)))
+    >>> content_of(Subject(np.eye(2, 3), sides), Style("gray")).pixels[..., 0].tolist()
+    [[255, 0, 0], [0, 255, 0]]
+    >>> content_of(Subject(np.array(["a", "b"]), sides[:1])).rows
+    (('0', 'a'), ('1', 'b'))
+    """
+    values, style = subject.values, style or Style()
+    if not subject.axes or not values.size or not are_numbers(values.dtype):
+        return _table(subject)
+    if len(subject.axes) == 1:
+        return _chart(subject, style)
+    if values.ndim == 3:
+        return _photograph(subject, style)
+    return _image(subject, style)
+
+
+# -- images ---------------------------------------------------------------------
+
+
+def _image(subject: Subject, style: Style) -> Image:
+    numbers = numbers_of(subject.values, subject.missing)
+    low, high = _ends(numbers, style)
+    levels = _between(numbers.values, low, high)
+    pixels = colours.mapped(levels, style.colormap)
+    pixels[numbers.missing, 3] = 0
+    name = " ".join(part for part in (numbers.remark, subject.name) if part)
+    legend = Legend(numbers, low, high, style.colormap, titled(name, subject.unit))
+    height, width = subject.axes
+    return Image(pixels, levels, height, width, legend, _proportion(subject))
+
+
+def _photograph(subject: Subject, style: Style) -> Image:
+    values = subject.values
+    pixels = np.full((*values.shape[:2], 4), 255, np.uint8)
+    pixels[..., : values.shape[2]] = _as_bytes(values, style)
+    levels = pixels[..., :3] @ np.array([0.299, 0.587, 0.114]) / 255
+    if subject.missing is not None:
+        pixels[subject.missing.all(axis=-1), 3] = 0
+    height, width = subject.axes
+    return Image(pixels, levels, height, width, None, _proportion(subject))
+
+
+def _as_bytes(values: NDArray[Any], style: Style) -> NDArray[Any]:
+    """Return the channels of a photograph from 0 to 255: bytes as they are, others between their limits."""
+    if values.dtype == np.uint8 and style.limits is None:
+        return values
+    numbers = numbers_of(values)
+    return (np.nan_to_num(_between(numbers.values, *_ends(numbers, style))) * 255).round()
+
+
+def _between(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    """Return where values lie between two, from 0 to 1."""
+    # Each by itself: the difference of two finite numbers may be none.
+    scale = max(abs(low), abs(high))
+    return ((values / scale - low / scale) / (high / scale - low / scale)).clip(0, 1)
+
+
+def _ends(numbers: Numbers, style: Style) -> tuple[float, float]:
+    low, high = style.limits or numbers.limits(style.percentiles) or (0.0, 1.0)
+    if low < high:
+        return low, high
+    # One value only: it is in the middle.
+    width = abs(low) or 1.0
+    return low - width / 2, low + width / 2
+
+
+def _proportion(subject: Subject) -> float:
+    height, width = subject.axes
+    return proportion(len(height), len(width), subject.element)
+
+
+def proportion(height: int, width: int, element: float = 1.0) -> float:
+    """Return how high an image with so many elements is for its width; very long ones are drawn shorter.
+
+    >>> proportion(2, 4), proportion(2, 4, element=3), proportion(1, 1000)
+    (0.5, 1.5, 0.25)
+    """
+    return min(max(height * element / width, 1 / _MOST_STRETCHED), _MOST_STRETCHED)
+
+
+# -- lines -----------------------------------------------------------------------
+
+
+def _chart(subject: Subject, style: Style) -> Chart:
+    numbers = numbers_of(subject.values, subject.missing)
+    # A line that left the picture at its peaks would be misread: all values are shown, unless limits are asked for.
+    low, high = _ends(numbers, Style(limits=style.limits, percentiles=(0, 100)))
+    name = " ".join(part for part in (numbers.remark, subject.name) if part)
+    return Chart(numbers, subject.axes[0], titled(name, subject.unit), low, high)
+
+
+# -- tables ----------------------------------------------------------------------
+
+
+def _table(subject: Subject) -> Table:
+    values, axes = subject.values, subject.axes
+    name = titled(subject.name, subject.unit)
+    if not axes:
+        if values.dtype.names is None:
+            return Table((name,), ((_cell(values[()]),),))
+        return Table(("field", "value"), tuple((visible(field), _cell(values[field])) for field in values.dtype.names))
+    if not values.size:
+        return Table((name,), (), "no elements")
+    if len(axes) == 2:
+        names = (axes[0].title, *_coordinates(axes[1]))
+        return Table(names, tuple(_rows(_coordinates(axes[0]), values)), subject.omitted)
+    names = (axes[0].title or "index", *(map(visible, values.dtype.names or (name or "value",))))
+    columns = values[:, None] if values.dtype.names is None else _fields(values)
+    return Table(names, tuple(_rows(_coordinates(axes[0]), columns)), subject.omitted)
+
+
+def _fields(values: NDArray[Any]) -> NDArray[Any]:
+    columns = np.empty((len(values), len(values.dtype.names or ())), object)
+    for number, name in enumerate(values.dtype.names or ()):
+        columns[:, number] = list(values[name])
+    return columns
+
+
+def _rows(heads: Sequence[str], values: NDArray[Any]) -> Iterator[tuple[str, ...]]:
+    for head, row in zip(heads, values, strict=True):
+        yield (head, *(map(_cell, row)))
+
+
+def _coordinates(axis: Axis) -> list[str]:
+    return [_cell(value) for value in axis.coordinates]
+
+
+def _cell(value: Any) -> str:
+    text = visible(str(value.item() if isinstance(value, np.bytes_) else value))
+    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1]}…"
+
+
+# -- the whole --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A picture with what is written above and below it."""
+
+    title: str
+    content: Content
+    remarks: tuple[str, ...] = field(default=())
+
+    @property
+    def notes(self) -> str:
+        """What is written below: of the selection, and of the values."""
+        content = self.content
+        if isinstance(content, Table):
+            of_values: tuple[str, ...] = (content.omitted,) if content.omitted else ()
+        elif isinstance(content, Chart):
+            of_values = tuple(content.remarks)
+        else:
+            of_values = tuple(content.legend.remarks) if content.legend is not None else ()
+        return " · ".join((*of_values, *self.remarks))
