@@ -36,7 +36,7 @@ WARNED = {
 
 
 def with_another_object(module):
-    """Return a group with something in it that is no node."""
+    """Return a group with something in it that is not a node."""
     group = module.group()
     make = import_module(f"{module.__name__}.core.buffer").default_buffer_prototype().buffer.from_bytes
     asyncio.run(group.store.set("another/object", make(b"1")))
@@ -74,8 +74,8 @@ REFUSED = {
     "another format": ("Invalid value", lambda module: module.open_group({}, zarr_format="3.0")),
     "two formats": ("does not match", lambda module: module.open_group({}, mode="w", zarr_format=3, zarr_version=2)),
     "two names of chunks": ("Only one of", lambda module: module.create((4,), chunks=(2,), chunk_shape=(1,))),
-    "length that is no integer": ("", lambda module: module.create((4.5,))),
-    "chunks that are no integers": ("", lambda module: module.create((4, 4), chunks=(2, 2.5))),
+    "length that is not an integer": ("", lambda module: module.create((4.5,))),
+    "chunks that are not integers": ("", lambda module: module.create((4, 4), chunks=(2, 2.5))),
     "no shape": ("shape was not specified", lambda module: module.create_array({}, dtype="i4")),
     "no data type": ("dtype was not specified", lambda module: module.create_array({}, shape=(4,))),
     "serializer of v2": (

@@ -131,6 +131,7 @@ def known_to(place):
     return readers.DATA_TYPES[data_type].intersection(*(readers.CODECS[name] for name in codecs))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("compressors", ["portable", "keep"])
 @pytest.mark.parametrize("name", CASES)
 def test_table_says_who_reads_what_is_written(name, compressors, tmp_path):
@@ -150,6 +151,7 @@ def test_compressors_checksums_and_numbers_are_read_by_all(name, tmp_path):
     assert not any("do not read it" in remark for remark in report.nodes[0].remarks)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("compressors", ["portable", "keep"])
 @pytest.mark.parametrize("name", CASES)
 def test_what_fewer_than_two_read_is_remarked(name, compressors, tmp_path):

@@ -457,7 +457,7 @@ CHANGES = [
     *changing("attrs missing", lambda array: array.attrs["nothing"]),
     *changing("attrs like a mapping", lambda array: [len(array.attrs), list(array.attrs), "a" in array.attrs]),
     *changing("update_attributes", lambda array: dict(array.update_attributes({"b": 2}).attrs)),
-    *changing("attribute that is no JSON", lambda array: array.attrs.__setitem__("b", object())),
+    *changing("attribute that is not JSON", lambda array: array.attrs.__setitem__("b", object())),
     *changing("nchunks", lambda array: [array.nchunks, array.nchunks_initialized, array.cdata_shape]),
     *changing("write fill values", lambda array: [array.__setitem__(..., -1), array.nchunks_initialized]),
     *changing(
@@ -538,7 +538,9 @@ GROUPS = [
     *grouped("create_group where an array is", lambda g, z: g.create_group("a")),
     *grouped("create_group over one", lambda g, z: names(g.create_group("g", overwrite=True).members())),
     *grouped("require_group", lambda g, z: [g.require_group("g").name, g.require_group("n").name]),
-    *grouped("require_group where an array is", lambda g, z: g.require_group("a"), "`require_group` where an array is"),
+    *grouped(
+        "require_group where an array is", lambda g, z: g.require_group("a"), "`require_group` at the path of an array"
+    ),
     *grouped("require_groups", lambda g, z: [node.name for node in g.require_groups("g", "n")]),
     *grouped("require_array", lambda g, z: g.require_array("a", shape=(4, 4), dtype="f4").name),
     *grouped(
@@ -549,7 +551,7 @@ GROUPS = [
     *grouped("require_array of another shape", lambda g, z: g.require_array("a", shape=(4, 5), dtype="f4")),
     *grouped("require_array of another type", lambda g, z: g.require_array("a", shape=(4, 4), dtype="i2")),
     *grouped("delete", lambda g, z: [g.__delitem__("g"), sorted(g)]),
-    *grouped("delete what is not there", lambda g, z: g.__delitem__("x"), "of what is not there | does nothing"),
+    *grouped("delete what is not there", lambda g, z: g.__delitem__("x"), "of a missing member | does nothing"),
     *grouped("set", lambda g, z: [g.__setitem__("n", VALUES), g["n"][...]]),
     *grouped(
         "zeros",
@@ -599,7 +601,7 @@ GROUPS = [
     *grouped("open_group, mode r, of nothing", lambda g, z: z.open_group(g.store, path="x", mode="r")),
     *grouped("open_array of nothing", lambda g, z: z.open_array(g.store, path="x", mode="r")),
     *grouped("open of nothing, mode r", lambda g, z: z.open(g.store, path="x", mode="r")),
-    *grouped("open of nothing", lambda g, z: z.open_group(g.store, path="x").name, "of what is not there"),
+    *grouped("open of nothing", lambda g, z: z.open_group(g.store, path="x").name, "of a missing node"),
     *grouped("open_consolidated of what is not", lambda g, z: z.open_consolidated(g.store)),
     *grouped("load", lambda g, z: z.load(g.store, path="g/b")),
     *grouped(

@@ -11,8 +11,9 @@ import omnizarr
 from omnizarr.errors import NotRepresentableError
 from omnizarr.netcdf import Dataset
 from omnizarr.storage import LocalStore, MemoryStore, TranslatedStore
+from omnizarr.web.keys import Keys
+from omnizarr.web.serving import running
 from tests.corpus.test_corpus import CORPUS, bits, document_of, expected_array, unpacked  # noqa: F401 - a fixture
-from tests.stores.recording import recording
 
 zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
 
@@ -52,6 +53,7 @@ NODES = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("case", "path", "expected"), NODES)
 def test_zarr_python_reads_old_arrays_of_others(case, path, expected, unpacked):  # noqa: F811
     values, fill_value = expected_array(case, path, expected)
@@ -134,16 +136,8 @@ def test_tensorstore_reads_what_is_kept_of_a_view(zarr_format, target, driver, t
 def test_tensorstore_reads_a_view_that_is_served(zarr_format):
     tensorstore = pytest.importorskip("tensorstore", reason="TensorStore is not installed")
     group = old(MemoryStore(), zarr_format)
-    view = TranslatedStore(group)
-
-    def answer(handler):
-        value = view.get(handler.path[1:])
-        handler.respond(404) if value is None else handler.respond(200, bytes(value))
-        return True
-
-    with recording() as server:
-        server.answer = answer
-        spec = {"driver": "zarr3", "kvstore": {"driver": "http", "base_url": server.url(), "path": "/ocean/temp/"}}
+    with running(Keys(TranslatedStore(group))) as url:
+        spec = {"driver": "zarr3", "kvstore": {"driver": "http", "base_url": url, "path": "/ocean/temp/"}}
         found = tensorstore.open(spec, open=True).result().read().result()
     np.testing.assert_array_equal(found, group["ocean/temp"][...])
 

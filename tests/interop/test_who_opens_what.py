@@ -16,8 +16,10 @@ import pytest
 import omnizarr
 from omnizarr.interop.dask import from_zarr
 from omnizarr.interop.zarr_python import to_zarr_python
-from omnizarr.storage import LocalStore, TranslatedStore
-from tests.interop.served import served
+from omnizarr.storage import LocalStore
+from omnizarr.web.application import application
+from omnizarr.web.keys import Keys
+from omnizarr.web.serving import running
 from tests.servers import need_package
 
 zarr = pytest.importorskip("zarr", reason="zarr-python is not installed")
@@ -102,7 +104,7 @@ def answer_of(command):
 
 def raw_zarrita(place, path):
     """Return what zarrita.js reads of a directory as it is; it is told nothing of the format."""
-    with served(LocalStore(place)) as url:
+    with running(Keys(LocalStore(place))) as url:
         return by_zarrita(url, path, "any")
 
 
@@ -110,7 +112,7 @@ def viewed(reader, *, zarr_format=3):
     """Return a reader of the live view of a hierarchy, over HTTP."""
 
     def read(place, path):
-        with TranslatedStore(place, zarr_format=zarr_format) as store, served(store) as url:
+        with running(application(place, zarr_format=zarr_format)) as url:
             return reader(url, path)
 
     return read

@@ -13,7 +13,7 @@ from tests.netcdf.foreign import WRITERS
 from tests.tools.converting.test_netcdf_in_xarray import differences
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::UserWarning"),  # of zarr-python: data types that are no part of the core
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # of zarr-python: data types that are not part of the core
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
     pytest.mark.filterwarnings("ignore::xarray.SerializationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
@@ -195,6 +195,7 @@ class TestWhatOnlyOmnizarrOpens:
         assert opened(array)["a"].dims == ("x",)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("zarr_format", FORMATS)
 @pytest.mark.parametrize("name", WRITERS)
 def test_nczarr_is_what_the_file_was(tmp_path, name, zarr_format):

@@ -95,6 +95,13 @@ def test_engine_opens_all_groups_as_a_tree(both):
         xr.testing.assert_identical(found.load(), expected.load())
 
 
+def test_engine_refuses_a_variable_as_group(tmp_path):
+    with netcdf.Dataset(tmp_path / "x.zarr", "w") as dataset:
+        dataset.createVariable("temp", "f4")
+    with pytest.raises(KeyError, match="there is a variable, not a group"):
+        xr.open_dataset(tmp_path / "x.zarr", engine="omnizarr", group="temp")
+
+
 def test_engine_reads_from_a_server_that_cannot_list(http_server, tmp_path):
     place = http_server.fresh()
     with netcdf.Dataset(place.directory / "x.zarr", "w") as dataset:

@@ -19,7 +19,7 @@ from omnizarr.stores.wrap.wrappers import WrapperStore
 from tests.interop.test_xarray import by_zarr, opened, sea
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::UserWarning"),  # of zarr-python: data types that are no part of the core
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # of zarr-python: data types that are not part of the core
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
     pytest.mark.filterwarnings("ignore::xarray.SerializationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),

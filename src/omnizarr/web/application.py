@@ -1,0 +1,169 @@
+"""The application that serves one hierarchy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+
+from omnizarr.api.opening import locate
+from omnizarr.errors import NotRepresentableError
+from omnizarr.nodes import detection
+from omnizarr.nodes.location import StorePath
+from omnizarr.stores import PrefixStore, Store
+from omnizarr.tools.translated import TranslatedStore
+from omnizarr.web.guards import EVERYWHERE, KnownHost, TokenRequired, check_token
+from omnizarr.web.keys import Keys
+
+_EXPOSED: Final = ("Accept-Ranges", "Content-Length", "Content-Range", "ETag")
+_ALLOWED: Final = ("Authorization", "If-Match", "If-None-Match", "If-Range", "Range")
+
+
+def application(
+    source: Any,
+    *,
+    zarr_format: int | str = 3,
+    raw: bool = False,
+    path: str | None = None,
+    source_format: int | str | None = None,
+    token: str | None = None,
+    hosts: Iterable[str] | None = None,
+    origins: Iterable[str] = EVERYWHERE,
+    allow_pickle: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Starlette:
+    """Return an ASGI application that serves a hierarchy, read-only, for a server of your own.
+
+    Parameters
+    ----------
+    source, zarr_format, raw, path, source_format, token, origins, allow_pickle, storage_options
+        As in `omnizarr.serve`.
+    hosts : iterable of str, optional
+        Names under which the server is called, besides those of the loopback; requests under others are refused. By
+        default every name is good.
+
+    Returns
+    -------
+    Starlette
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is nothing at the source.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> from omnizarr.web.application import application
+    >>> app = application(omnizarr.create_group({}))
+    """
+    store = store_of(
+        source,
+        zarr_format=zarr_format,
+        raw=raw,
+        path=path,
+        source_format=source_format,
+        allow_pickle=allow_pickle,
+        storage_options=storage_options,
+    )
+    what = "the stored bytes of a Zarr hierarchy" if raw else f"a hierarchy as Zarr v{zarr_format}"
+
+    async def front(_: Request) -> Response:
+        return PlainTextResponse(f"omnizarr serves {what} at this address.\n")
+
+    return guarded([Route("/", front), Mount("/", Keys(store))], token=token, hosts=hosts, origins=origins)
+
+
+def store_of(
+    source: Any,
+    *,
+    zarr_format: int | str = 3,
+    raw: bool = False,
+    path: str | None = None,
+    source_format: int | str | None = None,
+    allow_pickle: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Store:
+    """Return a store with the keys and values to serve: of the hierarchy in a format, or as they are stored.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is nothing at the source.
+    NotRepresentableError
+        If stored bytes are wanted of a node of a draft of Zarr v3, whose keys lie in several places.
+    """
+    if not raw:
+        return TranslatedStore(
+            source,
+            zarr_format,
+            path=path,
+            source_format=source_format,
+            allow_pickle=allow_pickle,
+            storage_options=storage_options,
+        )
+    where, _ = locate(source, path, "r", storage_options)
+    try:
+        where = detection.open_node(where, source_format).where
+        root = _root_of(where)
+    except BaseException:
+        if isinstance(source, str | os.PathLike):
+            where.store.close()
+        raise
+    return PrefixStore(where.store, root) if root else where.store
+
+
+def _root_of(where: StorePath) -> str:
+    """Return the path below which everything of a node lies."""
+    if where.home is None:
+        return where.path
+    if where.path != where.home.root:
+        raise NotRepresentableError(
+            "in this format a node has keys in several places, which are served with those of its whole hierarchy",
+            store=str(where.store),
+            path=where.path,
+            remedy=f"serve the hierarchy, at path {where.home.root!r}",
+        )
+    return where.home.root
+
+
+def guarded(
+    routes: Iterable[Route | Mount],
+    *,
+    token: str | None = None,
+    hosts: Iterable[str] | None = None,
+    origins: Iterable[str] = EVERYWHERE,
+) -> Starlette:
+    """Return an application with these routes that only those may use who may: by token, by name, and by origin.
+
+    Parameters
+    ----------
+    routes : iterable of Route or Mount
+    token : str, optional
+        See `omnizarr.web.guards.TokenRequired`.
+    hosts : iterable of str, optional
+        See `omnizarr.web.guards.KnownHost`; None: every name is good.
+    origins : iterable of str
+        Origins of pages that may read what is served, as in ``https://example.org``; ``"*"`` is every page.
+
+    Raises
+    ------
+    ValueError
+        If a URL cannot hold the token as it is.
+    """
+    middleware = [
+        Middleware(CORSMiddleware, tuple(origins), ("GET", "HEAD"), _ALLOWED, expose_headers=_EXPOSED, max_age=86_400)
+    ]
+    if hosts is not None:
+        middleware.append(Middleware(KnownHost, tuple(hosts)))
+    if token is not None:
+        check_token(token)
+        middleware.append(Middleware(TokenRequired, token))
+    return Starlette(routes=list(routes), middleware=middleware)

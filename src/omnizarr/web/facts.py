@@ -1,0 +1,717 @@
+"""What a page asks of a hierarchy: its tree, the facts of a node, labels, values, chunks and findings, as JSON.
+
+Paths are relative to the node that was opened. All functions read from the store, and are to be called in threads.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.engine.cache import ChunkCache
+from omnizarr.errors import (
+    ContainsGroupError,
+    NodeNotFoundError,
+    OmnizarrError,
+    SelectionError,
+    StoreError,
+)
+from omnizarr.formats import DIALECTS
+from omnizarr.formats.conventions import Nodes
+from omnizarr.model import ArrayMetadata, Metadata, grids
+from omnizarr.netcdf.cdl.times import Times
+from omnizarr.netcdf.header import Attribute
+from omnizarr.nodes import detection, info, info_rows, wording
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.info import ArrayFacts
+from omnizarr.nodes.location import StorePath, dialect_of, normalize
+from omnizarr.stores import pool
+from omnizarr.stores.redaction import redact
+from omnizarr.tools import describe, reaching
+from omnizarr.tools.check import check
+from omnizarr.tools.survey import Survey
+from omnizarr.web import meaning
+from omnizarr.web.plain import json_text, numbers, plain, texts
+
+MOST_NODES: Final = 1000
+"""Nodes of one answer."""
+MOST_VALUES: Final = 10_000
+"""Elements, and labels, of one answer."""
+MOST_CHUNKS: Final = 200_000
+"""Chunks of one map."""
+MOST_FINDINGS: Final = 10_000
+
+_MOST_COUNTED: Final = 50_000
+_MOST_COUNTED_FAR: Final = 1000
+"""Keys that are listed to say how much of an array is stored; of a store far away, as many as one request lists."""
+_MOST_ASKED: Final = 400
+"""Chunks that are asked for one by one where a store cannot list."""
+_MOST_SEARCHED: Final = 200_000
+_MOST_CHARACTERS: Final = 200_000
+"""Of a document."""
+_FRESH: Final = 10.0
+"""Seconds for which a node is remembered."""
+_FRESH_INDEX: Final = 60.0
+_PATIENCE: Final = 10.0
+"""Seconds of one search."""
+_MOST_REMEMBERED: Final = 512
+_CACHE: Final = 2**27
+"""Bytes of decoded chunks that are kept of a hierarchy."""
+
+
+Stop: TypeAlias = Callable[[], bool]
+"""Asked again and again whether to stop, as the client does not wait for the answer any more."""
+
+
+def never() -> bool:
+    """Do not stop."""
+    return False
+
+
+class Dataset:
+    """A hierarchy that is being looked at.
+
+    Parameters
+    ----------
+    node : Array or Group
+    location : str
+        What was opened: a path or a URL, without credentials. The page says it in the Python line that reads the same.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> root = omnizarr.create_group({})
+    >>> root["ocean/temp"] = [280.5, 281.0]
+    >>> dataset = Dataset(root, "memory")
+    >>> [node["path"] for node in dataset.tree("ocean")["nodes"]]
+    ['ocean/temp']
+    >>> dataset.values("ocean/temp", [[0, 2, 1]])["values"]
+    ['280.5', '281.0']
+    """
+
+    def __init__(self, node: Array | Group, location: str) -> None:
+        self.root = reaching.with_members(node)
+        self.location = redact(location)
+        self._cache = ChunkCache(_CACHE)
+        self._guard = threading.Lock()
+        self._known: OrderedDict[str, tuple[float, Array | Group]] = OrderedDict()
+        self._index: _Index | None = None
+
+    @property
+    def name(self) -> str:
+        """The last part of the location."""
+        return self.location.rstrip("/").rpartition("/")[2] or self.location
+
+    def summary(self) -> dict[str, Any]:
+        """Return what it is, in a line."""
+        return {
+            "name": self.name,
+            "location": self.location,
+            "format": wording.format_name(_model(self.root).dialect),
+            "kind": _kind(self.root),
+        }
+
+    # -- nodes ----------------------------------------------------------------------------
+
+    def node(self, path: str) -> Array | Group:
+        """Return the node at a path; it is remembered for a few seconds.
+
+        Raises
+        ------
+        NodeNotFoundError
+            If there is none.
+        MetadataError
+            If it cannot be understood.
+        """
+        path = normalize(path)
+        now = time.monotonic()
+        with self._guard:
+            known = self._known.get(path)
+        if known is not None and now - known[0] < _FRESH:
+            return known[1]
+        found = self._open(path)
+        with self._guard:
+            self._known[path] = now, found
+            self._known.move_to_end(path)
+            if len(self._known) > _MOST_REMEMBERED:
+                self._known.popitem(last=False)
+        return found
+
+    def _open(self, path: str) -> Array | Group:
+        root = self.root
+        if isinstance(root, Array):
+            if path:
+                raise NodeNotFoundError("there is nothing below an array", store=str(root.store), path=path)
+            found: Array | Group = Array.open(root.store_path, config=root.config)
+        else:
+            found = root[path]
+        if isinstance(found, Array):
+            return found.with_config(replace(found.config, chunk_cache=self._cache))
+        return found
+
+    def array(self, path: str) -> Array:
+        """Return the array at a path.
+
+        Raises
+        ------
+        ContainsGroupError
+            If there is a group.
+        """
+        node = self.node(path)
+        if not isinstance(node, Array):
+            raise ContainsGroupError("there is a group, not an array", store=str(node.store), path=node.path)
+        return node
+
+    def path_of(self, path: str) -> str:
+        """Return a path in the store as one from the root."""
+        return path[len(self.root.store_path.prefix) :] if path != self.root.path else ""
+
+    def nodes(self) -> Nodes:
+        """Return the metadata of nodes by path; each is read when it is asked for, and none is listed."""
+        return Nodes(_Looked(self))
+
+    def tree(self, path: str = "", offset: int = 0, limit: int = 500) -> dict[str, Any]:
+        """Return a page of what is right below a group.
+
+        ``next`` is the offset of the next page; None: this is the last. What a listing shows of a group may be no node,
+        so a page may have fewer nodes than its limit.
+        """
+        group = self.node(path)
+        if not isinstance(group, Group):
+            return {"path": path, "kind": "array", "total": 0, "nodes": [], "next": None, "note": None}
+        if offset < 0 or not 0 < limit <= MOST_NODES:
+            raise SelectionError("no page", found=f"{limit} from {offset}", expected=f"1 to {MOST_NODES} from 0 on")
+        note = reaching.remark(group) or None
+        try:
+            names = _names(group)
+        except (StoreError, NotImplementedError) as error:
+            names, note = [], str(error) if note is None else note
+        wanted = names[offset : offset + limit]
+        answers = pool.gather(lambda name: _child(group, name), wanted, group.store.concurrency)
+        found = [node for _, node in sorted(answers, key=operator.itemgetter(0)) if node is not None]
+        following = offset + limit
+        return {
+            "path": self.path_of(group.path),
+            "kind": "group",
+            "total": len(names),
+            "nodes": [self.entry(node) for node in found],
+            "next": following if following < len(names) else None,
+            "note": note,
+        }
+
+    def entry(self, node: Array | Group | UnreadableNode) -> dict[str, Any]:
+        """Return a node in a line."""
+        path = self.path_of(node.path)
+        entry: dict[str, Any] = {"path": path, "name": node.basename if path else self.name, "kind": _kind(node)}
+        if isinstance(node, Array):
+            metadata = _array_model(node)
+            entry |= {"shape": list(metadata.shape), "dtype": info.type_name(metadata)}
+        elif isinstance(node, UnreadableNode):
+            entry["error"] = str(node.error)
+        return entry
+
+    def search(self, text: str, limit: int = 200, stop: Stop = never) -> dict[str, Any]:
+        """Return nodes whose path contains a text, whatever its case, in the order of the hierarchy.
+
+        Returns
+        -------
+        dict
+            ``more``: there may be others.
+        """
+        if not isinstance(self.root, Group):
+            return {"nodes": [], "more": False}
+        with self._guard:
+            if self._index is None or self._index.is_old:
+                self._index = _Index(self, self.root)
+            index = self._index
+        nodes, more = index.find(text.casefold(), min(max(limit, 1), MOST_NODES), stop)
+        return {"nodes": nodes, "more": more}
+
+    # -- facts ----------------------------------------------------------------------------
+
+    def info(self, path: str = "") -> dict[str, Any]:
+        """Return what a node is: its facts, attributes, codecs, documents, how it is stored, and how to draw it."""
+        path = normalize(path)
+        try:
+            node: Array | Group | UnreadableNode = self.node(path)
+        except (NodeNotFoundError, StoreError):
+            raise
+        except OmnizarrError as error:
+            where = self.root.store_path
+            node = UnreadableNode(where.at(f"{where.prefix}{path}"), error)
+        if isinstance(node, Array):
+            return self._array_info(path, node)
+        return self._group_info(path, node) if isinstance(node, Group) else self._unreadable_info(path, node)
+
+    def _array_info(self, path: str, array: Array) -> dict[str, Any]:
+        facts = _facts_of(array)
+        return {
+            "path": path,
+            "kind": "array",
+            "format": wording.format_name(facts.dialect),
+            "facts": [[name[0].upper() + name[1:], value] for name, value in info_rows.rows(facts, json_text)],
+            "attributes": plain(facts.attributes),
+            "codecs": [
+                {"name": codec.name, "configuration": plain(codec.configuration), "text": wording.codec(codec)}
+                for codec in facts.chain
+            ],
+            "documents": _documents(array),
+            "storage": {
+                "stored": facts.bytes_stored,
+                "size": facts.bytes_logical,
+                "chunks": facts.expected,
+                "chunks_stored": facts.stored,
+            },
+            "notes": [note.message for note in facts.notes],
+            "error": facts.problem,
+            "draw": path,
+            "array": self._drawing(path, array, facts),
+        }
+
+    def _drawing(self, path: str, array: Array, facts: ArrayFacts) -> dict[str, Any]:
+        metadata, nodes = _array_model(array), self.nodes()
+        image = meaning.image_of(path, nodes)
+        found = meaning.dimensions_of(path, metadata, nodes, image)
+        attributes = facts.attributes
+        units = attributes.get("units")
+        return {
+            "shape": list(facts.shape),
+            "dtype": facts.data_type,
+            "chunks": list(facts.chunks or facts.shape),
+            "shards": None if facts.shards is None else list(facts.shards),
+            "fill": plain(facts.fill_value) if facts.has_fill_value else None,
+            "show": shown_as(array),
+            "units": units if isinstance(units, str) else None,
+            "title": meaning.title_of(attributes),
+            "missing": meaning.missing_of(metadata, image),
+            "scale": meaning.number_of(attributes, "scale_factor", 1.0),
+            "offset": meaning.number_of(attributes, "add_offset", 0.0),
+            "dimensions": [dimension.to_json() for dimension in found],
+            "levels": [] if image is None else [{"path": at, "shape": list(shape)} for at, shape in image.levels],
+            "channels": [] if image is None else list(image.channels),
+            "view": meaning.view_of(found, facts.data_type),
+        }
+
+    def _group_info(self, path: str, group: Group) -> dict[str, Any]:
+        metadata = _model(group)
+        image = meaning.image_of(path, self.nodes())
+        rows = [["Kind", "group without a document of its own" if _is_implicit(metadata) else "group"]]
+        rows.append(["Consolidated", "yes" if group.is_consolidated else "no, or not used"])
+        if note := reaching.remark(group):
+            rows.append(["Note", note])
+        return {
+            "path": path,
+            "kind": "group",
+            "format": wording.format_name(metadata.dialect),
+            "facts": rows,
+            "attributes": plain(metadata.attributes),
+            "codecs": [],
+            "documents": _documents(group),
+            "storage": None,
+            "notes": [note.message for note in metadata.notes],
+            "error": None,
+            "draw": image.levels[0][0] if image is not None and image.levels else None,
+            "array": None,
+        }
+
+    def _unreadable_info(self, path: str, node: UnreadableNode) -> dict[str, Any]:
+        return {
+            "path": path,
+            "kind": "unreadable",
+            "format": "",
+            "facts": [["Kind", "unreadable"]],
+            "attributes": {},
+            "codecs": [],
+            "documents": _documents(node),
+            "storage": None,
+            "notes": [],
+            "error": str(node.error),
+            "draw": None,
+            "array": None,
+        }
+
+    # -- elements -------------------------------------------------------------------------
+
+    def labels(
+        self, path: str, dimension: int, start: int = 0, stop: int | None = None, step: int = 1
+    ) -> dict[str, Any]:
+        """Return the labels along a dimension: numbers, or text; of times in ISO 8601.
+
+        Where nothing names them they are the places of the samples, of OME-Zarr in its units, else counted from 0.
+        """
+        path = normalize(path)
+        array = self.array(path)
+        metadata, nodes = _array_model(array), self.nodes()
+        if not 0 <= dimension < array.ndim:
+            raise SelectionError("no such dimension", path=path, found=dimension, expected=f"0 to {array.ndim - 1}")
+        places = _range(start, array.shape[dimension] if stop is None else stop, step, array.shape[dimension])
+        if len(places) > MOST_VALUES:
+            raise SelectionError("too many labels at once", found=len(places), expected=f"{MOST_VALUES} at most")
+        found = meaning.dimensions_of(path, metadata, nodes, meaning.image_of(path, nodes))[dimension]
+        if found.coordinate is not None:
+            coordinate = self.array(found.coordinate)
+            if places:
+                values = np.asarray(coordinate[places.start : places[-1] + 1 : places.step])
+            else:
+                values = np.empty(0, np.float64)
+            return _labels(values, _array_model(coordinate).attributes, found.units)
+        step_size = found.step or 1.0
+        if found.step is None and not found.origin:
+            return {"labels": list(places), "units": found.units}
+        return {"labels": [found.origin + step_size * place for place in places], "units": found.units}
+
+    def values(self, path: str, select: Sequence[Any]) -> dict[str, Any]:
+        """Return elements as text; of records a text for each field.
+
+        Parameters
+        ----------
+        path : str
+        select : sequence
+            For each dimension an integer, or ``[start, stop, step]``.
+
+        Raises
+        ------
+        SelectionError
+            If it does not fit the array, or selects too many elements.
+        """
+        array = self.array(path)
+        ranges, shape = _selection(select, array.shape)
+        count = math.prod(map(len, ranges))
+        if count > MOST_VALUES:
+            raise SelectionError("too many elements at once", found=count, expected=f"{MOST_VALUES} at most")
+        fields = None if array.dtype.names is None else list(array.dtype.names)
+        if not count:
+            return {"shape": shape, "fields": fields, "values": np.empty(shape, np.bool_).tolist()}
+        chosen = tuple(slice(places[0], places[-1] + 1, places.step) for places in ranges)
+        values = np.asarray(array[chosen or ...])
+        return {"shape": shape, "fields": fields, "values": texts(values.reshape(shape))}
+
+    # -- chunks ---------------------------------------------------------------------------
+
+    def chunks(self, path: str, stop: Stop = never) -> dict[str, Any]:
+        """Return which chunks (shards) of an array are stored, and how large they are.
+
+        The grid is never walked: memory and time grow with the number of stored chunks, and end at `MOST_CHUNKS`.
+        """
+        array = self.array(path)
+        where, metadata = array.store_path, _array_model(array)
+        facts = info.of_array(where, metadata)
+        grid = grids.bind(metadata.chunk_grid, metadata.shape)
+        note: str | None = None
+        found: Iterator[tuple[tuple[int, ...], int | None]] = iter(())
+        truncated = False
+        if where.store.supports_listing:
+            found = info.stored_sizes(where, metadata)
+        elif grid.nchunks <= _MOST_ASKED:
+            found = _asked_for(array, grid)
+        else:
+            note, truncated = "the server cannot list what is stored", True
+        sizes: dict[str, int | None] = {}
+        for coords, size in found:
+            if len(sizes) >= MOST_CHUNKS or stop():
+                truncated = True
+                break
+            sizes[",".join(map(str, coords))] = size
+        return {
+            "grid": list(grid.grid_shape),
+            "chunk_shape": None if grid.chunk_shape is None else list(grid.chunk_shape),
+            "shards": facts.shards is not None,
+            "sizes": sizes,
+            "size_full": None if grid.chunk_shape is None else facts.nbytes_of(grid.chunk_shape),
+            "truncated": truncated,
+            "note": note,
+        }
+
+    def check(self, path: str = "", *, data: bool = False, stop: Stop = never) -> dict[str, Any]:
+        """Return what `omnizarr.check` finds at a node and below it; `data` decodes all chunks.
+
+        Raises
+        ------
+        StoppedError
+            If `stop` says so while chunks are looked at.
+        """
+        where = self.root.store_path
+        where = where.at(f"{where.prefix}{normalize(path)}".rstrip("/"))
+
+        def tick(_: int) -> None:
+            if stop():
+                raise StoppedError
+
+        report = check(where, data=data, progress=tick)
+        findings = report.findings[:MOST_FINDINGS]
+        decoders: dict[str, Callable[[str], tuple[int, ...] | None] | None] = {}
+        found = []
+        for finding in findings:
+            at = self.path_of(finding.path)
+            if at not in decoders:
+                decoders[at] = self._decoder(at)
+            decode = decoders[at]
+            coords = None if finding.key is None or decode is None else decode(finding.key)
+            found.append(
+                {
+                    "code": finding.code,
+                    "severity": finding.severity,
+                    "path": at,
+                    "key": finding.key,
+                    "message": finding.text,
+                    "coords": None if coords is None else list(coords),
+                }
+            )
+        return {"findings": found, "complete": len(findings) == len(report.findings)}
+
+    def _decoder(self, path: str) -> Callable[[str], tuple[int, ...] | None] | None:
+        """Return what tells the coordinates of a chunk by its key; None for a node that has none."""
+        try:
+            node = self.node(path)
+            return info.key_decoder(node.store_path, _array_model(node)) if isinstance(node, Array) else None
+        except OmnizarrError:
+            return None
+
+
+class StoppedError(Exception):
+    """The client does not wait for the answer any more."""
+
+
+class _Looked(Mapping[str, Metadata]):
+    """The metadata of nodes, each opened when it is asked for."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    def __getitem__(self, path: str) -> Metadata:
+        try:
+            return _model(self._dataset.node(path))
+        except (OmnizarrError, NotImplementedError):
+            raise KeyError(path) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+class _Index:
+    """All nodes of a hierarchy in a line each, walked through as far as searches needed it."""
+
+    def __init__(self, dataset: Dataset, group: Group) -> None:
+        self._dataset = dataset
+        self._begun = time.monotonic()
+        self._entries: list[tuple[str, dict[str, Any]]] = []
+        self._walk = describe.walk(group)
+        self._is_complete = False
+        self._guard = threading.Lock()
+
+    @property
+    def is_old(self) -> bool:
+        """Whether the hierarchy may have changed since."""
+        return time.monotonic() - self._begun > _FRESH_INDEX
+
+    def find(self, text: str, limit: int, stop: Stop) -> tuple[list[dict[str, Any]], bool]:
+        """Return nodes whose path has a text, and whether there may be more."""
+        found: list[dict[str, Any]] = []
+        with self._guard:
+            end = time.monotonic() + _PATIENCE
+            for path, entry in self._all(end):
+                if stop():
+                    raise StoppedError
+                if text in path:
+                    if len(found) == limit:
+                        return found, True
+                    found.append(entry)
+            return found, not self._is_complete
+
+    def _all(self, end: float) -> Iterator[tuple[str, dict[str, Any]]]:
+        yield from self._entries
+        while not self._is_complete and len(self._entries) < _MOST_SEARCHED and time.monotonic() < end:
+            for _, node in islice(self._walk, 1):
+                entry = self._dataset.entry(node)
+                if isinstance(node, UnreadableNode) and self._entries and self._entries[-1][1]["path"] == entry["path"]:
+                    continue  # a group whose members cannot be listed
+                self._entries.append((entry["path"].casefold(), entry))
+                yield self._entries[-1]
+                break
+            else:
+                self._is_complete = True
+
+
+# -- nodes --------------------------------------------------------------------------------
+
+
+def _model(node: Array | Group) -> Metadata:
+    return node._metadata  # noqa: SLF001 - `metadata` would copy all attributes
+
+
+def _array_model(array: Array) -> ArrayMetadata:
+    return array._metadata  # noqa: SLF001 - see `_model`
+
+
+def _is_implicit(metadata: Metadata) -> bool:
+    return not isinstance(metadata, ArrayMetadata) and metadata.implicit
+
+
+def _kind(node: Array | Group | UnreadableNode) -> str:
+    return "array" if isinstance(node, Array) else "group" if isinstance(node, Group) else "unreadable"
+
+
+def _names(group: Group) -> list[str]:
+    """Return the names of what may be nodes right below a group, sorted."""
+    snapshot = group._snapshot  # noqa: SLF001 - as all nodes below share it
+    return detection.children(group.store_path) if snapshot is None else snapshot.children(group.path)
+
+
+def _child(group: Group, name: str) -> Array | Group | UnreadableNode | None:
+    try:
+        node: Array | Group | None = group.get(name)
+    except OmnizarrError as error:
+        return UnreadableNode(group.store_path.at(f"{group.store_path.prefix}{name}"), error)
+    return node
+
+
+def _documents(node: Array | Group | UnreadableNode) -> dict[str, str]:
+    """Return the documents of a node as they are stored, by name."""
+    where = node.store_path
+    if isinstance(node, UnreadableNode):
+        keys = {name: key for dialect in _dialects(where) for name, key in dialect.items()}
+    else:
+        keys = dialect_of(where, _model(node)).keyspace.documents(where.path)
+    names = list(keys)
+    requests = [(keys[name], (0, _MOST_CHARACTERS + 1)) for name in names]
+    found = {}
+    for position, value in where.store.get_many(requests):
+        if value is not None:
+            found[names[position]] = _document_text(bytes(value))
+    return {name: found[name] for name in names if name in found}
+
+
+def _dialects(where: StorePath) -> Iterator[Mapping[str, str]]:
+    if where.home is not None:
+        yield where.home.documents(where.path)
+        return
+    for dialect in DIALECTS:
+        if dialect.entry_point is None:
+            yield dialect.keyspace.documents(where.path)
+
+
+def _document_text(value: bytes) -> str:
+    text = value[:_MOST_CHARACTERS].decode("utf-8", "replace")
+    return f"{text}…" if len(value) > _MOST_CHARACTERS else text
+
+
+class _TooManyError(Exception):
+    """More keys than are counted."""
+
+
+def _facts_of(array: Array) -> ArrayFacts:
+    """Return the facts of an array; what of it is stored is counted if that does not take long."""
+    most = _MOST_COUNTED_FAR if array.store.concurrency > 1 else _MOST_COUNTED
+    counted = 0
+
+    def tick(more: int) -> None:
+        nonlocal counted
+        counted += more
+        if counted > most:
+            raise _TooManyError
+
+    try:
+        return describe.describe_array(array, tick)
+    except (_TooManyError, StoreError):
+        return describe.describe_array(array, survey=Survey())
+
+
+def shown_as(array: Array) -> str:
+    """Return how an array is drawn: as ``"numbers"``, as ``"complex"`` ones, or as a ``"table"``."""
+    try:
+        dtype = array.dtype
+    except OmnizarrError:
+        return "table"
+    if dtype.kind == "c":
+        return "complex" if dtype.itemsize <= 16 else "table"
+    if dtype.kind in "biufmM" and dtype.itemsize <= 8:
+        return "numbers"
+    return "numbers" if dtype.name == "bfloat16" else "table"
+
+
+# -- elements -----------------------------------------------------------------------------
+
+
+def _range(start: int, stop: int, step: int, length: int) -> range:
+    if step < 1 or start < 0:
+        raise SelectionError("no range of elements", found=f"{start}:{stop}:{step}", expected="steps from 1, from 0 on")
+    return range(min(start, length), max(min(stop, length), min(start, length)), step)
+
+
+def _selection(select: Sequence[Any], shape: Sequence[int]) -> tuple[list[range], list[int]]:
+    """Return the elements along each dimension, and the shape of the result."""
+    if not isinstance(select, list | tuple) or len(select) != len(shape):
+        expected = f"an integer or [start, stop, step] for each of {len(shape)} dimensions"
+        raise SelectionError("a selection that does not fit", found=json_text(select), expected=expected)
+    ranges, sizes = [], []
+    for chosen, length in zip(select, shape, strict=True):
+        if _is_integer(chosen) and -length <= chosen < length:
+            ranges.append(range(chosen % length, chosen % length + 1))
+            continue
+        if not isinstance(chosen, list | tuple) or len(chosen) not in (2, 3) or not all(map(_is_integer, chosen)):
+            expected = f"an integer below {length}, or [start, stop, step]"
+            raise SelectionError("a selection that does not fit", found=json_text(chosen), expected=expected)
+        ranges.append(_range(chosen[0], chosen[1], chosen[2] if len(chosen) == 3 else 1, length))
+        sizes.append(len(ranges[-1]))
+    return ranges, sizes
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _labels(values: NDArray[Any], attributes: Mapping[str, Any], units: str | None) -> dict[str, Any]:
+    if values.dtype.kind in "mM":
+        return {"labels": texts(values), "units": None}
+    if values.dtype.kind not in "iuf":
+        return {"labels": texts(values), "units": units}
+    scale = meaning.number_of(attributes, "scale_factor", 1.0)
+    offset = meaning.number_of(attributes, "add_offset", 0.0)
+    if (scale, offset) != (1.0, 0.0):
+        values = values * scale + offset
+    times = _times(attributes)
+    if times is None:
+        return {"labels": numbers(values), "units": units}
+    return {"labels": [_moment(times, float(value)) for value in values], "units": None}
+
+
+def _times(attributes: Mapping[str, Any]) -> Times | None:
+    said = {name: attributes.get(name) for name in ("units", "calendar")}
+    return Times.of({name: Attribute.of(value) for name, value in said.items() if isinstance(value, str)}, "T")
+
+
+def _moment(times: Times, value: float) -> str | None:
+    """Return a time in ISO 8601; a number that is none as it is."""
+    if not np.isfinite(value):
+        return None
+    text = times.text(value)
+    if text is None:
+        return str(value)
+    date, _, clock = text.partition("T")
+    return f"{date}T{clock}:00" if clock and ":" not in clock else text
+
+
+def _asked_for(array: Array, grid: grids.Grid) -> Iterator[tuple[tuple[int, ...], int | None]]:
+    """Yield coordinates and size of the chunks that a store has which cannot list them."""
+    binding = detection.bind(array.store_path, _array_model(array), array.config.policy)
+
+    def look(coords: tuple[int, ...]) -> tuple[tuple[int, ...], int] | None:
+        size = binding.store.size(binding.prefix + binding.keys.encode(coords))
+        return None if size is None else (coords, size)
+
+    answers = pool.gather(look, grid.coords(), max(array.store.concurrency, 1))
+    return (found for _, found in answers if found is not None)

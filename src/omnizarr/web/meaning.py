@@ -1,0 +1,251 @@
+"""What the attributes of an array mean for a picture of it: axes, coordinates, units, missing values, channels.
+
+Read are the conventions of xarray and CF, of NCZarr, and of OME-Zarr. An attribute that is not as its convention wants
+it counts as not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from omnizarr.formats.conventions import Nodes, display
+from omnizarr.formats.conventions.ome import reading as ome
+from omnizarr.formats.reader import is_list, is_object
+from omnizarr.model import JSON, ArrayMetadata, dimensions
+from omnizarr.web.plain import plain
+
+_NAMES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("x", "lon", "longitude", "easting", "col", "column"), "x"),
+    **dict.fromkeys(("y", "lat", "latitude", "northing", "row"), "y"),
+    **dict.fromkeys(("z", "lev", "level", "plev", "depth", "height", "altitude", "pressure"), "z"),
+    **dict.fromkeys(("t", "time"), "t"),
+    **dict.fromkeys(("c", "channel", "band", "bands", "rgb", "rgba"), "c"),
+}
+"""What dimensions are called, and which axis that is."""
+_STANDARD: Final[Mapping[str, str]] = {
+    "longitude": "x",
+    "grid_longitude": "x",
+    "projection_x_coordinate": "x",
+    "latitude": "y",
+    "grid_latitude": "y",
+    "projection_y_coordinate": "y",
+    "time": "t",
+}
+"""The same for standard names of CF."""
+_TYPES: Final[Mapping[str, str]] = {"time": "t", "channel": "c"}
+"""The same for types of OME-Zarr's axes."""
+_COLOURS: Final = (3, 4)
+"""Elements of the last dimension of a picture whose pixels are red, green, blue, and perhaps opaque."""
+_SMALLEST_PICTURE: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One dimension of an array, as a page shows it.
+
+    Attributes
+    ----------
+    name : str or None
+    size : int
+    role : {"x", "y", "z", "t", "c"} or None
+    units : str or None
+    coordinate : str or None
+        Path of the array that has its labels.
+    step, origin : float
+        Of OME-Zarr: what is between two samples (None: not known), and where the first lies.
+    """
+
+    name: str | None
+    size: int
+    role: str | None = None
+    units: str | None = None
+    coordinate: str | None = None
+    step: float | None = None
+    origin: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        names = ("name", "size", "role", "units", "coordinate", "step", "origin")
+        return {name: plain(getattr(self, name)) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image of OME-Zarr.
+
+    Attributes
+    ----------
+    levels : sequence of (str, tuple of int)
+        Path and shape of each resolution, the finest first.
+    channels : sequence of mapping
+        Label, colour and window of each.
+    axes : sequence of (str, str or None, str or None)
+        Name, type and unit of each.
+    scale, translation : sequence of float
+        Of the level that was asked for.
+    """
+
+    levels: Sequence[tuple[str, tuple[int, ...]]]
+    channels: Sequence[Mapping[str, Any]] = ()
+    axes: Sequence[tuple[str, str | None, str | None]] = ()
+    scale: Sequence[float] = ()
+    translation: Sequence[float] = field(default=())
+
+
+def image_of(path: str, nodes: Nodes) -> Image | None:
+    """Return the image that an array is a resolution of, or that a group holds; None if there is none."""
+    if isinstance(nodes.get(path), ArrayMetadata):
+        level = ome.level(path, nodes)
+        return None if level is None else _image(level, nodes)
+    found = next(iter(ome.images(path, nodes)), None)
+    return None if found is None else _image(ome.Level(path, found, 0), nodes)
+
+
+def _image(level: ome.Level, nodes: Nodes) -> Image:
+    group, found, number = level
+    datasets = ome.datasets(found)
+    arrays = ome.arrays(group, found, nodes)
+    levels = [
+        (ome.resolve(group, dataset["path"]), array.shape)
+        for dataset, array in zip(datasets, arrays, strict=True)
+        if array is not None
+    ]
+    names = ome.axes(group, found, nodes) or ()
+    dataset = datasets[number] if number < len(datasets) else {}
+    scale, translation = display.placement(len(names), dataset, found) or ((), ())
+    omero = ome.members(group, nodes).get("omero")
+    return Image(levels, tuple(_channels(omero)), tuple(_axes(names, found)), scale, translation)
+
+
+def _axes(names: Sequence[str], image: Mapping[str, Any]) -> Iterator[tuple[str, str | None, str | None]]:
+    told = image.get("axes")
+    for number, name in enumerate(names):
+        axis = told[number] if is_list(told) and is_object(told[number]) else {}
+        yield name, _text(axis.get("type")) or ome.TYPES.get(name), _text(axis.get("unit"))
+
+
+def _channels(omero: JSON) -> Iterator[dict[str, Any]]:
+    listed = omero.get("channels") if is_object(omero) else None
+    for number, channel in enumerate(listed if is_list(listed) else ()):
+        said = channel if is_object(channel) else {}
+        window = said.get("window")
+        ends = [window.get("start"), window.get("end")] if is_object(window) else []
+        colour = _text(said.get("color")) or "ffffff"
+        yield {
+            "label": _text(said.get("label")) or f"channel {number}",
+            "color": colour.removeprefix("#")[:6],
+            "window": display.numbers(ends, 2),
+        }
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+# -- dimensions -----------------------------------------------------------------------------
+
+
+def dimensions_of(path: str, array: ArrayMetadata, nodes: Nodes, image: Image | None) -> list[Dimension]:
+    """Return what is known of each dimension of the array at a path."""
+    if image is not None and len(image.axes) == len(array.shape):
+        return list(_of_image(array, image))
+    names = dimensions.names_of(array) or (None,) * len(array.shape)
+    return [_of_name(path, name, size, nodes) for name, size in zip(names, array.shape, strict=True)]
+
+
+def _of_image(array: ArrayMetadata, image: Image) -> Iterator[Dimension]:
+    for number, ((name, kind, unit), size) in enumerate(zip(image.axes, array.shape, strict=True)):
+        role = _TYPES.get(kind or "") or (name.lower() if name.lower() in ("x", "y", "z") else None)
+        step = image.scale[number] if image.scale else None
+        origin = image.translation[number] if image.translation else 0.0
+        yield Dimension(name, size, role, unit, None, step, origin)
+
+
+def _of_name(path: str, name: str | None, size: int, nodes: Nodes) -> Dimension:
+    if name is None:
+        return Dimension(None, size)
+    role = _NAMES.get(name.lower())
+    found = None if not name else _coordinate(path, name, size, nodes)
+    if found is None:
+        return Dimension(name, size, role)
+    at, coordinate = found
+    said = coordinate.attributes
+    axis = _text(said.get("axis"))
+    units = _text(said.get("units"))
+    return Dimension(name, size, _role_of(axis, units, _text(said.get("standard_name"))) or role, units, at)
+
+
+def _coordinate(path: str, name: str, size: int, nodes: Nodes) -> tuple[str, ArrayMetadata] | None:
+    """Return path and metadata of the array with the labels of a dimension: in the same group, or in one above."""
+    group = path.rpartition("/")[0]
+    while True:
+        at = f"{group}/{name}" if group else name
+        found = nodes.get(at) if "/" not in name else None
+        if isinstance(found, ArrayMetadata) and found.shape == (size,):
+            return (at, found) if at != path else None
+        if not group:
+            return None
+        group = group.rpartition("/")[0]
+
+
+def _role_of(axis: str | None, units: str | None, standard_name: str | None) -> str | None:
+    if axis is not None and axis.lower() in ("x", "y", "z", "t"):
+        return axis.lower()
+    if standard_name is not None and standard_name in _STANDARD:
+        return _STANDARD[standard_name]
+    if units is None:
+        return None
+    if " since " in units:
+        return "t"
+    return {"degrees_east": "x", "degree_east": "x", "degrees_north": "y", "degree_north": "y"}.get(units)
+
+
+def view_of(found: Sequence[Dimension], data_type: str) -> list[int]:
+    """Return the dimensions to draw at first: that of rows, and that of columns; one for a line; none for a table.
+
+    >>> view_of([Dimension("time", 3, "t"), Dimension("lon", 5, "x"), Dimension("lat", 4, "y")], "float32")
+    [2, 1]
+    """
+    if len(found) < 2:
+        return list(range(len(found)))
+    roles = {dimension.role: number for number, dimension in reversed(list(enumerate(found)))}
+    if "x" in roles and "y" in roles:
+        return [roles["y"], roles["x"]]
+    sizes = [dimension.size for dimension in found]
+    if is_colours(sizes, data_type):
+        return [len(found) - 3, len(found) - 2]
+    wide = [number for number, each in enumerate(found) if each.size != 1 and each.role not in ("t", "c")]
+    rest = [number for number in range(len(found)) if number not in wide]
+    return sorted((rest + wide)[-2:])
+
+
+def is_colours(sizes: Sequence[int], data_type: str) -> bool:
+    """Return whether the last dimension is red, green and blue: of a picture of bytes."""
+    return (
+        len(sizes) >= 3
+        and data_type == "uint8"
+        and sizes[-1] in _COLOURS
+        and min(sizes[-3], sizes[-2]) >= _SMALLEST_PICTURE
+    )
+
+
+# -- values ---------------------------------------------------------------------------------
+
+
+def missing_of(array: ArrayMetadata, image: Image | None) -> list[Any]:
+    """Return the stored values that mean that there is none, as JSON."""
+    found = display.missing_values(array, is_image=image is not None)
+    return list(dict.fromkeys(plain(value) for value in found if value.dtype.kind != "c"))
+
+
+def number_of(attributes: Mapping[str, JSON], name: str, default: float) -> float:
+    """Return the number that an attribute is."""
+    found = display.number(attributes, name)
+    return default if found is None else found
+
+
+def title_of(attributes: Mapping[str, JSON]) -> str | None:
+    """Return what an array is called in words."""
+    return _text(attributes.get("long_name")) or _text(attributes.get("standard_name"))

@@ -1,0 +1,127 @@
+"""Values as JSON has them: what a page shows of attributes and elements."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_LARGEST: Final = 2**53
+"""From here on a double, which is all that a browser has for a number, does not hold every integer."""
+_LONGEST: Final = 1000
+"""Characters of an element."""
+
+
+def plain(value: Any) -> Any:
+    """Return a value as strict JSON that a browser reads without loss.
+
+    NaN and infinities are the strings of Zarr v3, integers that a double does not hold are strings of digits.
+
+    >>> plain({"a": (1.5, float("nan"), 2**60)})
+    {'a': [1.5, 'NaN', '1152921504606846976']}
+    """
+    if isinstance(value, np.generic):
+        return plain(value.item()) if value.dtype.kind in "biuf" else text_of(value)
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _word(value)
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [plain(item) for item in value]
+    return text_of(value)
+
+
+def _word(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def json_text(value: Any) -> str:
+    """Return strict JSON.
+
+    >>> json_text([float("inf"), "é"])
+    '["Infinity", "é"]'
+    """
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
+
+
+def numbers(values: NDArray[Any]) -> list[Any]:
+    """Return a vector of numbers; None for those that JSON has no words for.
+
+    >>> numbers(np.array([0.1, np.nan], "f4"))
+    [0.1, None]
+    """
+    if values.dtype.kind == "f":
+        # The shortest number that is this one among its own kind: 0.1, not 0.10000000149011612.
+        found = values.tolist() if values.dtype.itemsize == 8 else [float(each) for each in values.astype(str).tolist()]
+        return [each if math.isfinite(each) else None for each in found]
+    return [plain(each) for each in values.tolist()]
+
+
+def texts(values: NDArray[Any]) -> Any:
+    r"""Return elements as nested lists of text; of records each is a list, with a text for each field.
+
+    >>> texts(np.array([[b"a", b"\xff"]])), texts(np.array([(1, 0.5)], "i4,f4"))
+    ([['a', '\\xff']], [['1', '0.5']])
+    """
+    is_record = values.dtype.names is not None
+    return nested([_record(each) if is_record else text_of(each) for each in values.reshape(-1)], values.shape)
+
+
+def nested(flat: Sequence[Any], shape: Sequence[int]) -> Any:
+    """Return the items of a list, in C order, as nested lists of a shape.
+
+    >>> nested([1, 2, 3, 4], (2, 2)), nested([7], ()), nested([], (2, 0))
+    ([[1, 2], [3, 4]], 7, [[], []])
+    """
+    if not flat:
+        return np.empty(shape, np.bool_).tolist()
+    if not shape:
+        return flat[0]
+    for length in reversed(shape[1:]):
+        flat = [list(flat[at : at + length]) for at in range(0, len(flat), length)]
+    return list(flat)
+
+
+def _record(element: np.void) -> list[str]:
+    return [text_of(element[name]) for name in element.dtype.names or ()]
+
+
+def text_of(value: Any) -> str:
+    r"""Return one element as text, cut where it is very long.
+
+    >>> text_of(np.float32(0.1)), text_of(np.datetime64("2020-01-01")), text_of(1 - 2j), text_of(b"\x00a")
+    ('0.1', '2020-01-01', '1-2j', '\\x00a')
+    """
+    text = _text(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return _of_bytes(value)
+    if isinstance(value, np.void) and value.dtype.names is None:
+        return value.tobytes().hex(" ")
+    if isinstance(value, complex | np.complexfloating):
+        return str(value).strip("()")
+    if isinstance(value, np.ndarray | np.void):
+        return _joined(map(_text, value.reshape(-1)[:_LONGEST] if isinstance(value, np.ndarray) else value.item()))
+    if isinstance(value, Mapping | list | tuple):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return "" if value is None else str(value)
+
+
+def _of_bytes(value: bytes) -> str:
+    text = value[:_LONGEST].decode("utf-8", "backslashreplace")
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def _joined(items: Iterable[str]) -> str:
+    return f"[{', '.join(items)}]"

@@ -1,0 +1,209 @@
+"""Serving a hierarchy over HTTP: until somebody interrupts, or for as long as a ``with`` block runs."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from omnizarr.errors import ServerError
+from omnizarr.web.application import application
+from omnizarr.web.guards import EVERYWHERE, is_loopback
+
+_PATIENCE: Final = 3
+"""Seconds that answers which are under way have to come to their end, when the server ends."""
+
+
+def serve(
+    source: Any,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    zarr_format: int | str = 3,
+    raw: bool = False,
+    path: str | None = None,
+    source_format: int | str | None = None,
+    token: str | None = None,
+    public: bool = False,
+    hosts: Iterable[str] = (),
+    origins: Iterable[str] = EVERYWHERE,
+    allow_pickle: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+    started: Callable[[str], object] | None = None,
+) -> None:
+    """Serve a hierarchy of any format over HTTP, read-only, until Ctrl-C.
+
+    Clients see Zarr v3 (or v2), whichever format the hierarchy has: documents are translated when they are asked for,
+    chunks are handed on as they are where their bytes mean the same, and encoded anew where they do not, as in
+    `omnizarr.storage.TranslatedStore`. Ranges, ETags and CORS are there.
+
+    Parameters
+    ----------
+    source : path, URL, Store, StorePath, Array, Group or mapping
+        What is served.
+    host : str
+        The address to listen at. By default only programs of this machine reach it; ``"0.0.0.0"`` is every address.
+    port : int
+        0 picks one that is free.
+    zarr_format : {3, 2}
+        The format that clients see.
+    raw : bool
+        Serve the bytes as they are stored instead, in their own format.
+    path : str, optional
+        Path in the source of the node that becomes the root.
+    source_format : int or str, optional
+        Where documents of several formats lie side by side, those to read.
+    token : str, optional
+        What every request must carry: ``?token=...``, ``Authorization: Bearer ...``, or the cookie that the first sets.
+    public : bool
+        Serve at an address that others reach although there is no token.
+    hosts : iterable of str
+        Names by which a proxy on this machine calls the server, besides those of the loopback.
+    origins : iterable of str
+        Origins of the web pages that may read what is served; ``"*"`` is every page.
+    allow_pickle : bool
+        Let pickled objects be read, which can run any code.
+    storage_options : mapping, optional
+        For stores that take them.
+    started : callable, optional
+        Called with the URL as soon as requests are answered.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is nothing at the source.
+    MissingDependencyError
+        If Starlette or uvicorn is not installed.
+    ServerError
+        If the port is taken, or the address is none of this machine.
+    ValueError
+        If others would reach the address, and there is neither a token nor `public`.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> omnizarr.serve("era5.zarr", port=8000)  # doctest: +SKIP
+    """
+    if token is None and not public and not is_loopback(host):
+        raise ValueError(
+            f"all programs that reach {host} could read the data; set a token with token='...', or pass public=True"
+        )
+    app = application(
+        source,
+        zarr_format=zarr_format,
+        raw=raw,
+        path=path,
+        source_format=source_format,
+        token=token,
+        hosts=hosts if token is None and is_loopback(host) else None,
+        origins=origins,
+        allow_pickle=allow_pickle,
+        storage_options=storage_options,
+    )
+    run(app, host=host, port=port, started=started)
+
+
+def run(
+    app: ASGIApp, *, host: str = "127.0.0.1", port: int = 8000, started: Callable[[str], object] | None = None
+) -> None:
+    """Serve an application until Ctrl-C, or SIGTERM.
+
+    Raises
+    ------
+    ServerError
+        If the port is taken, or the address is none of this machine.
+    """
+    listener = listening(host, port)
+    server = _Server(app, (lambda: None) if started is None else lambda: started(url_of(listener)))
+    # uvicorn ends in order, and then raises the signal once more.
+    with listener, suppress(KeyboardInterrupt):
+        server.run(sockets=[listener])
+
+
+@contextmanager
+def running(app: ASGIApp, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+    """Serve an application in a thread of its own while the block runs; yield the URL.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> from omnizarr.web.application import application
+    >>> group = omnizarr.create_group({})
+    >>> group["temp"] = [280.5, 281.0]
+    >>> with running(application(group)) as url:
+    ...     omnizarr.open_array(f"{url}/temp")[...]
+    array([280.5, 281. ])
+    """
+    with listening(host, port) as listener:
+        has_started = threading.Event()
+        server = _Server(app, has_started.set)
+
+        def work() -> None:
+            try:
+                server.run([listener])
+            finally:
+                has_started.set()
+
+        thread = threading.Thread(target=work, name="omnizarr-serve", daemon=True)
+        thread.start()
+        has_started.wait()
+        try:
+            yield url_of(listener)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it has begun."""
+
+    def __init__(self, app: ASGIApp, started: Callable[[], object]) -> None:
+        config = uvicorn.Config(
+            app,
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_PATIENCE,
+        )
+        super().__init__(config)
+        self._tell = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer, and say so."""
+        await super().startup(sockets)
+        self._tell()
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address.
+
+    Raises
+    ------
+    ServerError
+        If the port is taken, or the address is none of this machine.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(address, family=family, backlog=2048)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            remedy = "choose another with port=..., or port=0 for one that is free"
+            raise ServerError(f"port {port} of {host} is taken", remedy=remedy) from error
+        if error.errno in (errno.EACCES, errno.EPERM):
+            raise ServerError(f"port {port} of {host} is not allowed", remedy="choose one from 1024 on") from error
+        raise ServerError(f"{host!r} is no address of this machine", found=str(error)) from error
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL of a socket that listens, as programs of this machine reach it."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,314 @@
+"""Arrays with steps, computed tile by tile: a page draws any array at any scale from tiles of the size of its screen.
+
+A tile array is a Zarr v3 array whose elements are every n-th of another one. Its chunks are tiles along the one or two
+dimensions that are drawn, and single elements along all others. A tile is one strided selection.
+
+Where steps are large a tile can need very many chunks of the array. Then it is thinned: fewer elements are read, and
+each stands for its neighbours. Elements without steps are always those of the array.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnizarr.errors import NotRepresentableError, SelectionError
+from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, thawed
+from omnizarr.nodes import info
+from omnizarr.nodes.array import Array
+from omnizarr.web.facts import Stop, StoppedError, never, shown_as
+
+DOCUMENT: Final = "zarr.json"
+
+_SIDE: Final = 256
+"""Elements along each side of a tile, or so."""
+_LINE: Final = 65_536
+"""Elements of a tile of one dimension."""
+_MOST_DECODED: Final = 2**30
+"""Bytes of chunks, decoded, that a tile with steps may need."""
+_MOST_AT_ONCE: Final = 2**27
+"""Bytes of chunks, decoded, between two looks at whether the client still waits."""
+_MOST_DRAWN: Final = 2
+_LONGEST_STRIDE: Final = 2**62
+
+_parse = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,19})*)(?:-([0-9]{1,4}(?:[.,][0-9]{1,4})*))?").fullmatch
+
+
+class Steps(NamedTuple):
+    """What a tile array shows of an array.
+
+    Attributes
+    ----------
+    strides : tuple of int
+        For each dimension.
+    drawn : tuple of int or None
+        The dimensions that tiles extend along; None: the last two.
+    """
+
+    strides: tuple[int, ...]
+    drawn: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Steps:
+        """Return what the URL of a tile array says.
+
+        >>> Steps.of("1.4.4-1,2")
+        Steps(strides=(1, 4, 4), drawn=(1, 2))
+
+        Raises
+        ------
+        SelectionError
+            If it says something else.
+        """
+        found = _parse(text)
+        if found is None:
+            raise SelectionError("no steps of a tile array", found=text, expected="strides as in 1.4.4, or 1.4.4-1,2")
+        drawn = None if found[2] is None else tuple(map(int, re.split("[.,]", found[2])))
+        return cls(tuple(map(int, found[1].split("."))), drawn)
+
+
+class Tile(NamedTuple):
+    """A chunk of a tile array.
+
+    Attributes
+    ----------
+    data : bytes
+    thinning : int
+        How many elements, along the dimension where it is most, each element that was read stands for; 1: itself.
+    """
+
+    data: bytes
+    thinning: int
+
+
+@dataclass(frozen=True, eq=False)
+class TileArray:
+    """An array with steps, as a Zarr v3 array whose chunks are computed.
+
+    Parameters
+    ----------
+    array : Array
+    steps : Steps
+
+    Raises
+    ------
+    SelectionError
+        If the steps do not fit the array.
+    NotRepresentableError
+        If its elements are no numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import omnizarr
+    >>> array = omnizarr.create_array({}, data=np.arange(12, dtype="int16").reshape(3, 4))
+    >>> tiles = TileArray(array, Steps((2, 2)))
+    >>> tiles.shape
+    (2, 2)
+    >>> np.frombuffer(tiles.tile((0, 0)).data, "<i2")
+    array([ 0,  2,  8, 10], dtype=int16)
+    """
+
+    array: Array
+    steps: Steps
+
+    def __post_init__(self) -> None:
+        strides, ndim, path = self.steps.strides, self.array.ndim, self.array.path
+        if shown_as(self.array) == "table":
+            raise NotRepresentableError("tiles are made of numbers", path=path, found=str(self.array.dtype))
+        if not ndim:
+            raise SelectionError("an array without dimensions has no tiles", path=path)
+        if len(strides) != ndim or not all(0 < stride < _LONGEST_STRIDE for stride in strides):
+            expected = f"{ndim} numbers from 1"
+            raise SelectionError("strides that do not fit the array", path=path, found=strides, expected=expected)
+        drawn = self.drawn
+        if not 0 < len(set(drawn)) == len(drawn) <= _MOST_DRAWN or max(drawn) >= ndim:
+            expected = f"one or two dimensions below {ndim}"
+            raise SelectionError("no dimensions to draw", path=path, found=drawn, expected=expected)
+
+    @property
+    def drawn(self) -> tuple[int, ...]:
+        """The dimensions that tiles extend along."""
+        drawn = self.steps.drawn
+        return tuple(range(self.array.ndim))[-_MOST_DRAWN:] if drawn is None else drawn
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Number of elements along each dimension."""
+        return tuple(-(-size // stride) for size, stride in zip(self.array.shape, self.steps.strides, strict=True))
+
+    @cached_property
+    def tile_shape(self) -> tuple[int, ...]:
+        """The shape of a tile: one that fits the chunks of the array, so that few tiles need the same chunk."""
+        chunks = self._chunks or (0,) * self.array.ndim
+        wanted = _SIDE if len(self.drawn) > 1 else _LINE
+        return tuple(
+            min(max(size, 1), side_of(chunk, stride, wanted)) if dimension in self.drawn else 1
+            for dimension, (size, chunk, stride) in enumerate(zip(self.shape, chunks, self.steps.strides, strict=True))
+        )
+
+    @cached_property
+    def _facts(self) -> info.ArrayFacts:
+        return info.of_array(self.array.store_path, self._metadata)
+
+    @property
+    def _chunks(self) -> tuple[int, ...] | None:
+        return self._facts.chunks
+
+    @property
+    def _metadata(self) -> ArrayMetadata:
+        return self.array._metadata  # noqa: SLF001 - `metadata` would copy all attributes
+
+    @cached_property
+    def _data_type(self) -> datatypes.DataType:
+        return datatypes.bind(self._metadata.data_type, self._metadata.byte_order)
+
+    @cached_property
+    def _fill_value(self) -> Any:
+        fill = self._metadata.fill_value
+        return self._data_type.fill_from_json(None if fill is UNDEFINED else fill)
+
+    def document(self) -> bytes:
+        """Return the document ``zarr.json``."""
+        named = self._metadata.data_type
+        data_type: Any = named.name
+        if named.configuration:
+            data_type = {"name": named.name, "configuration": thawed(named.configuration)}
+        names = self._facts.dimension_names
+        document = {
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": self.shape,
+            "data_type": data_type,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": self.tile_shape}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": thawed(self._data_type.fill_to_json(self._fill_value)),
+            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+            "attributes": {},
+            **({} if names is None else {"dimension_names": names}),
+        }
+        return json.dumps(document).encode()
+
+    def coords_of(self, key: str) -> tuple[int, ...] | None:
+        """Return the coordinates of a tile; None if there is no such tile.
+
+        >>> import omnizarr
+        >>> tiles = TileArray(omnizarr.create_array({}, shape=(600, 4), dtype="int8"), Steps((1, 1)))
+        >>> tiles.coords_of("c/1/0"), tiles.coords_of("c/1/1")
+        ((1, 0), None)
+        """
+        head, *parts = key.split("/")
+        if (
+            head != "c"
+            or len(parts) != len(self.shape)
+            or not all(re.fullmatch("0|[1-9][0-9]{0,18}", n) for n in parts)
+        ):
+            return None
+        coords = tuple(map(int, parts))
+        inside = zip(coords, self.tile_shape, self.shape, strict=True)
+        return coords if all(number * side < size for number, side, size in inside) else None
+
+    def tile(self, coords: Sequence[int], stop: Stop = never) -> Tile:
+        """Return a tile: elements in C order, little-endian; past the edge of the array the fill value.
+
+        Parameters
+        ----------
+        coords : sequence of int
+        stop : callable, optional
+            Asked again and again whether to stop.
+
+        Raises
+        ------
+        StoppedError
+            If it was to be stopped.
+        """
+        places = [
+            range(number * side, min((number + 1) * side, size))
+            for number, side, size in zip(coords, self.tile_shape, self.shape, strict=True)
+        ]
+        thinning = self._thinning(places)
+        dtype = self._data_type.dtype
+        values = np.full(self.tile_shape, self._fill_value, dtype)
+        for part in self._parts(places, thinning):
+            if stop():
+                raise StoppedError
+            box = tuple(
+                slice(run[0] - place[0], run[-1] + 1 - place[0]) for run, place in zip(part, places, strict=True)
+            )
+            values[box] = self._read(part, thinning)
+        if dtype.byteorder == ">" or (dtype.byteorder == "=" and not np.little_endian):
+            values = values.astype(dtype.newbyteorder("<"))
+        return Tile(values.tobytes(), max(thinning))
+
+    def _read(self, places: Sequence[range], thinning: Sequence[int]) -> NDArray[Any]:
+        """Return the elements at some places of the tile array."""
+        selection = []
+        for place, thin, stride in zip(places, thinning, self.steps.strides, strict=True):
+            selection.append(slice(place[0] * stride, place[-1] * stride + 1, thin * stride))
+        values = np.asarray(self.array[tuple(selection)])
+        for dimension, (thin, place) in enumerate(zip(thinning, places, strict=True)):
+            if thin > 1:
+                values = values.repeat(thin, dimension).take(range(len(place)), dimension)
+        return values
+
+    def _thinning(self, places: Sequence[range]) -> list[int]:
+        """Return how many elements one stands for, along each dimension: powers of two."""
+        thinning = [1] * len(places)
+        steps = [dimension for dimension in self.drawn if self.steps.strides[dimension] > 1]
+        while steps and self._cost(places, thinning) > _MOST_DECODED:
+            widest = max(steps, key=lambda dimension: len(places[dimension]) // thinning[dimension])
+            if thinning[widest] >= len(places[widest]):
+                break
+            thinning[widest] *= 2
+        return thinning
+
+    def _cost(self, places: Sequence[range], thinning: Sequence[int]) -> int:
+        """Return the bytes of the chunks that elements lie in."""
+        return math.prod(self._spans(places, thinning)) * (self._facts.nbytes_of(self._chunks or ()) or 0)
+
+    def _spans(self, places: Sequence[range], thinning: Sequence[int]) -> list[int]:
+        """Return how many chunks elements lie in, along each dimension; 1 where chunks differ in shape."""
+        spans = []
+        strides = self.steps.strides
+        for place, thin, stride, chunk in zip(places, thinning, strides, self._chunks or strides, strict=True):
+            first, last = place[0] * stride // chunk, place[-1] * stride // chunk
+            spans.append(min(last - first + 1, -(-len(place) // thin)) if self._chunks else 1)
+        return spans
+
+    def _parts(self, places: list[range], thinning: Sequence[int]) -> Iterator[list[range]]:
+        """Yield the places of a tile in parts, none of which takes long to read."""
+        spans = self._spans(places, thinning)
+        widest = max(self.drawn, key=spans.__getitem__)
+        place, thin = places[widest], thinning[widest]
+        half = max(len(place) // 2 // thin, 1) * thin
+        if self._cost(places, thinning) <= _MOST_AT_ONCE or spans[widest] < 2 or half >= len(place):
+            yield places
+            return
+        chunk, stride = (self._chunks or self.shape)[widest], self.steps.strides[widest]
+        begin = -(-(place[half] * stride // chunk * chunk) // stride) - place[0]  # with a chunk, if that can be
+        begin = begin // thin * thin if begin >= thin else half
+        for part in (place[:begin], place[begin:]):
+            yield from self._parts([*places[:widest], part, *places[widest + 1 :]], thinning)
+
+
+def side_of(chunk: int, stride: int, wanted: int) -> int:
+    """Return the length of tiles along a dimension: near what is wanted, and in step with the chunks of the array.
+
+    >>> side_of(1000, 1, 256), side_of(1000, 4, 256), side_of(100, 1, 256), side_of(1000, 3, 256), side_of(7, 1, 256)
+    (250, 250, 300, 256, 259)
+    """
+    if not chunk or chunk % stride:
+        return wanted
+    length = chunk // stride
+    if length <= wanted:
+        return length * max(1, round(wanted / length))
+    parts = next((n for n in range(round(length / wanted), length) if length % n == 0), 0)
+    return length // parts if parts and length // parts >= wanted // 2 else wanted

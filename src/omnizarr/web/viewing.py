@@ -1,0 +1,375 @@
+"""The page of ``omnizarr view``: an application that answers what the page asks, and a server that opens a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import webbrowser
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from omnizarr.api import opening
+from omnizarr.errors import (
+    ContainsGroupError,
+    NodeNameError,
+    NodeNotFoundError,
+    NotRepresentableError,
+    OmnizarrError,
+    SelectionError,
+    ServerError,
+)
+from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group
+from omnizarr.stores.redaction import redact
+from omnizarr.stores.tasks import waited
+from omnizarr.support.text import visible
+from omnizarr.tools.translated import TranslatedStore
+from omnizarr.web.application import guarded
+from omnizarr.web.facts import Dataset, Stop, StoppedError
+from omnizarr.web.guards import is_loopback
+from omnizarr.web.keys import Keys, refusal
+from omnizarr.web.serving import run
+from omnizarr.web.tiles import DOCUMENT, Steps, TileArray
+
+PAGE: Final = Path(__file__).parent / "page"
+"""Where the page is, once it was built."""
+
+_POLICY: Final = (
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_CLOSED_REQUEST: Final = 499
+"""Status of an answer to a request that was given up."""
+_BAD_REQUESTS: Final = (SelectionError, NodeNameError, ContainsGroupError, NotRepresentableError)
+_AT_ONCE: Final = 8
+"""Tiles that are computed at the same time."""
+_KEPT: Final = "private, max-age=60"
+"""How long a browser keeps a tile."""
+
+
+def view(
+    *sources: Any,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str | None = None,
+    public: bool = False,
+    hosts: Iterable[str] = (),
+    browser: bool = True,
+    allow_pickle: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+    started: Callable[[str], object] | None = None,
+) -> None:
+    """Show hierarchies in the browser, whatever their format, until Ctrl-C. Nothing is changed.
+
+    Arrays are drawn as pictures, lines or tables. What the screen needs is read, and no more.
+
+    Parameters
+    ----------
+    *sources : path, URL, Store, StorePath, Array, Group, mapping or Dataset
+        What is shown; of several, two can be shown side by side. A `Dataset` says also what the page calls it.
+    host : str
+        The address to listen at. By default only programs of this machine reach it.
+    port : int
+        0 picks one that is free.
+    token : str, optional
+        What every request must carry. The browser that is opened knows it.
+    public : bool
+        Listen at an address that others reach although there is no token.
+    hosts : iterable of str
+        Names by which a proxy on this machine calls the server, besides those of the loopback.
+    browser : bool
+        Open the page in a browser.
+    allow_pickle : bool
+        Let pickled objects be read, which can run any code.
+    storage_options : mapping, optional
+        For stores that take them.
+    started : callable, optional
+        Called with the URL of the page as soon as it can be opened.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is nothing at a source.
+    MissingDependencyError
+        If Starlette or uvicorn is not installed.
+    ServerError
+        If the port is taken, the address is none of this machine, or the page was not built.
+    ValueError
+        If there are no sources, or others would reach the address, and there is neither a token nor `public`.
+
+    Examples
+    --------
+    >>> import omnizarr
+    >>> omnizarr.view("era5.zarr")  # doctest: +SKIP
+    """
+    if token is None and not public and not is_loopback(host):
+        raise ValueError(
+            f"all programs that reach {host} could read the data; set a token with token='...', or pass public=True"
+        )
+    app = viewer(
+        *sources,
+        token=token,
+        hosts=hosts if token is None and is_loopback(host) else None,
+        allow_pickle=allow_pickle,
+        storage_options=storage_options,
+    )
+
+    def tell(url: str) -> None:
+        address = f"{url}/" if token is None else f"{url}/?token={token}"
+        if started is not None:
+            started(address)
+        if browser:  # some browsers run in the terminal, and return when they are closed
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    run(app, host=host, port=port, started=tell)
+
+
+def viewer(
+    *sources: Any,
+    token: str | None = None,
+    hosts: Iterable[str] | None = None,
+    allow_pickle: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+    page: Path | None = None,
+) -> Starlette:
+    """Return an ASGI application that shows hierarchies, for a server of your own; it may stand behind a prefix.
+
+    Parameters
+    ----------
+    *sources, token, allow_pickle, storage_options
+        As for `omnizarr.view`.
+    hosts : iterable of str, optional
+        Names under which the server is called, besides those of the loopback; requests under others are refused. By
+        default every name is good.
+    page : Path, optional
+        The directory with the page; by default that of this installation.
+
+    Returns
+    -------
+    Starlette
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is nothing at a source.
+    ServerError
+        If the page was not built.
+    ValueError
+        If there are no sources.
+    """
+    if not sources:
+        raise ValueError("view() takes at least one path, URL or store")
+    page = PAGE if page is None else page
+    if not (page / "index.html").is_file():
+        raise ServerError(
+            "the page of the viewer was not built",
+            found=f"no index.html in {page}",
+            remedy="build it: make page (needs Node.js); or install omnizarr from a wheel, which has it",
+        )
+    opened = [_opened(source, allow_pickle=allow_pickle, storage_options=storage_options) for source in sources]
+    answers = _Answers(opened)
+    shown = [
+        Mount(f"/data/{number}", Keys(TranslatedStore(dataset.root.store_path, allow_pickle=allow_pickle)))
+        for number, dataset in enumerate(opened)
+    ]
+    routes: list[Route | Mount] = [
+        Route("/api/datasets", answers.datasets),
+        Route("/api/{number:int}/{question}", answers.ask),
+        Route("/tiles/{number:int}/{steps}/{rest:path}", answers.tile),
+        *shown,
+        Mount("/", StaticFiles(directory=page, html=True)),
+    ]
+    app = guarded(routes, token=token, hosts=hosts, origins=())
+    app.add_middleware(_SafeHeaders)
+    return app
+
+
+def _opened(source: Any, *, allow_pickle: bool, storage_options: Mapping[str, Any] | None) -> Dataset:
+    if isinstance(source, Dataset):
+        return source
+    node = source
+    if not isinstance(source, Array | Group):
+        node = opening.open(source, mode="r", allow_pickle=allow_pickle, storage_options=storage_options)
+    return Dataset(node, str(source if isinstance(source, str | Path) else node.store_path))
+
+
+class _SafeHeaders:
+    """Middleware that tells browsers to load nothing from elsewhere, and to run no scripts but those of the page."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+class _Answers:
+    """What the page asks, of several datasets."""
+
+    def __init__(self, datasets: Sequence[Dataset]) -> None:
+        self._datasets = datasets
+        self._room = asyncio.Semaphore(_AT_ONCE)
+
+    async def datasets(self, _: Request) -> Response:
+        """Answer which datasets there are."""
+        listed = [{"number": number, **dataset.summary()} for number, dataset in enumerate(self._datasets)]
+        return _json({"version": version("omnizarr"), "datasets": listed})
+
+    async def ask(self, request: Request) -> Response:
+        """Answer a question about a node."""
+        question = _QUESTIONS.get(request.path_params["question"])
+        if question is None:
+            return refusal(HTTPStatus.NOT_FOUND, f"no question {visible(request.path_params['question'])}")
+
+        def answer(stop: Stop) -> Response:
+            return _json(question(self._dataset(request), _Query(request.query_params), stop))
+
+        return await _answered(request, answer)
+
+    async def tile(self, request: Request) -> Response:
+        """Answer with the document of a tile array, or one of its tiles; none for requests that were given up."""
+
+        def answer(stop: Stop) -> Response:
+            steps, rest = Steps.of(request.path_params["steps"]), request.path_params["rest"]
+            path, _, name = f"/{rest}".rpartition(f"/{DOCUMENT}")
+            if rest.endswith(DOCUMENT) and not name:
+                tiles = TileArray(self._dataset(request).array(path[1:]), steps)
+                return Response(tiles.document(), headers={"Cache-Control": "no-cache"}, media_type="application/json")
+            parts = rest.split("/")
+            head = len(parts) - len(steps.strides) - 1
+            if head < 0:
+                raise NodeNotFoundError("there is no such tile", path=rest)
+            tiles = TileArray(self._dataset(request).array("/".join(parts[:head])), steps)
+            coords = tiles.coords_of("/".join(parts[head:]))
+            if coords is None:
+                raise NodeNotFoundError("there is no such tile", path=rest)
+            tile = tiles.tile(coords, stop)
+            fields = {"Cache-Control": _KEPT, "Omnizarr-Thinning": str(tile.thinning)}
+            return Response(tile.data, headers=fields, media_type="application/octet-stream")
+
+        async with self._room:
+            if await request.is_disconnected():
+                return Response(status_code=_CLOSED_REQUEST)
+            return await _answered(request, answer)
+
+    def _dataset(self, request: Request) -> Dataset:
+        number: int = request.path_params["number"]
+        if number >= len(self._datasets):
+            raise NodeNotFoundError(f"there is no dataset {number}")
+        return self._datasets[number]
+
+
+class _Query:
+    """The parameters of a question."""
+
+    def __init__(self, parameters: Mapping[str, str]) -> None:
+        self._parameters = parameters
+
+    def text(self, name: str) -> str:
+        return self._parameters.get(name, "")
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """Return an integer; raises SelectionError if it is none."""
+        text = self._parameters.get(name)
+        if text is None and default is not None:
+            return default
+        try:
+            return int(text or "")
+        except ValueError:
+            raise SelectionError(f"{name} is no integer", found=text) from None
+
+    def stop(self) -> int | None:
+        return self.integer("stop") if "stop" in self._parameters else None
+
+    def selection(self) -> Any:
+        """Return what is selected; raises SelectionError if it is no JSON."""
+        try:
+            return json.loads(self.text("select"))
+        except (ValueError, RecursionError):
+            raise SelectionError("select is no JSON", found=self.text("select")[:80]) from None
+
+
+_Question = Callable[[Dataset, _Query, Stop], dict[str, Any]]
+_QUESTIONS: Final[Mapping[str, _Question]] = {
+    "tree": lambda data, query, _: data.tree(
+        query.text("path"), query.integer("offset", 0), query.integer("limit", 500)
+    ),
+    "search": lambda data, query, stop: data.search(query.text("q"), query.integer("limit", 200), stop),
+    "info": lambda data, query, _: data.info(query.text("path")),
+    "labels": lambda data, query, _: data.labels(
+        query.text("path"),
+        query.integer("dimension"),
+        query.integer("start", 0),
+        query.stop(),
+        query.integer("step", 1),
+    ),
+    "values": lambda data, query, _: data.values(query.text("path"), query.selection()),
+    "chunks": lambda data, query, stop: data.chunks(query.text("path"), stop),
+    "check": lambda data, query, stop: data.check(query.text("path"), data=query.text("data") == "1", stop=stop),
+}
+
+
+def _json(answer: Mapping[str, Any]) -> Response:
+    text = json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(
+        text.encode("utf-8", "replace"), headers={"Cache-Control": "no-store"}, media_type="application/json"
+    )
+
+
+async def _answered(request: Request, answer: Callable[[Stop], Response]) -> Response:
+    """Return what `answer` returns, called in a thread, or why there is none; it is told when the client has gone."""
+    gone = threading.Event()
+    watching = asyncio.ensure_future(_watch(request.receive, gone))
+    try:
+        return await waited(answer, gone.is_set)
+    except StoppedError:
+        return Response(status_code=_CLOSED_REQUEST)
+    except NodeNotFoundError as error:
+        return _refused(HTTPStatus.NOT_FOUND, error)
+    except _BAD_REQUESTS as error:
+        return _refused(HTTPStatus.BAD_REQUEST, error)
+    except (OmnizarrError, OSError, ValueError, TypeError, NotImplementedError, MemoryError) as error:
+        return _refused(HTTPStatus.INTERNAL_SERVER_ERROR, error)
+    finally:
+        gone.set()
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+
+
+async def _watch(receive: Callable[[], Awaitable[Message]], gone: threading.Event) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    gone.set()
+
+
+def _refused(status: HTTPStatus, error: Exception) -> Response:
+    return refusal(status, visible(redact(str(error))))

@@ -1,0 +1,575 @@
+"""What a page is told of a hierarchy, in every format; values come from NumPy and from the specifications."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr.errors import ContainsGroupError, NodeNotFoundError, SelectionError
+
+pytest.importorskip("starlette")
+from omnizarr.storage import MemoryStore, WrapperStore
+from omnizarr.stores.wrap.observed import ObservedStore
+from omnizarr.web.facts import MOST_VALUES, Dataset, StoppedError
+
+FORMATS = (1, 2, 3, "3-draft2019", "3-draft2020")
+TEMP = np.arange(24, dtype="f4").reshape(4, 6)
+
+
+def opened(store, **options):
+    return Dataset(omnizarr.open(store, mode="r", **options), "somewhere/x.zarr")
+
+
+@pytest.fixture(params=FORMATS, ids=map(str, FORMATS))
+def dataset(request):
+    store = MemoryStore({})
+    if request.param == 1:
+        omnizarr.create_array(store, name="ocean/temp", data=TEMP, chunks=(2, 3), zarr_format=1, fill_value=0)
+        return opened(store)
+    root = omnizarr.create_group(store, zarr_format=request.param)
+    root.create_array("ocean/temp", data=TEMP, chunks=(2, 3), attributes={"units": "K"}, fill_value=0)
+    root.create_group("empty")
+    return opened(store)
+
+
+class TestTree:
+    def test_groups_and_arrays_are_listed(self, dataset):
+        assert dataset.tree("")["nodes"][-1] == {"path": "ocean", "name": "ocean", "kind": "group"}
+        answer = dataset.tree("ocean")
+        assert answer["nodes"] == [
+            {"path": "ocean/temp", "name": "temp", "kind": "array", "shape": [4, 6], "dtype": "float32"}
+        ]
+        assert answer["total"] == 1
+        assert answer["next"] is None
+
+    def test_an_array_has_nothing_below(self, dataset):
+        assert dataset.tree("ocean/temp")["nodes"] == []
+
+    def test_pages_are_read_one_by_one(self):
+        looked = []
+
+        class Watched(ObservedStore):
+            def _begin(self, verb, key, span=None):
+                looked.append(key)
+                return super()._begin(verb, key, span)
+
+        store = MemoryStore({})
+        document = b'{"zarr_format": 3, "node_type": "group"}'
+        store.set("zarr.json", document)
+        for number in range(2000):
+            store.set(f"n{number:05}/zarr.json", document)
+        dataset = opened(Watched(store))
+        looked.clear()
+        answer = dataset.tree("", offset=1000, limit=100)
+        assert [node["name"] for node in answer["nodes"]] == [f"n{number:05}" for number in range(1000, 1100)]
+        assert (answer["total"], answer["next"]) == (2000, 1100)
+        assert len(looked) < 500
+
+    def test_the_last_page_has_no_next(self, dataset):
+        total = dataset.tree("")["total"]
+        assert dataset.tree("", offset=total - 1, limit=1)["next"] is None
+
+    @pytest.mark.parametrize(("offset", "limit"), [(-1, 10), (0, 0), (0, 100_000)])
+    def test_senseless_pages_are_refused(self, dataset, offset, limit):
+        with pytest.raises(SelectionError):
+            dataset.tree("", offset, limit)
+
+    def test_what_cannot_be_read_is_listed_with_its_error(self):
+        store = {}
+        root = omnizarr.create_group(store)
+        root["good"] = [1, 2]
+        store["bad/zarr.json"] = b'{"zarr_format": 3, "node_type": "array", "shape": "no"}'
+        nodes = {node["name"]: node for node in opened(store).tree()["nodes"]}
+        assert nodes["good"]["kind"] == "array"
+        assert nodes["bad"]["kind"] == "unreadable"
+        assert "data_type is missing" in nodes["bad"]["error"]
+
+    def test_paths_are_relative_to_what_was_opened(self):
+        store = {}
+        omnizarr.create_group(store)["a/b/c"] = [1]
+        dataset = opened(store, path="a")
+        assert dataset.tree()["nodes"] == [{"path": "b", "name": "b", "kind": "group"}]
+        assert dataset.tree("b")["nodes"][0]["path"] == "b/c"
+        assert dataset.info("b/c")["path"] == "b/c"
+
+    @pytest.mark.parametrize("path", ["nothing", "ocean/temp/below"])
+    def test_other_paths_are_not_found(self, dataset, path):
+        with pytest.raises(NodeNotFoundError):
+            dataset.tree(path)
+
+
+class TestSearch:
+    def test_part_of_a_path_in_any_case(self, dataset):
+        answer = dataset.search("N/TE")
+        assert [node["path"] for node in answer["nodes"]] == ["ocean/temp"]
+        assert not answer["more"]
+
+    def test_nothing(self, dataset):
+        assert dataset.search("salt") == {"nodes": [], "more": False}
+
+    def test_a_walk_goes_on_where_it_was_stopped(self):
+        root = omnizarr.create_group({})
+        for number in range(5):
+            root.create_group(f"g{number}")
+        dataset = Dataset(root, "x")
+        answers = iter([False, False, True])
+        with pytest.raises(StoppedError):
+            dataset.search("g", 9, lambda: next(answers))
+        assert [node["path"] for node in dataset.search("g", 9)["nodes"]] == ["g0", "g1", "g2", "g3", "g4"]
+
+    def test_a_limit(self):
+        root = omnizarr.create_group({})
+        for number in range(5):
+            root.create_group(f"g{number}")
+        dataset = Dataset(root, "x")
+        answer = dataset.search("g", 3)
+        assert [node["path"] for node in answer["nodes"]] == ["g0", "g1", "g2"]
+        assert answer["more"]
+        assert len(dataset.search("g", 5)["nodes"]) == 5
+        assert not dataset.search("g", 5)["more"]
+
+
+class TestInfo:
+    def test_an_array(self, dataset):
+        answer = dataset.info("ocean/temp")
+        assert answer["kind"] == "array"
+        facts = dict(answer["facts"])
+        assert facts["Data type"] == "float32"
+        assert facts["Shape"].startswith("4×6")
+        assert facts["Chunks"] == "2×3 (24 B)"
+        assert answer["storage"]["size"] == TEMP.nbytes
+        assert (answer["storage"]["chunks"], answer["storage"]["chunks_stored"]) == (4, 4)
+        assert answer["error"] is None
+        array = answer["array"]
+        assert (array["shape"], array["dtype"], array["chunks"], array["shards"]) == ([4, 6], "float32", [2, 3], None)
+        assert (array["show"], array["view"], array["fill"]) == ("numbers", [0, 1], 0)
+
+    def test_documents_are_as_they_are_stored(self):
+        document = b'{"zarr_format":3,   "node_type":"group", "attributes":{"a":1}}'
+        assert opened({"zarr.json": document}).info()["documents"] == {"zarr.json": document.decode()}
+
+    def test_format_in_words(self, dataset):
+        assert dataset.info("ocean/temp")["format"].startswith("Zarr v")
+
+    def test_all_is_strict_json(self, dataset):
+        json.dumps([dataset.info(path) for path in ("", "ocean", "ocean/temp")], allow_nan=False)
+
+    def test_shards(self):
+        root = omnizarr.create_group({})
+        root.create_array("a", shape=(100, 100), chunks=(10, 10), shards=(50, 50), dtype="u1")[:10, :10] = 1
+        answer = Dataset(root, "x").info("a")
+        assert (answer["array"]["chunks"], answer["array"]["shards"]) == ([10, 10], [50, 50])
+        assert (answer["storage"]["chunks"], answer["storage"]["chunks_stored"]) == (4, 1)
+
+    def test_numbers_that_json_or_browsers_have_no_words_for(self):
+        root = omnizarr.create_group({}, attributes={"big": 2**60, "small": 7})
+        root.create_array("a", shape=(2,), dtype="f8", fill_value=math.nan)
+        dataset = Dataset(root, "x")
+        assert dataset.info()["attributes"] == {"big": str(2**60), "small": 7}
+        assert dataset.info("a")["array"]["fill"] == "NaN"
+
+    def test_an_unreadable_node_with_its_document(self):
+        store = {}
+        omnizarr.create_group(store)
+        store["bad/zarr.json"] = b"{no json"
+        answer = opened(store).info("bad")
+        assert answer["kind"] == "unreadable"
+        assert answer["documents"] == {"zarr.json": "{no json"}
+        assert answer["error"]
+
+    def test_an_array_of_an_unknown_codec(self):
+        store = {}
+        omnizarr.create_array(store, shape=(4,), chunks=(2,), dtype="i2", compressors=None)
+        document = json.loads(bytes(store["zarr.json"]))
+        document["codecs"].append({"name": "unheard-of"})
+        store["zarr.json"] = json.dumps(document).encode()
+        answer = opened(store).info()
+        assert "unheard-of" in answer["error"]
+        assert answer["array"]["shape"] == [4]
+
+    @pytest.mark.parametrize(
+        ("values", "show"),
+        [
+            (np.zeros(2, "?"), "numbers"),
+            (np.zeros(2, "u8"), "numbers"),
+            (np.zeros(2, "f2"), "numbers"),
+            (np.zeros(2, "M8[s]"), "numbers"),
+            (np.zeros(2, "c8"), "complex"),
+            (np.zeros(2, "S3"), "table"),
+            (np.array(["a", "b"], np.dtypes.StringDType()), "table"),
+            (np.zeros(2, "i4,f8"), "table"),
+        ],
+    )
+    def test_how_types_are_drawn(self, values, show):
+        root = omnizarr.create_group({})
+        root.create_array("a", data=values)
+        assert Dataset(root, "x").info("a")["array"]["show"] == show
+
+    def test_counting_ends_where_it_would_take_long(self, monkeypatch):
+        monkeypatch.setattr("omnizarr.web.facts._MOST_COUNTED", 3)
+        root = omnizarr.create_group({})
+        root.create_array("a", data=np.ones(10), chunks=(1,))
+        answer = Dataset(root, "x").info("a")
+        assert answer["storage"]["chunks_stored"] is None
+        assert answer["storage"]["chunks"] == 10
+
+
+class TestMeaning:
+    @pytest.fixture(params=[2, 3])
+    def climate(self, request):
+        """Return a dataset as xarray writes it: netCDF's names, and CF's attributes."""
+        root = omnizarr.create_group({}, zarr_format=request.param)
+
+        def put(name, values, names, **attributes):
+            if request.param == 2:
+                root.create_array(name, data=values, attributes={"_ARRAY_DIMENSIONS": names, **attributes})
+            else:
+                root.create_array(name, data=values, dimension_names=names, attributes=attributes)
+
+        put("time", np.arange(4) * 6.0, ["time"], units="hours since 2020-02-28 12:00", calendar="noleap")
+        put("lat", np.array([-90.0, 0, 90]), ["lat"], units="degrees_north")
+        put("eastward", np.arange(5, dtype="i2"), ["eastward"], axis="X", scale_factor=0.5, add_offset=10)
+        put(
+            "temp",
+            np.zeros((4, 5, 3), "i2"),
+            ["time", "eastward", "lat"],
+            units="K",
+            long_name="air temperature",
+            scale_factor=[0.1],
+            add_offset=273.15,
+            missing_value=[-99, -98],
+        )
+        return Dataset(root, "x")
+
+    def test_roles_and_coordinates(self, climate):
+        array = climate.info("temp")["array"]
+        assert [dimension["role"] for dimension in array["dimensions"]] == ["t", "x", "y"]
+        assert [dimension["coordinate"] for dimension in array["dimensions"]] == ["time", "eastward", "lat"]
+        assert array["view"] == [2, 1]
+
+    def test_units_and_packing(self, climate):
+        array = climate.info("temp")["array"]
+        assert (array["units"], array["title"]) == ("K", "air temperature")
+        assert (array["scale"], array["offset"]) == (0.1, 273.15)
+        assert array["missing"][:2] == [-99, -98]
+
+    def test_a_coordinate_has_none_itself(self, climate):
+        assert climate.info("lat")["array"]["dimensions"][0]["coordinate"] is None
+
+    def test_times_are_dates(self, climate):
+        answer = climate.labels("temp", 0)
+        assert answer == {
+            "labels": ["2020-02-28T12:00", "2020-02-28T18:00", "2020-03-01", "2020-03-01T06:00"],  # no leap day
+            "units": None,
+        }
+
+    def test_packed_labels_are_unpacked(self, climate):
+        assert climate.labels("temp", 1, 1, 5, 2)["labels"] == [10.5, 11.5]
+
+    def test_labels_beyond_the_end_are_left_out(self, climate):
+        assert climate.labels("temp", 2, 2, 99) == {"labels": [90.0], "units": "degrees_north"}
+        assert climate.labels("temp", 2, 7, 99)["labels"] == []
+
+    def test_without_coordinates_labels_count(self):
+        root = omnizarr.create_group({})
+        root.create_array("a", shape=(10**12,), dtype="u1")
+        assert Dataset(root, "x").labels("a", 0, 5, 8) == {"labels": [5, 6, 7], "units": None}
+
+    @pytest.mark.parametrize("arguments", [(3,), (-1,), (0, -1), (0, 0, 4, 0)])
+    def test_senseless_labels_are_refused(self, climate, arguments):
+        with pytest.raises(SelectionError):
+            climate.labels("temp", *arguments)
+
+    def test_too_many_labels_are_refused(self):
+        root = omnizarr.create_group({})
+        root.create_array("a", shape=(MOST_VALUES + 1,), dtype="u1")
+        with pytest.raises(SelectionError, match="too many"):
+            Dataset(root, "x").labels("a", 0)
+
+    def test_coordinates_of_groups_above(self):
+        root = omnizarr.create_group({})
+        root.create_array("lat", data=[1.0, 2, 3], dimension_names=["lat"])
+        root.create_array("deep/er/temp", shape=(3,), dtype="f4", dimension_names=["lat"])
+        found = Dataset(root, "x").info("deep/er/temp")["array"]["dimensions"]
+        assert found[0]["coordinate"] == "lat"
+
+    def test_the_mask_of_v2_is_its_fill_value(self):
+        root = omnizarr.create_group({}, zarr_format=2)
+        named = {"_ARRAY_DIMENSIONS": ["x"]}
+        root.create_array("a", shape=(3,), dtype="f4", fill_value=math.nan, attributes=named)
+        root.create_array("b", shape=(3,), dtype="i4", fill_value=-1, attributes=named)
+        root.create_array("c", shape=(3,), dtype="i4", fill_value=-1)
+        dataset = Dataset(root, "x")
+        assert [dataset.info(name)["array"]["missing"] for name in "abc"] == [["NaN"], [-1], []]
+
+    def test_the_mask_of_v3_is_an_attribute(self):
+        root = omnizarr.create_group({})
+        # base64 of the double -9.0, as xarray writes it
+        root.create_array("a", shape=(3,), dtype="f4", attributes={"_FillValue": "AAAAAAAAIsA="}, dimension_names=["x"])
+        assert Dataset(root, "x").info("a")["array"]["missing"] == [-9.0]
+
+    def test_attributes_of_other_kinds_do_no_harm(self):
+        root = omnizarr.create_group({})
+        strange = {
+            "units": ["K"], "scale_factor": "two", "missing_value": {"a": 1}, "long_name": 7, "_FillValue": [[]],
+            "axis": 3, "standard_name": [], "calendar": 5,
+        }  # fmt: skip
+        root.create_array("x", shape=(3,), dtype="f4", dimension_names=["x"], attributes=strange)
+        root.create_array("a", shape=(3,), dtype="f4", dimension_names=["x"], attributes=strange)
+        array = Dataset(root, "x").info("a")["array"]
+        assert (array["units"], array["scale"], array["missing"], array["title"]) == (None, 1.0, [], None)
+        assert Dataset(root, "x").labels("a", 0)["labels"] == [0.0, 0.0, 0.0]
+
+    def test_pictures_of_red_green_and_blue(self):
+        root = omnizarr.create_group({})
+        root.create_array("rgb", shape=(5, 40, 30, 3), dtype="u1")
+        root.create_array("flat", shape=(1, 40, 1, 30, 1), dtype="f4")
+        dataset = Dataset(root, "x")
+        assert dataset.info("rgb")["array"]["view"] == [1, 2]
+        assert dataset.info("flat")["array"]["view"] == [1, 3]
+
+    def test_scalars_and_lines(self):
+        root = omnizarr.create_group({})
+        root.create_array("scalar", data=3.5)
+        root.create_array("line", data=[1, 2])
+        dataset = Dataset(root, "x")
+        assert dataset.info("scalar")["array"]["view"] == []
+        assert dataset.info("line")["array"]["view"] == [0]
+
+
+class TestMicroscopy:
+    @pytest.fixture(params=["0.4", "0.5"])
+    def image(self, request):
+        """Return an image as the texts of OME-Zarr 0.4 and 0.5 want it."""
+        scales = [
+            {
+                "path": path,
+                "coordinateTransformations": [
+                    {"type": "scale", "scale": [1, 2.0, size, size]},
+                    {"type": "translation", "translation": [0, 0, 0.25, 10]},
+                ],
+            }
+            for path, size in (("full", 0.5), ("half", 1.0))
+        ]
+        axes = [
+            {"name": "c", "type": "channel"},
+            {"name": "z", "type": "space", "unit": "micrometer"},
+            {"name": "y", "type": "space", "unit": "micrometer"},
+            {"name": "x", "type": "space", "unit": "micrometer"},
+        ]
+        members = {
+            "multiscales": [{"version": request.param, "axes": axes, "datasets": scales}],
+            "omero": {
+                "channels": [
+                    {"label": "DAPI", "color": "0000FF", "window": {"start": 5, "end": 900, "min": 0, "max": 65535}},
+                    {"color": "00FF00"},
+                ]
+            },
+        }
+        is_new = request.param == "0.5"
+        attributes = {"ome": {"version": "0.5", **members}} if is_new else members
+        root = omnizarr.create_group({}, zarr_format=3 if is_new else 2)
+        group = root.create_group("image", attributes=attributes)
+        group.create_array("full", shape=(2, 3, 40, 60), dtype="u2")
+        group.create_array("half", shape=(2, 3, 20, 30), dtype="u2")
+        return Dataset(root, "x")
+
+    def test_levels(self, image):
+        levels = [{"path": "image/full", "shape": [2, 3, 40, 60]}, {"path": "image/half", "shape": [2, 3, 20, 30]}]
+        assert image.info("image/full")["array"]["levels"] == levels
+        assert image.info("image/half")["array"]["levels"] == levels
+
+    def test_axes(self, image):
+        found = image.info("image/half")["array"]
+        assert [dimension["role"] for dimension in found["dimensions"]] == ["c", "z", "y", "x"]
+        assert [dimension["step"] for dimension in found["dimensions"]] == [1, 2, 1, 1]
+        assert [dimension["origin"] for dimension in found["dimensions"]] == [0, 0, 0.25, 10]
+        assert found["dimensions"][2]["units"] == "micrometer"
+        assert found["view"] == [2, 3]
+
+    def test_labels_are_places(self, image):
+        answer = image.labels("image/full", 3, 0, 4, 2)
+        assert answer == {"labels": [10.0, 11.0], "units": "micrometer"}
+
+    def test_channels(self, image):
+        assert image.info("image/full")["array"]["channels"] == [
+            {"label": "DAPI", "color": "0000FF", "window": [5.0, 900.0]},
+            {"label": "channel 1", "color": "00FF00", "window": None},
+        ]
+
+    def test_the_group_is_drawn_by_its_finest_level(self, image):
+        assert image.info("image")["draw"] == "image/full"
+        assert image.info("")["draw"] is None
+
+    def test_a_fill_value_is_no_mask(self, image):
+        assert image.info("image/full")["array"]["missing"] == []
+
+
+class TestValues:
+    def test_of_every_format(self, dataset):
+        answer = dataset.values("ocean/temp", [1, [0, 6, 2]])
+        assert answer == {"shape": [3], "fields": None, "values": [str(value) for value in TEMP[1, ::2]]}
+
+    @pytest.mark.parametrize(
+        ("values", "expected"),
+        [
+            (np.array([0.1, np.nan, -np.inf], "f4"), ["0.1", "nan", "-inf"]),
+            (np.array([2**63], "u8"), ["9223372036854775808"]),
+            (np.array([1 + 2j], "c8"), ["1+2j"]),
+            (np.array(["2020-02-29", "NaT"], "M8[D]"), ["2020-02-29", "NaT"]),
+            (np.array([b"ab", b"\xff"], "S2"), ["ab", r"\xff"]),
+            (np.array(["<b>ä", ""], "U4"), ["<b>ä", ""]),
+            (np.array([True, False]), ["True", "False"]),
+            (np.array([b"\x01\x02"], "V2"), ["01 02"]),
+        ],
+    )
+    def test_of_every_type(self, values, expected):
+        root = omnizarr.create_group({})
+        root.create_array("a", data=values)
+        assert Dataset(root, "x").values("a", [[0, 10]])["values"] == expected
+
+    def test_records(self):
+        root = omnizarr.create_group({})
+        root.create_array("a", data=np.array([(1, 0.5), (2, 1.5)], [("n", "i4"), ("x", "f4")]))
+        answer = Dataset(root, "x").values("a", [[0, 2]])
+        assert answer == {"shape": [2], "fields": ["n", "x"], "values": [["1", "0.5"], ["2", "1.5"]]}
+
+    def test_objects(self):
+        root = omnizarr.create_group({}, zarr_format=2)
+        values = np.empty(2, object)
+        values[:] = [{"a": [1]}, "text"]
+        root.create_array("a", data=values, filters=[{"id": "json2", "encoding": "utf-8"}], dtype=object)
+        assert Dataset(root, "x").values("a", [[0, 2]])["values"] == ['{"a": [1]}', "text"]
+
+    def test_scalars(self):
+        root = omnizarr.create_group({})
+        root.create_array("a", data=3.5)
+        assert Dataset(root, "x").values("a", []) == {"shape": [], "fields": None, "values": "3.5"}
+
+    def test_long_text_is_cut(self):
+        root = omnizarr.create_group({})
+        root.create_array("a", data=np.array(["x" * 5000], np.dtypes.StringDType()))
+        [text] = Dataset(root, "x").values("a", [[0, 1]])["values"]
+        assert text == "x" * 999 + "…"
+
+    def test_nothing(self, dataset):
+        assert dataset.values("ocean/temp", [[2, 2], [0, 3]])["values"] == []
+        assert dataset.values("ocean/temp", [[0, 2], [3, 3]])["values"] == [[], []]
+
+    @pytest.mark.parametrize(
+        "select", [[], [0], [0, 0, 0], [4, 0], [True, 0], ["0", 0], [[0], 0], [[0, 1, 0], 0], {"a": 1}, None, 5]
+    )
+    def test_selections_that_do_not_fit_are_refused(self, dataset, select):
+        with pytest.raises(SelectionError):
+            dataset.values("ocean/temp", select)
+
+    def test_too_many_are_refused_before_they_are_read(self):
+        root = omnizarr.create_group({})
+        root.create_array("a", shape=(10**9, 10**9), dtype="f8")
+        with pytest.raises(SelectionError, match="too many"):
+            Dataset(root, "x").values("a", [[0, 10**9], [0, 10**9]])
+
+    def test_groups_have_none(self, dataset):
+        with pytest.raises(ContainsGroupError):
+            dataset.values("ocean", [])
+
+
+class TestChunks:
+    def test_stored_and_missing(self):
+        store = {}
+        array = omnizarr.create_array(
+            store, name="a", shape=(4, 6), chunks=(2, 3), dtype="i2", compressors=None, fill_value=0
+        )
+        array[2:, :3] = 1
+        assert opened(store).chunks("a") == {
+            "grid": [2, 2],
+            "chunk_shape": [2, 3],
+            "shards": False,
+            "sizes": {"1,0": 12},
+            "size_full": 12,
+            "truncated": False,
+            "note": None,
+        }
+
+    def test_of_every_format(self, dataset):
+        assert sorted(dataset.chunks("ocean/temp")["sizes"]) == ["0,0", "0,1", "1,0", "1,1"]
+
+    def test_a_grid_is_not_walked(self):
+        root = omnizarr.create_group({})
+        array = root.create_array("a", shape=(10**12, 10**12), chunks=(10, 10), dtype="u1")
+        array[:20, :10] = 1
+        answer = Dataset(root, "x").chunks("a")
+        assert sorted(answer["sizes"]) == ["0,0", "1,0"]
+        assert answer["grid"] == [10**11, 10**11]
+
+    def test_a_map_ends(self, monkeypatch):
+        monkeypatch.setattr("omnizarr.web.facts.MOST_CHUNKS", 3)
+        root = omnizarr.create_group({})
+        root.create_array("a", data=np.ones(10), chunks=(1,))
+        answer = Dataset(root, "x").chunks("a")
+        assert (len(answer["sizes"]), answer["truncated"]) == (3, True)
+
+    def test_it_ends_when_nobody_waits(self):
+        root = omnizarr.create_group({})
+        root.create_array("a", data=np.ones(10), chunks=(1,))
+        assert Dataset(root, "x").chunks("a", lambda: True)["truncated"]
+
+    def test_a_scalar(self):
+        root = omnizarr.create_group({})
+        root.create_array("a", data=3.5)
+        assert list(Dataset(root, "x").chunks("a")["sizes"]) == [""]
+
+    def test_of_a_store_that_cannot_list(self):
+        store = {}
+        array = omnizarr.create_array(store, shape=(4,), chunks=(2,), dtype="i2", compressors=None, fill_value=0)
+        array[:2] = 1
+
+        class Unlisted(WrapperStore):
+            supports_listing = False
+
+        assert Dataset(omnizarr.open(Unlisted(MemoryStore(store)), mode="r"), "x").chunks("")["sizes"] == {"0": 4}
+
+
+class TestCheck:
+    def test_in_order(self, dataset):
+        assert dataset.check()["complete"]
+
+    def test_a_broken_chunk_with_its_place(self):
+        store = {}
+        root = omnizarr.create_group(store)
+        root.create_array("a", data=np.ones((4, 4), "i2"), chunks=(2, 2), compressors=None)
+        store["a/c/1/0"] = b"short"
+        [finding] = opened(store).check("a")["findings"]
+        assert (finding["path"], finding["coords"], finding["severity"]) == ("a", [1, 0], "error")
+        assert finding["code"] == "wrong-chunk-size"
+        assert finding["key"] == "a/c/1/0"
+
+    def test_data_is_decoded_if_wanted(self):
+        store = {}
+        root = omnizarr.create_group(store)
+        root.create_array("a", data=np.ones(4, "i2"), chunks=(2,), compressors="gzip")
+        store["a/c/1"] = b"no gzip at all"
+        dataset = opened(store)
+        assert dataset.check("a")["findings"] == []
+        assert [finding["coords"] for finding in dataset.check("a", data=True)["findings"]] == [[1]]
+
+    def test_it_ends_when_nobody_waits(self, dataset):
+        with pytest.raises(StoppedError):
+            dataset.check(stop=lambda: True)
+
+
+class TestNetCDF:
+    def test_dimensions_of_nczarr(self):
+        store = {}
+        with omnizarr.netcdf.Dataset(store, "w") as file:
+            file.createDimension("lat", 3)
+            file.createVariable("lat", "f8", ("lat",))[:] = [1, 2, 3]
+            file.createVariable("temp", "i2", ("lat",))[:] = [4, 5, 6]
+            file["lat"].units = "degrees_north"
+        dataset = opened(store)
+        [dimension] = dataset.info("temp")["array"]["dimensions"]
+        assert (dimension["name"], dimension["role"], dimension["coordinate"]) == ("lat", "y", "lat")
+        assert dataset.labels("temp", 0) == {"labels": [1.0, 2.0, 3.0], "units": "degrees_north"}
+        assert dataset.values("temp", [[0, 3]])["values"] == ["4", "5", "6"]

@@ -1,0 +1,422 @@
+"""The page of `omnizarr view`, driven in a real browser: it shows what NumPy reads, in every format."""
+
+import json
+import re
+import shutil
+import struct
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr import netcdf
+from tests.faultproxy import Delay, FaultProxy
+
+playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright")
+viewing = pytest.importorskip("omnizarr.web.viewing", reason="no Starlette")
+serving = pytest.importorskip("omnizarr.web.serving", reason="no Starlette")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium"),
+    pytest.mark.skipif(not (viewing.PAGE / "app.js").exists(), reason="the page was not built: make page"),
+]
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LATITUDES = np.linspace(-89.5, 89.5, 180)
+LONGITUDES = np.arange(360) + 0.5
+FIELD = (
+    288 - 40 * np.sin(np.radians(LATITUDES))[:, None] ** 2 + 5 * np.cos(np.radians(3 * LONGITUDES))[None, :]
+).astype("float32") + np.arange(4, dtype="float32")[:, None, None]
+FIELD[:, 60:80, 100:160] = np.nan
+FORMATS = {"v1": 1, "v2": 2, "draft2019": "3-draft2019", "draft2020": "3-draft2020"}
+
+
+def write_field(place, zarr_format, *, factor=1.0, **options):
+    """Write a temperature with coordinates, as xarray does."""
+    root = omnizarr.create_group(place, zarr_format=zarr_format)
+    names = {"time": np.arange(4) * 30, "lat": LATITUDES, "lon": LONGITUDES}
+    units = {"time": "days since 2020-01-01", "lat": "degrees_north", "lon": "degrees_east"}
+    for name, values in names.items():
+        attributes = {"units": units[name], "_ARRAY_DIMENSIONS": [name]}
+        named = {"dimension_names": [name]} if zarr_format == 3 else {}
+        root.create_array(name, data=values, attributes=attributes, **named)
+    attributes = {"units": "K", "long_name": "temperature", "_ARRAY_DIMENSIONS": list(names)}
+    named = {"dimension_names": list(names)} if zarr_format == 3 else {}
+    root.create_array(
+        "t", data=FIELD * np.float32(factor), chunks=(1, 60, 90), attributes=attributes, **named, **options
+    )
+
+
+def write_image(place):
+    """Write an OME-Zarr image of two channels and two levels."""
+    y, x = np.mgrid[:600, :800]
+    finest = np.stack([x + y, 5 * y]).astype("uint16")
+    levels = [finest, finest[:, ::2, ::2]]
+    axes = [{"name": "c", "type": "channel"}, *({"name": name, "type": "space", "unit": "micrometer"} for name in "yx")]
+    datasets = [
+        {"path": str(k), "coordinateTransformations": [{"type": "scale", "scale": [1, 0.5 * 2**k, 0.5 * 2**k]}]}
+        for k in range(2)
+    ]
+    channels = [
+        {"label": "DAPI", "color": "0000FF", "window": {"start": 0, "end": 1400, "min": 0, "max": 65535}},
+        {"label": "GFP", "color": "00FF00", "window": {"start": 0, "end": 3000, "min": 0, "max": 65535}},
+    ]
+    attributes = {
+        "multiscales": [{"version": "0.4", "axes": axes, "datasets": datasets}],
+        "omero": {"channels": channels},
+    }
+    root = omnizarr.create_group(place, zarr_format=2, attributes=attributes)
+    for number, level in enumerate(levels):
+        root.create_array(str(number), data=level, chunks=(1, 256, 256))
+    return finest
+
+
+def write_odd(place):
+    """Write arrays of one dimension, of none, of text, records, complex numbers, large integers and times."""
+    root = omnizarr.create_group(place, zarr_format=2)
+    root["line"] = np.sin(np.linspace(0, 20, 500))
+    root["scalar"] = np.float64(3.25)
+    root.create_array("names", data=np.array(["Bern", "Genève", "Zürich"]))
+    root.create_array("records", data=np.array([(1, 2.5), (3, 4.5)], dtype=[("a", "i2"), ("b", "f8")]))
+    root["complex"] = np.array([[3 + 4j, 1j], [2, -1]] * 20, "complex64")
+    root["large"] = (np.arange(400, dtype="int64") + 2**60).reshape(20, 20)
+    root["when"] = np.datetime64("2020-01-01T00:00", "m") + np.arange(400).reshape(20, 20)
+    root["packed"] = np.arange(400, dtype="int16").reshape(20, 20)
+    root["packed"].attrs.update(scale_factor=0.5, add_offset=10, missing_value=7, units="m")
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("view")
+    found = {
+        name: folder / f"{name}.zarr" for name in (*FORMATS, "sharded", "nczarr", "image", "odd", "warmer", "broken")
+    }
+    for name, zarr_format in FORMATS.items():
+        if zarr_format == 1:
+            omnizarr.create_array(found[name], data=FIELD[0], chunks=(60, 90), zarr_format=1)
+        else:
+            write_field(found[name], zarr_format)
+    write_field(found["sharded"], 3, shards=(2, 120, 180))
+    write_field(found["warmer"], 3, factor=1.5)
+    write_field(found["broken"], 3)
+    damaged = found["broken"] / "t" / "c" / "0" / "1" / "2"
+    damaged.write_bytes(damaged.read_bytes()[:40])
+    (found["broken"] / "t" / "c" / "0" / "0" / "1").unlink()
+    with netcdf.Dataset(str(found["nczarr"]), "w") as dataset:
+        for name, size in (("y", 180), ("x", 360)):
+            dataset.createDimension(name, size)
+        dataset.createVariable("t", "f4", ("y", "x"))[:] = FIELD[0]
+    write_image(found["image"])
+    write_odd(found["odd"])
+    return found
+
+
+@pytest.fixture(scope="module")
+def numbers(places):
+    return {name: number for number, name in enumerate(places)}
+
+
+@pytest.fixture(scope="module")
+def server(places):
+    with serving.running(viewing.viewer(*map(str, places.values()))) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page that fails the test if a script fails, or if anything is asked of another host."""
+    context = browser.new_context(viewport={"width": 1200, "height": 800}, accept_downloads=True)
+    page = context.new_page()
+    playwright.expect.set_options(timeout=60_000)
+    page.set_default_timeout(60_000)  # machines that run tests are slow now and then
+    troubles, hosts = [], set()
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
+    yield page
+    context.close()
+    assert troubles == []
+    assert hosts - {None} <= {"127.0.0.1"}
+
+
+def show(page, server, **look):
+    """Open the page at a look, and wait for its picture."""
+    page.goto("about:blank")  # another address of the same page would not load it anew
+    page.goto(f"{server}/#" + "&".join(f"{name}={value}" for name, value in look.items()))
+    page.wait_for_selector("canvas[data-pane=first][data-state=complete]")
+    page.wait_for_selector(".histogram")
+
+
+def pointed(page, x=0.5, y=0.4, pane="first"):
+    """Point at a place of a picture; return the index and the words of the value."""
+    box = page.locator(f"canvas[data-pane={pane}]").bounding_box()
+    page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+    readout = page.locator(".readout[data-index]")
+    readout.wait_for()
+    playwright.expect(readout.locator(".value")).not_to_contain_text("…")
+    return tuple(json.loads(readout.get_attribute("data-index"))), readout.locator(".value").inner_text()
+
+
+def number(words):
+    return float(re.match(r"[-−\d.e+]+|NaN", words)[0].replace("−", "-"))
+
+
+@pytest.mark.parametrize("name", ["v1", "v2", "draft2019", "draft2020", "sharded", "nczarr"])
+def test_the_value_under_the_pointer_is_numpys(page, server, numbers, places, name):
+    path = "" if name == "v1" else "t"
+    show(page, server, d=numbers[name], p=path, tab="picture")
+    expected = FIELD if name not in ("v1", "nczarr") else FIELD[0]
+    for place in ((0.3, 0.3), (0.6, 0.55), (0.8, 0.42)):
+        index, words = pointed(page, *place)
+        assert len(index) == expected.ndim
+        np.testing.assert_allclose(number(words), expected[index], rtol=1e-5)
+    if expected.ndim == 3:
+        assert words.endswith(" K")
+        assert "°N" in page.locator(".readout").inner_text()
+
+
+def test_a_slider_moves_through_time(page, server, numbers):
+    show(page, server, d=numbers["v2"], p="t")
+    slider = page.get_by_role("slider", name="time")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(re.compile("at=1,"))
+    assert "2020-01-31" in page.locator(".slider").inner_text()
+    index, words = pointed(page)
+    assert index[0] == 1
+    np.testing.assert_allclose(number(words), FIELD[index], rtol=1e-5)
+
+
+def test_the_line_of_python_reads_what_is_seen(page, server, numbers, places):
+    show(page, server, d=numbers["sharded"], p="t", at="2,,", x=200, y=90, z=8)
+    page.locator("canvas[data-pane=first]").hover()
+    playwright.expect(page.locator(".python code")).to_contain_text(":")
+    line = page.locator(".python code").inner_text()
+    assert line.startswith(f'omnizarr.open({json.dumps(str(places["sharded"]))})["t"][2, ')
+    selection = line.partition('["t"]')[2]
+    read = eval(f"array{selection}", {"array": omnizarr.open(places["sharded"])["t"]})
+    np.testing.assert_array_equal(read, eval(f"field{selection}", {"field": FIELD}))
+    assert 0 < read.shape[1] <= 360
+
+
+def test_side_by_side_with_the_difference(page, server, numbers):
+    show(page, server, d=numbers["sharded"], p="t", d2=numbers["warmer"], p2="t")
+    page.wait_for_selector("canvas[data-pane=difference][data-state=complete]")
+    index, _ = pointed(page, pane="difference")
+    words = page.locator(".readout .difference").inner_text()
+    first, second = FIELD[index], FIELD[index] * np.float32(1.5)
+    np.testing.assert_allclose(number(words.removeprefix("difference ")), first - second, rtol=1e-4)
+    assert page.locator(".pane").count() == 3
+
+
+def test_both_pictures_move_together(page, server, numbers):
+    show(page, server, d=numbers["sharded"], p="t", d2=numbers["warmer"], p2="t")
+    page.locator("canvas[data-pane=second]").hover()
+    page.mouse.wheel(0, -600)
+    page.wait_for_url(re.compile("&z="))
+    first, _ = pointed(page, pane="first")
+    second, _ = pointed(page, pane="second")
+    assert first == second
+
+
+def test_the_address_reproduces_what_is_seen(page, server, numbers, browser):
+    look = {
+        "d": numbers["sharded"], "p": "t", "dims": "2,1", "at": "3,,", "cmap": "RdBu", "rev": 1, "limits": "manual",
+        "min": 250, "max": 300, "nan": "%23ff00c8", "flip": 0, "grid": 1, "x": 90.5, "y": 180, "z": 2.5,
+    }  # fmt: skip
+    show(page, server, **look)
+    address = page.url
+    said = dict(part.split("=", 1) for part in urlsplit(address).fragment.split("&"))
+    assert said == {name: str(value) for name, value in look.items()}
+    picture = "document.querySelector('canvas[data-pane=first]').toDataURL()"
+    once = page.evaluate(picture)
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector("canvas[data-pane=first][data-state=complete]")
+    assert page.evaluate(picture) == once
+    show(page, server, **{**look, "max": 400})
+    assert page.evaluate(picture) != once
+
+
+def test_the_map_of_chunks_shows_missing_and_broken_ones(page, server, numbers):
+    page.goto(f"{server}/#d={numbers['broken']}&p=t&tab=chunks")
+    page.get_by_role("button", name="Check all of them").click()
+    canvas = page.locator(".chunkmap canvas[data-broken='1']")
+    canvas.wait_for()
+    facts = page.locator(".chunkmap .facts").inner_text()
+    assert re.search(r"stored\s+47\b", facts)
+    assert re.search(r"missing\s+1\b", facts)
+    assert "[0, 1, 2]" in page.locator(".findings").inner_text()
+    box = canvas.bounding_box()
+    side = min((box["width"] - 16) / 4, (box["height"] - 16) / 3, 64)  # 3 x 4 cells in the middle
+    left, top = box["x"] + (box["width"] - 4 * side) / 2, box["y"] + (box["height"] - 3 * side) / 2
+    page.mouse.move(left + 1.5 * side, top + 0.5 * side)
+    assert "missing" in page.locator(".readout").inner_text()
+    page.mouse.move(left + 2.5 * side, top + 1.5 * side)
+    assert "[0, 1, 2]" in page.locator(".readout").inner_text()
+    page.mouse.click(left + 2.5 * side, top + 1.5 * side)
+    page.wait_for_url(re.compile("tab=picture"))
+
+
+def test_a_broken_chunk_does_not_hide_the_others(page, server, numbers):
+    show(page, server, d=numbers["broken"], p="t", z=4, x=225, y=90)
+    page.get_by_role("alert").wait_for()
+    assert page.get_by_role("button", name="Try again").count() == 1
+
+
+def test_channels_of_an_image_are_blended(page, server, numbers):
+    show(page, server, d=numbers["image"])
+    assert page.locator(".channel").count() == 2
+    assert "DAPI" in page.locator(".controls").inner_text()
+    finest = np.stack([np.add(*np.mgrid[:600, :800]), 5 * np.mgrid[:600, :800][0]])
+    index, words = pointed(page)
+    assert f"x {index[2] / 2:g} µm [{index[2]}]" in page.locator(".readout").inner_text()
+    values = [int(value) for value in re.findall(r"(?:DAPI|GFP) (\d+)", words)]
+    assert values == finest[(slice(None), *index[1:])].tolist()
+    page.get_by_label("GFP", exact=True).uncheck()
+    page.wait_for_url(re.compile("ch="))
+
+
+def test_an_image_is_read_by_levels(page, server, numbers):
+    asked = []
+    page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    page.set_viewport_size({"width": 800, "height": 500})
+    show(page, server, d=numbers["image"])
+    tiles = [path for path in asked if path.startswith("/tiles/")]
+    assert tiles
+    assert all("/1/" in path for path in tiles)
+
+
+def test_tables_of_what_is_no_picture(page, server, numbers):
+    def cells(path):
+        page.goto("about:blank")
+        page.goto(f"{server}/#d={numbers['odd']}&p={path}&tab=table")
+        page.wait_for_selector(".grid td")
+        return page.locator(".grid td").all_inner_texts()
+
+    assert cells("names") == ["Bern", "Genève", "Zürich"]
+    assert cells("records") == ["1", "2.5", "3", "4.5"]
+    assert cells("scalar") == ["3.25"]
+    assert cells("large")[:2] == [str(2**60), str(2**60 + 1)]
+
+
+def test_a_line_of_one_dimension(page, server, numbers):
+    page.goto(f"{server}/#d={numbers['odd']}&p=line")
+    page.wait_for_selector(".plot canvas")
+    assert page.locator(".python code").inner_text().endswith('["line"][:]')
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("complex", lambda i: {0: "3 + 4j", 1: "0 + 1j", 2: "2 + 0j", 3: "-1 + 0j"}[(i[0] % 2) * 2 + i[1]]),
+        ("large", lambda i: str(2**60 + 20 * i[0] + i[1])),
+        ("when", lambda i: str(np.datetime64("2020-01-01T00:00:00") + np.timedelta64(60 * (20 * i[0] + i[1]), "s"))),
+        ("packed", lambda i: f"{(20 * i[0] + i[1]) / 2 + 10:g} m"),
+    ],
+)
+def test_values_of_every_type(page, server, numbers, path, words):
+    show(page, server, d=numbers["odd"], p=path)
+    index, said = pointed(page, 0.5, 0.3)
+    assert said.startswith(words(index))
+
+
+def test_keys(page, server, numbers):
+    show(page, server, d=numbers["v2"], p="t")
+    page.keyboard.press("/")
+    playwright.expect(page.locator("#search")).to_be_focused()
+    page.keyboard.type("la")
+    page.get_by_role("treeitem").filter(has_text="lat").first.wait_for()
+    page.keyboard.press("Escape")
+    current = page.locator("[role=treeitem][aria-selected=true]")
+    current.wait_for()
+    current.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("p=lon"))
+    page.go_back()
+    page.wait_for_selector("canvas[data-pane=first][data-state=complete]")
+    canvas = page.locator("canvas[data-pane=first]")
+    canvas.focus()
+    page.keyboard.press("+")
+    page.wait_for_url(re.compile("&z="))
+    before = page.url
+    page.keyboard.press("ArrowRight")
+    playwright.expect(page).not_to_have_url(before)
+    page.keyboard.press("g")
+    page.wait_for_url(re.compile("grid=1"))
+    page.keyboard.press("?")
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("3")
+    page.wait_for_url(re.compile("tab=table"))
+
+
+def test_limits_are_moved_in_the_histogram(page, server, numbers):
+    show(page, server, d=numbers["v2"], p="t")
+    handle = page.get_by_role("slider", name="Upper limit of colours")
+    before = float(handle.get_attribute("aria-valuenow"))
+    handle.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url(re.compile("limits=manual"))
+    assert float(handle.get_attribute("aria-valuenow")) < before
+
+
+def test_a_picture_is_saved_as_png(page, server, numbers, tmp_path):
+    show(page, server, d=numbers["v2"], p="t")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save picture").click()
+    path = tmp_path / "t.png"
+    download.value.save_as(path)
+    assert download.value.suggested_filename == "t.png"
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", content[16:24])
+    assert width > 500
+    assert height > 400
+
+
+def test_requests_for_what_is_no_longer_seen_are_cancelled(page, server, numbers):
+    with FaultProxy(server) as proxy:
+        show(page, proxy.endpoint, d=numbers["v2"], p="t")
+        proxy.fault(Delay(30), path="/t/c/", first=1, times=100)
+        cancelled = []
+        page.on("requestfailed", lambda request: cancelled.append(request.failure))
+        slider = page.get_by_role("slider", name="time")
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        with page.expect_event("requestfailed"):
+            page.keyboard.press("ArrowRight")
+        assert all("ABORTED" in failure for failure in cancelled)
+
+
+def test_a_huge_array_is_drawn_from_few_tiles(page, server, numbers, browser, tmp_path):
+    place = tmp_path / "huge.zarr"
+    array = omnizarr.create_array(place, shape=(100_000, 100_000), chunks=(1000, 1000), dtype="uint8", fill_value=3)
+    array[50_000:51_000, 50_000:51_000] = 200
+    with serving.running(viewing.viewer(str(place))) as url:
+        asked = []
+        page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+        show(page, url, d=0)
+        assert sum("/c/" in path for path in asked) <= 40
+        show(page, url, d=0, x=50_500, y=50_500, z=0.5)
+        assert pointed(page, 0.5, 0.47)[1] == "200"

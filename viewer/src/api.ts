@@ -1,0 +1,153 @@
+// What the server of `omnizarr view` answers. All addresses are relative to the page's own.
+
+export interface DatasetEntry {
+  number: number;
+  name: string;
+  location: string;
+  format: string;
+  kind: "group" | "array";
+}
+
+export interface TreeNode {
+  path: string;
+  name: string;
+  kind: "array" | "group" | "unreadable";
+  shape?: number[];
+  dtype?: string;
+  error?: string;
+}
+
+export interface Tree {
+  path: string;
+  kind: "array" | "group";
+  total: number;
+  nodes: TreeNode[];
+  /** Where the next page begins; null: this is the last. */
+  next?: number | null;
+  note?: string | null;
+}
+
+export interface Dimension {
+  name: string | null;
+  size: number;
+  role: "x" | "y" | "z" | "t" | "c" | null;
+  units: string | null;
+  coordinate: string | null;
+  step: number | null;
+  origin: number;
+}
+
+export interface Channel {
+  label: string;
+  color: string;
+  window: [number, number] | null;
+}
+
+export interface ArrayInfo {
+  shape: number[];
+  dtype: string;
+  chunks: number[];
+  shards: number[] | null;
+  fill: unknown;
+  show: "numbers" | "complex" | "table";
+  units: string | null;
+  title: string | null;
+  missing: unknown[];
+  scale: number;
+  offset: number;
+  dimensions: Dimension[];
+  levels: { path: string; shape: number[] }[];
+  channels: Channel[];
+  view: number[];
+}
+
+export interface Info {
+  path: string;
+  kind: "array" | "group" | "unreadable";
+  format: string;
+  facts: [string, string][];
+  attributes: Record<string, unknown>;
+  codecs: unknown[];
+  documents: Record<string, string>;
+  storage: { stored: number | null; size: number | null; chunks: number | null; chunks_stored: number | null } | null;
+  notes?: string[];
+  /** Why the node or its values cannot be read. */
+  error?: string | null;
+  /** The array to draw for a group: the finest level of an image. */
+  draw?: string | null;
+  array: ArrayInfo | null;
+}
+
+export interface Labels {
+  labels: (string | number | null)[];
+  units: string | null;
+}
+
+export interface Table {
+  shape: number[];
+  fields: string[] | null;
+  values: unknown;
+}
+
+export interface Chunks {
+  grid: number[];
+  /** Null: chunks differ in shape. */
+  chunk_shape: number[] | null;
+  shards: boolean;
+  /** Bytes of each chunk that is stored; null: not known. */
+  sizes: Record<string, number | null>;
+  size_full: number | null;
+  truncated: boolean;
+  note?: string | null;
+}
+
+export interface Finding {
+  code: string;
+  severity: string;
+  path: string;
+  key: string | null;
+  message: string;
+  coords: number[] | null;
+}
+
+export type Selection = (number | [number, number] | [number, number, number])[];
+
+type Query = Record<string, string | number>;
+
+/** A failed request, with the server's own words. */
+export class RequestError extends Error {}
+
+async function ask<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+  const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+  const address = `api/${path}${search.size ? `?${search}` : ""}`;
+  const response = await fetch(address, signal ? { signal } : {});
+  if (response.ok) return (await response.json()) as T;
+  const words = await response.json().then(
+    ({ error }: { error?: string }) => error,
+    () => undefined,
+  );
+  throw new RequestError(words ?? `${address}: ${response.status} ${response.statusText}`);
+}
+
+export const datasets = () => ask<{ version: string; datasets: DatasetEntry[] }>("datasets");
+
+export const tree = (d: number, path: string, offset = 0, limit = 500) =>
+  ask<Tree>(`${d}/tree`, { path, offset, limit });
+
+export const search = (d: number, q: string, signal?: AbortSignal) =>
+  ask<{ nodes: TreeNode[]; more: boolean }>(`${d}/search`, { q, limit: 200 }, signal);
+
+export const info = (d: number, path: string) => ask<Info>(`${d}/info`, { path });
+
+export const labels = (d: number, path: string, dimension: number, start: number, stop: number, step: number) =>
+  ask<Labels>(`${d}/labels`, { path, dimension, start, stop, step });
+
+export const values = (d: number, path: string, select: Selection, signal?: AbortSignal) =>
+  ask<Table>(`${d}/values`, { path, select: JSON.stringify(select) }, signal);
+
+export const chunks = (d: number, path: string) => ask<Chunks>(`${d}/chunks`, { path });
+
+export const check = (d: number, path: string) => ask<{ findings: Finding[]; complete: boolean }>(`${d}/check`, { path, data: 1 });
+
+/** A path as part of an address: each name escaped, the slashes kept. */
+export const escapePath = (path: string) => path.split("/").map(encodeURIComponent).join("/");

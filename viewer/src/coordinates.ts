@@ -1,0 +1,132 @@
+// Labels along dimensions: coordinates of xarray and NetCDF, axes of OME-Zarr, or plain indices.
+import { labels, type ArrayInfo, type Dimension } from "./api.ts";
+import { numberWords } from "./dtypes.ts";
+import { indexOf, tickIndices, type Tick } from "./geometry.ts";
+import { scaleLinear } from "d3-scale";
+
+const MOST = 4096;
+const BLOCK = 1024;
+
+/** The labels of one dimension; those of long ones are read in blocks as they are asked for. */
+export class Coordinates {
+  readonly name: string;
+  units: string | null;
+  #dimension: Dimension;
+  #coarse: (string | number | null)[] | null = null;
+  #step = 1;
+  #blocks = new Map<number, (string | number | null)[] | null>();
+  #place: { d: number; path: string; k: number };
+  #listener: () => void;
+
+  constructor(d: number, path: string, info: ArrayInfo, k: number, listener: () => void) {
+    this.#dimension = info.dimensions[k]!;
+    this.#place = { d, path, k };
+    this.#listener = listener;
+    this.name = this.#dimension.name ?? `dimension ${k}`;
+    this.units = this.#dimension.units;
+    if (this.#dimension.coordinate !== null) void this.#load();
+  }
+
+  async #load(): Promise<void> {
+    const { d, path, k } = this.#place;
+    this.#step = Math.max(1, Math.ceil(this.#dimension.size / MOST));
+    try {
+      const answer = await labels(d, path, k, 0, this.#dimension.size, this.#step);
+      this.#coarse = answer.labels;
+      this.units = answer.units ?? this.units;
+    } catch {
+      this.#coarse = null; // a coordinate that cannot be read leaves the indices
+    }
+    this.#listener();
+  }
+
+  /** Whether all that is there says something else than the index. */
+  get hasLabels(): boolean {
+    return this.#coarse !== null || this.#dimension.step !== null;
+  }
+
+  /** Numbers along the whole dimension, every `step`th: null for text and times. */
+  get numbers(): number[] | null {
+    return this.#coarse?.every((label) => typeof label === "number") ? (this.#coarse as number[]) : null;
+  }
+
+  get isAscending(): boolean | null {
+    const numbers = this.numbers;
+    return numbers && numbers.length > 1 ? numbers[numbers.length - 1]! > numbers[0]! : null;
+  }
+
+  /** The label at an index; null where there is none, or none yet. */
+  at(index: number): string | number | null {
+    if (this.#coarse === null) {
+      const { step, origin } = this.#dimension;
+      return step === null ? null : Number((origin + index * step).toPrecision(9));
+    }
+    return this.#step === 1 ? (this.#coarse[index] ?? null) : this.#exact(index);
+  }
+
+  #exact(index: number): string | number | null {
+    const block = Math.floor(index / BLOCK);
+    if (!this.#blocks.has(block)) void this.#loadBlock(block);
+    return this.#blocks.get(block)?.[index % BLOCK] ?? null;
+  }
+
+  async #loadBlock(block: number): Promise<void> {
+    this.#blocks.set(block, null);
+    const { d, path, k } = this.#place;
+    const stop = Math.min(this.#dimension.size, (block + 1) * BLOCK);
+    const answer = await labels(d, path, k, block * BLOCK, stop, 1).catch(() => null);
+    if (answer) this.#blocks.set(block, answer.labels);
+    this.#listener();
+  }
+
+  /** The label at an index with its unit, in words. */
+  words(index: number): string {
+    const label = this.at(index);
+    if (label === null) return "";
+    return typeof label === "string" ? readableTime(label) : `${numberWords(label, 32)}${this.unitText}`;
+  }
+
+  get unitText(): string {
+    return this.units && !this.units.includes(" since ") ? ` ${prettyUnits(this.units)}` : "";
+  }
+
+  /** Ticks between two fractional indices. A tick of element i stands at its middle, i + 0.5. */
+  ticks(start: number, stop: number, wanted: number): Tick[] {
+    const numbers = this.numbers;
+    const { step, origin } = this.#dimension;
+    if (numbers) return this.#valueTicks(numbers, start, stop, wanted);
+    if (this.#coarse === null && step !== null) {
+      const values = scaleLinear().domain([origin + start * step, origin + stop * step]).nice(0);
+      const format = values.tickFormat(wanted);
+      return values.ticks(wanted).map((value) => ({ index: (value - origin) / step, text: format(value) }));
+    }
+    return tickIndices(start, stop, wanted).map((index) => {
+      const label = this.#coarse === null ? index : (this.#coarse[Math.floor(index / this.#step)] ?? index);
+      return { index: index + 0.5, text: typeof label === "string" ? shortTime(label) : String(label) };
+    });
+  }
+
+  #valueTicks(numbers: number[], start: number, stop: number, wanted: number): Tick[] {
+    const last = numbers.length - 1;
+    const valueAt = (index: number) => {
+      const place = Math.min(last, Math.max(0, (index - 0.5) / this.#step));
+      const low = Math.floor(place);
+      return numbers[low]! + ((numbers[Math.min(last, low + 1)] ?? 0) - numbers[low]!) * (place - low);
+    };
+    const values = scaleLinear().domain([valueAt(start), valueAt(stop)]);
+    const format = values.tickFormat(wanted);
+    return values.ticks(wanted).flatMap((value) => {
+      const place = indexOf(numbers, value);
+      return place === null ? [] : [{ index: place * this.#step + 0.5, text: format(value) }];
+    });
+  }
+}
+
+const DEGREES: Record<string, string> = { degrees_north: "°N", degrees_east: "°E", degree: "°", degrees: "°", micrometer: "µm", nanometer: "nm", millimeter: "mm", second: "s", meter: "m" };
+
+export const prettyUnits = (units: string) => DEGREES[units] ?? units;
+
+/** Midnight is a date. */
+const readableTime = (label: string) => label.replace(/[T ]00:00(:00)?(\.0+)?$/, "");
+
+const shortTime = (label: string) => readableTime(label).slice(0, 16).replace("T", " ");

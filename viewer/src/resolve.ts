@@ -1,0 +1,122 @@
+// From what the address says and what the array is to what is drawn.
+import type { ArrayInfo, Info } from "./api.ts";
+import { dataType, missingNumbers, type Meaning } from "./dtypes.ts";
+import type { Level } from "./geometry.ts";
+import type { Blend, ChannelLook, Look, Tab } from "./look.ts";
+
+/** Settings of a picture with every default filled in. */
+export interface Resolved {
+  dims: [number, number];
+  at: number[];
+  blend: Blend;
+  /** The dimension of channels or of red, green and blue. */
+  channelDim: number | null;
+  /** How many layers a blended picture has. */
+  channels: ChannelLook[];
+  meaning: Meaning;
+  tabs: Tab[];
+  tab: Tab;
+}
+
+const COLOURS = ["ff00ff", "00ff00", "3f7fff", "ff3030", "00ffff", "ffff00", "ff8000", "ffffff"];
+const PRIMARIES = ["ff0000", "00ff00", "0000ff"];
+
+export function tabsOf(info: Info): Tab[] {
+  const array = info.array;
+  if (!array) return ["about"];
+  const rank = array.shape.length;
+  if (rank === 0) return ["table", "about"];
+  if (array.show === "table" || array.shape.includes(0)) return ["table", "chunks", "about"];
+  return rank === 1 ? ["line", "table", "chunks", "about"] : ["picture", "line", "table", "chunks", "about"];
+}
+
+export function resolve(info: Info, look: Look): Resolved {
+  const array = info.array;
+  const tabs = tabsOf(info);
+  const tab = look.tab && tabs.includes(look.tab) ? look.tab : tabs[0]!;
+  if (!array) return { dims: [0, 0], at: [], blend: "one", channelDim: null, channels: [], meaning: meaningOf(null, look), tabs, tab };
+  const dims = dimsOf(array, look);
+  const channelDim = channelDimOf(array, dims);
+  const blend = blendOf(array, look, channelDim);
+  return { dims, at: atOf(array, look), blend, channelDim, channels: channelsOf(array, look, blend, channelDim), meaning: meaningOf(array, look), tabs, tab };
+}
+
+function dimsOf({ shape, view }: ArrayInfo, look: Look): [number, number] {
+  const last = shape.length - 1;
+  const [y, x] = look.dims ?? [];
+  if (y !== undefined && x !== undefined && y !== x && y <= last && x <= last) return [y, x];
+  return view.length >= 2 ? [view[0]!, view[1]!] : [Math.max(0, last - 1), Math.max(0, last)];
+}
+
+/** The first index of a dimension to begin with; the middle of a stack of slices. */
+function atOf({ shape, dimensions }: ArrayInfo, look: Look): number[] {
+  return shape.map((size, k) => {
+    const start = dimensions[k]?.role === "z" ? Math.floor(size / 2) : 0;
+    return Math.max(0, Math.min(size - 1, look.at[k] ?? start));
+  });
+}
+
+function channelDimOf({ shape, dimensions }: ArrayInfo, dims: number[]): number | null {
+  const named = dimensions.findIndex((dimension, k) => dimension.role === "c" && !dims.includes(k) && shape[k]! <= 32);
+  if (named >= 0) return named;
+  const few = shape.findLastIndex((size, k) => (size === 3 || size === 4) && !dims.includes(k));
+  return few >= 0 ? few : null;
+}
+
+function blendOf(array: ArrayInfo, look: Look, channelDim: number | null): Blend {
+  if (channelDim === null) return "one";
+  const size = array.shape[channelDim]!;
+  const canBeRgb = size === 3 || size === 4;
+  if (look.blend === "rgb" && !canBeRgb) return "one";
+  if (look.blend) return look.blend;
+  if (array.channels.length > 0) return "channels";
+  const isLast = channelDim === array.shape.length - 1;
+  return canBeRgb && isLast && array.dtype.replace(/^[|<>]/, "") === "uint8" ? "rgb" : "one";
+}
+
+function channelsOf(array: ArrayInfo, look: Look, blend: Blend, channelDim: number | null): ChannelLook[] {
+  if (blend === "one" || channelDim === null) return [];
+  if (look.channels) return look.channels;
+  if (blend === "rgb") {
+    const isByte = array.dtype === "uint8";
+    return PRIMARIES.map((color) => ({ on: true, color, lo: isByte ? 0 : null, hi: isByte ? 255 : null }));
+  }
+  return Array.from({ length: array.shape[channelDim]! }, (_, k) => {
+    const channel = array.channels[k];
+    const color = channel?.color.replace(/^#/, "").slice(0, 6) || COLOURS[k % COLOURS.length]!;
+    return { on: k < 4, color, lo: channel?.window?.[0] ?? null, hi: channel?.window?.[1] ?? null };
+  });
+}
+
+/** What the stored numbers of an array mean. */
+export function meaningOf(array: ArrayInfo | null, look: Look): Meaning {
+  if (!array) return { type: dataType("other"), part: "magnitude", scale: 1, offset: 0, missing: [] };
+  const missing = look.fillIsMissing ? [...array.missing, array.fill] : array.missing;
+  return { type: dataType(array.dtype), part: look.part, scale: array.scale, offset: array.offset, missing: missingNumbers(missing) };
+}
+
+/** The pyramid of an array, finest first, as far as it is coarser than the array itself; the array alone if there is none. */
+export function levelsOf(path: string, array: ArrayInfo, dims: [number, number]): Level[] {
+  const own: Level = { path, factors: [1, 1] };
+  if (array.levels.length === 0 || array.levels[0]!.path !== path) return [own];
+  return array.levels
+    .filter(({ shape }) => shape.every((size, k) => dims.includes(k) || size === array.shape[k]))
+    .map((level) => ({ path: level.path, factors: dims.map((k) => array.shape[k]! / level.shape[k]!) as [number, number] }));
+}
+
+/** Height of an element over its width: physical sizes if the axes say them, equal ones else, stretched where that is a thread. */
+export function aspectOf(array: ArrayInfo, [y, x]: [number, number], stretch: boolean | null): number | null {
+  const [height, width] = [array.dimensions[y]?.step ?? null, array.dimensions[x]?.step ?? null];
+  const sameUnits = array.dimensions[y]?.units === array.dimensions[x]?.units;
+  const aspect = height && width && sameUnits ? Math.abs(height / width) : 1;
+  const shape = (array.shape[y]! * aspect) / array.shape[x]!;
+  const isThread = shape > 6 || shape < 1 / 6;
+  return (stretch ?? isThread) ? null : aspect;
+}
+
+/** Whether rising coordinates go up, as on a map: latitudes and y do. */
+export function risesUpwards(array: ArrayInfo, k: number): boolean {
+  const { name, units, role } = array.dimensions[k]!;
+  if (array.dimensions[k]!.coordinate === null) return false;
+  return units === "degrees_north" || /^(y|yc|lat|latitude|north|northing|rlat)$/i.test(name ?? "") || (role === "y" && units !== null && /^degree/.test(units));
+}
