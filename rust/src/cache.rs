@@ -1,7 +1,6 @@
 //! What is kept between calls, as long as it is still true: decoded chunks, and indexes of shards.
-//!
-//! A fork may happen while another thread uses a cache; then its child finds it locked for ever. So nobody waits
-//! for one longer than a look at it takes: whoever finds it in use then goes without.
+//! If a process forks while another thread uses a cache, the cache is locked forever in the child. So a thread waits
+//! for a cache only briefly, and then does without it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -146,7 +145,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
             match self.state.try_lock() {
                 Ok(state) => return Some(state),
                 Err(TryLockError::WouldBlock) if attempt < ATTEMPTS => hint::spin_loop(),
-                // Whoever has it is not running just now.
+                // The thread that holds it is not running at the moment.
                 Err(TryLockError::WouldBlock) => thread::sleep(NAP),
                 Err(TryLockError::Poisoned(_)) => return None,
             }

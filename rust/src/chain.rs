@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::cache::Keep;
 use crate::codecs::elements::Elements;
-use crate::codecs::{Codec, Filter};
+use crate::codecs::{Codec, Encoded, Filter};
 use crate::error::{Error, Result};
 use crate::plan::{Piece, Selection};
 use crate::scatter::{Layout, Memory};
@@ -235,7 +235,7 @@ impl Chain {
             return Ok(false);
         }
         let base = runs.first().map_or(0, |run| run.start);
-        // What lies between the runs is whatever the scratch holds: nobody looks at it.
+        // The bytes between the runs are undefined, and never read.
         let chunk = resized(&mut scratch.chunk, runs.last().map_or(0, |run| run.end) - base)?;
         for run in runs {
             let out = &mut chunk[run.start - base..run.end - base];
@@ -246,6 +246,57 @@ impl Chain {
         }
         memory.scatter(&self.layout, chunk, base, selection)?;
         Ok(true)
+    }
+
+    /// Put what `selection` selects of a compressed chunk into `memory`, if that is no more than the `share`-th part of it,
+    /// fetching and decoding only what holds it; return false if the whole chunk had better be fetched, or cannot be
+    /// read so. That says what is wrong with a chunk, too.
+    ///
+    /// # Errors
+    /// If the system fails, or a place lies outside the chunk.
+    pub fn read_blocks(
+        &self,
+        value: &dyn Value,
+        selection: &Selection,
+        share: usize,
+        memory: &Memory,
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
+        let ([codec], Serializer::Elements(elements)) = (self.compressors.as_slice(), &self.serializer) else {
+            return Ok(false);
+        };
+        let length = usize::try_from(value.size()?).unwrap_or(0);
+        let runs = runs_of(&self.layout, selection, GAP)?;
+        if length <= SMALL || runs.iter().map(std::ops::Range::len).sum::<usize>() > self.layout.nbytes / share {
+            return Ok(false);
+        }
+        let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return Ok(false) };
+        let chunk = resized(&mut scratch.chunk, last.end - first.start)?;
+        let fetch = |start: usize, out: &mut [u8]| {
+            if value.read_at(start as u64, out)? < out.len() {
+                return Err(Error::broken("the value became shorter"));
+            }
+            Ok(())
+        };
+        let encoded = Encoded { length, fetch: &fetch };
+        if !codec.fetch_runs(&encoded, self.layout.nbytes, &runs, chunk).unwrap_or(false) {
+            return Ok(false);
+        }
+        for run in &runs {
+            elements.decode(&mut chunk[run.start - first.start..run.end - first.start])?;
+        }
+        memory.scatter(&self.layout, chunk, first.start, selection)?;
+        Ok(true)
+    }
+
+    /// Whether parts of a compressed chunk can be fetched and decoded by themselves.
+    #[must_use]
+    pub fn reads_blocks(&self) -> bool {
+        let [codec] = self.compressors.as_slice() else { return false };
+        self.layout.nbytes > SMALL
+            && codec.fetches_runs()
+            && self.filters.is_empty()
+            && matches!(self.serializer, Serializer::Elements(_))
     }
 
     /// The ranges of bytes that [`Chain::read_runs`] reads of a value.
@@ -596,8 +647,8 @@ fn decode_on(threads: usize, codec: &dyn Codec, data: &[u8], out: &mut [u8]) -> 
 /// If there is not so much memory.
 pub fn resized(buffer: &mut Vec<u8>, size: usize) -> Result<&mut [u8]> {
     if buffer.len() < size {
-        // Whether there is so much memory is asked first, as nobody can ask for zeros and be told that there are none. Zeros
-        // of the system take no room until they are touched: a chunk that is only said to be large costs nothing.
+        // The memory is reserved first, because allocating zeros cannot report a failure. Zeros of the system take no
+        // memory until they are touched, so a chunk that only claims to be large costs nothing.
         Vec::<u8>::new().try_reserve_exact(size).map_err(|_| Error::refused("so much memory"))?;
         *buffer = Vec::new();
         *buffer = vec![0; size];

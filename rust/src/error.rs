@@ -24,7 +24,7 @@ pub enum Kind {
 pub struct Error {
     /// What is to be done.
     pub kind: Kind,
-    /// What happened, for those who debug this engine.
+    /// What happened, for debugging this engine.
     pub message: String,
     /// The error of a store that was called back.
     pub foreign: Option<Box<dyn Any + Send>>,

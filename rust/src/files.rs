@@ -22,7 +22,7 @@
 //!
 //! Paths
 //!     are given in full. Names within open directories would save 6 % of either, but an open directory stays the same
-//!     when another takes its place, and then values would come from, or go to, where nobody looks for them.
+//!     when another takes its place, and then values would be read from, or written to, the wrong place.
 
 mod locks;
 #[cfg(test)]
@@ -198,7 +198,7 @@ impl Files {
                 return Ok(());
             }
             match self.create_directories(parent)? {
-                Ok(()) | Err(Errno::NOENT) => {} // somebody prunes at the same time
+                Ok(()) | Err(Errno::NOENT) => {} // another thread or process prunes at the same time
                 Err(error) => return Err(error.into()),
             }
         }
@@ -207,7 +207,7 @@ impl Files {
 
     /// Create a directory right below one that is checked; false if that needs a closer look.
     ///
-    /// What was not there, and now is, is no link, and lies where it seems to.
+    /// What was not there, and now is, is not a link, and lies where it seems to.
     fn make_below_known(&self, parent: &str) -> Result<bool> {
         if parent.is_empty() || !self.is_known(split(parent).0) {
             return Ok(false);
@@ -281,7 +281,7 @@ impl Files {
             let temporary = self.own_path(parent, &unique_name(), ".tmp");
             match write_new(&temporary, data, self.fsync) {
                 Ok(()) => {}
-                Err(Errno::EXIST) => continue, // of somebody else
+                Err(Errno::EXIST) => continue, // of another writer
                 Err(Errno::NOENT) => {
                     self.forget(parent);
                     self.make_parent(parent)?;
@@ -504,8 +504,8 @@ fn without_slash(path: &[u8]) -> &[u8] {
     path.strip_suffix(b"/").filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
 
-/// Sixteen hexadecimal digits that hardly anybody else has: no other process, no thread and no other machine. A forked
-/// child may come to the same as its parent, which costs whoever comes second another attempt.
+/// Sixteen hexadecimal digits that are almost certainly unique among processes, threads and machines. A forked
+/// child may get the same digits as its parent; then the second of them needs another attempt.
 fn unique_name() -> [u8; 16] {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     // Keyed by randomness of the system.
@@ -516,7 +516,7 @@ fn unique_name() -> [u8; 16] {
 
 // -- the system --------------------------------------------------------------------------------------------------------
 
-/// Whether an error says that there is no such file. A directory, a pipe or a socket is no value either.
+/// Whether an error says that there is no such file. A directory, a pipe or a socket is not a value either.
 fn is_absence(error: Errno) -> bool {
     use Errno as E;
     matches!(error, E::NOENT | E::NOTDIR | E::ISDIR | E::NAMETOOLONG | E::NXIO | E::SPIPE | E::LOOP)
@@ -544,7 +544,7 @@ fn check_below(path: &[u8], from: usize) -> Result<Result<bool, Errno>> {
     Ok(Ok(true))
 }
 
-/// Whether something that is no directory stands where one should be.
+/// Whether something that is not a directory stands where one should be.
 fn is_in_the_way(path: &[u8]) -> bool {
     match fs::stat(path) {
         Ok(status) => type_of(&status) != FileType::Directory,

@@ -8,7 +8,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
@@ -28,6 +28,7 @@ use crate::run::{Array, Codecs, Failure, Job, Keys, Uneven};
 use crate::scatter::{Layout, Memory};
 use crate::store::{Change, Hold, Stamp, Store, Value};
 
+mod buffers;
 #[cfg(feature = "remote")]
 mod far;
 
@@ -494,13 +495,13 @@ fn plan(pieces: &Bound<'_, PyAny>) -> PyResult<Option<Plan>> {
 
 // -- stores ---------------------------------------------------------------------------
 
-/// Objects of Python that nobody needs any more, and how many bytes they have.
+/// Python objects that are no longer needed, and their size in bytes.
 static DROPPED: Mutex<(Vec<Box<dyn Any + Send>>, usize)> = Mutex::new((Vec::new(), 0));
 
 /// An object of Python that may be dropped without the interpreter.
 ///
 /// `PyO3` puts such objects on a list that a lock guards; a child that is forked while another thread has that lock
-/// finds it locked for ever, and then waits for it whenever it attaches. So they are collected here, where nobody waits.
+/// finds it locked forever, and then waits for it whenever it attaches. So they are collected here, without waiting.
 struct Held<T: Send + 'static>(Option<T>, usize);
 
 impl<T: Send + 'static> Drop for Held<T> {
@@ -530,8 +531,23 @@ fn clear_dropped(_: Python<'_>) {
 /// The bytes of a value, in memory that Python holds.
 enum PyMemory {
     Bytes(PyBackedBytes),
-    /// Of another object; whoever gave it will not change them.
+    /// Of another object, whose owner does not change them.
     Buffer(PyBuffer<u8>),
+}
+
+impl PyMemory {
+    /// Memory that others may change is copied.
+    fn of(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return Ok(Self::Bytes(PyBackedBytes::from(bytes.clone())));
+        }
+        let buffer = PyBuffer::<u8>::get(value)?;
+        if buffer.readonly() && buffer.is_c_contiguous() {
+            return Ok(Self::Buffer(buffer));
+        }
+        let copy = PyBytes::new(value.py(), &buffer.to_vec(value.py())?);
+        Ok(Self::Bytes(PyBackedBytes::from(copy)))
+    }
 }
 
 impl Deref for PyMemory {
@@ -562,17 +578,8 @@ impl PyValue {
         if value.is_none() {
             return Ok(None);
         }
-        let (bytes, place) = if let Ok(bytes) = value.cast::<PyBytes>() {
-            (PyMemory::Bytes(PyBackedBytes::from(bytes.clone())), is_kept.then(|| value.as_ptr() as u64))
-        } else {
-            let buffer = PyBuffer::<u8>::get(value)?;
-            if buffer.readonly() && buffer.is_c_contiguous() {
-                (PyMemory::Buffer(buffer), None)
-            } else {
-                let copy = PyBytes::new(value.py(), &buffer.to_vec(value.py())?);
-                (PyMemory::Bytes(PyBackedBytes::from(copy)), None)
-            }
-        };
+        let place = (is_kept && value.is_instance_of::<PyBytes>()).then(|| value.as_ptr() as u64);
+        let bytes = PyMemory::of(value)?;
         let nbytes = bytes.len();
         Ok(Some(Box::new(Self { bytes: Arc::new(Held(Some(bytes), nbytes)), place })))
     }
@@ -862,14 +869,30 @@ impl Engine {
         false
     }
 
-    /// Fill `out` with the elements of a plan.
+    /// Fill `out` with the elements of a plan. `stop`: ends that early, and then part of `out` is filled; `shared`: where
+    /// selections of this array that are read at the same time keep decoded chunks.
+    // PyO3 hands over what it made.
+    #[allow(clippy::needless_pass_by_value)]
+    #[pyo3(signature = (pieces, out, concurrency, stop=None, shared=None))]
     fn read<'py>(
         &self,
         pieces: &Bound<'py, PyAny>,
         out: &Bound<'py, PyAny>,
         concurrency: Option<usize>,
+        stop: Option<PyRef<'py, Stop>>,
+        shared: Option<PyRef<'py, PyChunkCache>>,
     ) -> PyResult<Option<Rest<'py>>> {
-        self.guarded(pieces, out, concurrency, Verb::Read)
+        let kept = shared.map(|cache| Shelf { chunks: Arc::clone(&cache.0), number: 0 });
+        let limits = Limits { threads: concurrency, stop: stop.as_ref().map(|stop| &stop.0), shared: kept.as_ref() };
+        self.guarded(pieces, out, &limits, Verb::Read)
+    }
+
+    /// Whether selections that are read at the same time had better share chunks: decoded, they are no more as stored.
+    #[getter]
+    fn decodes(&self) -> bool {
+        let chain = &self.array.codecs.chain;
+        let inner = chain.as_shard().map_or(chain, |shard| &shard.inner);
+        self.array.chunks.is_none() && inner.as_elements().is_none()
     }
 
     /// Store `values` in the elements of a plan.
@@ -879,8 +902,39 @@ impl Engine {
         values: &Bound<'py, PyAny>,
         concurrency: Option<usize>,
     ) -> PyResult<Option<Rest<'py>>> {
-        self.guarded(pieces, values, concurrency, Verb::Write)
+        let limits = Limits { threads: concurrency, stop: None, shared: None };
+        self.guarded(pieces, values, &limits, Verb::Write)
     }
+}
+
+/// Ends the reading of a plan before its time.
+#[pyclass(frozen, module = "omnizarr._native")]
+#[derive(Default)]
+struct Stop(AtomicBool);
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// End what is under way, soon.
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was set.
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How a plan is run.
+struct Limits<'a> {
+    threads: Option<usize>,
+    stop: Option<&'a AtomicBool>,
+    shared: Option<&'a Shelf>,
 }
 
 /// What is done with a plan.
@@ -896,10 +950,10 @@ impl Engine {
         &self,
         pieces: &Bound<'py, PyAny>,
         array: &Bound<'py, PyAny>,
-        threads: Option<usize>,
+        limits: &Limits<'_>,
         verb: Verb,
     ) -> PyResult<Option<Rest<'py>>> {
-        catch_unwind(AssertUnwindSafe(|| self.run(pieces, array, threads, verb)))
+        catch_unwind(AssertUnwindSafe(|| self.run(pieces, array, limits, verb)))
             .unwrap_or_else(|_| Err(unknown("the engine failed")))
     }
 
@@ -907,9 +961,10 @@ impl Engine {
         &self,
         pieces: &Bound<'py, PyAny>,
         array: &Bound<'py, PyAny>,
-        threads: Option<usize>,
+        limits: &Limits<'_>,
         verb: Verb,
     ) -> PyResult<Option<Rest<'py>>> {
+        let &Limits { threads, stop, shared } = limits;
         let py = array.py();
         let Some(plan) = plan(pieces)? else { return Ok(None) };
         let buffer = PyUntypedBuffer::get(array)?;
@@ -929,11 +984,13 @@ impl Engine {
         let missing = AtomicUsize::new(0);
         let job = Job {
             array: &self.array,
+            shared,
             store: self.store.as_ref(),
             plan: &plan,
             memory: &memory,
             elements,
             threads,
+            stop,
             missing: &missing,
             interrupted: &interrupted,
         };
@@ -952,8 +1009,8 @@ impl Engine {
 /// The caller's array, to be filled or read by a plan.
 ///
 /// # Safety
-/// The buffer must be held until all are done who have the memory. NumPy says truly where its elements lie. Those that are
-/// written belong to the caller, who must not touch them meanwhile, as everywhere in NumPy.
+/// The buffer must be held as long as the memory is in use. NumPy's layout of the elements is correct. The caller owns
+/// the elements that are written, and must not touch them meanwhile, as everywhere in NumPy.
 unsafe fn memory_of(buffer: &PyUntypedBuffer, plan: &Plan) -> Memory {
     // An array without dimensions comes as one with a single element.
     let dimensions = if plan.has_dimensions() { buffer.dimensions() } else { 0 };
@@ -1017,10 +1074,16 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyChunkCache>()?;
     module.add_class::<PyCodecs>()?;
     module.add_class::<Engine>()?;
+    module.add_class::<Stop>()?;
     #[cfg(feature = "remote")]
     {
         module.add_class::<far::PyClient>()?;
         module.add_class::<far::PyBatch>()?;
     }
+    module.add_function(wrap_pyfunction!(buffers::encode, module)?)?;
+    module.add_function(wrap_pyfunction!(buffers::decode, module)?)?;
+    module.add_function(wrap_pyfunction!(buffers::decode_into, module)?)?;
+    module.add_function(wrap_pyfunction!(buffers::split, module)?)?;
+    module.add_function(wrap_pyfunction!(buffers::join, module)?)?;
     module.add_function(wrap_pyfunction!(forget_after_fork, module)?)
 }

@@ -26,6 +26,8 @@ const BYTES_PER_THREAD: usize = 256 * 1024;
 const BYTES_PER_PIECE: usize = 16 * 1024;
 /// Threads take pieces of about so many bytes at a time.
 const BYTES_PER_BATCH: usize = 128 * 1024;
+/// Of a chunk that several selections need, less than this part is read by itself.
+const SMALLEST_SHARE: usize = 16;
 /// How often the caller is asked whether to go on.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -124,10 +126,12 @@ pub struct Failure {
     pub error: Error,
 }
 
-/// Who runs a plan, and how.
+/// How a plan is run, and by how many threads.
 pub struct Job<'a> {
     /// The array.
     pub array: &'a Array,
+    /// Decoded chunks that selections read at the same time share, where the array keeps none.
+    pub shared: Option<&'a Shelf>,
     /// Where it is.
     pub store: &'a dyn Store,
     /// What of it.
@@ -138,6 +142,8 @@ pub struct Job<'a> {
     pub elements: usize,
     /// How many threads may work; None: as many as there are processors, where there is work for them.
     pub threads: Option<usize>,
+    /// Once it is set, no thread goes on to another piece.
+    pub stop: Option<&'a AtomicBool>,
     /// How many pieces were found to have no value.
     pub missing: &'a AtomicUsize,
     /// Asked now and then by the calling thread: an error ends the work.
@@ -170,6 +176,11 @@ impl Job<'_> {
     pub fn write(&self) -> Result<Vec<usize>, Failure> {
         let threads = self.threads(self.plan.len());
         self.each(None, threads, |piece, _, scratch| self.write_piece(piece, scratch), None)
+    }
+
+    /// Where decoded chunks are kept.
+    fn chunks(&self) -> Option<&Shelf> {
+        self.array.chunks.as_ref().or(self.shared)
     }
 
     /// How many threads have work to do on so many pieces.
@@ -253,7 +264,7 @@ impl Job<'_> {
                 let numbers = (from..from.saturating_add(batch).min(pieces)).map(number_of);
                 let mut opened = at_once.map_or_else(Vec::new, |_| self.open(numbers.clone())).into_iter();
                 for number in numbers {
-                    if stopped.load(Ordering::Relaxed) {
+                    if stopped.load(Ordering::Relaxed) || self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                         return Ok(());
                     }
                     if is_caller && asked.elapsed() > PATIENCE {
@@ -323,8 +334,8 @@ impl Job<'_> {
     fn place_kept(&self, piece: &Piece) -> Result<()> {
         let chain = self.array.codecs.chain_of(&piece.coords)?;
         let missing = || Error::refused("not kept");
-        let chunks = self.array.chunks.as_ref().ok_or_else(missing)?;
-        // Without a look at the store nobody knows whether it is still true.
+        let chunks = self.chunks().ok_or_else(missing)?;
+        // Only the store can tell whether it is still current.
         let value = self.store.open(&self.array.keys.key(&piece.coords))?.ok_or_else(missing)?;
         let keep = chunks.keep(&piece.coords, value.stamp()?.ok_or_else(missing)?, value.hold());
         self.memory.scatter(&chain.layout, &keep.get().ok_or_else(missing)?, 0, &piece.selection)
@@ -340,7 +351,11 @@ impl Job<'_> {
             };
         }
         let key = self.array.keys.key(&piece.coords);
-        if self.array.chunks.is_some() || chain.as_shard().is_some() || Self::is_part(chain, piece) {
+        if self.chunks().is_some()
+            || chain.as_shard().is_some()
+            || Self::is_part(chain, piece)
+            || Self::has_blocks(chain, piece)
+        {
             return match self.store.open(&key)? {
                 None => self.fill_missing(chain, piece),
                 Some(value) => self.read_value(chain, value.as_ref(), piece, scratch),
@@ -372,12 +387,15 @@ impl Job<'_> {
         (chain.reads_runs() || chain.as_shard().is_some()) && !(piece.whole && is_uncut(chain, &piece.selection))
     }
 
+    /// Whether less than all blocks of a compressed chunk may do.
+    fn has_blocks(chain: &Chain, piece: &Piece) -> bool {
+        chain.reads_blocks() && !(piece.whole && is_uncut(chain, &piece.selection))
+    }
+
     fn read_value(&self, chain: &Chain, value: &dyn Value, piece: &Piece, scratch: &mut Scratch) -> Result<()> {
         let is_shard = chain.as_shard().is_some();
-        let stamp = if is_shard || self.array.chunks.is_some() { value.stamp()? } else { None };
-        let keep = stamp
-            .zip(self.array.chunks.as_ref())
-            .map(|(stamp, chunks)| chunks.keep(&piece.coords, stamp, value.hold()));
+        let stamp = if is_shard || self.chunks().is_some() { value.stamp()? } else { None };
+        let keep = stamp.zip(self.chunks()).map(|(stamp, chunks)| chunks.keep(&piece.coords, stamp, value.hold()));
         if let Some(shard) = chain.as_shard() {
             let entries = self.index_of(shard, value, piece, stamp, scratch)?;
             return shard.read(value, &entries, &piece.selection, self.memory, scratch, keep.as_ref());
@@ -391,6 +409,13 @@ impl Job<'_> {
             && chain.read_runs(value, &piece.selection, self.memory, scratch)?
         {
             return Ok(());
+        }
+        if self.array.chunks.is_none() && value.bytes().is_none() && Self::has_blocks(chain, piece) {
+            // Chunks that others need too are kept, unless very little of them is wanted.
+            let share = if keep.is_some() { SMALLEST_SHARE } else { 2 };
+            if chain.read_blocks(value, &piece.selection, share, self.memory, scratch)? {
+                return Ok(());
+            }
         }
         with_all(value, scratch, |data, scratch| match &keep {
             Some(keep) => chain.place_and_keep(data, piece, self.memory, scratch, keep),

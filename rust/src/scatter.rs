@@ -109,7 +109,7 @@ pub struct Memory {
     item: usize,
 }
 
-// SAFETY: whoever makes one promises that threads may use it at once, for elements of their own.
+// SAFETY: the caller that makes one guarantees that threads may use it at the same time, for different elements.
 unsafe impl Send for Memory {}
 // SAFETY: the same.
 unsafe impl Sync for Memory {}

@@ -147,7 +147,7 @@ pub trait Store: Send + Sync {
     /// If the system fails.
     fn delete(&self, key: &str) -> Result<()>;
 
-    /// Keep all others who lock the key out while `change` runs, in this process and in others.
+    /// Run `change` while the key is locked against other threads and processes.
     ///
     /// `waiting` is called again and again while others hold the lock; an error of it ends the waiting. A thread that
     /// holds the lock already waits for itself.

@@ -1,19 +1,24 @@
 import asyncio
 import gc
 import threading
+import time
 from contextlib import suppress
 
 import numpy as np
 import pytest
 
 import omnizarr
-from omnizarr import aio
+from omnizarr import aio, engine, indexing
+from omnizarr.aio import transfer
 from omnizarr.errors import ChunkError, ChunkNotFoundError, ReadOnlyError, SelectionError, ShapeError, StoreError
 from omnizarr.stores import MemoryStore
 from omnizarr.stores.pool import default_concurrency
 from tests.aio.stores import KINDS, Counting, objects, run
+from tests.engine.both import needs_native
 
 VALUES = np.arange(35 * 22, dtype="i4").reshape(35, 22)
+SETTLED = 0.15
+"""Seconds after which a file that was written has a stamp."""
 LAYOUTS = {
     "chunks": {"chunks": (4, 5)},
     "raw": {"chunks": (35, 3), "compressors": None},
@@ -519,3 +524,72 @@ def test_memory_is_at_hand_without_a_thread():
     before = threading.active_count()
     run(array.getitem(...))
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_windows_of_a_directory_that_are_read_at_once_agree_with_numpy(tmp_path, layout):
+    array = aio.AsyncArray(stored(tmp_path, layout))
+    time.sleep(SETTLED)  # from then on chunks can be shared
+    corners = [(row, column) for row in range(0, 30, 2) for column in range(0, 18, 3)]
+
+    async def read():
+        wanted = [array.getitem((slice(row, row + 7), slice(column, column + 9))) for row, column in corners]
+        return await asyncio.gather(*wanted)
+
+    for (row, column), window in zip(corners, run(read()), strict=True):
+        np.testing.assert_array_equal(window, VALUES[row : row + 7, column : column + 9])
+
+
+@needs_native
+def test_windows_that_are_read_at_once_share_decoded_chunks(tmp_path, monkeypatch):
+    caches = []
+
+    def shared_chunks(binding):
+        caches.append(engine.native.shared_chunks(binding))
+        return caches[-1]
+
+    monkeypatch.setattr(transfer.engine, "shared_chunks", shared_chunks)
+    array = aio.AsyncArray(stored(tmp_path, config={"engine": "native"}))
+    time.sleep(SETTLED)
+
+    async def alone():
+        await array.getitem(...)
+        await array.getitem(...)
+
+    async def together():
+        await asyncio.gather(*(array.getitem((slice(1, 6), slice(1, 6))) for _ in range(10)))
+
+    run(alone())
+    assert not caches
+    run(together())
+    assert [cache.nbytes for cache in caches] == [4 * 4 * 5 * 4]  # four chunks of 4 x 5 numbers
+    run(together())
+    assert len(caches) == 2  # nothing is kept when nobody reads
+
+
+@needs_native
+def test_reading_that_is_stopped_leaves_the_rest_alone(tmp_path):
+    array = stored(tmp_path, config={"engine": "native"})
+    binding = array._bind().binding
+    limits = engine.Limits()
+    limits.stop()
+    out = np.full(VALUES.shape, -1, "i4")
+    engine.read_within(limits, binding, indexing.plan(..., binding.grid), out)
+    assert np.all(out == -1)
+
+
+def test_cancelled_reading_leaves_memory_alone(tmp_path):
+    array = aio.AsyncArray(stored(tmp_path))
+    out = np.zeros(VALUES.shape, "i4")
+
+    async def main():
+        tasks = [asyncio.ensure_future(array.get_basic_selection(..., out=out)) for _ in range(40)]
+        await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        out[...] = 0
+        await array.getitem(...)
+        return out.any()
+
+    assert not run(main())

@@ -96,6 +96,7 @@ def test_shards_of_others_are_read(shard):
     np.testing.assert_array_equal(codecs.decode(data), values)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shard", SHARDS, ids=SHARD_IDS)
 @pytest.mark.parametrize("selection", SELECTIONS, ids=range(len(SELECTIONS)))
 def test_parts_of_shards_of_others_are_read(shard, selection):

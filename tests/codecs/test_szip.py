@@ -47,6 +47,7 @@ def dataset():
         yield create
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("chunks", CHUNKS)
 @pytest.mark.parametrize("coding", ["nn", "ec"])
 @pytest.mark.parametrize("pixels", [4, 8, 32])

@@ -162,7 +162,7 @@ def test_a_plan_that_makes_no_sense_is_refused_and_touches_nothing(options, shap
         around[1] = 5
         out[...] = 5
         for verb in (engine.read, engine.write):
-            # Anything but a panic, which is no Exception.
+            # Anything but a panic, which is not an Exception.
             with suppress(Exception):
                 verb(plan, around[1:2].reshape(shape or 1), 1)
         assert (around[0] == 77).all()

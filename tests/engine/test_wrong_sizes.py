@@ -100,6 +100,7 @@ def test_every_selection_says_how_many_bytes_there_are(engine, codecs, size):
         assert result[2]["key"] == key
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", SIZES)
 def test_every_store_that_knows_the_size_of_what_it_reads_tells_it(engine, store, size):
     key = create(store)

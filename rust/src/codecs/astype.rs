@@ -69,7 +69,7 @@ mod tests {
         // np.array([...]).astype("f4").view("u4")
         let cases: [(u64, u32); 5] = [
             (0x3FB9_9999_9999_999A, 0x3DCC_CCCD), // 0.1
-            (0x47EF_FFFF_EFFF_FFFF, 0x7F7F_FFFF), // the largest that is no infinity as float32
+            (0x47EF_FFFF_EFFF_FFFF, 0x7F7F_FFFF), // the largest that is not an infinity as float32
             (0x3690_0000_0000_0000, 0x0000_0000), // half of the smallest
             (0xFFF0_0000_0000_0000, 0xFF80_0000),
             (0x7FF8_1234_6000_0000, 0x7FC0_91A3), // NaN

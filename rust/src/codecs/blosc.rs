@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use blosc_src::blosc_compress_ctx;
 
-use super::{Codec, deflate, lz4, room, zstd};
+use super::{Codec, Encoded, deflate, lz4, room, zstd};
 use crate::error::{Error, Result};
 
 const HEADER: usize = 16;
@@ -117,23 +117,24 @@ impl Codec for Blosc {
 
     fn decode(&self, data: &[u8], out: &mut [u8]) -> Result<()> {
         let frame = Frame::of(data)?;
-        frame.check_size(out.len())?;
+        frame.header.check_size(out.len())?;
         frame.decode(0, out)
     }
 
     fn decode_any(&self, data: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<()> {
         let frame = Frame::of(data)?;
-        if frame.size > limit {
-            return Err(Error::broken(format!("{} bytes instead of at most {limit}", frame.size)));
+        let size = frame.header.size;
+        if size > limit {
+            return Err(Error::broken(format!("{size} bytes instead of at most {limit}")));
         }
-        room::clear(out, frame.size)?;
-        out.resize(frame.size, 0);
+        room::clear(out, size)?;
+        out.resize(size, 0);
         frame.decode(0, out)
     }
 
     fn decode_part(&self, data: &[u8], size: usize, start: usize, out: &mut [u8]) -> Option<Result<()>> {
         Some(Frame::of(data).and_then(|frame| {
-            frame.check_size(size)?;
+            frame.header.check_size(size)?;
             if start.checked_add(out.len()).is_none_or(|stop| stop > size) {
                 return Err(Error::refused("a part outside the whole"));
             }
@@ -142,8 +143,46 @@ impl Codec for Blosc {
     }
 
     fn part_size(&self, data: &[u8]) -> Option<usize> {
-        let frame = Frame::of(data).ok().filter(|frame| frame.size > 0)?;
-        Some(SMALLEST_PART.next_multiple_of(frame.block_size))
+        let frame = Frame::of(data).ok().filter(|frame| frame.header.size > 0)?;
+        Some(SMALLEST_PART.next_multiple_of(frame.header.block_size))
+    }
+
+    fn fetches_runs(&self) -> bool {
+        true
+    }
+
+    fn fetch_runs(&self, encoded: &Encoded<'_>, size: usize, runs: &[Range<usize>], out: &mut [u8]) -> Result<bool> {
+        let mut header = [0; HEADER];
+        encoded.read(0, &mut header)?;
+        let header = Header::of(&header, encoded.length)?;
+        header.check_size(size)?;
+        let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return Ok(true) };
+        if last.end > size || out.len() != last.end - first.start {
+            return Err(Error::refused("a part outside the whole"));
+        }
+        if header.is_copied() {
+            for run in runs {
+                encoded.read(HEADER + run.start, &mut out[run.start - first.start..run.end - first.start])?;
+            }
+            return Ok(true);
+        }
+        let mut blocks: Vec<_> = runs.iter().flat_map(|run| header.blocks_of(run)).collect();
+        blocks.dedup();
+        if blocks.len() > header.blocks() / 2 {
+            return Ok(false);
+        }
+        let table = Table::of(&header, encoded)?;
+        let mut streams = Vec::new();
+        with_scratch(|scratch| {
+            for block in blocks {
+                let range = table.streams_of(block).ok_or_else(cut_off)?;
+                let streams = sized(&mut streams, range.len());
+                encoded.read(range.start, streams)?;
+                header.place_block(block, streams, first.start, out, scratch)?;
+            }
+            Ok(())
+        })?;
+        Ok(true)
     }
 }
 
@@ -156,53 +195,47 @@ enum Compressor {
     Zstd,
 }
 
-/// A buffer whose header is sound.
-struct Frame<'a> {
-    data: &'a [u8],
+/// A header that is sound.
+struct Header {
     compressor: Compressor,
     flags: u8,
     typesize: usize,
     size: usize,
     block_size: usize,
+    /// Bytes of the whole buffer.
+    stored: usize,
 }
 
-impl<'a> Frame<'a> {
-    /// Check what the engine in Python and the library check in a header.
-    fn of(data: &'a [u8]) -> Result<Self> {
-        let Some((header, _)) = data.split_first_chunk::<HEADER>() else {
-            return Err(Error::broken("too short for Blosc"));
-        };
-        let [format, stream_format, flags, typesize, numbers @ ..] = *header;
-        let number = |at: usize| number_at(&numbers, at).unwrap_or_default();
+impl Header {
+    /// Check what the engine in Python and the library check in the header of a buffer of at most `length` bytes.
+    fn of(header: &[u8; HEADER], length: usize) -> Result<Self> {
+        let [format, stream_format, flags, typesize, numbers @ ..] = header;
+        let number = |at: usize| number_at(numbers, at).unwrap_or_default();
         let (size, block_size, stored) = (number(0), number(NUMBER), number(2 * NUMBER));
-        let is_broken = format != FORMAT
-            || stored > data.len()
+        let is_broken = *format != FORMAT
+            || stored > length
             || stored < HEADER
             || size > LARGEST
-            || typesize == 0
+            || *typesize == 0
             || (size > 0 && !(1..=size.min(LARGEST_BLOCK)).contains(&block_size))
             || flags & RESERVED != 0;
         if is_broken {
             return Err(Error::broken("the Blosc header is broken"));
         }
-        let compressor = match (flags >> 5, stream_format) {
+        let compressor = match (flags >> 5, *stream_format) {
             (0, STREAM_FORMAT) => Compressor::Blosclz,
             (1, STREAM_FORMAT) => Compressor::Lz4,
             (3, STREAM_FORMAT) => Compressor::Zlib,
             (4, STREAM_FORMAT) => Compressor::Zstd,
             _ => return Err(Error::refused("a compressor inside Blosc that is not known here")),
         };
-        let data = &data[..stored];
-        let frame = Self { data, compressor, flags, typesize: usize::from(typesize), size, block_size };
-        let is_whole = if frame.is_copied() {
+        let header = Self { compressor, flags: *flags, typesize: usize::from(*typesize), size, block_size, stored };
+        let is_whole = if header.is_copied() {
             stored == HEADER + size
         } else {
-            size == 0 || frame.size.div_ceil(block_size) <= (stored - HEADER) / NUMBER
+            size == 0 || header.blocks() <= (stored - HEADER) / NUMBER
         };
-        if !is_whole {
-            return Err(Error::broken("the Blosc buffer is cut off"));
-        }
-        Ok(frame)
+        if is_whole { Ok(header) } else { Err(cut_off()) }
     }
 
     fn check_size(&self, expected: usize) -> Result<()> {
@@ -216,70 +249,69 @@ impl<'a> Frame<'a> {
         self.flags & COPIED != 0
     }
 
+    fn blocks(&self) -> usize {
+        self.size.div_ceil(self.block_size)
+    }
+
     /// Return where the bytes of a block lie in the whole.
     fn range_of(&self, block: usize) -> Range<usize> {
         let start = block * self.block_size;
         start..(start + self.block_size).min(self.size)
     }
 
-    /// Fill `out` with the bytes from `start` on, which must be there.
-    fn decode(&self, start: usize, out: &mut [u8]) -> Result<()> {
-        if out.is_empty() {
-            return Ok(());
-        }
-        if self.is_copied() {
-            out.copy_from_slice(&self.data[HEADER + start..][..out.len()]);
-            return Ok(());
-        }
-        SCRATCH.with_borrow_mut(|scratch| {
-            let result = self.decode_blocks(start, out, scratch);
-            scratch.forget_large();
-            result
-        })
+    /// The blocks that hold some bytes of the whole.
+    fn blocks_of(&self, bytes: &Range<usize>) -> Range<usize> {
+        bytes.start / self.block_size..bytes.end.div_ceil(self.block_size)
     }
 
-    fn decode_blocks(&self, start: usize, out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
+    /// Fill `out` with those bytes of a block that lie between `start` and the end of `out`, counted in the whole.
+    ///
+    /// `streams` begins where the block does.
+    fn place_block(
+        &self,
+        block: usize,
+        streams: &[u8],
+        start: usize,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let Scratch { part, filtered, bits } = scratch;
-        let stop = start + out.len();
-        for block in start / self.block_size..stop.div_ceil(self.block_size) {
-            let range = self.range_of(block);
-            let (low, high) = (range.start.max(start), range.end.min(stop));
-            let target = &mut out[low - start..high - start];
-            if target.len() == range.len() {
-                self.decode_block(block, target, filtered, bits)?;
-            } else {
-                let part = sized(part, range.len());
-                self.decode_block(block, part, filtered, bits)?;
-                target.copy_from_slice(&part[low - range.start..high - range.start]);
-            }
+        let range = self.range_of(block);
+        let (low, high) = (range.start.max(start), range.end.min(start + out.len()));
+        let target = &mut out[low - start..high - start];
+        if target.len() == range.len() {
+            return self.decode_block(streams, target, filtered, bits);
         }
+        let part = sized(part, range.len());
+        self.decode_block(streams, part, filtered, bits)?;
+        target.copy_from_slice(&part[low - range.start..high - range.start]);
         Ok(())
     }
 
     /// Fill `out`, of its size, with a block.
-    fn decode_block(&self, block: usize, out: &mut [u8], filtered: &mut Vec<u8>, bits: &mut Vec<u8>) -> Result<()> {
+    fn decode_block(&self, streams: &[u8], out: &mut [u8], filtered: &mut Vec<u8>, bits: &mut Vec<u8>) -> Result<()> {
         let size = out.len();
         if self.flags & SHUFFLED != 0 && self.typesize > 1 {
             let filtered = sized(filtered, size);
-            self.decompress_block(block, filtered)?;
+            self.decompress_block(streams, filtered)?;
             // SAFETY: both are of this size, and do not overlap; bytes behind the last item are copied.
             unsafe { blosc_internal_unshuffle(self.typesize, size, filtered.as_ptr(), out.as_mut_ptr()) };
             Ok(())
         } else if self.flags & BITSHUFFLED != 0 && size >= self.typesize {
             let (filtered, bits) = (sized(filtered, size), sized(bits, size));
-            self.decompress_block(block, filtered)?;
+            self.decompress_block(streams, filtered)?;
             // SAFETY: all three are of this size, and do not overlap; bytes behind the last item are copied.
             let result = unsafe {
                 blosc_internal_bitunshuffle(self.typesize, size, filtered.as_ptr(), out.as_mut_ptr(), bits.as_mut_ptr())
             };
             if result < 0 { Err(Error::refused("bits that cannot be put back")) } else { Ok(()) }
         } else {
-            self.decompress_block(block, out)
+            self.decompress_block(streams, out)
         }
     }
 
     /// Fill `out`, of its size, with what the streams of a block hold.
-    fn decompress_block(&self, block: usize, out: &mut [u8]) -> Result<()> {
+    fn decompress_block(&self, streams: &[u8], out: &mut [u8]) -> Result<()> {
         let size = out.len();
         let is_split = self.flags & UNSPLIT == 0
             && size == self.block_size
@@ -290,12 +322,11 @@ impl<'a> Frame<'a> {
             // The library leaves the rest as it was in memory.
             return Err(Error::broken("a block of Blosc that cannot be split"));
         }
-        let cut_off = || Error::broken("the Blosc buffer is cut off");
-        let mut position = number_at(self.data, HEADER + NUMBER * block).ok_or_else(cut_off)?;
+        let mut position = 0;
         for out in out.chunks_exact_mut(size / count) {
-            let length = number_at(self.data, position).ok_or_else(cut_off)?;
+            let length = number_at(streams, position).ok_or_else(cut_off)?;
             let start = position + NUMBER;
-            let stream = self.data.get(start..).and_then(|rest| rest.get(..length)).ok_or_else(cut_off)?;
+            let stream = streams.get(start..).and_then(|rest| rest.get(..length)).ok_or_else(cut_off)?;
             position = start + length;
             if length == out.len() {
                 out.copy_from_slice(stream);
@@ -315,6 +346,80 @@ impl<'a> Frame<'a> {
             Compressor::Zstd => zstd::decompress(stream, out),
         }
     }
+}
+
+/// A buffer whose header is sound.
+struct Frame<'a> {
+    header: Header,
+    data: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    fn of(data: &'a [u8]) -> Result<Self> {
+        let Some((header, _)) = data.split_first_chunk::<HEADER>() else {
+            return Err(Error::broken("too short for Blosc"));
+        };
+        let header = Header::of(header, data.len())?;
+        Ok(Self { data: &data[..header.stored], header })
+    }
+
+    /// Fill `out` with the bytes from `start` on, which must be there.
+    fn decode(&self, start: usize, out: &mut [u8]) -> Result<()> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        if self.header.is_copied() {
+            out.copy_from_slice(&self.data[HEADER + start..][..out.len()]);
+            return Ok(());
+        }
+        with_scratch(|scratch| {
+            for block in self.header.blocks_of(&(start..start + out.len())) {
+                let streams = number_at(self.data, HEADER + NUMBER * block)
+                    .and_then(|position| self.data.get(position..))
+                    .ok_or_else(cut_off)?;
+                self.header.place_block(block, streams, start, out, scratch)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Where the streams of blocks lie. Threads write blocks in any order, so each ends where the next larger start is.
+struct Table {
+    starts: Vec<usize>,
+    /// In order, and the end of the last.
+    bounds: Vec<usize>,
+}
+
+impl Table {
+    fn of(header: &Header, encoded: &Encoded<'_>) -> Result<Self> {
+        let mut numbers = vec![0; NUMBER * header.blocks()];
+        encoded.read(HEADER, &mut numbers)?;
+        let starts: Vec<_> = (0..header.blocks()).filter_map(|block| number_at(&numbers, NUMBER * block)).collect();
+        let mut bounds = starts.clone();
+        bounds.push(header.stored);
+        bounds.sort_unstable();
+        Ok(Self { starts, bounds })
+    }
+
+    /// Where the streams of a block lie, as far as they do not overlap with others.
+    fn streams_of(&self, block: usize) -> Option<Range<usize>> {
+        let start = *self.starts.get(block)?;
+        let end = *self.bounds.get(self.bounds.partition_point(|&bound| bound <= start))?;
+        Some(start..end)
+    }
+}
+
+fn cut_off() -> Error {
+    Error::broken("the Blosc buffer is cut off")
+}
+
+fn with_scratch(work: impl FnOnce(&mut Scratch) -> Result<()>) -> Result<()> {
+    SCRATCH.with_borrow_mut(|scratch| {
+        let result = work(scratch);
+        scratch.forget_large();
+        result
+    })
 }
 
 /// Fill `out` with what a stream of Blosc's own compressor holds.
@@ -352,7 +457,7 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// Return the first bytes of a buffer, made longer if need be.
+/// Return the first bytes of a buffer, made longer if necessary.
 fn sized(buffer: &mut Vec<u8>, size: usize) -> &mut [u8] {
     if buffer.len() < size {
         *buffer = vec![0; size];
@@ -367,10 +472,12 @@ fn number_at(data: &[u8], at: usize) -> Option<usize> {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init)] // lists of one run
 mod tests {
     use super::super::testing::{check, check_cut_off, check_round_trips, decoded, hex, numbers};
     use super::*;
     use crate::error::Kind;
+    use std::cell::Cell;
 
     const COMPRESSORS: [&str; 5] = ["blosclz", "lz4", "lz4hc", "zlib", "zstd"];
 
@@ -506,6 +613,85 @@ mod tests {
                     &[0, 1, 3, 509, 510, 512, 513, 2000, 2048, 2999, 4095, size - 1, size],
                 );
             }
+        }
+    }
+
+    /// Return the bytes within `runs`, and how many encoded bytes were fetched for them; None if all are to be fetched.
+    fn fetched(data: &[u8], size: usize, runs: &[Range<usize>]) -> Result<Option<(Vec<u8>, usize)>> {
+        let count = Cell::new(0);
+        let fetch = |start: usize, out: &mut [u8]| {
+            out.copy_from_slice(&data[start..start + out.len()]);
+            count.set(count.get() + out.len());
+            Ok(())
+        };
+        let base = runs[0].start;
+        let mut out = vec![0x5a; runs[runs.len() - 1].end - base];
+        let is_done = codec().fetch_runs(&Encoded { length: data.len(), fetch: &fetch }, size, runs, &mut out)?;
+        let found = runs.iter().flat_map(|run| &out[run.start - base..run.end - base]).copied().collect();
+        Ok(is_done.then(|| (found, count.get())))
+    }
+
+    #[test]
+    fn few_blocks_are_fetched_by_themselves() {
+        let mut encoded = Vec::new();
+        let data = numbers(100_000); // some compressors are given larger blocks than they are told
+        for (compressor, shuffle) in COMPRESSORS.into_iter().flat_map(|name| [(name, 0), (name, 1), (name, 2)]) {
+            for typesize in [1, 3, 4, 8, 17, 255] {
+                let codec = Blosc::new(compressor, 5, shuffle, typesize, 512).expect("a configuration");
+                codec.encode(&data, &mut encoded).expect("bytes");
+                for runs in [&[0..1][..], &[99_999..100_000], &[0..9, 700..1500, 9000..9001], &[511..513, 514..600]] {
+                    let (found, count) =
+                        fetched(&encoded, data.len(), runs).expect("a sound buffer").expect("few blocks");
+                    let expected: Vec<_> = runs.iter().flat_map(|run| &data[run.clone()]).copied().collect();
+                    assert_eq!(found, expected, "{compressor} {shuffle} {typesize} {runs:?}");
+                    assert!(count < encoded.len(), "{count} of {}", encoded.len());
+                }
+                let most = fetched(&encoded, data.len(), &[0..90_000]).expect("a sound buffer");
+                assert_eq!(most.is_some(), encoded[2] & COPIED != 0);
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_may_lie_in_any_order() {
+        // The blocks of ZSTD_BLOCKS, of 79, 74 and 44 bytes and their lengths, from the last to the first.
+        let data = hex(ZSTD_BLOCKS);
+        let (head, blocks) = data.split_at(28);
+        let (first, rest) = blocks.split_at(83);
+        let (second, third) = rest.split_at(78);
+        let starts = [28 + third.len() + second.len(), 28 + third.len(), 28].map(|start| u32::try_from(start).unwrap());
+        let numbers = starts.iter().flat_map(|start| start.to_le_bytes());
+        let data: Vec<u8> = head[..16].iter().copied().chain(numbers).chain([third, second, first].concat()).collect();
+        check(&codec(), &data, &thirds(300));
+        for (place, value) in thirds(300).into_iter().enumerate() {
+            let (found, count) = fetched(&data, 1200, &[place..place + 1]).expect("a sound buffer").expect("one block");
+            assert_eq!(found, [value]);
+            assert!(count <= 28 + 83);
+        }
+    }
+
+    #[test]
+    fn copies_are_fetched_as_they_are() {
+        let (found, count) = fetched(&hex(COPIED_BYTES), 9, &[2..4, 8..9]).expect("a sound buffer").expect("a copy");
+        assert_eq!((found, count), (vec![0; 3], HEADER + 3));
+    }
+
+    #[test]
+    fn broken_buffers_are_fetched_in_parts_only_where_they_are_sound() {
+        let sound = hex(ZSTD_BLOCKS);
+        for at in 0..sound.len() {
+            for flip in [1, 0x80, 0xff] {
+                let mut data = sound.clone();
+                data[at] ^= flip;
+                if let (Ok(Some((found, _))), Ok(whole)) =
+                    (fetched(&data, 1200, &[600..604]), decoded(&codec(), &data, 1200))
+                {
+                    assert_eq!(found, whole[600..604], "{at} {flip}");
+                }
+            }
+        }
+        for length in 0..sound.len() {
+            assert!(fetched(&sound[..length], 1200, &[600..604]).is_err());
         }
     }
 

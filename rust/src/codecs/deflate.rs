@@ -206,7 +206,7 @@ fn inflate(format: Format, data: &[u8], out: &mut [MaybeUninit<u8>]) -> Result<O
             Format::Zlib => sys::libdeflate_zlib_decompress_ex,
         };
         let (mut read, mut written) = (0, 0);
-        // SAFETY: pointers and lengths are those of slices; nobody else uses the decompressor of this thread.
+        // SAFETY: pointers and lengths are those of slices; only this thread uses its decompressor.
         let result = unsafe {
             decompress(
                 decompressor.0.as_ptr(),
@@ -247,8 +247,8 @@ fn deflate(format: Format, level: usize, data: &[u8], out: &mut Vec<u8>) -> Resu
             Format::Gzip => sys::libdeflate_gzip_compress,
             Format::Zlib => sys::libdeflate_zlib_compress,
         };
-        // SAFETY: pointers and lengths are those of a slice and of the room behind an empty vector; nobody else uses
-        // the compressor of this thread.
+        // SAFETY: pointers and lengths are those of a slice and of the spare capacity of an empty vector; only this
+        // thread uses its compressor.
         let size =
             unsafe { compress(compressor, data.as_ptr().cast(), data.len(), out.as_mut_ptr().cast(), out.capacity()) };
         if size == 0 {

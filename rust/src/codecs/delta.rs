@@ -61,7 +61,7 @@ fn sums<M: Value + Cast<S>, S: Value>(data: &[u8], swapped: bool, out: &mut [u8]
         sum = sum.plus(M::load(from, swapped).cast().0);
         sum.store(to, swap);
     }
-    // Once it is no number, it stays none.
+    // Once it is not a number, it stays none.
     fine &= !sum.is_nan();
     fine
 }

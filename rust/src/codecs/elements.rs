@@ -79,7 +79,7 @@ impl Fix {
                     broken | ((if swapped { point.swap_bytes() } else { point }) > LAST_CODE_POINT)
                 });
                 if broken {
-                    return Err(Error::broken("text holds a number that is no code point"));
+                    return Err(Error::broken("text holds a number that is not a code point"));
                 }
             }
         }
@@ -144,7 +144,7 @@ impl Elements {
     /// Turn stored elements into elements in memory, in place.
     ///
     /// # Errors
-    /// If these are not whole elements, or text that holds numbers that are no code points.
+    /// If these are not whole elements, or text that holds numbers that are not code points.
     pub fn decode(&self, elements: &mut [u8]) -> Result<()> {
         if elements.len() % self.item != 0 {
             return Err(Error::refused("no whole number of elements"));

@@ -3,7 +3,9 @@
 //! Decoding never makes more bytes than it is told to, and whatever a codec cannot read exactly as the engine in
 //! Python does, it refuses (`Error::refused`): streams of an unusual form are rare, and that engine reads them all.
 
-use crate::error::Result;
+use std::ops::Range;
+
+use crate::error::{Error, Result};
 
 pub mod astype;
 pub mod bind;
@@ -23,6 +25,27 @@ pub mod shuffle;
 #[cfg(test)]
 mod testing;
 pub mod zstd;
+
+/// Encoded bytes that are fetched as they are needed.
+pub struct Encoded<'a> {
+    /// How many there are.
+    pub length: usize,
+    /// Fills a buffer from somewhere on.
+    pub fetch: &'a dyn Fn(usize, &mut [u8]) -> Result<()>,
+}
+
+impl Encoded<'_> {
+    /// Fill `out` with the bytes from `start` on.
+    ///
+    /// # Errors
+    /// If there are fewer, or they cannot be had.
+    pub fn read(&self, start: usize, out: &mut [u8]) -> Result<()> {
+        if start.checked_add(out.len()).is_none_or(|end| end > self.length) {
+            return Err(Error::broken("the value is too short"));
+        }
+        (self.fetch)(start, out)
+    }
+}
 
 /// Bytes become other bytes.
 pub trait Codec: Send + Sync {
@@ -59,6 +82,27 @@ pub trait Codec: Send + Sync {
     /// less than decoding them all. May be called for several parts by several threads.
     fn decode_part(&self, _data: &[u8], _size: usize, _start: usize, _out: &mut [u8]) -> Option<Result<()>> {
         None
+    }
+
+    /// Whether [`Codec::fetch_runs`] may fetch less than all.
+    fn fetches_runs(&self) -> bool {
+        false
+    }
+
+    /// Fill `out`, which begins with the first of `runs` and ends with the last, with the decoded bytes within them, of
+    /// which there are `size` in all; fetch only what it takes. What lies between runs may be filled with anything.
+    /// Return false, with `out` left alone, if all had better be fetched.
+    ///
+    /// # Errors
+    /// If what was fetched is broken, or of a form that can be decoded as a whole only.
+    fn fetch_runs(
+        &self,
+        _encoded: &Encoded<'_>,
+        _size: usize,
+        _runs: &[Range<usize>],
+        _out: &mut [u8],
+    ) -> Result<bool> {
+        Ok(false)
     }
 
     /// How many bytes should be decoded at least by one call of [`Codec::decode_part`], if it can be had.

@@ -116,7 +116,7 @@ pub trait Value: Copy {
     #[must_use]
     fn minus(self, other: Self) -> Self;
 
-    /// Whether it is no number after all.
+    /// Whether it is not a number after all.
     fn is_nan(self) -> bool;
 }
 
@@ -297,7 +297,7 @@ macro_rules! truncations {
             #[inline]
             fn cast(self) -> ($to, bool) {
                 let (wide, lowest) = (self as f64, <$to>::MIN as f64);
-                // The neighbours of the largest integers are no floats: hence both ways to look at the lowest one.
+                // The neighbours of the largest integers are not floats: hence both ways to look at the lowest one.
                 let fits = (wide > lowest - 1.0 || wide >= lowest) && wide < <$to>::MAX as f64 + 1.0;
                 (self as $to, fits)
             }

@@ -25,7 +25,7 @@ impl Codec for Shuffle {
     fn encode(&self, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         if data.len() % self.item != 0 {
-            return Err(Error::refused("the size is no multiple of the item size"));
+            return Err(Error::refused("the size is not a multiple of the item size"));
         }
         if self.item == 1 {
             out.extend_from_slice(data);

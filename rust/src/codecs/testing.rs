@@ -45,13 +45,13 @@ pub fn decoded(codec: &dyn Codec, data: &[u8], size: usize) -> Result<Vec<u8>> {
 pub fn check(codec: &dyn Codec, data: &[u8], expected: &[u8]) {
     let size = expected.len();
     assert_eq!(decoded(codec, data, size).expect("sound bytes"), expected);
-    assert!(codec.decode(data, &mut vec![0; size + 1]).is_err(), "too few bytes are no error");
+    assert!(codec.decode(data, &mut vec![0; size + 1]).is_err(), "too few bytes are not an error");
     let mut any = Vec::new();
     codec.decode_any(data, size + 100, &mut any).expect("sound bytes");
     assert_eq!(any, expected);
     if size > 0 {
-        assert!(codec.decode(data, &mut vec![0; size - 1]).is_err(), "too many bytes are no error");
-        assert!(codec.decode_any(data, size - 1, &mut any).is_err(), "more bytes than the limit are no error");
+        assert!(codec.decode(data, &mut vec![0; size - 1]).is_err(), "too many bytes are not an error");
+        assert!(codec.decode_any(data, size - 1, &mut any).is_err(), "more bytes than the limit are not an error");
     }
 }
 

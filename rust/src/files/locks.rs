@@ -1,18 +1,18 @@
 //! Locks among processes (and threads): one lock file beside what is locked, there only while it is.
-//!
-//! The protocol is that of `omnizarr.stores.local.filelocks`, which says why it is so: whoever wants in creates the file (or
-//! opens the one that is there), takes the system's lock on it, and checks that the path still leads to the file that was
-//! locked; whoever leaves removes the file while still holding it.
+//! The protocol is that of `omnizarr.stores.local.filelocks`, which explains it. To acquire a lock, a writer creates
+//! the file (or opens the existing one), takes the system's lock on it, and checks that the path still leads to the
+//! locked file. To release it, it removes the file while still holding the lock.
 //!
 //! Waiting
 //!     is looking again and again, at growing intervals: a thread that waits in the system cannot be told that the
-//!     user wants to stop. At each release those who wait in the system find the file gone and begin anew, like those who
-//!     look at intervals, so neither can be kept out for good by the other.
+//!     user wants to stop. At each release, threads that wait in the system find the file gone and start again, like
+//!     those
+//!     that look at intervals, so neither kind can keep the other out for good.
 //!
 //! Forking
 //!     A forked child has the parent's descriptors, and with them its locks. So all descriptors of lock files are in a
 //!     table, and [`forget_after_fork`] closes them in the child. One that another thread uses at the moment of
-//!     the fork cannot be closed; since whoever leaves also unlocks, this does no harm unless the parent is killed before.
+//!     the fork cannot be closed; as releasing also unlocks, this does no harm unless the parent is killed before.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -96,7 +96,8 @@ pub(super) fn acquire<'a>(
             Err(error) if is_unsupported(error) => {
                 return Err(Error::refused("the file system does not lock files"));
             }
-            // A file of another user may still be opened for reading, and who may not write here at all is told so.
+            // A file of another user can perhaps be opened for reading; without write access to the directory, this
+            // fails.
             Err(Errno::ACCESS | Errno::PERM) => return Err(Error::refused("the lock file cannot be opened")),
             Err(error) => return Err(error.into()),
         }
@@ -158,7 +159,7 @@ impl Drop for Lock<'_> {
             return; // in a child that was forked since: the lock is the parent's
         };
         if let Some(file) = guard.take() {
-            // Who has waited in vain removes the file too, if its holder was killed meanwhile.
+            // A thread that gives up waiting also removes the file, if its holder was killed meanwhile.
             if fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
                 if status_at(self.path, &file).is_ok_and(|status| status.is_some()) {
                     discard(self.path);
@@ -171,7 +172,7 @@ impl Drop for Lock<'_> {
     }
 }
 
-/// Let all who may write to the directory open the lock file, which they may remove anyway, whatever our umask is.
+/// Let all users with write access to the directory open the lock file, regardless of the umask.
 fn open_to_others(path: &[u8], file: &OwnedFd, status: &fs::Stat) {
     let mode = Mode::from_raw_mode(status.st_mode);
     if mode.contains(READABLE) || status.st_uid != rustix::process::geteuid().as_raw() {

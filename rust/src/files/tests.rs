@@ -255,7 +255,7 @@ fn a_value_that_was_only_just_written_has_no_stamp() {
         let written = Instant::now();
         store.set("key", b"abc").unwrap();
         let stamp = store.open("key").unwrap().unwrap().stamp().unwrap();
-        // Somebody may have kept this thread waiting.
+        // This thread may have been kept waiting.
         stamps += usize::from(stamp.is_some() && written.elapsed() < Duration::from_millis(100));
     }
     assert_eq!(stamps, 0);
@@ -433,7 +433,7 @@ fn a_value_that_does_not_fit_leaves_the_old_one_and_nothing_else() {
     }
     let folder = Folder::new();
     folder.store().set("a/b", b"old").unwrap();
-    // Files of 16 blocks at most; without the trap, the system kills whoever writes more.
+    // Files of 16 blocks at most; without the trap, the system kills a process that writes more.
     let test = "a_value_that_does_not_fit_leaves_the_old_one_and_nothing_else";
     assert!(spawn(test, &folder.0, Some("trap '' XFSZ; ulimit -f 16")).wait().unwrap().success());
     assert_eq!(folder.names(), ["a", "a/b"]);

@@ -73,7 +73,7 @@ impl PyClient {
     }
 }
 
-/// Where an array is, and who says what is wrong.
+/// The place of an array, and the Python object that raises its errors.
 pub struct Far {
     client: Arc<Client>,
     prefix: Arc<str>,

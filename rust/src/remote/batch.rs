@@ -528,7 +528,7 @@ impl Shared {
     }
 }
 
-/// Somebody is putting something into the memory of a job.
+/// A guard while something is written into the memory of a job.
 struct Writing<'a>(&'a Job);
 
 impl<'a> Writing<'a> {
@@ -574,7 +574,7 @@ fn is_part(chain: &Chain, piece: &Piece) -> bool {
     !(piece.whole && is_uncut)
 }
 
-// -- what is shared with others who need it at once ---------------------------------------
+// -- shared requests ------------------------------------------------------------------------
 
 /// A chunk that was asked for on behalf of several; None: there is none.
 pub type Chunk = Result<Option<Stored>, Reason>;

@@ -83,7 +83,7 @@ type Addresses = Arc<tokio::sync::Mutex<Option<(Instant, Found)>>>;
 /// The connections to one server.
 #[derive(Debug)]
 struct Pool {
-    /// Unused ones, and since when. There are none while somebody waits.
+    /// Unused connections, and since when. There are none while a request waits.
     idle: Vec<(Sender, Instant)>,
     waiting: VecDeque<Waiting>,
     /// How many there are, used and unused.

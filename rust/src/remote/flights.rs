@@ -33,7 +33,7 @@ struct Next<T> {
 
 /// What a reader that needs a value gets.
 pub enum Seat<'a, T: Clone> {
-    /// The answer to the request of somebody else.
+    /// The answer to another reader's request.
     Passenger(T),
     /// He has to ask, and to tell the others.
     Pilot(Pilot<'a, T>),
@@ -59,7 +59,7 @@ impl<T: Clone> Flights<T> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wait for the answer of somebody else, if there is one to come, or for the turn to ask.
+    /// Wait for the answer to another reader's request, if one is under way, or for the turn to send one.
     pub async fn board(&self, key: &str) -> Seat<'_, T> {
         loop {
             let mut pilot = match self.join(key) {

@@ -9,7 +9,7 @@
 //! | [`failures`] | what goes wrong with requests |
 //! | [`connections`] | connections to servers: free, waited for, being made |
 //! | [`transport`] | HTTP/1.1 for the crate `object_store`; how many requests are on their way |
-//! | [`flights`] | one request for all who need the same thing at once |
+//! | [`flights`] | one request for all readers that need the same value at once |
 //! | [`client`] | a store of that crate, set up as obstore sets up its own |
 //! | [`fetch`] | values and parts of them |
 //! | [`batch`] | plans, carried out |

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
 from numpy.typing import ArrayLike, NDArray
 
-from omnizarr import indexing
+from omnizarr import engine, indexing
 from omnizarr.aio import transfer
 from omnizarr.aio.nodes import array_on, reading, writing
 from omnizarr.aio.opening import opened
@@ -22,12 +22,15 @@ from omnizarr.nodes import detection
 from omnizarr.nodes.array import AppendedShape, Array
 from omnizarr.nodes.array_properties import ArrayProperties, State
 from omnizarr.nodes.config import ArrayConfig
-from omnizarr.nodes.indexers import AnyArray, Fields, points
+from omnizarr.nodes.indexers import AnyArray, ArrayIndex, Fields, Index, points
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.reading import prepare_many
 from omnizarr.nodes.writing import converted_value
 from omnizarr.stores import Store
-from omnizarr.stores.tasks import run, waited
+from omnizarr.stores.tasks import run, turn, waited
+
+if TYPE_CHECKING:
+    from omnizarr.nodes.info_card import ArrayInfo
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -105,7 +108,7 @@ class AsyncArray(ArrayProperties):
         return self.array.attrs.asdict()
 
     @property
-    def info(self) -> Any:
+    def info(self) -> ArrayInfo:
         """What it is, as a card to be printed."""
         return self.array.info
 
@@ -117,7 +120,7 @@ class AsyncArray(ArrayProperties):
         """Return the bytes that the store holds for the array, documents included."""
         return await waited(self.array.nbytes_stored)
 
-    async def info_complete(self) -> Any:
+    async def info_complete(self) -> ArrayInfo:
         """Return the card with what must be counted: chunks that are stored, and their bytes."""
         return await waited(self.array.info_complete)
 
@@ -136,11 +139,17 @@ class AsyncArray(ArrayProperties):
         self, planner: _Planner, selection: Any, out: AnyArray | None, fields: Fields, concurrency: int | None = None
     ) -> Any:
         await self._bind()
+        if not (self._state.bound and engine.is_remote(self._state.bound.binding)):
+            await turn()  # what is fetched from afar is asked for together
         prepared = self.array._prepare(planner, selection, out, fields)  # noqa: SLF001
         concurrency = self.config.concurrency if concurrency is None else concurrency
         await transfer.read(prepared.binding, prepared.plan, prepared.buffer, concurrency)
         return prepared.result()
 
+    @overload
+    async def getitem(self, selection: ArrayIndex, *, prototype: Any = None) -> AnyArray: ...
+    @overload
+    async def getitem(self, selection: Index, *, prototype: Any = None) -> Any: ...
     async def getitem(self, selection: Any, *, prototype: Any = None) -> Any:
         """Return the selected elements as ``array[selection]`` does."""
         fields: Fields = None
@@ -182,13 +191,14 @@ class AsyncArray(ArrayProperties):
         if fields is not None:
             await writing(array.store, array._set, planner, selection, value, fields, concurrency)  # noqa: SLF001
             return
+        await turn()
         bound = array._state.bound or array._bind()  # noqa: SLF001
         binding, plan = bound.binding, array._plan(planner, selection, bound.grid)  # noqa: SLF001
         converted = converted_value(value, binding.spec.dtype, plan.shape, binding)
         if converted.size:
             await transfer.write(binding, plan, plan.as_buffer(converted), concurrency)
 
-    async def setitem(self, selection: Any, value: ArrayLike, prototype: Any = None) -> None:
+    async def setitem(self, selection: Index, value: ArrayLike, prototype: Any = None) -> None:
         """Store elements as ``array[selection] = value`` does. Cancelled, each chunk is as before or as after."""
         fields: Fields = None
         if self.dtype.names is not None:
@@ -250,19 +260,23 @@ class AsyncIndexer:
         self._array = array
         self._planner = planner
 
+    @overload
+    async def getitem(self, selection: ArrayIndex) -> AnyArray: ...
+    @overload
+    async def getitem(self, selection: Index) -> Any: ...
     async def getitem(self, selection: Any) -> Any:
         """Return the selected elements."""
         fields, selection = indexing.pop_fields(selection)
         return await self._array._get(self._planner, selection, None, fields)  # noqa: SLF001 - a part of AsyncArray
 
-    async def setitem(self, selection: Any, value: ArrayLike) -> None:
+    async def setitem(self, selection: Index, value: ArrayLike) -> None:
         """Store elements."""
         fields, selection = indexing.pop_fields(selection)
         await self._array._set(self._planner, selection, value, fields)  # noqa: SLF001 - a part of AsyncArray
 
 
 async def read_many(
-    requests: Iterable[tuple[AsyncArray | Array, Any]],
+    requests: Iterable[tuple[AsyncArray | Array, Index]],
     *,
     out: Sequence[NDArray[Any] | None] | None = None,
     concurrency: int | None = None,

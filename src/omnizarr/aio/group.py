@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from omnizarr import metadata as public
 from omnizarr.aio.array import AsyncArray
@@ -27,8 +27,15 @@ from omnizarr.stores.async_verbs import AsyncVerbs
 from omnizarr.stores.asynchronous import asynchronous
 from omnizarr.stores.tasks import run
 
+if TYPE_CHECKING:
+    from omnizarr.nodes.info_card import GroupInfo
+
 T = TypeVar("T")
 P = ParamSpec("P")
+
+# What a path leads to, and what a group lists, for type checkers.
+AnyNode: TypeAlias = "AsyncArray | AsyncGroup"
+Member: TypeAlias = "AsyncArray | AsyncGroup | UnreadableNode"
 
 
 def awaited(node: Any) -> Any:
@@ -111,12 +118,12 @@ class AsyncGroup(NodeProperties):
         """A copy of its attributes, as they were when it was last opened or changed."""
         return self.group.attrs.asdict()
 
-    async def info(self) -> Any:
+    async def info(self) -> GroupInfo:
         """Return what it is, as a card to be printed; it says whether there is consolidated metadata."""
         await self.is_consolidated()  # looks for it, so that the card finds it looked for
         return self.group.info
 
-    async def info_complete(self) -> Any:
+    async def info_complete(self) -> GroupInfo:
         """Return the card with the number of members, at all depths."""
         complete = await self._read(lambda group: group.info_complete(), depth=None)
         counts = {name: getattr(complete, name) for name in ("members", "arrays", "groups")}
@@ -143,7 +150,7 @@ class AsyncGroup(NodeProperties):
         if depth != -1 and not await replay(answers, verbs, lambda here: group_on(self.group, here).is_consolidated):
             await _bring(answers, verbs, self.group.store_path, self.zarr_format, depth)
         result, group = await replay(answers, verbs, call)
-        if callable(self.group._copies):  # noqa: SLF001 - nobody has looked for consolidated metadata before
+        if callable(self.group._copies):  # noqa: SLF001 - consolidated metadata has not been read yet
             self.group._copies = copies_on(group._copies, store)  # noqa: SLF001
         return result
 
@@ -158,10 +165,15 @@ class AsyncGroup(NodeProperties):
             found = on(found, self.group.store, self.group._copies)  # noqa: SLF001 - which all below a group share
         return awaited(found)
 
-    async def getitem(self, key: str) -> Any:
+    async def getitem(self, key: str) -> AnyNode:
         """Return the array or group at a path below this one. Raises NodeNotFoundError (a KeyError)."""
-        return await self._nodes(lambda group: group[key])
+        found: AnyNode = await self._nodes(lambda group: group[key])
+        return found
 
+    @overload
+    async def get(self, key: str) -> AnyNode | None: ...
+    @overload
+    async def get(self, key: str, default: T) -> AnyNode | T: ...
     async def get(self, key: str, default: Any = None) -> Any:
         """Return the array or group at a path, or `default` if there is none."""
         try:
@@ -189,10 +201,10 @@ class AsyncGroup(NodeProperties):
 
     async def members(
         self, max_depth: int | None = 0, *, use_consolidated_for_children: bool = True
-    ) -> AsyncIterator[tuple[str, Any]]:
+    ) -> AsyncIterator[tuple[str, Member]]:
         """Yield path and node of what lies below; keywords as those of `omnizarr.Group.members`."""
 
-        def members(group: Group) -> list[tuple[str, Any]]:
+        def members(group: Group) -> list[tuple[str, object]]:
             return list(group.members(max_depth, use_consolidated_for_children=use_consolidated_for_children))
 
         for member in await self._nodes(members, max_depth):
@@ -268,7 +280,7 @@ class AsyncGroup(NodeProperties):
 
     async def create_hierarchy(
         self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
-    ) -> AsyncIterator[tuple[str, Any]]:
+    ) -> AsyncIterator[tuple[str, AnyNode]]:
         """Create many nodes below this group; yield path and node of each."""
         made = await writing(self.group.store, lambda: list(self.group.create_hierarchy(nodes, overwrite=overwrite)))
         for path, node in made:

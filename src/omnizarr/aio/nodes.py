@@ -28,7 +28,7 @@ async def reading(store: Store, function: Callable[[Store], T]) -> T:
 
 async def unreplayed(store: Store, function: Callable[[Store], T]) -> T:
     """Return what `function` returns for a store that cannot be awaited."""
-    # What is in memory is at hand before a thread could be asked.
+    # Reading from memory is faster than using a thread.
     return function(store) if type(store) is MemoryStore else await waited(function, store)
 
 

@@ -5,8 +5,8 @@ with a store that knows nothing; what it asks is fetched, side by side where it 
 function is called again with the answers, until it comes to its end. Most need two calls. What it raises is what it
 raises otherwise, since failures of the store are answers too.
 
-So the function may only read, must ask the same when it finds the same, and its results must be bound to the store
-itself (`on`) before anybody uses them.
+So the function may only read, must send the same requests for the same answers, and its results must be bound to the
+store itself (`on`) before they are used.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ class Answers(Store):
         raise NotImplementedError
 
     def set(self, key: str, value: Buffer) -> None:
-        """Do not: whoever may be called again must not write."""
+        """Not allowed: a function that may be called again must not write."""
         raise NotImplementedError
 
     def delete(self, key: str) -> None:
-        """Do not: whoever may be called again must not write."""
+        """Not allowed: a function that may be called again must not write."""
         raise NotImplementedError
 
     def origin(self) -> tuple[Hashable, str]:

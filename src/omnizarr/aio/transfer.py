@@ -7,9 +7,11 @@ the array, in one thread for each call.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,10 +22,10 @@ from omnizarr.codecs.contract import AnyArray, Buffer, Reading, Span
 from omnizarr.engine import Binding, reference
 from omnizarr.errors import ConflictError, OmnizarrError
 from omnizarr.indexing import Piece, Pieces, Plan
-from omnizarr.stores import MemoryStore
+from omnizarr.stores import LocalStore, MemoryStore, Store
 from omnizarr.stores.async_verbs import AsyncVerbs
 from omnizarr.stores.asynchronous import asynchronous
-from omnizarr.stores.tasks import computed, run, waited
+from omnizarr.stores.tasks import computed, near, run, waited
 
 T = TypeVar("T")
 
@@ -50,8 +52,40 @@ async def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | N
         await run(partial(_read_piece, verbs, binding, out), pieces, _at_once(binding, pieces, concurrency))
     elif isinstance(binding.store, MemoryStore) and out.nbytes <= _SMALL:
         engine.read(binding, plan, out, concurrency)
+    elif binding.store.concurrency <= 1:
+        await _read_near(binding, plan, out, concurrency)
     else:
         await waited(engine.read, binding, plan, out, concurrency)
+
+
+async def _read_near(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None) -> None:
+    """Read from a store that answers at once. Selections that are read at the same time decode each chunk once."""
+    if not engine.is_stoppable(binding):
+        await near(partial(engine.read, binding, plan, out, concurrency))
+        return
+    readers = _readers.setdefault(asyncio.get_running_loop(), {}).setdefault(id(binding), _Readers())
+    if readers.count and readers.shared is None:
+        readers.shared = engine.shared_chunks(binding)
+    readers.count += 1
+    limits = engine.Limits(shared=readers.shared)
+    try:
+        await near(partial(engine.read_within, limits, binding, plan, out, concurrency), limits.stop)
+    finally:
+        readers.count -= 1
+        if not readers.count:
+            del _readers[asyncio.get_running_loop()][id(binding)]
+
+
+class _Readers:
+    """The readers of one array in one loop."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.shared: Any = None
+        """Where they keep decoded chunks, from the second reader on."""
+
+
+_readers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, _Readers]] = WeakKeyDictionary()
 
 
 async def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
@@ -61,8 +95,15 @@ async def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int 
         await run(partial(_write_piece, verbs, binding, value), plan, _at_once(binding, plan, concurrency))
     elif isinstance(binding.store, MemoryStore) and value.nbytes <= _SMALL:
         engine.write(binding, plan, value, concurrency)
+    elif binding.store.concurrency <= 1 and not _waits_for_disk(binding.store):
+        await near(partial(engine.write, binding, plan, value, concurrency), writes=True)
     else:
         await waited(engine.write, binding, plan, value, concurrency)
+
+
+def _waits_for_disk(store: Store) -> bool:
+    """Return whether a thread that writes does nothing most of the time."""
+    return isinstance(store, LocalStore) and store.fsync
 
 
 def _at_once(binding: Binding, plan: Pieces, concurrency: int | None) -> int:
@@ -103,7 +144,7 @@ async def _fill(verbs: AsyncVerbs, key: str, chain: Chain, selection: tuple[Any,
         try:
             is_there = await _drive(reading, pinned or partial(_fetch, verbs, key), is_small=is_small)
         except ConflictError:
-            # Somebody has replaced the chunk meanwhile. All of it in one request is of one version.
+            # The chunk was replaced meanwhile. One request for the whole chunk returns one version.
             is_there = await _drive(chain.reading_all(selection, out), whole, is_small=is_small)
     if not is_there:
         chain.fill_missing(out)

@@ -29,7 +29,7 @@ class Base64:
     def encoded(self) -> BytesSpec:
         """Four bytes for three."""
         nbytes, most = self.decoded.nbytes, self.decoded.max_nbytes
-        # Writers may wrap lines, so the size is a bound only if it is no promise.
+        # Writers may wrap lines, so the size is a bound only if it is not a promise.
         return BytesSpec(
             None if nbytes is None else _length(nbytes),
             1,

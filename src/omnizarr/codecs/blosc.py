@@ -15,19 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from omnizarr.codecs import blosc_frames
+from omnizarr.codecs.compiled import blosc
 from omnizarr.codecs.configuration import REQUIRED, Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
 from omnizarr.codecs.streams import Compressor, check_size
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from numcodecs import blosc
-else:  # imported when first used: the native engine has its own
-    blosc = Lazy("numcodecs.blosc")
 
 _FIELDS: Final = ("cname", "clevel", "shuffle", "typesize", "blocksize")
 _COMPRESSORS: Final = ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd")

@@ -207,7 +207,7 @@ def _join(frame: Frame, streams: list[Stream], out: memoryview, decompress: Deco
                 raise ChunkSizeError("a stream in the Blosc buffer is too short", found=f"{size} bytes",
                                      expected=f"{stream.size} bytes")  # fmt: skip
         position += stream.size
-    # of a block that is no multiple of the item size the rest is in no stream
+    # of a block that is not a multiple of the item size the rest is in no stream
     if position < len(out):
         raise ChunkError("the blocks of the Blosc buffer cannot be split", found=f"{len(out)} bytes",
                          expected=f"a multiple of {len(streams)}")  # fmt: skip
@@ -237,14 +237,14 @@ def _run(library: Callable[..., Any], name: str, data: memoryview, out: memoryvi
     try:
         return int(library(data, out))
     except BaseException as error:
-        # broken bytes may make the library panic, which it says by an exception that is no Exception
+        # broken bytes may make the library panic, which it says by an exception that is not an Exception
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise ChunkError(f"the stream of {name} in the Blosc buffer is broken: {error}") from error
 
 
 def _check_frame(data: memoryview, size: int) -> None:
-    """Raise ChunkError if bytes are no frame of Zstandard 0.7 that holds `size` bytes, or it asks for much memory."""
+    """Raise ChunkError if bytes are not a frame of Zstandard 0.7 with `size` bytes, or it needs too much memory."""
     magic = bytes(data[:4])
     if magic != _ZSTD_07 or len(data) < 6:
         raise ChunkError("no frame of Zstandard 0.7", found=magic.hex(), expected=_ZSTD_07.hex())
@@ -273,7 +273,7 @@ def _filter(frame: Frame) -> Callable[[memoryview, memoryview], None] | None:
 def unshuffle_bits(data: Buffer, item_size: int, out: memoryview) -> None:
     """Fill `out` with items of which all first bits come first, then all second ones, and so on.
 
-    Blosc leaves a block as it is if the number of its items is no multiple of eight, and bytes behind the last item.
+    Blosc leaves a block as it is if the number of its items is not a multiple of eight, and bytes behind the last item.
     """
     nitems = len(data) // item_size
     if nitems % 8 or not nitems:

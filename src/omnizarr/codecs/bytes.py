@@ -87,7 +87,7 @@ class Bytes:
         ChunkSizeError
             If `data` has another size than the array.
         ChunkError
-            If it is text with numbers that are no Unicode code points.
+            If it is text with numbers that are not Unicode code points.
         """
         if len(data) != self.nbytes:
             raise _wrong_size(len(data), self.nbytes)
@@ -236,7 +236,7 @@ def _valid(array: AnyArray) -> AnyArray:
         points = np.ascontiguousarray(array).reshape(-1).view(f"{dtype.str[0]}u4")
         if points.max() > _LAST_CODE_POINT:
             found = f"{points.max():#x}"
-            raise ChunkError("text holds a number that is no code point", found=found, expected="at most 0x10ffff")
+            raise ChunkError("text holds a number that is not a code point", found=found, expected="at most 0x10ffff")
     return array
 
 

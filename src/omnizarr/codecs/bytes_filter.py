@@ -71,7 +71,7 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> BytesFilter:
     # No bytes are a whole number of any elements: enough to learn the dtypes.
     codec = bound(0)
     if not isinstance(codec, ElementFilter):
-        raise CodecError("the filter is no filter of elements", found=codec_id)
+        raise CodecError("the filter is not a filter of elements", found=codec_id)
     seen, made = codec.seen.itemsize, codec.made.itemsize
 
     def size_of(data: Buffer) -> int:

@@ -204,7 +204,7 @@ def _nearest(exact: NDArray[Any], target: Floats) -> tuple[NDArray[Any], NDArray
     Where they are too large the largest number of the type is returned, with their sign.
     """
     if exact.dtype.kind in "iu" and target.dtype.itemsize < 4:
-        # Integers from 2**53 on are no exact float64, but far beyond these types, or rounded by few bits only:
+        # Integers from 2**53 on are not exact float64, but far beyond these types, or rounded by few bits only:
         # odd rounding keeps the second rounding right.
         exact = _odd_float64(exact)
     half = target.highest + (target.beyond - target.highest) / 2

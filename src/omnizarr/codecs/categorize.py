@@ -2,8 +2,8 @@
 
 Names: v1 and v2 ``categorize``; v3 ``numcodecs.categorize``.
 Configuration: ``labels`` (strings), ``dtype`` ("|O" or of kind U: that of the strings), ``astype`` ("|u1").
-Agrees with numcodecs: 1 is the first label, 0 is what is no label and decodes to the empty string. What is no
-label is lost, as the codec has no word for it.
+Agrees with numcodecs: 1 is the first label, 0 means no label and decodes to the empty string. So strings that are not
+labels are lost.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ class Chain:
         except ConflictError:
             if not is_pinned:
                 raise
-        # Somebody has replaced the chunk in between. All of it in one request is of one version.
+        # The chunk was replaced in between. One request for the whole chunk returns one version.
         return drive(self.reading_all(selection, out), source)
 
     def reading(self, selection: tuple[Any, ...], out: AnyArray, *, is_pinned: bool = False) -> Reading:
@@ -417,7 +417,7 @@ def _check_readable(data: Buffer, bound: BytesSpec) -> None:
             "the elements of the chunk are too long to be read again",
             found=f"{len(data)} bytes",
             expected=f"at most {bound.max_nbytes} bytes",
-            remedy="choose smaller chunks, or no compressor, or raise array.variable_chunk_bytes for all who read it",
+            remedy="choose smaller chunks, or no compressor, or raise array.variable_chunk_bytes for all readers",
         )
 
 

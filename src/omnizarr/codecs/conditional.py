@@ -101,7 +101,7 @@ def bind(configuration: Configuration, decoded: BytesSpec) -> Conditional:
     steps = tuple((codec.name, codec.configuration) for codec in itertools.starmap(fields.codec, enumerate(documents)))
     bits = fields.integer("header_bits", (len(steps) + 7) // 8 * 8, len(steps), 2**16)
     if bits % 8:
-        raise fields.reject("header_bits", "'header_bits' is no multiple of 8", bits, "a multiple of 8")
+        raise fields.reject("header_bits", "'header_bits' is not a multiple of 8", bits, "a multiple of 8")
     for position, (name, inner) in enumerate(steps):
         if registry.find(name).kind not in ("bytes to bytes", "array or bytes"):
             raise CodecError("only bytes to bytes codecs can be conditional", found=name,

@@ -91,7 +91,7 @@ class Fields:
             value = int(value)
         inside = isinstance(value, int) and not isinstance(value, bool)
         if not inside or (low is not None and value < low) or (high is not None and value > high):
-            raise self.reject(name, f"{name!r} is out of range" if inside else f"{name!r} is no integer", value,
+            raise self.reject(name, f"{name!r} is out of range" if inside else f"{name!r} is not an integer", value,
                               f"an integer{_range_text(low, high)}")  # fmt: skip
         return value  # type: ignore[no-any-return]
 
@@ -102,21 +102,21 @@ class Fields:
             return value  # type: ignore[no-any-return]
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124  NaN
-            raise self.reject(name, f"{name!r} is no number", value, "a finite number")
+            raise self.reject(name, f"{name!r} is not a number", value, "a finite number")
         return value  # type: ignore[no-any-return]
 
     def boolean(self, name: str, default: Any = REQUIRED) -> bool:
         """Return a boolean."""
         value = self.raw(name, default)
         if not isinstance(value, bool):
-            raise self.reject(name, f"{name!r} is no boolean", value, "true or false")
+            raise self.reject(name, f"{name!r} is not a boolean", value, "true or false")
         return value
 
     def text(self, name: str, default: Any = REQUIRED) -> str:
         """Return a string."""
         value = self.raw(name, default)
         if not isinstance(value, str):
-            raise self.reject(name, f"{name!r} is no string", value, "a string")
+            raise self.reject(name, f"{name!r} is not a string", value, "a string")
         return value
 
     def choice(self, name: str, choices: Mapping[str, T], default: Any = REQUIRED) -> T:

@@ -47,7 +47,7 @@ class ChunkPolicy:
     bytes_in_flight: int = field(default_factory=lambda: config.get("bytes_in_flight"))
     """Bytes, decoded, of the chunks that are fetched or stored at once."""
     engine: str | None = field(default_factory=lambda: config.get("engine"))
-    """Who moves chunks: "native" or "reference"; None: what suits the array."""
+    """The engine that moves chunks: "native" or "reference"; None: the best one for the array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +196,8 @@ class ReadsPart(Protocol):
     def reading(self, selection: tuple[Any, ...], out: AnyArray, *, is_pinned: bool = False) -> Reading:
         """Set ``out[...] = decoded[selection]``, asking for the bytes needed; return False if nothing is stored.
 
-        `selection` is a piece's `chunk_selection` (see `omnizarr.indexing.Piece`). `is_pinned`: all answers will be of
-        one version of the chunk, so that nobody has to find out.
+        `selection` is a piece's `chunk_selection` (see `omnizarr.indexing.Piece`). `is_pinned`: all answers are from
+        one version of the chunk, so this need not be checked.
         """
 
 

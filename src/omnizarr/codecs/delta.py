@@ -36,5 +36,5 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
     made = fields.dtype("astype", seen)
     for name, dtype in (("dtype", seen), ("astype", made)):
         if dtype.kind not in "biufcmM":
-            raise fields.reject(name, f"{name!r} is no numeric type", dtype.str, "a numeric type string")
+            raise fields.reject(name, f"{name!r} is not a numeric type", dtype.str, "a numeric type string")
     return filter_of(decoded, seen, made, partial(_differences, made), partial(_sums, seen))

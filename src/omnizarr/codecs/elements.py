@@ -65,7 +65,7 @@ def filter_of(
 ) -> ElementFilter:
     """Return the filter of two functions, bound to arrays like `decoded`.
 
-    Raises CodecError if the bytes of such an array are no whole number of `seen`.
+    Raises CodecError if the bytes of such an array are not a whole number of `seen`.
     """
     nbytes = decoded.nbytes
     if nbytes is None or nbytes % seen.itemsize:

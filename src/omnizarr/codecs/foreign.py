@@ -116,7 +116,10 @@ def _shaped(value: Any, spec: ArraySpec) -> AnyArray:
 
 def from_numcodecs(name: str, codec_id: str) -> Found | None:
     """Return the codec that numcodecs, or a package that extends it, has under an id; None if there is none."""
-    registry = import_module("numcodecs.registry")
+    try:
+        registry = import_module("numcodecs.registry")
+    except ModuleNotFoundError:
+        return None
     if codec_id not in registry.codec_registry and not entry_points(group="numcodecs.codecs", name=codec_id):
         return None
 
@@ -154,7 +157,7 @@ def from_zarr_python(name: str, codec_class: Any) -> Found:
     for base, kind in kinds:
         if isinstance(codec_class, type) and issubclass(codec_class, base):
             return kind, _binder(name, codec_class, kind)
-    raise CodecError("the entry point is no codec class of zarr-python", codec=name, found=repr(codec_class))
+    raise CodecError("the entry point is not a codec class of zarr-python", codec=name, found=repr(codec_class))
 
 
 def _binder(name: str, codec_class: Any, kind: Kind) -> Callable[[Any, Any], Any]:

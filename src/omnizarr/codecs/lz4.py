@@ -8,18 +8,13 @@ Agrees with numcodecs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from omnizarr.codecs.compiled import lz4
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
 from omnizarr.codecs.streams import Compressor, check_size
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from numcodecs import lz4
-else:  # imported when first used: the native engine has its own
-    lz4 = Lazy("numcodecs.lz4")
 
 _LARGEST: Final = 0x7E000000  # LZ4_MAX_INPUT_SIZE
 _INT32 = 2**31 - 1

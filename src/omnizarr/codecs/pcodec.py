@@ -54,7 +54,7 @@ class Pcodec:
         try:
             progress = standalone.simple_decompress_into(bytes(data), out)
         except BaseException as error:
-            # a broken file may make the library panic, which it says by an exception that is no Exception
+            # a broken file may make the library panic, which it says by an exception that is not an Exception
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
             raise ChunkError(f"the pco file is broken: {error}") from error

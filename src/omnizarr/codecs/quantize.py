@@ -33,7 +33,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> ElementFilter:
     made = fields.dtype("astype", seen)
     for name, dtype in (("dtype", seen), ("astype", made)):
         if dtype.kind != "f":
-            raise fields.reject(name, f"{name!r} is no floating-point type", dtype.str, 'such as "<f4"')
+            raise fields.reject(name, f"{name!r} is not a floating-point type", dtype.str, 'such as "<f4"')
     # The smallest power of two that is at least as fine as the digits, computed as numcodecs does.
     exponent = math.log10(10.0**-digits)
     exponent = math.floor(exponent) if exponent < 0 else math.ceil(exponent)

@@ -73,7 +73,7 @@ class ScaleOffset:
         wide = array.astype(np.int8) if array.dtype.kind == "V" else array
         divisor = wide.dtype.type(scale)
         if (wide % divisor).any():
-            raise ChunkError("a stored integer is no multiple of the scale", expected=f"multiples of {scale}",
+            raise ChunkError("a stored integer is not a multiple of the scale", expected=f"multiples of {scale}",
                              spec=_SPEC)  # fmt: skip
         return (wide // divisor).astype(array.dtype) + self.offset  # type: ignore[no-any-return]
 
@@ -114,7 +114,7 @@ def _scalar(fields: Fields, name: str, decoded: ArraySpec, default: int) -> Any:
     value = fields.raw(name, default)
     try:
         if value is None:
-            raise fields.reject(name, f"{name!r} is no number", None, "a number")
+            raise fields.reject(name, f"{name!r} is not a number", None, "a number")
         scalar = decoded.data_type.fill_from_json(value)
     except OmnizarrError as error:
         error.pointer = f"/configuration/{name}"

@@ -8,8 +8,7 @@ means the fill value. Inner chunks may lie anywhere in the shard; we write them 
 
 A part of a shard is read in two requests: the index, then the inner chunks, near ones together (`spans`); all of a
 small one in one. Unless the source promises that all its answers are of one version, the second request fetches the
-last bytes of the index again: if they have changed, somebody has written the shard in between, what was fetched fits
-no index, and the shard is fetched whole.
+last bytes of the index again: if they have changed, the shard was written in between, and is fetched again as a whole.
 
 Agrees with: zarr-python, TensorStore, zarrs. Spec: Zarr v3, "Sharding codec".
 """
@@ -207,7 +206,7 @@ class Sharding:
         entries: list[tuple[int, int] | None] = []
         for piece, row in zip(pieces, index[self._numbers(pieces)].tolist(), strict=True):
             entry = _entry(row, piece[0], size)
-            # Before anybody makes room for it.
+            # Before memory is allocated for it.
             if entry is not None and exact is not None and entry[1] - entry[0] != exact:
                 raise ChunkSizeError(
                     f"inner chunk {piece[0]} has the wrong size",
@@ -478,7 +477,7 @@ def _bound(decoded: ArraySpec, inner: BytesSpec, count: int, index_size: int) ->
 def _chunk_shape(fields: Fields, shape: tuple[int, ...]) -> tuple[int, ...]:
     lengths = fields.raw("chunk_shape")
     is_list = isinstance(lengths, Sequence) and not isinstance(lengths, str)
-    # True == 1, but JSON's true is no length.
+    # True == 1, but JSON's true is not a length.
     if not is_list or len(lengths) != len(shape) or any(type(n) is not int or n < 1 for n in lengths):
         expected = f"{len(shape)} positive integers, one per dimension of the shard's shape {shape}"
         raise fields.reject("chunk_shape", "no shape of an inner chunk", lengths, expected)

@@ -3,7 +3,7 @@
 Names: v2 ``shuffle``; v3 ``numcodecs.shuffle``, ``shuffle`` (not registered).
 Configuration: ``elementsize``. If it is missing or null (netCDF-C, zarr-python) or 0 (netCDF-C), it is the item size; a
 string of digits stands for the number. Documents of Zarr v2 that leave it out mean 4, which their dialect fills in.
-Agrees with numcodecs. Where the size is no multiple of the item size, which numcodecs refuses, the bytes left over
+Agrees with numcodecs. Where the size is not a multiple of the item size, which numcodecs refuses, the bytes left over
 stay at the end as they are, as HDF5 has it: so netCDF-C stores a shuffle behind a checksum.
 """
 

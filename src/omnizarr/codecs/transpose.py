@@ -91,7 +91,7 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Transpose:
     Raises
     ------
     MetadataError
-        If ``order`` is no permutation of the axes, or there is more in the configuration.
+        If ``order`` is not a permutation of the axes, or there is more in the configuration.
 
     Examples
     --------
@@ -113,8 +113,8 @@ def _permutation(fields: Fields, ndim: int) -> tuple[int, ...]:
     if order == "F":
         return tuple(reversed(range(ndim)))
     is_list = isinstance(order, Sequence) and not isinstance(order, str)
-    # True == 1, but JSON's true is no axis.
+    # True == 1, but JSON's true is not an axis.
     if not is_list or any(type(axis) is not int for axis in order) or sorted(order) != list(range(ndim)):
         expected = f"each of 0 to {ndim - 1} once" if ndim else "no axes: []"
-        raise fields.reject("order", "the order is no permutation of the axes", order, expected)
+        raise fields.reject("order", "the order is not a permutation of the axes", order, expected)
     return tuple(order)

@@ -13,18 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from omnizarr.codecs.compiled import zstd
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
 from omnizarr.codecs.streams import SLACK, Compressor, check_size, fill, limit_of, too_long
 from omnizarr.errors import ChecksumError, ChunkError
-from omnizarr.support.lazy import Lazy
-
-if TYPE_CHECKING:
-    from numcodecs import zstd
-else:  # imported when first used: the native engine has its own
-    zstd = Lazy("numcodecs.zstd")
 
 _MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE: Final = 0x184D2A5  # followed by any hexadecimal digit

@@ -16,11 +16,35 @@ from collections.abc import Callable
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.engine import native, reference
 from omnizarr.engine.binding import Binding, bind
-from omnizarr.engine.native import begin, is_remote, raise_of, read_many
+from omnizarr.engine.native import (
+    Limits,
+    begin,
+    is_remote,
+    is_stoppable,
+    raise_of,
+    read_many,
+    read_within,
+    shared_chunks,
+)
 from omnizarr.engine.reference import write_fields
 from omnizarr.indexing import Plan
 
-__all__ = ["Binding", "begin", "bind", "is_remote", "raise_of", "read", "read_many", "reader", "write", "write_fields"]
+__all__ = [
+    "Binding",
+    "Limits",
+    "begin",
+    "bind",
+    "is_remote",
+    "is_stoppable",
+    "raise_of",
+    "read",
+    "read_many",
+    "read_within",
+    "reader",
+    "shared_chunks",
+    "write",
+    "write_fields",
+]
 
 
 def reader(binding: Binding) -> Callable[[Binding, Plan, AnyArray, int | None], None]:

@@ -219,7 +219,7 @@ def _question_of_chain(metadata: ArrayMetadata, policy: ChunkPolicy) -> object:
     return (
         (_said(metadata.data_type), metadata.byte_order, metadata.fill_value),
         [_said(codec) for codec in metadata.codecs],
-        (policy, registry.generation()),
+        (_wanted(policy), registry.generation()),
     )
 
 
@@ -229,6 +229,7 @@ def _is_immutable(made: _Parts | Chain) -> bool:
 
 
 # By all that is said of chunks, and by that without the grid: arrays of one kind often differ in shape.
+_wanted = attrgetter(*ChunkPolicy.__slots__)
 _said = attrgetter("name", "configuration", "must_understand")
 _known: Final[Memo[_Parts]] = Memo()
 _known_chains: Final[Memo[Chain]] = Memo()

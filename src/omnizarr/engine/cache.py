@@ -6,8 +6,8 @@ afterwards, and whenever what was kept is to be used. Where the store has none, 
 Kept are whole chunks, and of shards the inner chunks. Where a chunk cannot be had without decoding the whole shard, or
 where a shard holds shards, the reference engine keeps nothing.
 
-A fork may happen while another thread uses a cache; then its child finds it locked for ever. So nobody waits for one:
-whoever finds it in use goes without.
+If a process forks while another thread uses a cache, the cache is locked forever in the child. So threads never wait
+for a cache: if it is in use, they do without it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class ChunkCache:
         return self._kept.nbytes
 
     def number_of(self, store: Store, prefix: str, chain: Chain) -> int:
-        """Return the number of an array: the same whenever the same chunks, decoded alike, are opened again."""
+        """Return the number of an array, which is the same for the same chunks with the same decoding."""
         if len(self._numbers) >= _MOST_NUMBERED:
             self._numbers.clear()  # numbers are not used again: what was kept under them goes as all that is not used
         try:

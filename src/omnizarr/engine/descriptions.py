@@ -33,7 +33,7 @@ _CHECKSUMS: Final = {
     ("omnizarr.codecs.checksums", "crc32c"): "crc32c",
     ("zlib", "crc32"): "crc32",
     ("zlib", "adler32"): "adler32",
-    ("omnizarr.codecs.checksums", "_fletcher32.<locals>.checksum"): "fletcher32",
+    ("omnizarr.codecs.checksums", "_fletcher32"): "fletcher32",
 }
 
 
@@ -130,7 +130,7 @@ def _fixes(decoded: AnyDType, stored: AnyDType, offset: int) -> Iterator[Descrip
 
 
 def _leaf_fixes(decoded: AnyDType, stored: AnyDType, offset: int, count: int) -> Iterator[Description | None]:
-    """Yield the same for `count` values that are no records, side by side."""
+    """Yield the same for `count` values that are not records, side by side."""
     kind, size = decoded.kind, decoded.itemsize
     if kind in "OT" or (kind in "fc" and size > (8 if kind == "f" else 16)):
         yield None

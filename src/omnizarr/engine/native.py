@@ -168,10 +168,57 @@ def begin(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int | Non
         return None
 
 
-def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
+def is_stoppable(binding: Binding) -> bool:
+    """Return whether `read_within` can read the array."""
+    return binding.native is not None and not binding.native.fetches
+
+
+def shared_chunks(binding: Binding) -> Any:
+    """Return what selections of an array that are read at the same time share; None if that would save nothing."""
+    return engines.module().ChunkCache(binding.policy.bytes_in_flight) if binding.native.decodes else None
+
+
+class Limits:
+    """What bounds a reading beside others.
+
+    Parameters
+    ----------
+    shared : ChunkCache of the native engine or None
+        What `shared_chunks` returned for the first of them.
+    """
+
+    __slots__ = ("_stop", "shared")
+
+    def __init__(self, shared: Any = None) -> None:
+        self.shared = shared
+        self._stop = engines.module().Stop()
+
+    @property
+    def stop(self) -> Callable[[], None]:
+        """Ends it soon: then the memory is filled in part."""
+        stop: Callable[[], None] = self._stop.set
+        return stop
+
+    def read(self, binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None) -> Any:
+        """Return what is left of a plan; nothing once it was stopped."""
+        rest = binding.native.read(plan.pieces, _as_buffer(out), concurrency, self._stop, self.shared)
+        return None if self._stop.is_set() else rest
+
+
+def read_within(limits: Limits, binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
+    """Do what `read` does, until `limits.stop` is called."""
+    read(binding, plan, out, concurrency, limits)
+
+
+def read(
+    binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None, limits: Limits | None = None
+) -> None:
     """Fill `out` as `omnizarr.engine.reference.read` does, and raise what that raises."""
     try:
-        rest = binding.native.read(plan.pieces, _as_buffer(out), concurrency)
+        if limits is None:
+            rest = binding.native.read(plan.pieces, _as_buffer(out), concurrency)
+        else:
+            rest = limits.read(binding, plan, out, concurrency)
     except (NotImplementedError, OverflowError):  # more than can be counted here
         reference.read(binding, plan, out, concurrency)
         return

@@ -286,7 +286,7 @@ def _changed(
     """Return the stored form of a chunk with `part` in it."""
     new = chain.write(old, selection, part)
     if new is None and old is not None and store.exclusion == "condition":
-        # Somebody may be writing another part of it: what they read must be there still, or they must notice.
+        # Another writer may be changing another part: the value that it read must still exist, or it must notice.
         return chain.encode(chain.empty())
     return new
 

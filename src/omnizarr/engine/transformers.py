@@ -120,7 +120,7 @@ def _parse(given: Any) -> Named:
         return Named(given)
     if isinstance(given, Mapping) and isinstance(given.get("name"), str):
         return Named(given["name"], given.get("configuration") or {}, given.get("must_understand", True) is not False)
-    raise TypeError(f"{given!r} is no storage transformer: give a name, or a dictionary with name and configuration")
+    raise TypeError(f"{given!r} is not a storage transformer: give a name, or a dictionary with name and configuration")
 
 
 def apply(transformers: Sequence[Named], store: Store, prefix: str) -> Store:

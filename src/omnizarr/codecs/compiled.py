@@ -1,0 +1,109 @@
+"""The compressors that Python comes without: those of numcodecs, or of the native engine where numcodecs is missing.
+
+`zstd`, `lz4` and `blosc` have the functions of the modules of numcodecs with these names. The native engine has the
+compressors built in, so an installation with it needs no numcodecs.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, Final
+
+from omnizarr.codecs.contract import Buffer
+from omnizarr.errors import MissingDependencyError
+from omnizarr.settings import engines
+
+_UNLIMITED: Final = 2**63 - 1
+_FLETCHER32: Final = ("fletcher32", False)
+_WIDTH: Final = 4
+
+
+class Compiled:
+    """A module of numcodecs, or what the native engine has in its place; looked up when it is first used."""
+
+    __slots__ = ("_found", "_name")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._found: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._found is None:
+            self._found = _module(self._name)
+        return getattr(self._found, name)
+
+
+def _module(name: str) -> Any:
+    """Return the module. Raises MissingDependencyError if there is none."""
+    try:
+        return import_module(f"numcodecs.{name}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "numcodecs":
+            raise
+    native = engines.module()
+    if not hasattr(native, "decode_into"):
+        raise MissingDependencyError(
+            "this codec needs numcodecs, or the native engine", codec=name, remedy="pip install 'omnizarr[numcodecs]'"
+        )
+    return _OF_NATIVE[name](native)
+
+
+def _zstd(native: Any) -> Any:
+    def compress(data: Buffer, level: int, checksum: bool) -> Buffer:  # noqa: FBT001 - as numcodecs has it
+        return native.encode(("zstd", level, checksum), data)  # type: ignore[no-any-return]
+
+    return SimpleNamespace(compress=compress, decompress=_decompress(native, ("zstd", 0, False)))
+
+
+def _lz4(native: Any) -> Any:
+    def compress(data: Buffer, acceleration: int) -> Buffer:
+        return native.encode(("lz4", acceleration), data)  # type: ignore[no-any-return]
+
+    return SimpleNamespace(compress=compress, decompress=_decompress(native, ("lz4", 1)))
+
+
+def _blosc(native: Any) -> Any:
+    def compress(data: Buffer, cname: bytes, clevel: int, shuffle: int, blocksize: int, typesize: int) -> Buffer:
+        return native.encode(("blosc", cname.decode(), clevel, shuffle, typesize, blocksize), data)  # type: ignore[no-any-return]
+
+    return SimpleNamespace(
+        compress=compress,
+        decompress=_decompress(native, ("blosc", "lz4", 5, 1, 1, 0)),
+        list_compressors=lambda: ["blosclz", "lz4", "lz4hc", "zlib", "zstd"],
+    )
+
+
+def _fletcher32(native: Any) -> Any:
+    def checksum(data: Buffer) -> int:
+        return int.from_bytes(native.encode(_FLETCHER32, data)[-_WIDTH:], "little")
+
+    return SimpleNamespace(checksum=checksum)
+
+
+def _decompress(native: Any, codec: tuple[Any, ...]) -> Any:
+    def decompress(data: Buffer, out: memoryview | None = None) -> Buffer:
+        if out is None:
+            return native.decode(codec, data, _UNLIMITED)  # type: ignore[no-any-return]
+        native.decode_into(codec, data, out)
+        return out
+
+    return decompress
+
+
+_OF_NATIVE: Final = {"zstd": _zstd, "lz4": _lz4, "blosc": _blosc, "fletcher32": _fletcher32}
+zstd: Final[Any] = Compiled("zstd")
+lz4: Final[Any] = Compiled("lz4")
+blosc: Final[Any] = Compiled("blosc")
+
+
+@cache
+def fletcher32() -> Any:
+    """Return the function that computes the checksum Fletcher-32 of HDF5."""
+    found = _module("fletcher32")
+    if hasattr(found, "checksum"):
+        return found.checksum
+    codec = found.Fletcher32()
+    # numcodecs shows its C function only through the codec.
+    return lambda data: int.from_bytes(codec.encode(data)[-_WIDTH:], "little")
