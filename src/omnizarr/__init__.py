@@ -60,8 +60,10 @@ if TYPE_CHECKING:
     from omnizarr.tools.pyramid import pyramid
     from omnizarr.tools.repair import repair, undo_repair
     from omnizarr.tools.stat import stat
+    from omnizarr.web.serving import serve
+    from omnizarr.web.viewing import view
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where names are; they are imported when they are first used, so that a program waits for what it needs alone.
 _MODULES: Final = frozenset({"aio", "codecs", "errors", "interop", "metadata", "model", "netcdf", "storage"})
@@ -139,6 +141,8 @@ _NAMES: Final = {
             "undo_repair",
         ),
         "tools.stat": ("stat",),
+        "web.serving": ("serve",),
+        "web.viewing": ("view",),
     }.items()
     for name in names
 }
@@ -195,10 +199,12 @@ __all__ = [
     "save",
     "save_array",
     "save_group",
+    "serve",
     "stat",
     "storage",
     "tree",
     "undo_repair",
+    "view",
     "zeros",
     "zeros_like",
 ]

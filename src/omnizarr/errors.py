@@ -12,7 +12,7 @@ The tree, with the built-in exceptions that they are as well::
     ├── NodeNameError (ValueError)
     ├── MetadataError (ValueError)                a document breaks its format
     │   ├── NotJSONError (TypeError)              a value that JSON has no form for
-    │   ├── LengthTypeError (TypeError)           a length that is no integer
+    │   ├── LengthTypeError (TypeError)           a length that is not an integer
     │   ├── ConsolidatedMetadataError             it contradicts the documents it stands for
     │   └── UnknownExtensionError                 a name that is unknown here
     │       ├── UnknownCodecError
@@ -38,12 +38,14 @@ The tree, with the built-in exceptions that they are as well::
     ├── ReadOnlyError (PermissionError, RuntimeError, ValueError)
     ├── SettingError (ValueError)                 a setting has a value that means nothing
     ├── SchedulerError (RuntimeError)             a cluster that shall do the work cannot be used
+    ├── ServerError (OSError)                     a server cannot listen at an address
     └── StoreError (OSError)
         ├── InvalidKeyError (ValueError)
         ├── StoreClosedError (ValueError)
-        ├── StoreAccessError (PermissionError)    the store knows who asks, or not, and refuses
+        ├── StoreAccessError (PermissionError)    the store denies access, or credentials are missing
         ├── StoreTimeoutError (TimeoutError)      no answer in the time that is allowed
         ├── StoreLimitError (ValueError)          more than is allowed: bytes of a value, keys of a listing
+        ├── StaleError                            what was edited has changed since it was read
         └── ConflictError                         another writer was faster
 
 An error is data first: where it happened, what was found, what was expected and
@@ -207,7 +209,7 @@ class NotJSONError(MetadataError, TypeError):
 
 
 class LengthTypeError(MetadataError, TypeError):
-    """A length of an array, or of its chunks, is no integer."""
+    """A length of an array, or of its chunks, is not an integer."""
 
 
 class ConsolidatedMetadataError(MetadataError):
@@ -310,6 +312,10 @@ class SchedulerError(OmnizarrError, RuntimeError):
     """A cluster that shall do the work cannot be reached, has lost its workers, or cannot reach the data."""
 
 
+class ServerError(OmnizarrError, OSError):
+    """A server cannot listen at an address: its port is taken, or the address is none of this machine."""
+
+
 class StoreError(OmnizarrError, OSError):
     """A store could not do what it was asked to do."""
 
@@ -332,6 +338,10 @@ class StoreTimeoutError(StoreError, TimeoutError):
 
 class StoreLimitError(StoreError, ValueError):
     """The store answers with more than is allowed: bytes of a value, keys of a listing."""
+
+
+class StaleError(StoreError):
+    """What was edited has changed since it was read. The edit is not written, and is not tried again."""
 
 
 class ConflictError(StoreError):

@@ -264,7 +264,7 @@ def test_mapping_that_another_library_made_is_a_mapping():
 @pytest.mark.parametrize("module", ["zarr", "fsspec", "upath", "obstore"])
 def test_other_things_of_these_libraries_are_no_stores(module):
     pytest.importorskip(module, reason=f"{module} is not installed")
-    with pytest.raises(TypeError, match="is no store"):
+    with pytest.raises(TypeError, match="is not a store"):
         resolve(type("Thing", (), {"__module__": module})())
 
 
@@ -276,7 +276,7 @@ def test_no_mode_is_the_one_that_the_store_allows(mode):
 
 @pytest.mark.parametrize("thing", [3, b"path", [("a", b"1")], object()])
 def test_anything_else_is_a_type_error(thing):
-    with pytest.raises(TypeError, match="is no store"):
+    with pytest.raises(TypeError, match="is not a store"):
         resolve(thing)
 
 

@@ -1,5 +1,6 @@
 import asyncio
 import contextvars
+import gc
 import os
 import threading
 import time
@@ -7,7 +8,7 @@ import time
 import pytest
 
 from omnizarr.stores.pool import default_concurrency
-from omnizarr.stores.tasks import computed, run, waited
+from omnizarr.stores.tasks import computed, near, run, turn, waited
 
 
 def go(coroutine):
@@ -176,3 +177,120 @@ def test_child_of_a_fork_has_threads_of_its_own():
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_who_is_cancelled_stops_the_thread_at_work():
+    begun, stopped = threading.Event(), threading.Event()
+    ended = []
+
+    def work():
+        begun.set()
+        stopped.wait(30)
+        ended.append(True)
+
+    async def main():
+        task = asyncio.ensure_future(near(work, stopped.set))
+        await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return list(ended)
+
+    assert go(main()) == [True]
+
+
+def test_call_that_ended_before_its_caller_was_cancelled_is_not_waited_for():
+    ended = threading.Event()
+
+    async def main():
+        task = asyncio.ensure_future(near(ended.set))
+        await asyncio.sleep(0)
+        ended.wait(30)  # the thread tells the loop, which cannot look yet
+        asyncio.get_running_loop().call_soon(task.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    go(main())
+
+
+def test_exception_of_a_call_that_was_cancelled_is_not_complained_about(caplog):
+    begun, stopped = threading.Event(), threading.Event()
+
+    def work():
+        begun.set()
+        stopped.wait(30)
+        raise KeyError("x")
+
+    async def main():
+        task = asyncio.ensure_future(near(work, stopped.set))
+        await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    go(main())
+    gc.collect()
+    assert not caplog.records
+
+
+def test_loop_that_is_closed_early_leaves_threads_for_the_next_one():
+    begun, stopped = threading.Event(), threading.Event()
+    loop = asyncio.new_event_loop()
+
+    def work():
+        begun.set()
+        stopped.wait(30)
+
+    async def main():
+        task = asyncio.ensure_future(near(work))
+        await asyncio.to_thread(begun.wait, 30)
+        return task
+
+    task = loop.run_until_complete(main())
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
+    stopped.set()
+    assert go(near(lambda: 3)) == 3
+    task._log_destroy_pending = False  # asyncio would complain that it never ended
+
+
+def test_a_few_tasks_begin_before_the_loop_sees_to_others():
+    rounds = [0]
+
+    async def begin():
+        await turn()
+        rounds[-1] += 1
+
+    async def main():
+        loop = asyncio.get_running_loop()
+
+        def count():
+            rounds.append(0)
+            if sum(rounds) < 100:
+                loop.call_soon(count)
+
+        loop.call_soon(count)
+        await asyncio.gather(*(begin() for _ in range(100)))
+
+    go(main())
+    assert sum(rounds) == 100
+    assert max(rounds) <= 16
+    go(main())  # as before: nothing is left of the first loop
+
+
+def test_task_that_is_cancelled_gives_its_turn_to_others():
+    begun = []
+
+    async def begin(number):
+        await turn()
+        begun.append(number)
+
+    async def main():
+        tasks = [asyncio.ensure_future(begin(number)) for number in range(50)]
+        await asyncio.sleep(0)
+        for task in tasks[20:40]:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    go(main())
+    assert begun == [*range(20), *range(40, 50)]

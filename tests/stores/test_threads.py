@@ -29,6 +29,9 @@ LOCKS = {
     "tools/streaming/executors.py": "of one conversion, or of a worker of a cluster",
     "tools/streaming/progress.py": "of one call; a child does not go on with the calls of its parent",
     "tools/progress.py": "of one call, whose bar a child does not draw",
+    "web/facts.py": "of one server; a child does not answer its requests",
+    "web/serving.py": "of one server; a child does not answer its requests",
+    "web/viewing.py": "of one server; a child does not answer its requests",
 }
 """Where locks of `threading` are made, and why a fork does no harm. All else locks names (`threads.lock`)."""
 

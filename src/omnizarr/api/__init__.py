@@ -1,1 +1,1 @@
-"""The functions that users call: to create, to open, to save."""
+"""The public functions that create, open and save."""

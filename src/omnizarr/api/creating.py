@@ -1,4 +1,4 @@
-"""The functions that create arrays and groups, and some for the whole of a hierarchy."""
+"""The functions that create arrays and groups, and some for whole hierarchies."""
 
 from __future__ import annotations
 
@@ -48,28 +48,29 @@ def create_array(
     store : path, URL, Store, StorePath or mutable mapping
         Where to.
     name : str, optional
-        Path within the store. Groups between are created too.
+        Path within the store. Missing groups above it are created too.
     shape : int or tuple of int
         Elements along each dimension.
     dtype : data type
         A NumPy dtype or its name, ``"string"``, ``"bytes"``, a name or document of Zarr v3.
     data : array_like, optional
-        Values; `shape` and `dtype` are then taken from it.
+        Values, which also give `shape` and `dtype`.
     chunks : tuple of int, int, "auto", True, False
-        Shape of a chunk (with shards: of an inner chunk). "auto" and True: what suits most uses; False: one chunk; an
-        integer: this length along each dimension, for chunks of at most 256 MiB; -1 or None: all of a dimension. A list
-        of lengths for a dimension makes a rectilinear grid.
+        Shape of a chunk (with shards: of an inner chunk). "auto" and True: a shape that suits most uses; False: one
+        chunk; an integer: this length along each dimension, for chunks of at most 256 MiB; -1 or None: the whole
+        dimension. A list of lengths for a dimension makes a rectilinear grid.
     shards : tuple of int, dict, "auto", optional
         Shape of a shard; a dictionary has ``"shape"`` and ``"index_location"``.
     filters, serializer, compressors
-        Codecs: values of `omnizarr.codecs`, objects of numcodecs, names or dictionaries; one or several, None for
-        none, "auto" for what suits the data type (Zstandard as compressor).
+        Codecs: values of `omnizarr.codecs`, numcodecs objects, names or dictionaries; one or several, None for none,
+        "auto" for the defaults of the data type (Zstandard as compressor).
     fill_value : scalar, optional
-        Value of elements that are not written. Default zero. None means zero, too, but undefined for Zarr v2.
+        Value of elements that were not written. Default zero. None also means zero, except for Zarr v2, where it means
+        undefined.
     order : {"C", "F"}, optional
         Memory layout of results; for Zarr v2, of the stored chunks.
     zarr_format : {2, 3}, optional
-        Default: that of the group it lies in, else 3.
+        Default: that of the group above it, else 3.
     attributes : mapping, optional
     chunk_key_encoding : dict, optional
         ``{"name": "default" or "v2", "separator": "/" or "."}``.
@@ -78,7 +79,7 @@ def create_array(
     storage_options : mapping, optional
         For stores that take them.
     synchronizer : object, optional
-        A lock that all writers share, where the store has none; see `omnizarr.open`.
+        A lock that all writers share, for stores without locks; see `omnizarr.open`.
     overwrite : bool
         Replace what is there.
     config, missing, allow_pickle, write_empty_chunks, concurrency
@@ -86,13 +87,13 @@ def create_array(
     write_data : bool
         Whether `data` is written, or only looked at.
     object_codec : codec, optional
-        What Python objects are (Zarr v2 only).
+        How to store Python objects (Zarr v2 only).
     codecs : list of codecs, optional
         All codecs in one list, instead of filters, serializer and compressors.
     compressor, dimension_separator
         The older names of `compressors`, and of the separator in `chunk_key_encoding`.
     storage_transformers : list of (str, dict), optional
-        What stands between the array and the store, the one next to the array first (Zarr v3 only); see
+        Storage transformers between the array and the store, starting at the array (Zarr v3 only); see
         `omnizarr.engine.transformers`.
 
     Returns
@@ -102,11 +103,11 @@ def create_array(
     Raises
     ------
     ContainsArrayError, ContainsGroupError
-        If there is something, and not `overwrite`; of several who create at the same time one succeeds.
+        If there is a node already, and not `overwrite`. If several create it at the same time, one succeeds.
     MetadataError, CodecError
         If a keyword makes no sense, or does not fit the others.
     NotRepresentableError
-        If the format has no words for it.
+        If the format cannot express it.
 
     Examples
     --------
@@ -126,17 +127,17 @@ def create_array(
 
 @shows(CreateOptions)
 def create(shape: int | Iterable[int] | None = None, **options: Unpack[CreateOptions]) -> Array:
-    """Create an array, by default in memory; with the older keywords of zarr.
+    """Create an array, by default in memory, with the keywords of older zarr-python.
 
     Parameters
     ----------
     shape : int or tuple of int
     store : path, URL, Store, StorePath, mutable mapping or None
-        Where to; None: in memory.
+        Where to create it; None: in memory.
     path : str, optional
         Path within the store.
     mode : {"a", "w", "w-"}, optional
-        "w" replaces what is there.
+        "w" replaces an existing node.
     zarr_format, storage_options, synchronizer
         As for `create_array`.
     chunk_shape, chunks
@@ -240,11 +241,11 @@ def from_array(
     store, name, storage_options, synchronizer
         As for `create_array`.
     data : array
-        What to copy.
+        The array to copy.
     write_data : bool
         Whether values are copied, or only the rest.
     chunks, shards, filters, compressors, serializer
-        "keep": as in `data`, where it has such and the format is the same; else as for `create_array`.
+        "keep": as in `data`, if it has them and the format is the same; otherwise as for `create_array`.
     **options
         Other keywords of `create_array`.
     """
@@ -280,7 +281,7 @@ def create_group(
     storage_options: Mapping[str, Any] | None = None,
     synchronizer: Any = None,
 ) -> Group:
-    """Create a group, with the groups above it that are not there.
+    """Create a group, and missing groups above it.
 
     Parameters
     ----------
@@ -289,7 +290,7 @@ def create_group(
     path : str, optional
         Path within the store.
     overwrite : bool
-        Replace what is there, with all below it.
+        Replace an existing node, with everything below it.
     attributes : mapping, optional
 
     Raises
@@ -313,7 +314,7 @@ def group(
     synchronizer: Any = None,
     **ignored: Any,
 ) -> Group:
-    """Return the group at a place (by default in memory), after creating it if there is none; as `create_group`."""
+    """Return the group at a place (by default in memory), or create it; keywords as those of `create_group`."""
     warn_ignored(ignored)
     where, _ = locate(store, path, "a", storage_options, synchronizer)
     metadata = creating.new_group_metadata(where, creating.dialect_for_new(where, zarr_format), attributes)
@@ -330,7 +331,7 @@ def create_hierarchy(
     ----------
     store : path, URL, Store, StorePath or mutable mapping
     nodes : mapping of str to metadata
-        By path; groups above that are not among them are created too.
+        Metadata by path. Missing groups above these nodes are created too.
     overwrite : bool
         Replace what is there.
     """
@@ -347,7 +348,7 @@ def consolidate_metadata(
     remove: bool = False,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Group:
-    """Store copies of the documents of all nodes below a group with it, and return it, opened from them.
+    """Store copies of all documents below a group in one place, and return the group, opened from them.
 
     Parameters
     ----------
@@ -381,12 +382,12 @@ def consolidate_metadata(
 
 
 def tree(grp: Group, expand: bool | None = None, level: int | None = None) -> Tree:  # noqa: FBT001 - zarr's signature
-    """Return a drawing of what lies below a group; see `Group.tree`."""
+    """Return a drawing of the nodes below a group; see `Group.tree`."""
     return grp.tree(expand, level)
 
 
 def print_debug_info() -> None:
-    """Print the versions that a report of a bug should name."""
+    """Print the versions to include in a bug report."""
     print(f"platform: {platform.platform()}")  # noqa: T201 - what it is for
     metadata = import_module("importlib.metadata")  # 10 ms, and hardly ever needed
     print(f"python: {sys.version.split()[0]}")  # noqa: T201

@@ -1,16 +1,16 @@
 """The functions that open arrays and groups.
 
-Opening never creates, unless a mode is typed that says so:
+Opening creates nothing, unless you pass a mode that creates:
 
 =========  ==================================================================
 ``mode``   what happens
 =========  ==================================================================
-``None``   open what is there, to be written if the store can be written
-``"r"``    open what is there, not to be written
-``"r+"``   open what is there, to be written
-``"a"``    open what is there, or create it
-``"w"``    create; what is there is replaced
-``"w-"``   create; refuse if there is something (also ``"x"``)
+``None``   open an existing node, for writing if the store can be written
+``"r"``    open an existing node, for reading only
+``"r+"``   open an existing node for reading and writing
+``"a"``    open an existing node, or create it
+``"w"``    create a node, and replace an existing one
+``"w-"``   create a node; raise an error if one exists (also ``"x"``)
 =========  ==================================================================
 """
 
@@ -32,7 +32,18 @@ from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found, Kind
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, normalize
-from omnizarr.nodes.options import IgnoredOptions, OpenArrayOptions, OpenOptions, check, shows
+from omnizarr.nodes.options import (
+    IgnoredOptions,
+    OpenArrayOptions,
+    OpenConsolidatedOptions,
+    OpenLikeOptions,
+    OpenOptions,
+    check,
+    shows,
+)
+from omnizarr.nodes.options import (
+    Mode as Mode,
+)
 from omnizarr.stores import PrefixStore
 from omnizarr.stores.resolve import resolve_root
 from omnizarr.support.lazy import Lazy
@@ -47,7 +58,6 @@ else:
     suggestions = Lazy("omnizarr.support.suggestions")
     synchronized = Lazy("omnizarr.stores.wrap.synchronized")
 
-Mode: TypeAlias = Literal["r", "r+", "a", "w", "w-", "x"]
 Missing: TypeAlias = Literal["fill", "error"]
 _CREATING = ("a", "w", "w-", "x")
 _BEHAVIOUR = ("missing", "allow_pickle", "write_empty_chunks", "concurrency", "order")
@@ -71,17 +81,16 @@ def open(  # noqa: A001 - the name that zarr has for it
     store : path, URL, Store, StorePath, mutable mapping or None
         Where it is.
     mode : {"r", "r+", "a", "w", "w-"}, optional
-        What to do if there is nothing, or something; see `omnizarr.api.opening`. Nothing is created, but by modes that
-        create.
+        What to do if the node exists or not; see `omnizarr.api.opening`. By default, nothing is created.
     zarr_format : int or str, optional
-        Look only for this format; the format of what is created.
+        Look only for this format; also the format of a new node.
     path : str, optional
         Path within the store.
     storage_options : mapping, optional
         For stores that take them.
     synchronizer : object, optional
-        A lock, or what gives one for a key, that all writers share: for stores that cannot keep writers apart
-        themselves. See `omnizarr.stores.SynchronizedStore`.
+        A lock that all writers share, or a mapping or function that returns one for a key: for stores that cannot keep
+        writers apart themselves. See `omnizarr.stores.SynchronizedStore`.
     **options
         For opening: `config`, `missing`, `allow_pickle`, `write_empty_chunks`, `concurrency` (see `ArrayConfig`),
         `use_consolidated`, `check_consolidated` (see `open_group`). For creating, the keywords of
@@ -94,11 +103,11 @@ def open(  # noqa: A001 - the name that zarr has for it
     Raises
     ------
     NodeNotFoundError
-        If there is nothing; it says which names come near.
+        If there is no node; the error suggests similar names.
     MetadataError
         If a document breaks its format.
     NodeExistsError
-        In mode ``"w-"``, if there is something.
+        In mode ``"w-"``, if a node exists.
 
     Examples
     --------
@@ -147,8 +156,8 @@ def open_array(
     write_empty_chunks : bool, optional
         Store chunks that hold nothing but the fill value. Default False.
     storage_transformers : list of (str, dict), optional
-        What stands between the array, its document included, and the store while it is open, besides those that its
-        document lists: such as leave keys and bytes as they are (caches, say). See `omnizarr.engine.transformers`.
+        Storage transformers between the array (with its document) and the store while it is open, in addition to those
+        in its document. They must not change keys or bytes, as caches. See `omnizarr.engine.transformers`.
     **options
         Keywords of `create_array`, for modes that create.
 
@@ -204,8 +213,8 @@ def open_group(
     attributes : mapping, optional
         Of the group, if it is created.
     use_consolidated : bool or str, optional
-        Take members from consolidated metadata: None, if there is any; True, it must be there; False, read the
-        documents themselves. A string is the name of the document that holds it, where it is not the usual one.
+        Take members from consolidated metadata: None: if there is any; True: it must exist; False: read the documents
+        themselves. A string: the name of its document, if it is not the usual one.
     check_consolidated : bool
         Compare the consolidated metadata with all documents first.
     config, missing, allow_pickle, write_empty_chunks, concurrency
@@ -218,7 +227,7 @@ def open_group(
     ContainsArrayError
         If there is an array.
     ConsolidatedMetadataError
-        If consolidated metadata is asked for and not there or broken, or checked and stale.
+        If consolidated metadata is required but missing or broken, or checked and stale.
     """
     warn_ignored(ignored)
     where, mode = locate(store, path, mode, storage_options, synchronizer)
@@ -239,12 +248,14 @@ def open_group(
     return _opened_group(found, options)
 
 
-def open_consolidated(*args: Any, use_consolidated: bool | str = True, **options: Any) -> Group:
-    """Open the group at a place from its consolidated metadata, which must be there; as `open_group` otherwise."""
+def open_consolidated(
+    *args: Any, use_consolidated: bool | str = True, **options: Unpack[OpenConsolidatedOptions]
+) -> Group:
+    """Open the group at a place from its consolidated metadata, which must exist; otherwise like `open_group`."""
     return open_group(*args, use_consolidated=use_consolidated, **options)
 
 
-def open_like(a: Any, path: Any, **options: Any) -> Array:
+def open_like(a: Any, path: Any, **options: Unpack[OpenLikeOptions]) -> Array:
     """Open an array, or with ``mode="a"`` (or ``"w"``) create one like `a`; keywords as those of `open_array`."""
     return open_array(path, **creating.like(a, options))
 
@@ -291,7 +302,7 @@ def locate(
     storage_options: Mapping[str, Any] | None,
     synchronizer: Any = None,
 ) -> tuple[StorePath, Mode]:
-    """Return the place that a user means, and the mode."""
+    """Return the place for the arguments of a user, and the mode."""
     if mode is not None and mode not in {"r", "r+", *_CREATING}:
         raise ValueError(f"mode={mode!r}: expected one of 'r', 'r+', 'a', 'w', 'w-'")
     if isinstance(store, (Group, Array)):
@@ -327,7 +338,7 @@ IGNORED: Final = frozenset(IgnoredOptions.__annotations__)
 
 
 def warn_ignored(options: Mapping[str, Any]) -> None:
-    """Let pass what zarr-python once had a use for; raise TypeError for other names."""
+    """Accept keywords of older zarr-python with a warning; raise TypeError for other names."""
     check(options, IGNORED)
     for name, value in options.items():
         if value is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from omnizarr.api.creating import create_group
 from omnizarr.api.opening import locate
@@ -13,6 +13,7 @@ from omnizarr.nodes import creating, detection
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.options import SaveOptions
 from omnizarr.stores import Store
 
 
@@ -24,7 +25,7 @@ def save(
     overwrite: bool | None = None,
     **kwargs: Any,
 ) -> None:
-    """Save arrays, as `numpy.save` does; an array that is there is replaced by an array, and either by a group.
+    """Save arrays, like `numpy.save`. An array replaces an existing array; a group replaces an existing array or group.
 
     Parameters
     ----------
@@ -43,18 +44,24 @@ def save(
     ValueError
         If there is nothing to save.
     ContainsGroupError
-        If an array would take the place of a group, and not ``overwrite=True``.
+        If an array would replace a group, and not ``overwrite=True``.
     """
     if len(args) == 1 and not kwargs:
-        save_array(store, args[0], zarr_format=zarr_format, path=path, overwrite=overwrite)
+        options: SaveOptions = {} if overwrite is None else {"overwrite": overwrite}
+        save_array(store, args[0], zarr_format=zarr_format, path=path, **options)
     else:
         save_group(store, *args, zarr_format=zarr_format, path=path, overwrite=overwrite, **kwargs)
 
 
 def save_array(
-    store: Any, arr: Any, *, zarr_format: int | str | None = None, path: str | None = None, **options: Any
+    store: Any,
+    arr: Any,
+    *,
+    zarr_format: int | str | None = None,
+    path: str | None = None,
+    **options: Unpack[SaveOptions],
 ) -> None:
-    """Save an array; an array that is there is replaced, a group only with ``overwrite=True``.
+    """Save an array. An existing array is replaced, a group only with ``overwrite=True``.
 
     Keywords as those of `create`. Raises ContainsGroupError.
     """
@@ -74,7 +81,7 @@ def save_group(
     overwrite: bool | None = None,
     **kwargs: Any,
 ) -> None:
-    """Save several arrays in a group; what is there is replaced, unless ``overwrite=False``.
+    """Save several arrays in a group. An existing node is replaced, unless ``overwrite=False``.
 
     Arguments as for `save`.
     """

@@ -78,7 +78,7 @@ def dump_inline(nodes: Nodes) -> dict[str, JSON]:
 def load_zmetadata(document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
     """Return the documents in ``.zmetadata``, those of the group itself under ``""``.
 
-    Keys that are no documents of Zarr v2 are passed over.
+    Keys that are not documents of Zarr v2 are passed over.
     """
     reader = Reader(report)
     nodes: dict[str, dict[str, JSON]] = {}
@@ -119,7 +119,7 @@ def dump_zmetadata(nodes: Nodes) -> dict[str, JSON]:
 
 
 def leave_out(reader: Reader, pointer: str, name: str, spec: str) -> None:
-    """Report a copy whose path is no path of a node, such as ``..`` or an absolute one."""
+    """Report a copy whose path is not a path of a node, such as ``..`` or an absolute one."""
     reader.problem(
         pointer,
         "a copy with a name that no node can have, which is left out",

@@ -1,10 +1,9 @@
-"""What a dialect is: a frozen value of functions that translate documents; none of them does I/O.
+"""The contract of dialects: a dialect is a frozen value of functions that translate documents, without I/O.
 
-``load`` and ``dump`` are inverse over everything that others wrote: ``dump(load(documents)) == documents``. To that
-end the model remembers how a document spelled things, next to what it meant (`omnizarr.formats.spelling`). ``dump``
-writes the spelling back as long as the meaning is the same (1, 1.0 and true are not the same), and everything else in
-canonical form, which has to pass the dialect's own ``load`` without a problem or a note. What readers put up with,
-and how it is taken, is in ``docs/formats/tolerance.md``.
+``load`` and ``dump`` are inverse for documents of other programs: ``dump(load(documents)) == documents``. For this, the
+model remembers the spelling of members, next to their meaning (`omnizarr.formats.spelling`). ``dump`` writes the
+spelling back if the meaning has not changed (1, 1.0 and true differ), and everything else in canonical form, which must
+pass the dialect's own ``load`` without a problem or a note. ``docs/formats/tolerance.md`` lists tolerated spellings.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Enter(Protocol):
     """From the entry point of a hierarchy to where its keys lie."""
 
     def __call__(self, document: JSON, root: str, report: Report = strict) -> Split | None:
-        """Return the keyspace of the hierarchy at the path `root`; None if `document` is no entry point of a draft."""
+        """Return the keyspace of the hierarchy at `root`; None if `document` is not an entry point of a draft."""
 
 
 class OtherKeys(Protocol):

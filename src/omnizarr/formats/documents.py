@@ -70,7 +70,7 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
 
     The tokens ``NaN``, ``Infinity`` and ``-Infinity``, which old writers left bare, become floats, and a
     byte order mark is passed over. Integers never go through floats. An object becomes a `Document`, which knows
-    its text; one that is no JSON, or not Zarr's, only in the ways of netCDF-C has notes of them.
+    its text; one that is not JSON, or not Zarr's, only in the ways of netCDF-C has notes of them.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
     Raises
     ------
     MetadataError
-        `data` is no JSON, nests too deeply, is too large, or repeats a member name. The caller knows the store
+        `data` is not JSON, nests too deeply, is too large, or repeats a member name. The caller knows the store
         key and adds it: ``raise error.add(key=key)``.
 
     Examples

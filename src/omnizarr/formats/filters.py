@@ -73,7 +73,7 @@ class Stack(NamedTuple):
 
 
 def read_step(reader: Reader, value: JSON, pointer: str) -> Step | None:
-    """Return one filter or compressor; None if it is no codec at all."""
+    """Return one filter or compressor; None if it is not a codec at all."""
     if not isinstance(value, Mapping):
         reader.problem(pointer, "not a codec", found=value, expected="an object with an id", spec=SPEC)
         return None
@@ -335,7 +335,7 @@ def dump_chain(codecs: Sequence[Named], ndim: int, label: str = "Zarr v2") -> St
     rest = list(codecs)
     order = "C"
     while rest and rest[0].name == "transpose":
-        # two transposes, or one that is no reversal, are left for the table to refuse
+        # two transposes, or one that is not a reversal, are left for the table to refuse
         axes = rest[0].configuration.get("order")
         if axes == list(range(ndim)):
             rest.pop(0)

@@ -294,7 +294,7 @@ def stop_of(text: str, start: int) -> int:
 
 
 def skip(text: str, position: int) -> int:
-    """Return where the next character is that is no blank."""
+    """Return where the next character is that is not a blank."""
     match = _blank.match(text, position)
     return match.end() if match is not None else position
 

@@ -1,7 +1,7 @@
 """Where the keys of a hierarchy lie: the documents of its nodes, their chunks, and how a listing shows both.
 
 In Zarr v1, v2 and v3 a node has everything below its own path (`Flat`). The drafts of v3 kept documents and chunks
-apart, below the entry point of the hierarchy (`Split`): whoever knows the entry point knows where everything lies.
+apart, below the entry point of the hierarchy (`Split`), which tells where everything is.
 
 Spec: Zarr v3 drafts of June 2019, 2020 and November 2022, "Storage keys"; what zarrita wrote in July 2020;
 Zarr v2, "Hierarchies".
@@ -80,7 +80,7 @@ class Flat:
         return prefix(path)
 
     def child(self, entry: str, /) -> str | None:
-        """Return the name of a directory; a file is no node."""
+        """Return the name of a directory; a file is not a node."""
         return entry[:-1] if entry.endswith("/") else None
 
     def belongings(self, path: str, /) -> Belongings:

@@ -16,7 +16,7 @@ from omnizarr.model.datatypes import typestr
 from omnizarr.model.datatypes.structs import named_to_json
 
 TEXT_OF_OBJECTS: Final[Mapping[str, str]] = {"vlen-utf8": "string", "vlen-bytes": "bytes", "categorize": "string"}
-"""Object codecs that say of themselves what the objects are."""
+"""Object codecs that imply the type of the objects."""
 
 
 def object_codec(steps: Sequence[Step]) -> Step | None:

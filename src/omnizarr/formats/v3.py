@@ -298,7 +298,7 @@ def _read_unknown(reader: Reader, document: Mapping[str, JSON], known: frozenset
 
 
 def _bind(reader: Reader, named: Named) -> datatypes.DataType | None:
-    """Return the data type; None if it is unknown, which only matters to who reads chunks."""
+    """Return the data type; None if it is unknown, which matters only for reading chunks."""
     try:
         return datatypes.bind(named)
     except (UnknownDataTypeError, MissingDependencyError):

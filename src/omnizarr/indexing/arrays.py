@@ -332,7 +332,7 @@ def mask(selection: Any, grid: Grid) -> Plan:
     Raises
     ------
     SelectionError
-        If it is no boolean array of that shape.
+        If it is not a boolean array of that shape.
 
     Examples
     --------

@@ -126,7 +126,7 @@ class Plan:
 
 
 class Fixed(NamedTuple):
-    """A part whose columns are at hand."""
+    """A part with all its columns in memory."""
 
     chunks: int
     """Number of chunks touched."""
@@ -204,7 +204,7 @@ class Run(NamedTuple):
         numbers, inner, outer, wholes = [], [], [], []
         size, step = self.size, self.step
         for at in range(start, stop):
-            # The chunk at hand is that of the first point if chunks are long, that of the nth if steps are.
+            # The chunk is that of the first point if chunks are long, and that of the nth point if steps are long.
             chunk = self.start // size + at if step <= size else (self.start + at * step) // size
             base = chunk * size
             low = max(0, -((self.start - base) // step))

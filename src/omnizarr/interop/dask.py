@@ -10,7 +10,7 @@
 An `omnizarr.Array` is also what `dask.array.from_array` and `dask.array.store` take. Pickled it is a few hundred bytes:
 its documents, and where it is. Its name in a graph (``dask.base.tokenize``) is made of the place, without credentials,
 of its documents, and of how it was opened: an array that is opened twice, in whichever process, has one name, two
-arrays have two. Chunks are not looked at: results that were kept are not made anew because somebody else has written.
+arrays have two. Chunks are not part of it: later writes do not invalidate cached results.
 
 Writers of different parts of a chunk are kept apart by the store (see `Store.exclusion`), so that ``lock=False`` is
 right, and nothing is lost where chunks of dask do not end where those of the array do. What ends there is faster.
@@ -22,7 +22,7 @@ import math
 from collections.abc import Mapping
 from importlib import import_module
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from omnizarr.api.creating import create_array
 from omnizarr.api.opening import open_array
 from omnizarr.errors import MissingDependencyError, SchedulerError, ShapeError
 from omnizarr.nodes.array import Array
+from omnizarr.nodes.options import FromZarrOptions, ToZarrOptions
 
 if TYPE_CHECKING:
     import dask.array as da
@@ -38,7 +39,12 @@ __all__ = ["from_zarr", "to_zarr"]
 
 
 def from_zarr(
-    source: Any, *, chunks: Any = None, name: str | None = None, inline_array: bool = False, **options: Any
+    source: Any,
+    *,
+    chunks: Any = None,
+    name: str | None = None,
+    inline_array: bool = False,
+    **options: Unpack[FromZarrOptions],
 ) -> da.Array:
     """Return a dask array of what is stored.
 
@@ -90,7 +96,7 @@ def to_zarr(
     *,
     compute: bool = True,
     storage_options: Mapping[str, Any] | None = None,
-    **options: Any,
+    **options: Unpack[ToZarrOptions],
 ) -> Any:
     """Store a dask array.
 
@@ -146,7 +152,7 @@ def to_zarr(
             remedy="use a directory or an object store, or the scheduler 'threads'",
         )
     if stored.store.exclusion == "process" and not _is_aligned(array.chunks, stored.write_chunk_sizes):
-        # Nobody would keep writers in other processes apart.
+        # Nothing would keep writers in other processes apart.
         array = arrays.rechunk(array, _chunks_for(stored, whole=True))
     waiting = arrays.store(array, stored, lock=False, compute=compute)
     return stored if compute else waiting

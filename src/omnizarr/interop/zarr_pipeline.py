@@ -192,7 +192,7 @@ class _Bound(NamedTuple):
     binding: Binding
     keys: Keys
     is_near: bool
-    """Who reads does not wait for another machine."""
+    """Whether reading needs no other machine."""
 
     def cost(self, batch: list[Any]) -> int:
         """Return how many bytes reading a batch is worth."""

@@ -208,7 +208,7 @@ class OmnizarrStore(TheirStore):
 
     def __init__(self, store: Store, *, read_only: bool | None = None) -> None:
         if not isinstance(store, Store):
-            raise TypeError(f"{type(store).__name__} is no store of omnizarr")
+            raise TypeError(f"{type(store).__name__} is not a store of omnizarr")
         if read_only is None:
             read_only = store.read_only
         elif store.read_only and not read_only:

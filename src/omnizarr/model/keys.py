@@ -75,9 +75,9 @@ class KeyEncoding:
         return f"{self.head}{self.separator.join(map(str, coords))}{self.tail}" if coords else self.scalar
 
     def decode(self, key: str, ndim: int) -> tuple[int, ...] | None:
-        """Return the coordinates that `key` stands for in an array of `ndim` dimensions; None if it is no chunk key.
+        """Return the coordinates that `key` stands for in an array of `ndim` dimensions; None if it is not a chunk key.
 
-        Only the key that `encode` makes of coordinates decodes to them: ``"c/01"`` is no chunk key.
+        Only the key that `encode` makes of coordinates decodes to them: ``"c/01"`` is not a chunk key.
         """
         if not ndim:
             return () if key == self.scalar else None

@@ -112,7 +112,7 @@ class _Fetched(NamedTuple):
 
 
 class _Given:
-    """An answer that is no error."""
+    """An answer that is not an error."""
 
     __slots__ = ("value",)
 

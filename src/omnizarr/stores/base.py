@@ -150,8 +150,8 @@ class Store(ABC):
     def concurrency(self) -> int:
         """How many requests had better be on their way at once; 1 where each is answered at once.
 
-        More than 1 means that time goes by between question and answer, in which the caller has nothing to do: whoever
-        needs several values asks for them side by side, by `get_many` or from several threads.
+        More than 1 means that requests have latency: to get several values, request them concurrently, by `get_many` or
+        from several threads.
         """
         return 1
 
@@ -160,13 +160,12 @@ class Store(ABC):
         """How writers of disjoint parts of one value are kept from losing each other's changes.
 
         "lock"
-            `lock` keeps out everybody who can reach these data.
+            `lock` excludes all other writers of the data.
         "condition"
             `lock` keeps out the other threads of this process. Within it, what this thread reads is remembered, and
-            `set` raises `ConflictError`, having written nothing, if somebody else has changed that value since. Then
-            all of it has to be done again, beginning with the reading: see `update` and `conflicts.retrying`. `delete`
-            is not conditional; whoever wants to remove a value that others may be changing writes one that means the
-            same.
+            `set` raises `ConflictError`, and writes nothing, if another writer has changed that value since. Then the
+            whole change has to be repeated, beginning with the reading: see `update` and `conflicts.retrying`. `delete`
+            is not conditional; to remove a value that others may be changing, write an equivalent value instead.
         "process"
             `lock` keeps out the other threads of this process, and nothing else does. Programs that share
             values need a lock of their own: see `omnizarr.stores.SynchronizedStore`.
@@ -239,8 +238,8 @@ class Store(ABC):
     def stamp(self, key: str) -> Hashable | None:
         """Return what tells the value that `key` has now from all others it ever has; None if nothing does.
 
-        Whoever finds the same stamp before and after reading a value, and finds it again later, may take the
-        value to be the same still. Cheaper than reading; the fallback knows no stamps. A key without a value has none.
+        If the stamp is the same before and after reading a value, and again later, the value has not changed. This is
+        cheaper than reading. The default implementation returns no stamps. A missing key has none.
         """
         check_key(key)
         return None

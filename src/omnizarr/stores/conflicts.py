@@ -1,7 +1,7 @@
 """To do again what another writer has come in between of.
 
-Stores whose locks do not reach everybody say afterwards that somebody was faster (`omnizarr.errors.ConflictError`):
-nothing was written then, and the whole change is made again, beginning with the reading.
+Stores whose locks do not exclude all writers report a conflict afterwards (`omnizarr.errors.ConflictError`). Then
+nothing was written, and the whole change is repeated, beginning with the reading.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 PATIENCE: Final = 60.0
-"""Seconds after which somebody who was too slow again and again gives up."""
+"""Seconds after which a writer gives up retrying."""
 
 _FIRST_PAUSE: Final = 0.005
 _LONGEST_PAUSE: Final = 1.0

@@ -1,4 +1,4 @@
-"""Gates before databases: many threads are inside, or one is alone; nobody is while the process forks.
+"""Gates before databases: many threads can be inside, or one alone, and none while the process forks.
 
 What a database keeps in memory about its files (locks above all) does not hold in a forked child, and using it there
 destroys data. So before a fork everybody leaves, and what is open is closed; parent and child open it anew when they
@@ -29,7 +29,7 @@ _KIND: Final[Any] = type(threading.RLock())
 
 
 class Gate:
-    """Who comes in by `enter` shares what is behind the gate; who comes in by `alone` does not.
+    """Threads that `enter` share the resource behind the gate; a thread that comes in by `alone` has it to itself.
 
     Neither may be entered within the other, by the same thread.
 
@@ -38,7 +38,7 @@ class Gate:
     close : callable
         Called with no thread inside before the process forks: closes what a child must not have.
     abandon : callable
-        Called in a child if somebody was still inside after some seconds: forgets what is open, without closing it.
+        Called in a child if a thread was still inside after some seconds: drops open resources without closing them.
     """
 
     def __init__(self, close: Callable[[], None], abandon: Callable[[], None]) -> None:

@@ -154,7 +154,7 @@ class _Crew(Generic[T, R]):
         while True:
             self._call_for_help()
             if not self._at_work and self._landed.empty():
-                # All threads of the pool may wait for crews themselves: so the caller does what nobody has begun.
+                # All threads of the pool may be waiting for crews, so the caller does the jobs that have not begun.
                 taken = self._take()
                 if taken is None and not self._at_work and self._landed.empty():
                     return None
@@ -168,7 +168,7 @@ class _Crew(Generic[T, R]):
             return position, cast("R", result)
 
     def dismiss(self) -> None:
-        """Let nobody take more, and wait for those at work."""
+        """Stop taking jobs, and wait for those that are running."""
         with self._guard:
             self._more = False
         _wait(self._futures)

@@ -15,7 +15,7 @@ _is_secret_name = re.compile(
     r"secret|token|pass|pwd|cred|auth|sign|sas|key|user|login|header|cookie|cert|connection_string", re.IGNORECASE
 ).search
 
-# What may be secret in a URL: who asks, and whatever stands behind the path.
+# Parts of a URL that may be secret: the user, and everything after the path.
 _user = re.compile(r"(?<=://)[^/?#\s'\"]*@")
 _query = re.compile(r"(://[^\s'\"?#]*)\?[^\s'\"]*")
 

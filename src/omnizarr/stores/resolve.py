@@ -136,7 +136,7 @@ def resolve(
     Raises
     ------
     StoreError
-        The URL means a kind of store that is not there, or the path a file that is no archive; or options are given
+        The URL means a kind of store that is not there, or the path a file that is not an archive; or options are given
         that mean nothing to the store.
     MissingDependencyError
         The package that such a store needs is not installed.
@@ -175,7 +175,7 @@ def resolve(
     if isinstance(storelike, Mapping):
         return _from_mapping(storelike, mode), ""
     raise TypeError(
-        f"{type(storelike).__name__} is no store; give a path, a URL, a dictionary, None, an omnizarr.stores.Store, "
+        f"{type(storelike).__name__} is not a store; give a path, a URL, a dictionary, None, an omnizarr.stores.Store, "
         "a store of obstore or of zarr-python 3, or a filesystem, FSMap or UPath of fsspec"
     )
 
@@ -227,7 +227,7 @@ def _in_mode(store: Store, mode: str) -> Store:
 def _file_of(path: str) -> str:
     """Return the file that the path of a URL means, as `urllib.request` would (but that takes 20 ms to import)."""
     path = parse.unquote(path)
-    # file:///C:/data: the drive is no directory of the root
+    # file:///C:/data: the drive is not a directory of the root
     return path[1:] if os.name == "nt" and re.match(r"/[A-Za-z]:", path) else path
 
 

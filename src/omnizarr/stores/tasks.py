@@ -1,6 +1,7 @@
 """For event loops what `pool` is for threads: to do things side by side, and to leave to threads what would block.
 
-Threads compute, as many as there are cores, or wait for stores that cannot be awaited, a bounded number.
+Threads compute, as many as there are cores; read and write what is near, a few; or wait for stores that cannot be
+awaited, a bounded number.
 """
 
 from __future__ import annotations
@@ -8,10 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from itertools import chain, islice
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from omnizarr.stores import pool
 
@@ -19,39 +24,216 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 _MOST_WAITING: Final = 32
+_LEAST_NEAR: Final = 4
+"""Threads that read: more of them than cores keep the loop from running, fewer are too few where files are slow."""
 
 _executors: dict[str, ThreadPoolExecutor] = {}
-
-if hasattr(os, "register_at_fork"):
-    # The threads do not exist in the child.
-    os.register_at_fork(after_in_child=_executors.clear)
 
 
 async def computed(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return what `function` returns, called in a thread; there are as many of these as cores.
 
-    Who is cancelled meanwhile goes on when the function has come to its end: it may write into the caller's memory.
+    A cancelled task continues only when the function has returned, because it may write into the caller's memory.
     """
-    return await _in_thread("compute", pool.default_concurrency(), function, *args, **kwargs)
+    return await _crew("compute", pool.default_concurrency()).call(partial(function, *args, **kwargs))
 
 
 async def waited(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return what `function` returns, which waits for others, called in a thread; cancelled, as `computed`."""
-    return await _in_thread("wait", _MOST_WAITING, function, *args, **kwargs)
+    return await _crew("wait", _MOST_WAITING).call(partial(function, *args, **kwargs))
 
 
-async def _in_thread(kind: str, threads: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    if kind not in _executors:
-        _executors[kind] = ThreadPoolExecutor(threads, thread_name_prefix=f"omnizarr-{kind}")
-    context = contextvars.copy_context()
-    future = _executors[kind].submit(lambda: context.run(function, *args, **kwargs))
-    waiting = asyncio.wrap_future(future)
-    try:
-        return await asyncio.shield(waiting)
-    except asyncio.CancelledError:
-        if not future.cancel():
-            await _settled([waiting])
-        raise
+async def near(function: Callable[[], T], stop: Callable[[], object] | None = None, *, writes: bool = False) -> T:
+    """Return what `function` returns, which reads or writes what is near, called in a thread; cancelled, as `computed`.
+
+    If that happens while it runs, `stop` is called, and should make it return soon. Writers have threads of their own:
+    they may have to wait for locks.
+    """
+    threads = max(_LEAST_NEAR, pool.default_concurrency())
+    return await _crew("write" if writes else "read", threads).call(function, stop)
+
+
+class _Call(Generic[T]):
+    """A function to be called by a thread, and who waits for what it returns."""
+
+    __slots__ = ("claim", "done", "function", "is_over", "settled", "stop")
+
+    def __init__(self, function: Callable[[], T], stop: Callable[[], object] | None) -> None:
+        context = contextvars.copy_context()
+        self.function: Callable[[], T] = lambda: context.run(function)
+        self.stop = stop
+        self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.settled: asyncio.Future[None] | None = None
+        """Set if the caller was cancelled, and waits until the function has returned."""
+        self.is_over = False
+        self.claim = [None]
+        """Empty once the thread that calls the function, or a caller who was cancelled, has come first."""
+
+    def take(self) -> bool:
+        """Return whether no other has taken the call before."""
+        try:
+            self.claim.pop()
+        except IndexError:
+            return False
+        return True
+
+    def end(self, result: Any, error: BaseException | None) -> None:
+        """Tell the caller what the function has returned or raised."""
+        self.is_over = True
+        if self.settled is not None and not self.settled.done():
+            self.settled.set_result(None)
+        if self.done.done():
+            return
+        if error is None:
+            self.done.set_result(result)
+        else:
+            self.done.set_exception(error)
+
+
+class _Crew:
+    """Threads that make the calls of one loop, in their order. The loop is woken once for all that have ended."""
+
+    def __init__(self, kind: str, threads: int) -> None:
+        self._kind = kind
+        self._most = threads
+        self._at_work = 0  # threads, counted by the loop alone
+        self._waiting: deque[_Call[Any]] = deque()
+        self._ended: deque[tuple[_Call[Any] | None, Any, BaseException | None]] = deque()
+        self._is_told = False
+
+    async def call(self, function: Callable[[], T], stop: Callable[[], object] | None = None) -> T:
+        """Return what `function` returns."""
+        call = _Call(function, stop)
+        self._waiting.append(call)
+        try:
+            self._call_help()
+        except RuntimeError:  # the program ends, and starts no threads any more
+            call.take()
+            raise
+        try:
+            return await call.done
+        except asyncio.CancelledError:
+            if not call.take():
+                await _settled_call(call)
+            raise
+
+    def _call_help(self) -> None:
+        if self._at_work < min(self._most, len(self._waiting)):
+            if self._kind not in _executors:
+                _executors[self._kind] = ThreadPoolExecutor(self._most, thread_name_prefix=f"omnizarr-{self._kind}")
+            _executors[self._kind].submit(self._work, asyncio.get_running_loop())
+            self._at_work += 1
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Make calls until none is left, as a thread."""
+        while self._waiting:
+            try:
+                call = self._waiting.popleft()
+            except IndexError:
+                break
+            if call.take():
+                try:
+                    self._tell(loop, call, call.function(), None)
+                except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+                    self._tell(loop, call, None, error)
+        self._tell(loop, None, None, None)
+
+    def _tell(
+        self, loop: asyncio.AbstractEventLoop, call: _Call[Any] | None, result: Any, error: BaseException | None
+    ) -> None:
+        self._ended.append((call, result, error))
+        if not self._is_told:
+            self._is_told = True
+            try:
+                loop.call_soon_threadsafe(self._settle)
+            except RuntimeError:  # the loop has been closed: no task waits any more
+                self._waiting.clear()
+                self._ended.clear()
+
+    def _settle(self) -> None:
+        """Tell the callers, in the loop."""
+        self._is_told = False
+        while self._ended:
+            call, result, error = self._ended.popleft()
+            if call is None:
+                self._at_work -= 1
+            else:
+                call.end(result, error)
+        self._call_help()
+
+
+async def _settled_call(call: _Call[Any]) -> None:
+    """Let a call that has begun come to its end, also if the caller is cancelled once more."""
+    if call.stop is not None:
+        call.stop()
+    while not call.is_over:
+        call.settled = asyncio.get_running_loop().create_future()
+        with suppress(asyncio.CancelledError):
+            await call.settled
+    if call.done.done() and not call.done.cancelled():
+        call.done.exception()  # counts as seen
+
+
+_crews: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Crew]] = WeakKeyDictionary()
+
+
+def _crew(kind: str, threads: int) -> _Crew:
+    """Return the threads of this loop that serve one purpose."""
+    crews = _crews.setdefault(asyncio.get_running_loop(), {})
+    if kind not in crews:
+        crews[kind] = _Crew(kind, threads)
+    return crews[kind]
+
+
+def _start_anew() -> None:
+    """Forget the parent's threads: they do not exist in the child."""
+    _executors.clear()
+    _crews.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)
+
+
+_MOST_BEGUN: Final = 16
+
+
+class _Turns:
+    """Lets a few tasks of one loop begin in each round of it."""
+
+    def __init__(self) -> None:
+        self._begun = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def take(self) -> None:
+        """Return at once, or in a later round if others were earlier."""
+        loop = asyncio.get_running_loop()
+        if self._waiting or self._begun >= _MOST_BEGUN:
+            future = loop.create_future()
+            self._waiting.append(future)
+            await future
+        else:
+            self._begun += 1
+            if self._begun == 1:
+                loop.call_soon(self._next, loop)
+
+    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._begun = 0
+        while self._waiting and self._begun < _MOST_BEGUN:
+            future = self._waiting.popleft()
+            if not future.done():  # else it was cancelled
+                future.set_result(None)
+                self._begun += 1
+        if self._begun:
+            loop.call_soon(self._next, loop)
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, _Turns] = WeakKeyDictionary()
+
+
+async def turn() -> None:
+    """Wait so that what follows, and holds up the loop, runs in a few tasks only before the loop sees to others."""
+    await _turns.setdefault(asyncio.get_running_loop(), _Turns()).take()
 
 
 async def run(task: Callable[[T], Awaitable[object]], items: Iterable[T], workers: int) -> None:

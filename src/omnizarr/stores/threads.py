@@ -1,6 +1,6 @@
 """Locks by name among the threads of this process.
 
-A lock exists only while somebody holds it or waits for it. No lock is made when this module is
+A lock exists only while a thread holds it or waits for it. No lock is made when this module is
 imported, and a forked child starts without any, so a fork never inherits one that is held.
 """
 

@@ -378,7 +378,7 @@ def test_mapper_and_upath_mean_their_directory(tmp_path):
 
 @pytest.mark.parametrize("fs", [None, "memory", {}])
 def test_what_is_no_filesystem_is_refused(fs):
-    with pytest.raises(TypeError, match="no filesystem"):
+    with pytest.raises(TypeError, match="not a filesystem"):
         FsspecStore(fs)
 
 

@@ -117,6 +117,7 @@ def server():
         yield server
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("place", PLACES)
 def test_no_error_and_no_record_shows_credentials(server, place, bad, caplog, monkeypatch):

@@ -234,8 +234,8 @@ def test_what_is_no_reference_is_an_error_when_it_is_asked_for(value):
         (b"{}", "holds no references"),
         (b'{"version": 2, "refs": {}}', "version 2"),
         (b'{"version": 1, "refs": []}', "holds no references"),
-        (b'{"a": 1', "no JSON"),
-        (b"\xff", "no JSON"),
+        (b'{"a": 1', "not JSON"),
+        (b"\xff", "not JSON"),
         (b'{"zarr_format": 3, "node_type": "group"}', "open the directory"),
         (b'{"version": 1, "templates": {"v": "x"}, "refs": {"a": ["{{u}}"]}}', "template that is not there"),
         (b'{"version": 1, "gen": [{"key": "a"}]}', "malformed"),
@@ -659,7 +659,7 @@ def kerchunk(tmp_path):
             temp[:3] = np.random.default_rng(number).random((3, 30, 40))
             dataset.createGroup("deep").createVariable("raw", "i2", ("y", "x"))[:] = np.arange(1200).reshape(30, 40)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # zarr-python says that consolidated metadata is no part of Zarr v3
+        warnings.simplefilter("ignore")  # zarr-python says that consolidated metadata is not a part of Zarr v3
         return [module.SingleHdf5ToZarr(str(tmp_path / f"d{number}.nc")).translate() for number in range(3)]
 
 

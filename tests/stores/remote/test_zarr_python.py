@@ -104,7 +104,7 @@ def test_store_that_may_do_things_of_its_own_is_used_by_its_own_methods(tmp_path
 
 @pytest.mark.parametrize("thing", [None, {}, "a", zarr])
 def test_what_is_no_store_of_theirs_is_refused(thing):
-    with pytest.raises(TypeError, match="no store of zarr-python"):
+    with pytest.raises(TypeError, match="not a store of zarr-python"):
         ZarrPythonStore(thing)
 
 

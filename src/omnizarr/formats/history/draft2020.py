@@ -3,8 +3,8 @@
 Reads what programs made of the draft of October 2020 (zarr-python 2.12 to 2.18, GDAL 3.4 to 3.7, zarrita,
 xtensor-zarr), and the variants before and after it; `draft_entry` tells these apart by the entry point.
 
-Writes the letter of the text of October 2020. What a document spelled otherwise, and nobody changed, is written back
-as it was.
+Writes strictly what the text of October 2020 requires. Members that were spelled differently are written back unchanged
+until their values change.
 
 Spec: Zarr v3 draft of 2020, "Metadata", "Storage protocol", "Node names".
 """

@@ -1,9 +1,9 @@
 """Codecs of the drafts of v3, which are named by URIs, as those of numcodecs, and back.
 
 Both drafts say that the URI of a codec leads to its specification, and define no codec but gzip. What programs
-wrote has one pattern: the numcodecs id is the last part of the URI that is no version, and the parameters are those
-of numcodecs. So a pipeline of a draft reads like the filters and the compressor of Zarr v2 (`filters`). A URI that
-names no such codec stays the name of the codec: only who reads chunks needs to know it.
+wrote has one pattern: the numcodecs id is the last part of the URI that is not a version, and the parameters are those
+of numcodecs. So a pipeline of a draft reads like the filters and the compressor of Zarr v2 (`filters`). Other URIs stay
+the name of the codec: they matter only for reading chunks.
 
 Spec: Zarr v3 draft of 2019, "Codecs"; draft of 2020, "Chunk encoding".
 """

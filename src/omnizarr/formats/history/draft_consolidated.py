@@ -27,7 +27,7 @@ _SPEC = "consolidated metadata of zarr-python 2.12 to 2.18, format 1"
 def load_consolidated(document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
     """Return path -> ``"array"`` or ``"group"`` -> document; those of the root under ``""``.
 
-    Keys that are no documents of nodes, and the entry point, are passed over.
+    Keys that are not documents of nodes, and the entry point, are passed over.
 
     >>> load_consolidated({"zarr_consolidated_format": 1, "metadata": {"meta/root/a/b.group.json": {"attributes": {}}}})
     {'a/b': {'group': {'attributes': {}}}}
@@ -64,7 +64,7 @@ def _suffix_of(entry: JSON) -> str:
 
 
 def _node_of(key: str, suffix: str) -> tuple[str, str] | None:
-    """Return path and kind of the node with this key; None if it is no key of a document."""
+    """Return path and kind of the node with this key; None if it is not a key of a document."""
     for kind in ("array", "group"):
         ending = f".{kind}{suffix}"
         if key == _ROOT + ending:

@@ -39,7 +39,7 @@ _SUFFIX = re.compile(r"[A-Za-z0-9._-]{0,64}")
 def enter(document: JSON, root: str, report: Report = strict) -> Split | None:
     """Return where the keys of a hierarchy lie whose entry point ``zarr.json`` is `document`.
 
-    None if `document` is no entry point of a draft (in the final v3 ``zarr.json`` is the document of one node). The
+    None if `document` is not an entry point of a draft (in the final v3 ``zarr.json`` is the document of one node). The
     drafts of 2019 and of 2020 have entry points of one form; an ``http`` URI is that of 2019.
 
     Parameters

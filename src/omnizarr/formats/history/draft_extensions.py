@@ -46,7 +46,7 @@ def read_extensions(reader: Reader, value: JSON, pointer: str, spec: str) -> Non
         if not isinstance(must, bool):
             found = {"found": must} if "must_understand" in item else {}
             where = join(place, "must_understand")
-            reader.problem(where, "must_understand is no boolean", **found, expected="true or false", spec=spec)
+            reader.problem(where, "must_understand is not a boolean", **found, expected="true or false", spec=spec)
         elif must:
             reader.problem(
                 place,

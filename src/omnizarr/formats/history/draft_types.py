@@ -168,7 +168,7 @@ def _read_extension(reader: Reader, value: Mapping[str, JSON], steps: Sequence[S
     if "type" not in value:
         reader.problem("/data_type/type", "type is missing", expected="a value that the extension defines", spec=spec)
     if uri.startswith(_TODO):
-        reader.note("/data_type/extension", f"{uri!r} is no URI; zarr-python left it open", spec)
+        reader.note("/data_type/extension", f"{uri!r} is not a URI; zarr-python left it open", spec)
     if "fallback" in value and value["fallback"] is None:
         reader.note("/data_type/fallback", "null, taken as absent", spec)
     known = _read_type(reader, value.get("type"), steps, spec)
@@ -315,7 +315,7 @@ def write_data_type(named: Named, byte_order: ByteOrder, *, has_complex: bool = 
 def write_fill_value(value: JSON | Undefined, bound: DataType) -> JSON:
     """Return the member ``fill_value``; types that only an extension has are written as zarr-python did.
 
-    Raises MetadataError if it is no value of the type.
+    Raises MetadataError if it is not a value of the type.
     """
     if isinstance(value, Undefined):
         return None

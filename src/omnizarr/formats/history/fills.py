@@ -63,7 +63,7 @@ def dump(value: JSON, data_type: DataType) -> JSON:
     Raises
     ------
     MetadataError
-        If `value` is no value of the type.
+        If `value` is not a value of the type.
     NotRepresentableError
         If it is a byte string that is not ASCII.
 
@@ -121,7 +121,7 @@ def _cast_record(value: JSON, record: Struct, at: str, say: Say) -> JSON:
         places = {field.name: join(at, i) for i, field in enumerate(record.fields)}
     else:
         expected = f"a number for every field, or a list of {len(record.fields)}"
-        raise reject("the fill value is no record", at, value, expected, spec=_SPEC)
+        raise reject("the fill value is not a record", at, value, expected, spec=_SPEC)
     return {
         field.name: _cast_nested(values[field.name], field, field.shape, places[field.name], say)
         for field in record.fields
@@ -149,7 +149,7 @@ def _cast_text(value: JSON, room: int, at: str, say: Say) -> str:
         text = str(value)
         say(at, f"{value!r}, taken as the text {text[:room]!r}, as NumPy casts it")
     else:
-        raise reject("the fill value is no text", at, value, "a string", spec=_SPEC)
+        raise reject("the fill value is not text", at, value, "a string", spec=_SPEC)
     if isinstance(value, str) and len(text.rstrip("\0")) > room:
         say(at, f"too long, cut to {text[:room]!r}")
     return text[:room]
@@ -164,7 +164,7 @@ def _cast_integer(value: JSON, scalars: Integer | Time, at: str, say: Say) -> JS
         say(at, f"{value!r}, taken as {int(value)}, as NumPy casts it")
         return int(value)
     if not isinstance(value, int | float):
-        raise reject("the fill value is no number", at, value, "an integer", spec=_SPEC)
+        raise reject("the fill value is not a number", at, value, "an integer", spec=_SPEC)
     if not isinstance(value, int) or not isinstance(scalars, Integer) or not _is_number(value):
         return value
     cast = (value - scalars.lowest) % (scalars.highest - scalars.lowest + 1) + scalars.lowest
@@ -180,7 +180,9 @@ def _cast_float(value: JSON, at: str, say: Say) -> JSON:
         say(at, "a bare token that is not JSON, taken as the string of the same name")
         return name_of_nonfinite(value)
     if not isinstance(value, int | float) and not (isinstance(value, str) and value in NON_FINITE):
-        raise reject("the fill value is no number", at, value, 'a number, "NaN", "Infinity" or "-Infinity"', spec=_SPEC)
+        raise reject(
+            "the fill value is not a number", at, value, 'a number, "NaN", "Infinity" or "-Infinity"', spec=_SPEC
+        )
     return value
 
 

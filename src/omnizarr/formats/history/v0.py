@@ -1,7 +1,7 @@
 """The dialect ``v0`` of zarr 0.4: ``__zmeta__``, perhaps ``__zattr__``, and below ``__zdata__`` chunks ``1.0.blosc``.
 
 Each array is a directory of its own; chunks are in order C, and always compressed with Blosc. There is no number of the
-format in the documents. zarr 0.3 put a pickle into ``__zmeta__``: that is no document, and is not read.
+format in the documents. zarr 0.3 put a pickle into ``__zmeta__``: that is not a document, and is not read.
 
 Spec: the file ``PERSISTENCE.rst`` of zarr 0.4.
 """

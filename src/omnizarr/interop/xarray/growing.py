@@ -59,7 +59,7 @@ class Piece:
         return sources_of(self.variable._data)  # noqa: SLF001 - what is public would load it
 
     def write(self) -> None:
-        """Write data that is no array of dask."""
+        """Write data that is not an array of dask."""
         self.array[self.region or ...] = self.variable.data
 
 

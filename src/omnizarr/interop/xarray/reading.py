@@ -220,7 +220,10 @@ class _Hierarchy:
     def _find(self, group: str | None) -> Array | Group | netcdf.Group:
         path = (group or "").strip("/")
         if self.dataset is not None:
-            return self.dataset[f"/{path}"] if path else self.dataset
+            node = self.dataset[f"/{path}"] if path else self.dataset
+            if isinstance(node, netcdf.Group):
+                return node
+            raise NodeNotFoundError("there is a variable, not a group", path=path)
         if not path:
             return self.root
         if isinstance(self.root, Array):

@@ -4,8 +4,8 @@ xarray encodes variables and checks regions, by its own `ZarrStore`; what is sto
 
 1. Everything is encoded and checked. What cannot be stored raises now, before anything is replaced.
 2. The groups and the new arrays are created.
-3. The data is written. Arrays that are appended to are as long as before for all who read meanwhile.
-4. They become longer, all of them or none, and consolidated metadata is renewed.
+3. The data is written. Meanwhile, readers see appended arrays with their old length.
+4. The arrays become longer, all of them or none, and consolidated metadata is updated.
 """
 
 from __future__ import annotations
@@ -600,7 +600,7 @@ def _finish(_: object, target: _Target) -> Group:
 
 
 def _write_loaded(pieces: Sequence[Piece], store: Store) -> None:
-    """Write what is no array of dask, side by side where the store takes its time."""
+    """Write all arrays except dask arrays, concurrently if the store has latency."""
     loaded = [piece for piece in pieces if not piece.is_chunked]
     pool.run(Piece.write, loaded, min(store.concurrency, len(loaded)), 1)
 

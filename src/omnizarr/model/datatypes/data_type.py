@@ -113,7 +113,7 @@ class DataType:
         Raises
         ------
         MetadataError
-            If `value` is no fill value of this type; the pointer starts at ``/fill_value``.
+            If `value` is not a fill value of this type; the pointer starts at ``/fill_value``.
         """
         return self.scalars.default() if value is None else self.scalars.from_json(value, FILL_VALUE)
 
@@ -123,7 +123,7 @@ class DataType:
         Raises
         ------
         MetadataError
-            If `scalar` is no value of this type.
+            If `scalar` is not a value of this type.
         """
         return self.scalars.to_json(self.cast(scalar))
 

@@ -123,7 +123,7 @@ def _named(dtype: AnyDType) -> tuple[Named, ByteOrder | None]:
 
 
 def _plain(dtype: AnyDType) -> Named:
-    """Return the type of a dtype of NumPy's own that is no record."""
+    """Return the type of a dtype of NumPy's own that is not a record."""
     if dtype.kind == "T":
         return Named("string")
     if dtype.kind in TIMES:

@@ -17,7 +17,7 @@ _is_decimal = re.compile(r"-?[0-9]{1,20}").fullmatch
 
 
 def as_meant(value: JSON, scalars: Any) -> JSON:
-    """Return a fill value as the text has it; `value` itself where it is so already, or makes no sense.
+    """Return a fill value in its specified form; `value` unchanged if it has this form already, or is invalid.
 
     - 0 and 1 for booleans: zarr-python reads them.
     - Integers in a string: GDAL, for those beyond the range of its signed integers.

@@ -36,7 +36,7 @@ class Bool(OfDtype):
     def from_json(self, value: JSON, at: str) -> Any:
         """Return the scalar that `value` stands for."""
         if not isinstance(value, bool):
-            raise reject("the fill value is no boolean", at, value, "true or false")
+            raise reject("the fill value is not a boolean", at, value, "true or false")
         return np.bool_(value)
 
     def to_json(self, scalar: Any) -> JSON:
@@ -47,7 +47,7 @@ class Bool(OfDtype):
         """Return the scalar that a user means by `value`."""
         if isinstance(value, bool | np.bool_) or (_is_integer(value) and value in (0, 1)):
             return np.bool_(value)
-        raise reject("the fill value is no boolean", at, value, "True or False")
+        raise reject("the fill value is not a boolean", at, value, "True or False")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Integer:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise reject("the fill value is no integer", at, value, self._range())
+            raise reject("the fill value is not an integer", at, value, self._range())
         return self._checked(value, at)
 
     def to_json(self, scalar: Any) -> JSON:
@@ -85,7 +85,7 @@ class Integer:
             value = int(value)
         if _is_integer(value) or (isinstance(value, np.generic) and value.dtype == self.dtype):
             return self._checked(int(value), at)
-        raise reject("the fill value is no integer", at, value, self._range())
+        raise reject("the fill value is not an integer", at, value, self._range())
 
     def _checked(self, value: int, at: str) -> Any:
         if not self.lowest <= value <= self.highest:
@@ -121,10 +121,10 @@ class Float:
             if value.startswith("0x"):
                 return self._from_hex(value, at)
             if value not in NON_FINITE:
-                raise reject("the fill value is no number", at, value, self._forms())
+                raise reject("the fill value is not a number", at, value, self._forms())
             value = NON_FINITE[value]
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise reject("the fill value is no number", at, value, self._forms())
+            raise reject("the fill value is not a number", at, value, self._forms())
         return self._round(value, at)
 
     def to_json(self, scalar: Any) -> JSON:
@@ -200,7 +200,7 @@ class Complex:
     def from_json(self, value: JSON, at: str) -> Any:
         """Return the scalar that `value` stands for."""
         if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:  # real, imaginary
-            raise reject("the fill value is no complex number", at, value, "a list of two: real and imaginary part")
+            raise reject("the fill value is not a complex number", at, value, "a list of two: real and imaginary part")
         return self._join([self.part.from_json(part, f"{at}/{i}") for i, part in enumerate(value)])
 
     def to_json(self, scalar: Any) -> JSON:

@@ -53,7 +53,7 @@ class Ragged:
         if is_blank(value):
             return self.default()
         if isinstance(value, str) or not isinstance(value, Sequence):
-            raise reject("the fill value is no array", at, value, "a list", spec=None)
+            raise reject("the fill value is not an array", at, value, "a list", spec=None)
         return self._filled([self.items.scalars.from_json(item, f"{at}/{i}") for i, item in enumerate(value)])
 
     def to_json(self, scalar: Any) -> JSON:

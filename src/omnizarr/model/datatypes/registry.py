@@ -306,7 +306,7 @@ TYPES: Mapping[str, tuple[tuple[str, ...] | None, Make]] = {
     "variable_length_bytes": ((), _bytes),
     **{name: (("unit", "scale_factor"), _time(kind)) for name, kind in KINDS.items()},
     "omnizarr.vlen_array": (("data_type",), _ragged),
-    "omnizarr.object": (None, _objects),  # Its configuration is the business of whoever reads the object codec.
+    "omnizarr.object": (None, _objects),  # Its configuration is that of the object codec.
 }
 """By name: the members of its configuration (None: any), and what makes its scalars."""
 

@@ -94,7 +94,7 @@ class FixedBytes(OfDtype):
                 raise reject("the fill value is text that is not ASCII", at, value, "bytes")
             value = value.encode("ascii")
         if not isinstance(value, bytes | bytearray | memoryview):
-            raise reject("the fill value is no byte string", at, value, f"at most {self.dtype.itemsize} bytes")
+            raise reject("the fill value is not a byte string", at, value, f"at most {self.dtype.itemsize} bytes")
         return self._checked(bytes(value), value, at)
 
     def _checked(self, data: bytes, value: object, at: str) -> Any:
@@ -118,7 +118,7 @@ class FixedText(OfDtype):
         if is_blank(value):
             return np.str_("")
         if not isinstance(value, str):
-            raise reject("the fill value is no string", at, value, "a string")
+            raise reject("the fill value is not a string", at, value, "a string")
         return self.cast(value, at)
 
     def to_json(self, scalar: Any) -> JSON:
@@ -130,7 +130,7 @@ class FixedText(OfDtype):
         if is_blank(value):
             return np.str_("")
         if not isinstance(value, str):
-            raise reject("the fill value is no string", at, value, "a string")
+            raise reject("the fill value is not a string", at, value, "a string")
         value = value.rstrip("\0")
         room = self.dtype.itemsize // UTF32_BYTES
         if len(value) > room:
@@ -160,7 +160,7 @@ class Text(OfDtype):
         if is_blank(value):
             return ""
         if not isinstance(value, str):
-            raise reject("the fill value is no string", at, value, "a string")
+            raise reject("the fill value is not a string", at, value, "a string")
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
@@ -192,7 +192,7 @@ class Bytes(OfDtype):
         if isinstance(value, str):
             return value.encode("utf-8")
         if not isinstance(value, bytes | bytearray | memoryview):
-            raise reject("the fill value is no byte string", at, value, "bytes")
+            raise reject("the fill value is not a byte string", at, value, "bytes")
         return bytes(value)
 
 

@@ -30,7 +30,7 @@ from omnizarr.model.datatypes.data_type import (
 
 SPEC = "zarr-extensions, struct"
 DEEPEST = 32
-"""Records within records; deeper ones are somebody's joke."""
+"""Maximum depth of nested records."""
 LARGEST = 2**31 - 1
 """Bytes of an item: NumPy's limit."""
 MOST = 2**20
@@ -85,7 +85,7 @@ class Struct:
         if is_blank(value):
             return self.default()
         if not isinstance(value, Mapping):
-            raise reject("the fill value is no record", at, value, "an object with every field", spec=SPEC)
+            raise reject("the fill value is not a record", at, value, "an object with every field", spec=SPEC)
         names = {field.name for field in self.fields}
         for name in value:
             if name not in names:

@@ -41,7 +41,7 @@ class Time(OfDtype):
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise reject("the fill value is no count of time units", at, value, VALUES)
+            raise reject("the fill value is not a count of time units", at, value, VALUES)
         if not NAT <= value <= LAST:
             raise reject("the fill value is out of range", at, value, VALUES)
         return self._make(value)
@@ -63,7 +63,7 @@ class Time(OfDtype):
             try:
                 return self._converted(kind(value), at)
             except (ValueError, TypeError, OverflowError):
-                raise reject("the fill value is no time", at, value, VALUES) from None
+                raise reject("the fill value is not a time", at, value, VALUES) from None
         return self.from_json(value, at)
 
     def _converted(self, value: Any, at: str) -> Any:

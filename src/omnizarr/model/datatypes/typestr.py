@@ -129,7 +129,7 @@ def fill_from_v2(value: JSON, data_type: DataType) -> JSON | Undefined:
     Raises
     ------
     MetadataError
-        If it is no value of the type; the pointer starts at ``/fill_value``.
+        If it is not a value of the type; the pointer starts at ``/fill_value``.
     """
     if value is None:
         return UNDEFINED
@@ -150,7 +150,7 @@ def fill_to_v2(value: JSON | Undefined, data_type: DataType) -> JSON:
     Raises
     ------
     MetadataError
-        If it is no value of the type.
+        If it is not a value of the type.
     """
     if value is UNDEFINED:
         return None

@@ -72,7 +72,7 @@ class DatabaseStore(Store, Generic[Database]):
 
     @property
     def exclusion(self) -> Exclusion:
-        """All who can reach these values are kept out."""
+        """Locks exclude all other writers of these values."""
         return "lock"
 
     @property
@@ -149,7 +149,7 @@ class DatabaseStore(Store, Generic[Database]):
         conflicts.retrying(once)
 
     def _conflict(self, key: str) -> ConflictError:
-        return ConflictError("somebody else wrote the value meanwhile", store=repr(self), key=key)
+        return ConflictError("another writer has changed the value meanwhile", store=repr(self), key=key)
 
     def delete(self, key: str) -> None:
         """Delete the value."""

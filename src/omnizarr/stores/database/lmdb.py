@@ -76,8 +76,8 @@ class LMDBStore(DatabaseStore["_Environment"]):
     read and write; a process opens a database once, however many stores are upon it. Keys have at most 511 bytes.
     `lock` takes a lock file beside the database, so writers of different keys do not wait while the others compute.
 
-    Values are copied out of the map: a part of one costs no more than that part. LMDB believes what a database says
-    of itself, so do not open one that comes from somebody you do not trust.
+    Values are copied out of the map; reading a part copies only that part. LMDB does not validate its files, so do not
+    open a database from a source that you do not trust.
 
     Spec: none; the layout is that of ``zarr.LMDBStore`` of zarr-python 2.18.
 
@@ -132,7 +132,7 @@ class LMDBStore(DatabaseStore["_Environment"]):
         result = self._opened(key).run(
             lambda transaction: (work(transaction),), repr(self), key, writes=True, size=size
         )
-        assert result is not None  # noqa: S101 - who writes makes the database
+        assert result is not None  # noqa: S101 - writers create the database
         return result[0]
 
     # -- reading ------------------------------------------------------------------
@@ -423,7 +423,7 @@ class _Environment:
         folder = self.path if self._is_directory() else os.path.dirname(self.path)
         if not hasattr(os, "posix_fallocate") or (os.path.exists(folder) and not os.access(folder, os.W_OK)):
             return
-        if is_new and _room(os.path.dirname(self.path)) < _LEAST_ROOM:  # half of the first page is no database
+        if is_new and _room(os.path.dirname(self.path)) < _LEAST_ROOM:  # half of the first page is not a database
             raise _full()
         try:
             os.makedirs(folder, exist_ok=True)
@@ -448,7 +448,7 @@ class _Environment:
         return os.path.exists(self._file())
 
     def _reopen(self, seen: object, *, writes: bool = False) -> None:
-        """Close the database, unless somebody else has opened it again by now; who needs it next opens it."""
+        """Close the database, unless it has been opened again by now; the next use opens it."""
 
         def work(_: bool) -> None:  # noqa: FBT001 - what a gate says
             if self.token is seen or (writes and not self._writes):
@@ -514,14 +514,14 @@ class _Environment:
         return StoreError(f"LMDB cannot do it: {error}")
 
 
-# Also those that no store is upon any more, while a thread is inside: nobody may open the same database beside.
+# Includes databases without a store while a thread is inside: the same database must not be opened twice.
 _environments: weakref.WeakValueDictionary[str, _Environment] = weakref.WeakValueDictionary()
 _registry = threading.RLock()  # a store can be forgotten, and so closed, at any time
 _abandoned: list[Any] = []
 
 
 def _start_anew() -> None:
-    """In a child: whoever held it does not exist there."""
+    """In a child process: the holder of the lock does not exist there."""
     global _registry  # noqa: PLW0603
     _registry = threading.RLock()
 
@@ -544,7 +544,7 @@ def _acquire(store: LMDBStore, user: _User) -> _Environment:
 
 
 def _release(environment: _Environment, user: _User) -> None:
-    """Close what is no longer used."""
+    """Close unused databases."""
     with _registry:
         environment.users.discard(user)
         if not environment.users:
@@ -587,8 +587,8 @@ def _seek(cursor: Any, start: bytes) -> bool:
 
 
 def _name(raw: bytes) -> str:
-    """Return what a record is called, be it a key or not."""
-    return raw.decode(errors="surrogateescape")  # with what no key can have, where it is no UTF-8
+    """Return the name of a record, whether or not it is a key."""
+    return raw.decode(errors="surrogateescape")  # with what no key can have, where it is not UTF-8
 
 
 open_path = LMDBStore.open_path

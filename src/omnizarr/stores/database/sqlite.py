@@ -91,7 +91,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
     read_only : bool, default False
         Refuse to write.
     timeout : float, default 60
-        Seconds to wait for others who are writing.
+        Seconds to wait for other writers.
     fsync : bool, default False
         Wait after each change until it is on the disk. Without, a crash of the operating system may undo the last
         changes, but damages nothing.
@@ -132,7 +132,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
     ) -> None:
         path = os.fspath(path)
         if path in ("", ":memory:"):
-            raise ValueError(f"{path!r} is no path of a database; for values in memory take a MemoryStore")
+            raise ValueError(f"{path!r} is not a path of a database; for values in memory take a MemoryStore")
         self.path = os.path.abspath(path)
         self.read_only = read_only
         self.timeout = timeout
@@ -363,7 +363,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
 class _Connection(sqlite3.Connection):
     """A connection, and what it knows of the database."""
 
-    has_table = False  # seen once: nobody takes it away
+    has_table = False  # seen once: it is never removed
     writes = False  # what writing needs is there
     _schema = -1  # the version of the schema of which the next is known
     _has_stamps = False
@@ -470,7 +470,7 @@ class _Connections:
     def close(self) -> None:
         """Close the connections; those in use, when they are given back."""
         self._closed = True
-        self._gate.visit(self._close_idle)  # a fork in the midst of it would leave the child locks that nobody has
+        self._gate.visit(self._close_idle)  # a fork in between would leave locks without a holder in the child
 
     def _close_idle(self) -> None:
         with suppress(IndexError):
@@ -517,9 +517,9 @@ class _Connections:
         )
         try:
             connection.text_factory = bytes
-            # What a database that somebody sent us says in its schema must not do more than a table does.
+            # The schema of an untrusted database must not run code.
             connection.execute("PRAGMA trusted_schema = OFF")
-            # Not opened read-only: who reads last could not remove the files that WAL mode keeps beside the database.
+            # Not opened read-only: the last reader could not remove the files of WAL mode.
             connection.execute(f"PRAGMA query_only = {'ON' if self._read_only else 'OFF'}")
             connection.execute(f"PRAGMA synchronous = {'FULL' if self._fsync else 'NORMAL'}")
             _check_encoding(connection)
@@ -555,7 +555,7 @@ def _make(connection: _Connection) -> None:
         connection.execute("PRAGMA page_size = 16384")
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     if connection.one("PRAGMA journal_mode") != b"wal":
-        with suppress(sqlite3.OperationalError):  # somebody is using it: it works without, one after the other
+        with suppress(sqlite3.OperationalError):  # the database is in use: without WAL, accesses wait for each other
             connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if _has_table(connection) and connection.has_stamps():
         return
@@ -601,7 +601,7 @@ def _range(prefix: str) -> tuple[str, str | bytes]:
 
 
 def _name(raw: object) -> str:
-    """Return what a row is called, be it a key or not; "" where that is no text."""
+    """Return the name of a row, whether or not it is a key; "" if it is not text."""
     return raw.decode(errors="surrogateescape") if isinstance(raw, bytes) else ""
 
 

@@ -636,10 +636,10 @@ class Archive:
             if self._old is not None:
                 self._old.file.close()  # Windows does not replace open files
             if self._exclusive and os.path.exists(self.path or ""):
-                raise NodeExistsError("somebody else wrote the archive meanwhile", store=self.path)
+                raise NodeExistsError("another writer has created the archive meanwhile", store=self.path)
             if _identity(self.path) != self._seen:
                 raise StoreError(
-                    "somebody else wrote the archive meanwhile: theirs is kept, nothing of this store is written",
+                    "another writer has replaced the archive meanwhile; its archive is kept, and nothing is written",
                     store=self.path,
                     remedy="let one process at a time write an archive, or use a directory",
                 )
@@ -667,7 +667,7 @@ class Archive:
             yield
         except ConflictError as error:  # of a value: when what was there is read again, or when it is replaced
             raise ConflictError(
-                "somebody else wrote the archive meanwhile: theirs is kept, nothing of this store is written",
+                "another writer has replaced the archive meanwhile; its archive is kept, and nothing is written",
                 store=self._value and repr(self._value.store),
                 key=self._value and self._value.key,
                 remedy="let one process at a time write an archive, or use one key per value",

@@ -5,9 +5,8 @@ What a key cannot do
     that lead out of the root (unless the root itself is one): they are refused in reading and writing
     and left out of listings, as are files that are such links. Links that stay inside are
     followed in reading; writing replaces a linked file by a file of its own. Listings leave out links to a
-    directory that they lie in: they would never end. The check protects from
-    data that came from elsewhere with links in it, not from somebody who swaps directories for links
-    while the store is open: whoever can do that can write the files themselves.
+    directory that they lie in: they would never end. The check protects from data that contains links, not from a
+    person who replaces directories by links while the store is open: such a person could write the files directly.
 
 What the file system decides
     Where it does not tell ``A`` from ``a`` (macOS and Windows by default), neither does the store: such keys
@@ -62,7 +61,7 @@ _MAX_KNOWN = 100_000  # directories remembered as checked
 _FEW = 16  # entries of a directory that are listed sooner than names are looked for
 _MAX_NAME = 255  # bytes, on most file systems; what has a lower limit says so itself
 _ATTEMPTS = 1000  # to create a directory that others keep removing
-_SPARE = bytearray(1)  # one byte past the end: whoever reads it learns that there is more; its content means nothing
+_SPARE = bytearray(1)  # receives one byte past the end, which shows that there is more; its content is not used
 
 # What Windows cannot have in a name, or has another meaning for (streams, devices).
 _is_windows_key = re.compile(
@@ -149,7 +148,7 @@ class LocalStore(Store):
 
     @property
     def exclusion(self) -> Exclusion:
-        """All who can reach these values are kept out."""
+        """Locks exclude all other writers of these values."""
         return "lock"
 
     @property
@@ -282,7 +281,7 @@ class LocalStore(Store):
             with os.scandir(self._base + prefix) as entries:
                 self._admit(prefix[:-1])
                 found = {entry.name.casefold() for entry in islice(entries, _FEW + 1)}
-        except OSError:  # it is not there, or who may write here may not list
+        except OSError:  # it does not exist, or it may be written but not listed
             return super().has_any(prefix, names)
         return super().has_any(prefix, names) if len(found) > _FEW else not found.isdisjoint(map(str.casefold, names))
 
@@ -476,7 +475,7 @@ class LocalStore(Store):
                     continue
             except OmnizarrError:
                 raise
-            except FileNotFoundError:  # somebody prunes at the same time
+            except FileNotFoundError:  # another thread or process prunes at the same time
                 continue
             except OSError as error:
                 raise self._failure(error, parent) from error
@@ -486,7 +485,7 @@ class LocalStore(Store):
     def _make_below_known(self, folder: str) -> bool:
         """Create a directory right below one that is checked, and return True; False if that needs a closer look.
 
-        What was not there, and now is, is no link, and lies where it seems to.
+        What was not there, and now is, is not a link, and lies where it seems to.
         """
         try:
             os.mkdir(folder)

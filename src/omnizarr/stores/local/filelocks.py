@@ -1,8 +1,8 @@
 """Locks among processes (and threads): one lock file beside what is locked, there only while it is.
 
-Whoever wants in creates the file (or opens the one that is there), takes the operating system's lock
-on it, and checks that the path still leads to the file that was locked; if not, tries again.
-Whoever leaves removes the file while still holding it. So
+To acquire a lock, a writer creates the file (or opens the existing one), takes the operating system's lock on it, and
+checks that the path still leads to the locked file; if not, it tries again. To release the lock, it removes the file
+while still holding it. So
 
 - a holder that is killed leaves at most an empty file: its lock died with it, and the next one to
   come takes the file over and removes it;
@@ -188,7 +188,7 @@ def _acquire(taken: _Taken, make_parent: Callable[[], None]) -> bool:
 
 
 def _open_to_others(path: str, descriptor: int, status: os.stat_result) -> None:
-    """Let all who may write to the directory open the lock file, which they may remove anyway, whatever our umask."""
+    """Let all users with write access to the directory open the lock file, regardless of the umask."""
     if msvcrt is not None or status.st_mode & _READABLE == _READABLE or status.st_uid != os.geteuid():
         return
     with suppress(OSError):  # a file system without permissions
@@ -247,7 +247,7 @@ def _release(taken: _Taken) -> None:
     if msvcrt is None:
         for descriptor in list(taken.descriptors):
             with suppress(OSError):
-                # Who was interrupted in waiting removes the file too, if its holder was killed meanwhile.
+                # An interrupted waiter also removes the file if its holder was killed meanwhile.
                 if not taken.is_locked:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if _is_at(taken.path, descriptor):

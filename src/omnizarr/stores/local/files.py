@@ -15,7 +15,7 @@ from omnizarr.stores.local import filelocks
 WINDOWS = os.name == "nt"
 HAS_PREADV = hasattr(os, "preadv")
 
-# A directory, a pipe, a socket or a link that leads in a circle is no value either.
+# A directory, a pipe, a socket or a link that leads in a circle is not a value either.
 _ABSENCE = {
     errno.ENOENT,
     errno.ENOTDIR,
@@ -141,7 +141,7 @@ def sync_directory(folder: str) -> None:
 
 
 def is_in_the_way(path: str) -> bool:
-    """Return whether something that is no directory stands where one should be."""
+    """Return whether something that is not a directory stands where one should be."""
     try:
         return not stat.S_ISDIR(os.stat(path).st_mode)
     except FileNotFoundError:

@@ -56,7 +56,7 @@ class MemoryStore(Store):
 
     @property
     def exclusion(self) -> Exclusion:
-        """All who can reach these values are kept out."""
+        """Locks exclude all other writers of these values."""
         return "lock"
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
@@ -65,7 +65,7 @@ class MemoryStore(Store):
         value = self._values.get(key)
         if value is None:
             return None
-        if not isinstance(value, bytes):  # somebody else's dictionary may hold arrays
+        if not isinstance(value, bytes):  # a dictionary of the user may hold arrays
             value = memoryview(value).cast("B")
         return value if span is None else cut(value, span)
 
@@ -115,7 +115,7 @@ class MemoryStore(Store):
         """Lock the key of this mapping, whichever store it is reached through."""
         self.check_writable()
         check_key(key)
-        # Whoever holds the lock holds the mapping, so its id is not given to another one meanwhile.
+        # The lock keeps the mapping alive, so its id is not reused meanwhile.
         return threads.lock((id(self._values), key))
 
     def origin(self) -> tuple[Hashable, str]:
@@ -123,7 +123,7 @@ class MemoryStore(Store):
         return ("mapping", id(self._values)), ""
 
     def list(self) -> Iterator[str]:
-        """Yield the keys there are now; what somebody else's dictionary holds beside keys is passed over."""
+        """Yield the current keys; other entries of a user's dictionary are skipped."""
         return (key for key in list(self._values) if isinstance(key, str) and is_key(key))
 
     def list_prefix(self, prefix: str) -> Iterator[str]:

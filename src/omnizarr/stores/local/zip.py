@@ -46,7 +46,7 @@ class ZipStore(Store):
     the store is asked. All of them are of one version: if the archive is replaced, reading raises `ConflictError`
     where the store can tell. `close` writes the whole archive at once, if no other program has meanwhile.
 
-    Entries that are no valid keys (``../x``, ``/x``) are passed over, so nothing is found outside. Of several entries
+    Entries that are not valid keys (``../x``, ``/x``) are passed over, so nothing is found outside. Of several entries
     of one name the last one counts.
 
     Examples
@@ -103,7 +103,7 @@ class ZipStore(Store):
 
     @property
     def exclusion(self) -> Exclusion:
-        """All who can reach these values are kept out."""
+        """Locks exclude all other writers of these values."""
         return "lock"
 
     @property

@@ -46,7 +46,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 def _serve(made: SimpleQueue[None]) -> None:
     loop = asyncio.new_event_loop()
-    is_first = _loops.setdefault("loop", loop) is loop  # whoever started the other one was interrupted
+    is_first = _loops.setdefault("loop", loop) is loop  # the thread that started the other one was interrupted
     made.put(None)
     if is_first:
         loop.run_forever()

@@ -239,7 +239,7 @@ def _check_response(response: Any) -> None:
         raise FileNotFoundError
     if response.status != 416:
         response.raise_for_status()
-    if response.url.path.endswith("/"):  # where the server leads those who ask for a directory
+    if response.url.path.endswith("/"):  # the server's redirect for a directory
         raise IsADirectoryError
 
 
@@ -262,7 +262,7 @@ def files_of(fs: Any, *, many: bool) -> Files:
 def base_of(fs: Any, path: str) -> tuple[Any, str]:
     """Return the filesystem that does the work, and the path in it."""
     if not isinstance(fs, class_of("fsspec.spec", "AbstractFileSystem")):
-        raise TypeError(f"{type(fs).__name__} is no filesystem of fsspec")
+        raise TypeError(f"{type(fs).__name__} is not a filesystem of fsspec")
     if not isinstance(path, str):
         raise TypeError(f"a path must be a str, not {type(path).__name__}")
     while True:

@@ -74,7 +74,7 @@ _List: TypeAlias = list  # within the classes, `list` is a verb
 _local: Any = Lazy("fsspec.implementations.local")
 _memory: Any = Lazy("fsspec.implementations.memory")
 
-_DEPTH: Final = 1000  # levels of directories; who has more has links that lead in circles
+_DEPTH: Final = 1000  # levels of directories; more means links that lead in circles
 _ATTEMPTS: Final = 3  # to read parts of a value that others keep replacing
 
 _PREFIX: Final = "fsspec+"
@@ -437,7 +437,7 @@ class FsspecStore(Store):
 
     @property
     def _base(self) -> str:
-        """What stands before the key in the path of a file; a query of a URL is no part of it."""
+        """What stands before the key in the path of a file; a query of a URL is not a part of it."""
         root = self.path.partition("?")[0].rstrip("/") if self._is_web else self.path
         return f"{root}/" if root else str(self.fs.root_marker)
 
@@ -461,7 +461,7 @@ class FsspecStore(Store):
         key = path[len(base) :]
         if not self._is_web:
             return key
-        return None if "?" in key or "#" in key else unquote(key)  # what sorts the page is no file
+        return None if "?" in key or "#" in key else unquote(key)  # what sorts the page is not a file
 
     def _unread(self, error: Exception, key: str, span: Span | None = None) -> Buffer | None:
         """Return what an error in reading means: None, if there is no such file; raise what is really wrong."""
@@ -482,7 +482,7 @@ class FsspecStore(Store):
     # -- the store itself ---------------------------------------------------------
 
     def origin(self) -> tuple[Hashable, str]:
-        """Return what is known of the service, without who asks, and the path."""
+        """Return the identity of the service, without credentials, and the path."""
         if isinstance(self.fs, _local.LocalFileSystem):
             return LocalStore(self.path or "/").origin()
         path = self._base.strip("/")

@@ -38,7 +38,7 @@ def gather(
 ) -> Iterator[tuple[T, int, Future[R]]]:
     """Yield (item, its position, the future that has its result) as tasks end on `loop`, of which `most` run at once.
 
-    Items are taken as there is room. Whoever stops early, or raises, cancels what is still on its way.
+    Items are taken as there is room. Stopping early, or an exception, cancels requests under way.
     """
     _check_elsewhere(loop)
     numbered = enumerate(items)

@@ -147,7 +147,7 @@ class ObjectStore(Store):
     none, or a weak one, of one size and date.
 
     *Keys.* obstore cannot name keys with control characters; they raise `InvalidKeyError`. Objects whose names
-    are no keys (a leading slash, two in a row, ``..``) are not listed.
+    are not keys (a leading slash, two in a row, ``..``) are not listed.
 
     *Redirects.* At most 10 are followed. ``Authorization`` and ``Cookie`` are not sent along to another host; other
     headers that were given are, and the query of the URL is, as ``Referer``.
@@ -174,13 +174,13 @@ class ObjectStore(Store):
     ) -> None:
         kinds = object_urls.import_obstore().ObjectStoreMethods
         if not isinstance(store, kinds):
-            raise TypeError(f"{type(store).__name__} is no store of obstore")
+            raise TypeError(f"{type(store).__name__} is not a store of obstore")
         self._store = store
         self._kind = next(kind.__name__ for kind in type(store).__mro__ if kind.__module__.startswith("obstore"))
         self._prefix = as_prefix(prefix)
         self.read_only = read_only
         if self._kind == "LocalStore":
-            raise TypeError("a directory is no object store; use omnizarr.stores.LocalStore")
+            raise TypeError("a directory is not an object store; use omnizarr.stores.LocalStore")
         self._asked_concurrency = concurrency
         default = 1 if self._kind == "MemoryStore" else CONCURRENCY
         self._concurrency = default if concurrency is None else concurrency
@@ -538,7 +538,7 @@ class ObjectStore(Store):
         try:
             told = self._put(key, value, mode)
         except ConflictError:
-            # Whoever tries again reads again, be it within a lock of something else that still lasts.
+            # A retry reads again, even within a longer lock of another key.
             _record.seen.pop((self._data, path), None)
             raise
         self._remember(key, told, always=True)

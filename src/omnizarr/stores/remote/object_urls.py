@@ -95,7 +95,7 @@ _OPTIONS: Final = {
     "http": frozenset[str](),
 }
 
-# What is no option of obstore, and becomes one or several.
+# What is not an option of obstore, and becomes one or several.
 _OTHERS: Final = {"s3": {"profile"}, "gs": {"token", "project"}, "az": {"connection_string"}, "http": set[str]()}
 
 # How other libraries, and the libraries of the clouds, call the same.
@@ -340,7 +340,7 @@ def _allow_http(endpoint: str, settings: dict[str, Any]) -> None:
     try:
         _ = urls.urlsplit(endpoint).port
     except ValueError as error:
-        raise StoreError("the endpoint is no URL", found=str(error), expected="https://host:port") from None
+        raise StoreError("the endpoint is not a URL", found=str(error), expected="https://host:port") from None
     if endpoint.lower().startswith("http://"):
         settings["client_options"].setdefault("allow_http", True)
 

@@ -34,6 +34,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
+from omnizarr.codecs import compiled
 from omnizarr.errors import MissingDependencyError, StoreError, StoreLimitError
 from omnizarr.stores import threads
 from omnizarr.stores.base import Buffer, Listing, Store, as_prefix, is_key
@@ -74,7 +75,7 @@ class References(Protocol):
     """A set of references."""
 
     def find(self, key: str) -> Reference | None:
-        """Return what `key` stands for; None if it is not in the set. Raises StoreError for what is no reference."""
+        """Return the reference of `key`; None if it is not in the set. Raises StoreError for an invalid reference."""
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Yield all keys that begin with `prefix`, which is empty or ends with a slash."""
@@ -221,7 +222,7 @@ def parse(data: Buffer, overrides: Mapping[str, str] | None = None) -> Table:
     try:
         document = json.loads(_unpacked(bytes(data)))
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"a file that is no JSON: {error}", expected="references of Kerchunk", spec=_SPEC) from error
+        raise StoreError(f"a file that is not JSON: {error}", expected="references of Kerchunk", spec=_SPEC) from error
     return of_document(document, overrides)
 
 
@@ -256,7 +257,7 @@ def _unpacked(data: bytes) -> bytes:
         unpacked: bytes = import_module("gzip").decompress(data)
         return unpacked
     if data.startswith(_ZSTD):
-        return bytes(import_module("numcodecs.zstd").Zstd().decode(data))
+        return bytes(compiled.zstd.decompress(data))
     return data
 
 

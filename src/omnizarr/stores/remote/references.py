@@ -5,7 +5,7 @@ sets are written, `reference_targets` how the files are found. They are read thr
 
 What is promised
     References are read-only. A key that is not in the set has no value. A reference to a file that does not exist, or
-    that ends too early, is an error: such a chunk is lost, and does not hold the fill value. The error is no
+    that ends too early, is an error: such a chunk is lost, and does not hold the fill value. The error is not a
     FileNotFoundError, which other libraries take for a missing chunk.
 """
 

@@ -92,9 +92,8 @@ class ZarrPythonStore(Store):
     Each verb runs on the event loop of zarr-python and waits for it: from a coroutine on that very loop
     it cannot be used. `get_many` has up to 64 requests there at once, but for stores in memory and in local files.
 
-    `lock`, and with it `set_if_absent` and `set_partial`, excludes threads of this process that use the same store
-    through omnizarr, nobody else: stores of zarr-python have no locks. Whether a value becomes visible whole is up
-    to them.
+    `lock`, and with it `set_if_absent` and `set_partial`, excludes only threads of this process that use the same store
+    through omnizarr: stores of zarr-python have no locks. Whether writes are atomic depends on the store.
 
     Where a key is a prefix of others as well, `list_dir` says that it is a key.
 
@@ -110,7 +109,7 @@ class ZarrPythonStore(Store):
 
     def __init__(self, store: TheirStore) -> None:
         if not isinstance(store, TheirStore):
-            raise TypeError(f"{type(store).__name__} is no store of zarr-python 3")
+            raise TypeError(f"{type(store).__name__} is not a store of zarr-python 3")
         self._store = store
         self.read_only = store.read_only
 
@@ -367,7 +366,7 @@ def _is_snapshot(store: TheirStore) -> bool:
 
 
 def _cannot_be_there(error: Exception) -> bool:
-    """Return whether a store that holds nothing but Zarr says that the key is no key of Zarr 3: Icechunk's."""
+    """Return whether a store that holds nothing but Zarr says that the key is not a key of Zarr 3: Icechunk's."""
     return type(error).__module__.partition(".")[0] == "icechunk" and "invalid zarr key" in str(error)
 
 

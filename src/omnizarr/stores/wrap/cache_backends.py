@@ -40,7 +40,7 @@ class Entry(NamedTuple):
     """None: there is no such key."""
     stamp: Hashable | None
     checked: float
-    """When it was asked for, by the clock of the shelf; what the store answered is no older."""
+    """When it was asked for, by the clock of the shelf; what the store answered is not an older."""
 
 
 class Shelf(Protocol):
@@ -282,8 +282,8 @@ class StoreShelf:
 def namespace_of(store: Store) -> str:
     """Return what tells the data of a store from all others, in all processes.
 
-    Where a store is known by what only this process has (the number of an object), nobody else can mean the same data,
-    nor can whoever has the number next: then it is a text that nobody else has.
+    If a store is identified by something that exists only in this process (the id of an object), another process, or a
+    later object with the same id, must not get the same name: then the name is unique.
     """
     origin = store.origin()
     return repr(origin) if _is_text(origin) else f"process {os.urandom(16).hex()}"

@@ -8,8 +8,8 @@ What is believed, and for how long
     missing still is. Data that never changes can have ``max_age=math.inf``.
 
 Parts of values
-    are cut from values that are kept. Parts of others pass through, and nothing is kept of them, as nobody could tell
-    whether two parts are of one version; but with ``max_age=math.inf`` there is one version, and parts are kept too.
+    are cut from values that are kept. Parts of other values are passed through and not cached, because two parts could
+    belong to different versions. With ``max_age=math.inf`` there is only one version, so parts are cached too.
 
 Writers
     Whatever is written through the store is read from it at once. What others write is seen when the next question is

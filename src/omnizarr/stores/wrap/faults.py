@@ -144,7 +144,7 @@ class FaultyStore(ObservedStore):
             if failing:
                 text = f"injected fault in request {this[1]} of {verb!r}"
                 text = f"injected fault in request {this[1]} of {verb!r}"
-                raise error or StoreError(text, store=repr(self), key=key)  # noqa: TRY301 - as whoever is below would
+                raise error or StoreError(text, store=repr(self), key=key)  # noqa: TRY301 - as the wrapped store would
         except BaseException:
             self._leave()
             raise

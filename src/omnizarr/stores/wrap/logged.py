@@ -25,9 +25,9 @@ class LoggingStore(ObservedStore):
     Notes
     -----
     A record has the fields ``verb``, ``key``, ``span`` (the part of the value that was asked for, or several; None: all
-    of it), ``bytes`` (None if none are moved) and ``seconds``. It is made when a request has ended, be it by an error.
-    Each key of `get_many`, `set_many` and `delete_many` has a record of its own, and so has each call of what `pinned`
-    returns. `lock` has none, but what is read and written under it has.
+    of it), ``bytes`` (None if none are moved) and ``seconds``. It is made when a request has ended, also by an error.
+    Each key of `get_many`, `set_many` and `delete_many` has its own record, and so has each call of the function that
+    `pinned` returns. `lock` has none, but reads and writes under it have.
 
     Examples
     --------

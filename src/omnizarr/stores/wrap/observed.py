@@ -33,7 +33,7 @@ class ObservedStore(WrapperStore):
     """
 
     def _begin(self, verb: str, key: str, span: Spans = None) -> Asked:
-        """Note that a request begins; whoever raises here prevents it, and is not told of its end."""
+        """Note that a request begins; an exception here prevents the request, and then `_end` is not called."""
         return Asked(verb, key, span, time.perf_counter())
 
     def _end(self, asked: Asked, moved: int | None, seconds: float, *, failed: bool) -> None:

@@ -67,7 +67,7 @@ class SynchronizedStore(WrapperStore):
 
     @property
     def exclusion(self) -> Exclusion:
-        """The user's lock keeps out all who have it; where the store has conditions, it keeps them."""
+        """The user's lock excludes all writers that use it; conditional writes of the store stay conditional."""
         return "lock" if self.store.exclusion == "process" else self.store.exclusion
 
     def lock(self, key: str) -> AbstractContextManager[object]:
@@ -77,7 +77,8 @@ class SynchronizedStore(WrapperStore):
     @contextmanager
     def _locked(self, key: str, lock: Callable[[str], AbstractContextManager[object]]) -> Iterator[None]:
         name = (id(self.synchronizer), None if _is_one(self.synchronizer) else key)
-        # One lock for all keys comes before that of any key: who has it may need that of another key as well.
+        # One lock for all keys is taken before the lock of any key: its holder may need the locks of other keys as
+        # well.
         with threads.lock(("synchronizer", name)):
             if name in _entered:
                 with lock(key):

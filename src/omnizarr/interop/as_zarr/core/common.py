@@ -37,7 +37,7 @@ def ceildiv(a: float, b: float) -> int:
 
 
 def parse_shapelike(data: ShapeLike) -> tuple[int, ...]:
-    """Return lengths as a tuple. Raises ValueError for negative ones, TypeError for what are no integers."""
+    """Return lengths as a tuple. Raises ValueError for negative ones, TypeError for what are not integers."""
     if isinstance(data, Integral):
         if data < 0:
             raise ValueError(f"Expected a non-negative integer. Got {data} instead.")

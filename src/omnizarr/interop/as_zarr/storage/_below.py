@@ -36,7 +36,7 @@ _OWN: Final = {verb: getattr(OwnStore, verb) for verb in VERBS}
 
 
 class CalledStore(stores.Store):
-    """A store that somebody else has written for zarr-python, or changed one of: asked by its own verbs.
+    """A store that another package wrote for zarr-python, or a subclass; called through its own methods.
 
     Parameters
     ----------

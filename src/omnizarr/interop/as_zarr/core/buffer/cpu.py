@@ -104,7 +104,7 @@ class Buffer:
 
     def __getitem__(self, key: slice) -> Self:
         if not isinstance(key, slice):
-            raise TypeError(f"Item or scalar access is not supported: {key!r} is no slice")
+            raise TypeError(f"Item or scalar access is not supported: {key!r} is not a slice")
         return type(self)(self._data[key])
 
     def __setitem__(self, key: slice, value: Any) -> None:

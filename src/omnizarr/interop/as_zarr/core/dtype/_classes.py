@@ -85,7 +85,7 @@ class ZDType:
         return {"name": typestr.dump(self.data_type.named, order), "object_codec_id": None}
 
     def default_scalar(self) -> Any:
-        """Return zero; of times, what is no time."""
+        """Return zero; for times, NaT."""
         is_time = self.data_type.dtype.kind in "mM"
         return self.data_type.cast("NaT") if is_time else self.data_type.default_fill_value
 
