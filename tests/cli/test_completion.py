@@ -96,8 +96,10 @@ class Terminal:
         """Press keys, and return what is shown up to a sign."""
         os.write(self.file, keys.encode())
         shown, end = b"", time.monotonic() + 60
+        poll = select.poll()
+        poll.register(self.file, select.POLLIN)
         while until.encode() not in shown and time.monotonic() < end:
-            if select.select([self.file], [], [], 0.2)[0]:
+            if poll.poll(200):
                 try:
                     shown += os.read(self.file, 65536)
                 except OSError:  # the shell has gone

@@ -64,7 +64,7 @@ def test_file_without_digests(run, place, tmp_path):
     file.write_text("nothing of the kind\n")
     code, _, err = run("check", "--digest", file, place)
     assert code == 2
-    assert "line 1 is no digest" in err
+    assert "line 1 is not a digest" in err
 
 
 def test_check_takes_max_memory(run, place):

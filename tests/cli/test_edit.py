@@ -65,6 +65,19 @@ class TestNodes:
         assert run("rm", "-r", "era.zarr/g", "era.zarr/time")[0] == 0
         assert paths(era) == ["t2m"]
 
+    def test_json_of_several_deleted_nodes_is_one_list(self, run, era):
+        code, out, _ = run("rm", "--json", "era.zarr/time", "era.zarr/t2m")
+        assert code == 0
+        assert [Path(each["source"]).name for each in json.loads(out)] == ["time", "t2m"]
+        assert paths(era) == []
+
+    def test_json_names_what_was_deleted_before_an_error(self, run, era):
+        code, out, err = run("rm", "--json", "era.zarr/time", "era.zarr/no-such", "era.zarr/t2m")
+        assert code == 1
+        assert "no-such" in err
+        assert [Path(each["source"]).name for each in json.loads(out)] == ["time"]
+        assert paths(era) == ["t2m"]
+
     @pytest.mark.parametrize("verb", ["cp", "mv", "rm"])
     def test_dry_run_and_json(self, verb, run, era):
         before = sorted(era.rglob("*"))
@@ -204,7 +217,7 @@ class TestAttrs:
         monkeypatch.setattr(attrs_module.click, "edit", edit)
         code, _, err = run("attrs", "edit", "era.zarr")
         assert code == 1
-        assert "somebody else has changed" in err
+        assert "another writer has changed" in err
         assert omnizarr.open(era).attrs == {"title": "t", "other": 1}
         kept = Path(err.strip().rpartition(" ")[2])
         assert json.loads(kept.read_text()) == {"title": "mine"}

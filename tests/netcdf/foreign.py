@@ -251,7 +251,7 @@ by_netcdf4(
 )
 by_netcdf4("empty attributes", X, variable("v", "i4", "x", 0, none=np.zeros(0, "i4"), text=""), blank="")
 by_netcdf4(
-    "attributes that are no numbers", X, variable("v", "f4", "x", 0, a=np.nan, b=np.array([np.inf, -np.inf, 1.0]))
+    "attributes that are not numbers", X, variable("v", "f4", "x", 0, a=np.nan, b=np.array([np.inf, -np.inf, 1.0]))
 )
 by_netcdf4("attributes of unusual names", X, variable("v", "i4", "x", 0, **{"a b": 1, "é": "ü", "_private": 2}))
 by_netcdf4(

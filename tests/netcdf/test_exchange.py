@@ -34,6 +34,7 @@ def test_manual_has_both_tables():
     }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "storage", "layout", "by_netcdf_c", "expected"), CELLS)
 def test_exchange_comes_as_far_as_the_manual_says(request, name, storage, layout, by_netcdf_c, expected):
     there = program(name)

@@ -126,7 +126,7 @@ def test_other_files_are_not_recognized_and_not_opened(tmp_path, content):
     path = tmp_path / "other"
     path.write_bytes(content)
     assert not files.is_netcdf(path)
-    with pytest.raises(MetadataError, match="no netCDF file") as caught, files.open_file(path):
+    with pytest.raises(MetadataError, match="not a netCDF file") as caught, files.open_file(path):
         pass
     assert caught.value.store == str(path)
     assert caught.value.found == content[:8]
@@ -156,7 +156,7 @@ def test_a_missing_file_is_not_found(tmp_path):
 
 
 def test_a_directory_is_no_file(tmp_path):
-    with pytest.raises(MetadataError, match="this is no file"), files.open_file(tmp_path):
+    with pytest.raises(MetadataError, match="this is not a file"), files.open_file(tmp_path):
         pass
 
 

@@ -46,6 +46,7 @@ def arrays(store):
     return {name: omnizarr.open_array(store, path=name, mode="r")[...] for name in "ab"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", [MemoryStore, lambda: ObjectStore(ObstoreMemory())], ids=["lock", "condition"])
 @pytest.mark.parametrize(

@@ -234,7 +234,7 @@ def test_limits_of_several_values_are_no_limits():
 
 
 def test_an_unsigned_default_fill_value_fills_bytes():
-    # netCDF4-python raises a TypeError here: -127 is no unsigned byte.
+    # netCDF4-python raises a TypeError here: -127 is not an unsigned byte.
     packing = packing_of({"missing_value": np.int8(0), "valid_max": np.int8(5), "_Unsigned": "true"}, types.BYTE)
     result = packing.unpack(np.array([1, 9], "i1"))
     assert result.tolist() == [1, None]

@@ -154,7 +154,7 @@ def test_s3_in_a_file_is_an_error(text):
     ["https://host/x.nc#mode=bytes", "https://host/x.nc#bytes", "s3://bucket/x.nc#mode=bytes,s3", "x#mode=netcdf-4"],
 )
 def test_data_that_is_no_zarr_is_an_error(text):
-    with pytest.raises(StoreError, match="no Zarr"):
+    with pytest.raises(StoreError, match="not Zarr"):
         parse(text)
 
 

@@ -68,6 +68,7 @@ def test_damage_is_found_with_its_code_and_key_and_nothing_else(case, tmp_path):
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", [case for case in damaged.STORES if not case.data], ids=str)
 def test_damage_seen_by_sizes_is_seen_by_decoding_too(case, tmp_path):
     report = omnizarr.check(damaged.build(case, tmp_path), data=True)
@@ -91,6 +92,7 @@ def test_sound_hierarchy_gives_no_finding(name):
 JUNK = [None, True, -1, 1.5, 2**70, float("nan"), "", "x", "\udcff", [], [None], [[]], {}, {"name": 3}, {"id": []}]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("junk", JUNK, ids=repr)
 @pytest.mark.parametrize("name", damaged.SOUND)
 def test_no_member_of_a_document_makes_a_check_fail(name, junk):
@@ -187,6 +189,7 @@ def corpus_cases():
     return sorted(path.parent for path in CORPUS.glob("*/*/expected.json") if (path.parent / "store.zip").exists())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", corpus_cases(), ids=lambda case: case.relative_to(CORPUS).as_posix())
 def test_no_false_alarm_on_what_other_programs_wrote(case, tmp_path):
     store = case / "store.zip"

@@ -286,6 +286,7 @@ CORPUS_CASES = sorted(path.parent for path in CORPUS.glob("*/*/expected.json"))
 OTHERS = [zarr_format for zarr_format in FORMATS if zarr_format != 3]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("number", "case"),
     [pytest.param(*item, id=item[1].relative_to(CORPUS).as_posix()) for item in enumerate(CORPUS_CASES)],

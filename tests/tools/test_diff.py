@@ -134,6 +134,7 @@ def test_numbers_of_other_types_are_compared_as_numbers():
     assert found[1].values.largest == 0.5
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
 @pytest.mark.parametrize("zarr_format", [2, 3, "3-draft2020"])
 def test_what_is_converted_without_loss_is_equal_and_has_the_same_digest(case, zarr_format, tmp_path):

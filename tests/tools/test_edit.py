@@ -58,7 +58,7 @@ class TestCopy:
         outcome = omnizarr.copy_node(source, target)
         assert values(target) == values(source)
         assert outcome.keys == len(values(source))
-        assert outcome.nbytes == sum(map(len, values(source).values()))
+        assert outcome.bytes_stored == sum(map(len, values(source).values()))
         assert outcome.verified
         np.testing.assert_array_equal(omnizarr.open(target, mode="r")["g/x"][...], VALUES)
 
@@ -80,6 +80,7 @@ class TestCopy:
         known = omnizarr.open_group(place, use_consolidated=True, check_consolidated=True)
         assert [path for path, _ in known.members(None)] == ["g", "g/x", "h", "h/k", "h/k/x", "y"]
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("case", CASES, ids=lambda case: "/".join(case.parts[-3:-1]))
     def test_hierarchies_of_all_writers(self, case):
         target = {}
@@ -103,7 +104,7 @@ class TestCopy:
             omnizarr.copy_node(source, f"{target}/y/z")
         (tmp_path / "notes").mkdir()
         (tmp_path / "notes" / "README").write_text("mine")
-        with pytest.raises(errors.NodeExistsError, match="no Zarr node"):
+        with pytest.raises(errors.NodeExistsError, match="not a Zarr node"):
             omnizarr.copy_node(source, tmp_path / "notes")
         (tmp_path / "notes" / "README").unlink()
         (tmp_path / "notes").rmdir()

@@ -126,6 +126,7 @@ def test_damage_is_mended_or_left_with_a_remedy_and_nothing_else_is_touched(case
     assert {one for one in still if CODES[one[0]].severity != "note"} <= {*case.expected}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", damaged.STORES, ids=str)
 def test_dry_run_tells_exactly_what_will_be_done_and_changes_nothing(case, tmp_path):
     folder = build(case, tmp_path)
@@ -141,6 +142,7 @@ def test_dry_run_tells_exactly_what_will_be_done_and_changes_nothing(case, tmp_p
     assert [one.to_dict() for one in dry.left] == [one.to_dict() for one in real.left]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", damaged.STORES, ids=str)
 def test_second_repair_has_nothing_to_do(case, tmp_path):
     folder = build(case, tmp_path)
@@ -151,6 +153,7 @@ def test_second_repair_has_nothing_to_do(case, tmp_path):
     assert not (tmp_path / "second").exists()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", damaged.STORES, ids=str)
 def test_undone_repair_leaves_every_byte_as_it_was(case, tmp_path):
     folder = build(case, tmp_path)
@@ -188,6 +191,7 @@ def cases_of_corpus():
     return [path.parent for path in sorted(CORPUS.glob("*/*/expected.json"))]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", cases_of_corpus(), ids=lambda path: path.relative_to(CORPUS).as_posix())
 def test_what_other_programs_wrote_is_read_after_a_repair_as_they_read_it(case, tmp_path):
     folder = tmp_path / "x.zarr"
@@ -412,7 +416,7 @@ def test_group_without_document_is_not_made_where_no_group_is_above(tmp_path):
     files = {f"x/{key}": data for key, data in v2().items() if key != ".zgroup"}
     account = mend(written({**files, "y/.zgroup": text({"zarr_format": 2})}, tmp_path))
     assert not account.actions
-    assert ["belongs together" in one.remedy for one in account.left] == [True]
+    assert ["all nodes below belong together" in one.remedy for one in account.left] == [True]
 
 
 # Consolidated metadata
@@ -470,7 +474,7 @@ def test_copies_of_an_unknown_kind_are_replaced_only_if_asked(tmp_path):
     folder = written({**v3(), "zarr.json": damaged.inlined({}, kind="external")}, tmp_path)
     account = mend(folder)
     assert not account.actions
-    assert ["newer than this program" in one.remedy for one in account.left] == [True]
+    assert ["newer than this release of omnizarr" in one.remedy for one in account.left] == [True]
     assert mend(folder, codes=["unknown-consolidated-metadata"]).ok
     np.testing.assert_array_equal(zarr.open_consolidated(folder, mode="r")["a"][...], TILED)
 
@@ -560,7 +564,7 @@ def test_inner_chunks_that_are_gone_are_entered_as_missing_only_if_asked(tmp_pat
     folder = written(files, tmp_path)
     account = mend(folder, data=True)
     assert not account.actions
-    assert ["lost inner chunks" in one.remedy for one in account.left] == [True]
+    assert ["reading these inner chunks returns the fill value" in one.remedy for one in account.left] == [True]
     assert mend(folder, codes="shard-index-outside").ok
     expected = TILED.copy()
     expected[2:, 2:] = 7
@@ -657,7 +661,7 @@ def test_lock_file_with_something_in_it_is_left(tmp_path):
     folder, name = leftovers(tmp_path, "a/poetry.lock", b"[[package]]")
     account = mend(folder)
     assert (folder / name).exists()
-    assert all("there is something in it" in one.remedy for one in account.left if one.code == "lock-file")
+    assert all("it is not empty" in one.remedy for one in account.left if one.code == "lock-file")
 
 
 def test_leftovers_of_a_store_without_times_are_deleted_only_if_asked():
@@ -961,7 +965,7 @@ def test_value_that_somebody_else_has_changed_meanwhile_is_left(tmp_path):
     account = omnizarr.repair(Busy(LocalStore(folder)), dry_run=False, backup=tmp_path / "old")
     assert (folder / A2).read_bytes() == newer
     assert [action.done for action in account] == [False]
-    assert "somebody else was faster" in str(account)
+    assert "another writer has changed the value" in str(account)
     assert not account.ok
 
 

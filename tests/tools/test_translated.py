@@ -51,6 +51,7 @@ def is_copy_of_copies(key):
 # -- what a conversion would write
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("zarr_format", [3, 2])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.relative_to(CORPUS).as_posix())
 @pytest.mark.filterwarnings("ignore::UserWarning")

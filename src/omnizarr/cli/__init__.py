@@ -17,12 +17,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        What was typed behind the program's name; by default ``sys.argv[1:]``.
+        The arguments after the program's name; by default ``sys.argv[1:]``.
 
     Returns
     -------
     int
-        0: done. 1: the data is not there, or something is wrong with it. 2: the command makes no sense.
+        0: success. 1: the data does not exist, or something is wrong with it. 2: the command makes no sense.
         130: interrupted.
     """
     if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:

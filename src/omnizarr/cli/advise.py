@@ -34,18 +34,20 @@ def _shape(text: str) -> tuple[int, ...]:
 
 @command()
 @click.argument("path", type=PLACE, required=False)
-@click.option("--shape", type=_shape, metavar="LENGTHS", help="Instead of PATH: the shape of an array to be created.")
-@click.option("--dtype", metavar="TYPE", help="With --shape: its data type, as in float32.")
+@click.option("--shape", type=_shape, metavar="LENGTHS", help="Shape of a new array, in place of PATH.")
+@click.option("--dtype", metavar="TYPE", help="Data type of a new array, as in float32.")
 @click.option(
     "--read",
     "reads",
     multiple=True,
     metavar="WINDOW",
-    help="What is typically read. Can be repeated. Default: rows and columns, or time series and maps.",
+    help="What you typically read. Can be repeated. Default: rows and columns, or time series and maps.",
 )
-@click.option("--place", type=click.Choice(sorted(PLACES)), help="Where data lies; default: as PATH, or local.")
-@click.option("--no-shards", "shards", flag_value=False, default=True, help="Advise on chunks alone.")
-@click.option("--ratio", type=float, metavar="NUMBER", help="Assume so many bytes in memory per stored one.")
+@click.option(
+    "--place", type=click.Choice(sorted(PLACES)), help="Where the data is stored; default: like PATH, or local."
+)
+@click.option("--no-shards", "shards", flag_value=False, default=True, help="Advise on chunks only, without shards.")
+@click.option("--ratio", type=float, metavar="NUMBER", help="Assumed ratio of bytes in memory to stored bytes.")
 @storage_options
 @quiet_option
 @json_option
@@ -53,9 +55,9 @@ def _shape(text: str) -> tuple[int, ...]:
 def advise(path: str | None, storage: Storage, *, reads: Sequence[str], as_json: bool, **options: Any) -> int:
     """Advise on chunks and shards for an array.
 
-    PATH is an array, which is compared with what is advised, or --shape and --dtype say what is to be created. WINDOW
-    says what is typically read, wherever it lies in the array: "time series", "maps", "points", "all"; lengths, as in
-    "*,1,1", where * is all of a dimension; or "time=*,lat=10". "3x maps" says that it is read three times as often.
+    PATH is an existing array, whose layout is compared with the advice. For a new array, use --shape and --dtype.
+    WINDOW is what you typically read, anywhere in the array: "time series", "maps", "points", "all"; lengths, as in
+    "*,1,1", where * is all of a dimension; or "time=*,lat=10". "3x maps" is read three times as often as the others.
 
     \b
     Examples:
@@ -76,7 +78,7 @@ def advise(path: str | None, storage: Storage, *, reads: Sequence[str], as_json:
     node = None if path is None else open_node(path, storage)
     if node is not None and not isinstance(node, Array):
         remedy = f"choose one of its arrays: omnizarr ls -r {visible(path or '')}"
-        raise ContainsGroupError("there is a group, not an array", remedy=remedy)
+        raise ContainsGroupError("PATH is a group, not an array", remedy=remedy)
     try:
         advice = ask(node, reads=list(reads) or None, **options)
     except (OmnizarrError, OSError):

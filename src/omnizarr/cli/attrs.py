@@ -18,7 +18,7 @@ _ALL = "get"
 
 
 class _Attributes(click.Group):
-    """A word that is no command is a path, whose attributes are printed."""
+    """A word that is not a command is a path, whose attributes are printed."""
 
     command_class = Command
 
@@ -34,7 +34,7 @@ class _Attributes(click.Group):
 def attrs() -> None:
     """Print, set, delete or edit attributes.
 
-    attrs PATH prints all as JSON. A path that is called get, set, delete or edit is typed ./get.
+    attrs PATH prints all attributes as JSON. If the path is called get, set, delete or edit, type ./get and so on.
 
     \b
     Examples:
@@ -93,7 +93,7 @@ def _json_or_text(text: str) -> Any:
 @attrs.command(name="set")
 @path_argument
 @click.argument("assignments", metavar="NAME=VALUE...", nargs=-1, required=True, type=_pair)
-@click.option("--text", is_flag=True, help="Take values as text, also those that are JSON.")
+@click.option("--text", is_flag=True, help="Take all values as text, even if they are JSON.")
 @click.option(
     "--type",
     "nc_type",
@@ -108,8 +108,8 @@ def set_(
 ) -> int:
     """Set attributes, in one change.
 
-    A value is JSON, or text if it is none: units=K, levels='[1, 2]', flag=true, version='"1"'. In NCZarr, numbers and
-    text get a type of netCDF, as netCDF4-python gives it, or that of --type.
+    A VALUE that is not JSON is text: units=K, levels='[1, 2]', flag=true, version='"1"'. In NCZarr, numbers and text
+    get the netCDF type that netCDF4-python would give them, or that of --type.
 
     \b
     Examples:
@@ -149,8 +149,8 @@ def delete_(path: str, names: tuple[str, ...], storage: Storage) -> int:
 def edit_(path: str, storage: Storage) -> int:
     """Edit all attributes as JSON in $VISUAL or $EDITOR.
 
-    Nothing is changed unless you save. What is no JSON can be edited again. If somebody else changes the attributes
-    meanwhile, theirs are kept.
+    Nothing is changed unless you save. If the text is not JSON, you can edit it again. If another program changes the
+    attributes meanwhile, its changes are kept.
 
     \b
     Examples:
@@ -167,7 +167,7 @@ def edit_(path: str, storage: Storage) -> int:
                     raise ValueError("expected an object: {...}")  # noqa: TRY004, TRY301 - told as all that is wrong
             except ValueError as error:
                 click.echo(f"omnizarr: {error}", err=True)
-                if click.confirm("This is no JSON object. Edit again?", default=True, err=True):
+                if click.confirm("This is not a JSON object. Edit again?", default=True, err=True):
                     continue
                 raise click.ClickException("nothing was changed") from None
             break
@@ -182,7 +182,7 @@ def edit_(path: str, storage: Storage) -> int:
 
 
 def _kept(text: str) -> str:
-    """Keep what somebody has typed in a file, and return its name."""
+    """Save the edited text in a file, and return its name."""
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False, encoding="utf-8") as file:
         file.write(text)
     return file.name

@@ -1,4 +1,4 @@
-"""``omnizarr consolidate | resize``: what changes a group's copies of documents, and an array's shape."""
+"""``omnizarr consolidate | resize``: change consolidated metadata, and the shape of an array."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from omnizarr.tools.editing import mentions, places, resizing
 def consolidate(path: str, storage: Storage, *, remove: bool) -> int:
     """Store copies of all documents below a group in one place.
 
-    Opening the group takes one request then.
+    Then opening the group takes only one request.
 
-    Zarr v2 keeps them in .zmetadata, v3 in the document of the group. Programs that change the hierarchy without
-    omnizarr or zarr-python leave them stale; run this again then.
+    Zarr v2 keeps the copies in .zmetadata, v3 in the document of the group. Programs other than omnizarr and
+    zarr-python do not update the copies when they change the hierarchy; run this command again afterwards.
 
     \b
     Examples:
@@ -48,17 +48,17 @@ def consolidate(path: str, storage: Storage, *, remove: bool) -> int:
 @command()
 @path_argument
 @click.argument("shape")
-@click.option("--shrink", is_flag=True, help="Delete what lies beyond the new shape, without asking.")
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be done; change nothing.")
+@click.option("--shrink", is_flag=True, help="Delete elements beyond the new shape without asking.")
+@click.option("-n", "--dry-run", is_flag=True, help="Report what would be done. Change nothing.")
 @storage_options
 @quiet_option
 @json_option
 def resize(path: str, shape: str, storage: Storage, *, shrink: bool, dry_run: bool, as_json: bool) -> int:
     """Change the shape of an array; elements keep their coordinates.
 
-    SHAPE has a length for each dimension: 400,721,1440; a colon leaves a dimension as it is: 400,:,:; with names of
-    dimensions: time=400. New elements have the fill value. What lies beyond a shorter dimension is deleted for good, so
-    that takes --shrink, or a yes in a terminal.
+    SHAPE has a length for each dimension: 400,721,1440. A colon keeps a length: 400,:,:. Dimensions can have names:
+    time=400. New elements have the fill value. Elements beyond the new shape are deleted for good, which requires
+    --shrink, or your consent in a terminal.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``omnizarr check``: what is wrong with a hierarchy, node by node."""
+"""``omnizarr check``: report what is wrong with a hierarchy, node by node."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _split(text: str) -> tuple[str, str]:
     while not place.exists() and place.parent != place:
         inside.insert(0, place.name)
         place = place.parent
-    # Of a name that is misspelt nothing exists: not all of the directory above is meant.
+    # If a name is misspelt, nothing exists there; then do not check the whole directory above.
     return (str(place), "/".join(inside)) if inside and place != place.parent else (text, "")
 
 
@@ -100,7 +100,7 @@ def _lines(report: CheckReport) -> Iterator[str]:
     for path, findings in grouped(report.findings).items():
         yield click.style(visible(f"/{path}"), bold=True)
         yield from _of_node(findings)
-    # What is to be done about a kind of finding is the same at every node.
+    # The remedy of a kind of finding is the same at every node.
     codes = sorted({finding.code for finding in report.findings if finding.severity != "note"})
     if codes:
         yield click.style("what to do", bold=True)

@@ -22,20 +22,22 @@ else:  # imported when something is misspelt
 # By groups, in the order of the help page: each command with its module and its summary, the first line of its help.
 COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "Look": {
-        "info": ("looking", "Show what a node is, and how much of it is stored."),
+        "info": ("looking", "Show the metadata of a node, and how much of it is stored."),
         "tree": ("looking", "Draw a hierarchy as a tree."),
         "ls": ("looking", "List the members of a group."),
         "du": ("du", "Show how much space nodes take."),
         "missing": ("missing", "List the chunks of an array that are not stored."),
         "advise": ("advise", "Advise on chunks and shards for an array."),
         "get": ("looking", "Print elements of an array."),
+        "show": ("show", "Show an array as a picture, in the terminal or in a file."),
+        "view": ("view", "Show hierarchies in the browser, in any format, until Ctrl-C."),
         "stat": ("stat", "Print minimum, maximum, mean and more of arrays."),
         "diff": ("diff", "Compare two arrays or hierarchies in any formats."),
         "digest": ("digest", "Print digests of values, the same in all formats."),
         "check": ("check", "Check a hierarchy for errors. Nothing is changed."),
     },
     "Change": {
-        "repair": ("repair", "Repair what a check finds, where the repair is certain."),
+        "repair": ("repair", "Repair what a check finds, if the repair is certain."),
         "cp": ("nodes", "Copy a node, or a whole hierarchy, byte for byte."),
         "mv": ("nodes", "Move or rename a node, or a whole hierarchy."),
         "rm": ("nodes", "Delete nodes: their documents and chunks, and nothing else."),
@@ -48,6 +50,9 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "Convert": {
         "convert": ("convert", "Convert between Zarr formats, and to and from netCDF."),
     },
+    "Share": {
+        "serve": ("serve", "Serve a hierarchy over HTTP, read-only, until Ctrl-C."),
+    },
     "netCDF": {
         "dump": ("dump", "Print a dataset as CDL, as ncdump does."),
         "gen": ("gen", "Make a dataset from CDL, as ncgen does."),
@@ -57,11 +62,13 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     },
 }
 _MODULES: Final = {name: module for group in COMMANDS.values() for name, (module, _) in group.items()}
-# What people type who come from other programs.
+# Names of these commands in other programs.
 _ELSEWHERE: Final = {
     **dict.fromkeys(("list", "dir", "h5ls", "ll"), "ls"),
-    **dict.fromkeys(("show", "describe", "gdalinfo", "inspect"), "info"),
+    **dict.fromkeys(("describe", "gdalinfo", "inspect"), "info"),
     **dict.fromkeys(("cat", "print", "read", "head", "slice"), "get"),
+    **dict.fromkeys(("plot", "draw", "imshow"), "show"),
+    **dict.fromkeys(("browse", "gui", "ncview", "panoply", "napari", "vizarr"), "view"),
     **dict.fromkeys(("validate", "verify", "lint", "fsck", "doctor"), "check"),
     **dict.fromkeys(("fix", "mend"), "repair"),
     **dict.fromkeys(("rechunk", "migrate", "translate", "reencode", "nccopy"), "convert"),
@@ -70,6 +77,7 @@ _ELSEWHERE: Final = {
     **dict.fromkeys(("copy", "h5copy", "sync"), "cp"),
     **dict.fromkeys(("move", "rename"), "mv"),
     **dict.fromkeys(("remove", "delete", "del"), "rm"),
+    **dict.fromkeys(("http", "server", "share", "host"), "serve"),
     **dict.fromkeys(("compare", "cmp", "h5diff"), "diff"),
     **dict.fromkeys(("checksum", "hash", "sum"), "digest"),
     **dict.fromkeys(("size", "usage"), "du"),
@@ -120,7 +128,7 @@ class _Commands(help.Helped, click.Group):
 
 
 def _no_command(name: str) -> str:
-    """Return what to type instead of a command that is not there."""
+    """Return a suggestion for an unknown command."""
     if "/" in name or "." in name:
         return f"{name!r} is a path, not a command; to look at it: omnizarr info {shlex.quote(name)}"
     other = _ELSEWHERE.get(name)

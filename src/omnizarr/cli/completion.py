@@ -1,7 +1,7 @@
-"""``omnizarr completion bash | zsh | fish``: scripts for shells, and what these ask for when you press Tab.
+"""``omnizarr completion bash | zsh | fish``: scripts for shells, and the completions that these request.
 
-The scripts run ``omnizarr`` with ``_OMNIZARR_COMPLETE``, and it prints a line per completion: ``open`` for a path that
-goes on (the shell adds no space), ``path`` or ``word``, then the value and its help, separated by tabs.
+The scripts run ``omnizarr`` with ``_OMNIZARR_COMPLETE``, which prints a line per completion: ``open`` for a path that
+continues (the shell adds no space), ``path`` or ``word``, then the value and its help, separated by tabs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _NO_PLACE_FIRST: Final = frozenset({"completion", "attrs"})
 
 
 class _Shell(ShellComplete):
-    """What the scripts of all shells have in common."""
+    """Base of the scripts of all shells."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[_Item]:
-        """Return what completes a word; a path without importing the command."""
+        """Return the completions of a word; for a path without importing the command."""
         is_first = len([word for word in args if not word.startswith("-")]) == 1
         if is_first and len(args) == 1 and not incomplete.startswith("-") and args[0] not in _NO_PLACE_FIRST:
             return PLACE.complete(incomplete)
@@ -75,7 +75,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s 2>/dev/null || complete -F
         return words[1:-1], words[-1]
 
     def format_completion(self, item: _Item) -> str:
-        """Return the line for a completion, without what bash takes for a word of its own."""
+        """Return the line for a completion, without the part that bash treats as a separate word."""
         _, incomplete = self.get_completion_args()
         breaks = set(os.environ.get("COMP_WORDBREAKS", "")) & {":", "="}
         start = max((incomplete.rfind(sign) + 1 for sign in breaks), default=0)
@@ -85,7 +85,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s 2>/dev/null || complete -F
 
 
 class _Words(_Shell):
-    """A shell that takes the line apart itself: into the words before the cursor, in lines, and the one at it."""
+    """A shell that splits the command line itself, and passes the words before the cursor and the one at it."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """Return the words before the cursor, and the one at it."""
@@ -143,7 +143,7 @@ _SHELLS: Final[dict[str, type[_Shell]]] = {"bash": _Bash, "zsh": _Zsh, "fish": _
 
 
 def register() -> None:
-    """Have click answer shells in our way."""
+    """Register these shells with click."""
     for name, shell in _SHELLS.items():
         add_completion_class(shell, name)
 

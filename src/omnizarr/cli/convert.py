@@ -1,4 +1,4 @@
-"""``omnizarr convert``: a hierarchy in another format, and an account of what could not be carried."""
+"""``omnizarr convert``: convert a hierarchy to another format, and report what was lost."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ PROBLEM: Final = 1
     "--chunks",
     type=parse_lengths,
     metavar="LENGTHS",
-    help="Chunk shape, as in 100,100. With --shards: of the inner chunks.",
+    help="Chunk shape, as in 100,100. With --shards: inner chunks.",
 )
 @click.option("--shards", type=parse_lengths, metavar="LENGTHS", help="Shard shape, as in 1000,1000, or auto.")
 @click.option(
@@ -72,14 +72,14 @@ PROBLEM: Final = 1
     help="Compression: zstd:3, blosc:lz4:5, none, keep, or a list of codecs in JSON.",
 )
 @click.option("--dry-run", is_flag=True, help="Report what would be done and lost. Write nothing.")
-@click.option("--estimate", is_flag=True, help="Report objects, bytes and time that it would take. Write nothing.")
+@click.option("--estimate", is_flag=True, help="Report the objects, bytes and time that it would take. Write nothing.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing DST.")
 @click.option("--resume", is_flag=True, help="Continue an interrupted conversion.")
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Read DST back and compare it with SRC.")
-@click.option("--in-place", is_flag=True, help="Write new metadata beside the old, and leave the chunks.")
+@click.option("--in-place", is_flag=True, help="Write new metadata next to the old, and keep the chunks.")
 @click.option("--remove-old", is_flag=True, help="With --in-place: remove the old metadata.")
 @click.option("--strict", is_flag=True, help="Fail, and write nothing, if anything would be lost.")
-@click.option("--temporary", metavar="PLACE", type=PLACE, help="Place for temporary objects. Default: beside DST.")
+@click.option("--temporary", metavar="PLACE", type=PLACE, help="Place for temporary objects. Default: next to DST.")
 @concurrency_option
 @scheduler_option
 @max_memory_option
@@ -100,7 +100,7 @@ def convert(
     SRC and DST are paths or URLs of hierarchies or arrays, or netCDF files. SRC is not changed, unless you type
     --in-place. Formats are v1, v2, v3, v3-draft2019 and v3-draft2020. Chunks are copied unchanged if the new format
     stores them in the same way, and encoded again if not. An array appears in DST when it is complete and verified.
-    Whatever the new format cannot hold is reported.
+    Everything that the new format cannot store is reported.
 
     \b
     Examples:
@@ -160,7 +160,7 @@ def _check(target: str | None, options: dict[str, Any]) -> None:
 
 
 def _source(text: str, options: dict[str, Any]) -> Any:
-    """Return what is to be converted: also a place inside a hierarchy, or an archive."""
+    """Return the source of a conversion, which may be inside a hierarchy or an archive."""
     if "://" in text or Path(text).expanduser().exists():
         return text
     place = open_node(text).store_path
@@ -169,7 +169,7 @@ def _source(text: str, options: dict[str, Any]) -> Any:
 
 
 def _with_storage(source: Any, target: str | None, storage: Storage) -> tuple[Any, dict[str, Any]]:
-    """Return the source, and the storage options for source and target, or whichever of them is a URL."""
+    """Return the source, and the storage options for source and target if they are URLs."""
     urls = [place for place in (source, target) if isinstance(place, str) and is_url(place)]
     if len(urls) < 2:
         return source, storage_of((urls or [source])[0], storage)
@@ -177,7 +177,7 @@ def _with_storage(source: Any, target: str | None, storage: Storage) -> tuple[An
 
 
 def _is_begun(target: str | None, options: dict[str, Any]) -> bool:
-    """Return whether a conversion lies at the target that can be continued."""
+    """Return whether there is an unfinished conversion at the target that can be continued."""
     if target is None or options["in_place"] or options["dry_run"] or (not is_url(target) and Path(target).is_file()):
         return False
     storage = options.get("storage_options") if is_url(target) else None

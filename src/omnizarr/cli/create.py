@@ -15,7 +15,7 @@ from omnizarr.tools.editing.making import make
 
 
 def _json(text: str) -> Any:
-    """Return JSON, or text that is none as it is."""
+    """Parse JSON; return text that is not JSON unchanged."""
     try:
         return json.loads(text)
     except ValueError:
@@ -62,7 +62,7 @@ def _shape(text: str) -> Any:
     shell_complete=one_of(SPELLED_CODECS),
     help="Compression: zstd:3, blosc:lz4:5, none, or a list of codecs in JSON.",
 )
-@click.option("--fill-value", type=_json, metavar="VALUE", help="Value of elements that are not written.")
+@click.option("--fill-value", type=_json, metavar="VALUE", help="Value of elements that were not written.")
 @click.option("--dimension-names", type=_names, metavar="NAMES", help="Names of the dimensions: time,lat,lon.")
 @click.option("--attributes", type=_attributes, metavar="JSON", help='Attributes: {"units": "K"}.')
 @click.option(
@@ -71,11 +71,11 @@ def _shape(text: str) -> Any:
     type=parse_format,
     metavar="FORMAT",
     shell_complete=one_of(FORMATS),
-    help="Format to write; default: that of the group above, or v3.",
+    help="Zarr format; default: that of the group above, or v3.",
 )
 @click.option("--group", is_flag=True, help="Create a group.")
-@click.option("--like", type=PLACE, metavar="OTHER", help="Take from another array what is not given.")
-@click.option("--overwrite", is_flag=True, help="Replace what is at PATH.")
+@click.option("--like", type=PLACE, metavar="OTHER", help="Copy all other properties from this array.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing node at PATH.")
 @storage_options
 @quiet_option
 def create(
@@ -89,7 +89,7 @@ def create(
 ) -> int:
     """Create an array, or a group.
 
-    Options are called as the keywords of omnizarr.create_array. Groups above PATH that are not there are created, too.
+    Options have the names of the keywords of omnizarr.create_array. Missing groups above PATH are created, too.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``omnizarr diff``: in what two hierarchies differ, as ``diff`` tells it of files."""
+"""``omnizarr diff``: the differences between two hierarchies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LONGEST: Final = 200
 @click.argument("right", metavar="B", type=PLACE)
 @click.option("--rtol", type=float, default=0.0, metavar="NUMBER", help="Relative tolerance for numbers.")
 @click.option("--atol", type=float, default=0.0, metavar="NUMBER", help="Absolute tolerance for numbers.")
-@click.option("--storage", "of_storage", is_flag=True, help="Count differences in format, chunks, codecs, fill value.")
+@click.option("--storage", "of_storage", is_flag=True, help="Also compare format, chunks, codecs and fill value.")
 @click.option("--no-values", "values", is_flag=True, flag_value=False, default=True, help="Do not compare elements.")
 @click.option("--allow-pickle", is_flag=True, help="Read pickled objects, which can run any code.")
 @concurrency_option
@@ -53,9 +53,9 @@ _LONGEST: Final = 200
 def diff(left: str, right: str, storage: Storage, *, of_storage: bool, as_json: bool, **options: Any) -> int:
     """Compare two arrays or hierarchies in any formats.
 
-    Compared are nodes, attributes, shapes, data types, names of dimensions, and values: what a conversion keeps. NaN is
-    equal to NaN, and -0.0 to 0.0. How elements are stored counts with --storage only. Elements are streamed: arrays may
-    be larger than memory.
+    This compares nodes, attributes, shapes, data types, names of dimensions, and values: everything that a conversion
+    keeps. NaN is equal to NaN, and -0.0 to 0.0. Only --storage compares how elements are stored. Elements are streamed,
+    so arrays can be larger than memory.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``omnizarr digest``: checksums of values and meaning, a line for each node, as ``sha256sum`` prints them."""
+"""``omnizarr digest``: checksums of values and metadata, one line per node, like ``sha256sum``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from omnizarr.tools.digesting.hash_tree import ALGORITHMS
 
 @command()
 @path_argument
-@click.option("-s", "--summary", is_flag=True, help="Print the digest of PATH alone, which covers all below it.")
+@click.option("-s", "--summary", is_flag=True, help="Print only the digest of PATH, which includes all nodes below it.")
 @click.option("--bytes", "of_bytes", is_flag=True, help="Print DANDI's checksum of the stored bytes instead.")
 @click.option("--algorithm", type=click.Choice(ALGORITHMS), default="sha256", show_default=True, help="Hash function.")
 @click.option("--allow-pickle", is_flag=True, help="Read pickled objects, which can run any code.")
@@ -39,8 +39,8 @@ from omnizarr.tools.digesting.hash_tree import ALGORITHMS
 def digest(path: str, storage: Storage, *, summary: bool, of_bytes: bool, as_json: bool, **options: Any) -> int:
     """Print digests of values, the same in all formats.
 
-    Format, chunks, codecs, byte order and fill value do not matter: a hierarchy keeps its digests when it is converted
-    or rechunked. With --bytes, the checksum of the stored bytes that DANDI uses: md5-count--size.
+    Format, chunks, codecs, byte order and fill value do not matter: a hierarchy keeps its digests when you convert or
+    rechunk it. --bytes prints DANDI's checksum of the stored bytes instead: md5-count--size.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``omnizarr du``: what nodes take, in their store and in memory."""
+"""``omnizarr du``: the size of nodes, in their store and in memory."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ UNKNOWN = "?"
 
 @command(context_settings={"help_option_names": ["--help"]})
 @path_argument
-@click.option("-s", "--summarize", is_flag=True, help="Print the total only.")
+@click.option("-s", "--summarize", is_flag=True, help="Print only the total.")
 @click.option(
     "-d", "--max-depth", type=click.IntRange(min=0), metavar="N", help="Print N levels; groups count in full."
 )
 @click.option("-a", "--all", "in_parts", is_flag=True, help="Split each node into chunks, documents and other files.")
 @click.option("-b", "--bytes", "exact", is_flag=True, help="Print numbers of bytes.")
-@click.option("-h", "--human-readable", is_flag=True, help="Print sizes in KiB, MiB and GiB: the default.")
+@click.option("-h", "--human-readable", is_flag=True, help="Print sizes in KiB, MiB and GiB (default).")
 @click.option("--sort", type=click.Choice(SORTS), default="name", show_default=True, help="Order; largest first.")
 @storage_options
 @quiet_option
@@ -51,8 +51,8 @@ def du(
 ) -> int:
     """Show how much space nodes take.
 
-    A group counts with everything below it, so the last line is the total: that of all files in a directory. "chunks"
-    are those that are stored, of those that there could be (shards, where there are some). Other files belong to no
+    The size of a group includes everything below it, so the last line is the total of all files in a directory.
+    "chunks" has the number of stored chunks and of possible ones (shards, if there are any). Other files belong to no
     node: "omnizarr check" lists them by name. Every key below PATH is listed; no chunk is read.
 
     \b
@@ -136,7 +136,7 @@ def _summary(total: NodeUsage, *, exact: bool) -> Iterator[str]:
 
 
 def size(nbytes: int | None, *, exact: bool = False) -> str:
-    """Return a size as a table has it."""
+    """Return a size as text for a table."""
     if nbytes is None:
         return UNKNOWN
     return str(nbytes) if exact else wording.size(nbytes)
@@ -147,7 +147,7 @@ def _ratio(node: NodeUsage) -> str:
 
 
 def chunks(node: NodeUsage) -> str:
-    """Return how many chunks are stored of how many that there could be."""
+    """Return the number of stored chunks, and of possible ones."""
     stored = UNKNOWN if node.stored is None else f"{node.stored:,}"
     return f"{stored}/{UNKNOWN if node.expected is None else f'{node.expected:,}'}"
 

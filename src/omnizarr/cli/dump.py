@@ -59,7 +59,7 @@ def _precision(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 @path_argument
 @click.option("-h", "header_only", is_flag=True, help="Print the header only, no data.")
 @click.option("-c", "coordinates_only", is_flag=True, help="Print the data of coordinate variables only.")
-@click.option("-s", "special", is_flag=True, help="Print special attributes too: how variables are stored.")
+@click.option("-s", "special", is_flag=True, help="Also print special attributes: how variables are stored.")
 @click.option("-t", "times", flag_value="t", help="Print times as dates.")
 @click.option("-i", "times", flag_value="i", help="Print times as dates in ISO 8601 form, with a T.")
 @click.option(
@@ -85,7 +85,7 @@ def _precision(_: click.Context, __: click.Parameter, value: str | None) -> tupl
     show_default=True,
     help="Maximum length of lines.",
 )
-@click.option("--notes", is_flag=True, help="Print on stderr what its writer got wrong, and how it is read.")
+@click.option("--notes", is_flag=True, help="Print mistakes of writers on stderr, and how they are read.")
 @storage_options
 @traced
 def dump(
@@ -101,7 +101,7 @@ def dump(
 ) -> None:
     """Print a dataset as CDL, as ncdump does.
 
-    PATH is a hierarchy of Zarr v2 or v3 (NCZarr or not), a netCDF file, or a URL as netCDF-C writes them.
+    PATH is a hierarchy of Zarr v2 or v3 (NCZarr or not), a netCDF file, or a URL in the form of netCDF-C.
 
     \b
     Examples:
@@ -135,7 +135,7 @@ def opened(path: str, storage: Storage | None = None, *, notes: bool = False) ->
 
 
 def _place(path: str, location: urls.Location, storage: Storage | None) -> Any:
-    """Return a dataset's place; under ``--trace`` in a store that tells of its requests."""
+    """Return a dataset's place; with ``--trace``, in a store that records its requests."""
     if not storage and not trace.is_on():
         return path
     store, inside = location.open_store("r", storage_of(path, storage))
@@ -143,7 +143,7 @@ def _place(path: str, location: urls.Location, storage: Storage | None) -> Any:
 
 
 def _print(parts: Iterable[str]) -> None:
-    """Print CDL in UTF-8, whatever the terminal or pipe has; names and attributes may hold any bytes."""
+    """Print CDL in UTF-8, regardless of the terminal's encoding; names and attributes can contain any bytes."""
     if sys.stdout.isatty():
         for part in parts:
             click.echo(_UNFIT.sub(lambda found: visible(found[0]), part), nl=False)

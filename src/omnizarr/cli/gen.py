@@ -39,7 +39,7 @@ _KINDS: Final[dict[str, Any]] = {
     **dict.fromkeys(("4", "nc4", "netcdf-4", "netcdf4", "enhanced", "hdf5"), "NETCDF4"),
     **dict.fromkeys(("7", "nc7", "netcdf-4 classic model", "enhanced-nc3", "hdf5-nc3"), "NETCDF4_CLASSIC"),
 }
-"""Formats of files, by the words and the numbers that ncgen has for them."""
+"""Formats of files, by ncgen's words and numbers."""
 
 
 def _kind(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
@@ -82,7 +82,7 @@ _layouts: Final = one_of((*_LAYOUTS.values(), "nc3", "nc4", "nc5", "nc6", "nc7")
 )
 @click.option("--zarr-format", metavar="[2|3]", type=click.IntRange(2, 3), help="Zarr format. Default: 2.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing dataset.")
-# As people type it for ncgen.
+# The spelling of ncgen.
 @click.option("-3", "kind", flag_value="nc3", hidden=True, callback=_kind)
 @click.option("-4", "kind", flag_value="nc4", hidden=True, callback=_kind)
 @click.option("-5", "kind", flag_value="nc5", hidden=True, callback=_kind)
@@ -129,7 +129,7 @@ def _format(kind: str | None) -> Any:
 
 def _check(location: urls.Location, layout: str | None, zarr_format: int | None, kind: str, *, is_file: bool) -> None:
     if not is_file and kind != "NETCDF4":
-        raise click.UsageError(f"{kind} is a format of files: name a file (x.nc)")
+        raise click.UsageError(f"{kind} is a file format: pass a file name (x.nc)")
     if is_file and (layout or zarr_format):
         raise click.UsageError("--layout and --zarr-format mean nothing to a netCDF file")
     if layout in ("A", "B", "C") and (zarr_format or location.zarr_format) == 3:
@@ -142,7 +142,7 @@ def _check(location: urls.Location, layout: str | None, zarr_format: int | None,
 
 @contextmanager
 def _whole_or_not_at_all(location: urls.Location) -> Iterator[None]:
-    """Leave nothing behind that is half done, unless it is where something was before; and advise as a command does."""
+    """Remove an unfinished dataset, unless it replaced an older one; and give advice in terms of the command line."""
     was_there = location.is_local and os.path.lexists(location.place)
     try:
         yield

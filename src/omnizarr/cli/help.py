@@ -26,7 +26,7 @@ class Formatter(click.HelpFormatter):
         self.write(f"{'':>{self.current_indent}}{bold(f'{heading}:')}\n")
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
-        """Write how a command is typed."""
+        """Write the usage of a command."""
         super().write_usage(typed(prog), args, bold("Usage:") + " " if prefix is None else prefix)
 
     def write_dl(self, rows: Any, col_max: int = 30, col_spacing: int = 2) -> None:
@@ -85,7 +85,7 @@ class Helped(click.Command):
         return super().parse_args(ctx, args)
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Return ``--help``, in the words of this program."""
+        """Return the option ``--help``."""
         option = super().get_help_option(ctx)
         if option is not None:
             option.help = "Print this help."
@@ -96,7 +96,7 @@ class Page(Helped):
     """A command whose help is in sections."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what stands above the options."""
+        """Write the text above the options."""
         formatter.write_paragraph()
         formatter.write_text(Help.of(self).text)
 
@@ -112,7 +112,7 @@ class Page(Helped):
 
 
 def option_rows(command: click.Command, context: click.Context) -> Mapping[str, list[tuple[str, str]]]:
-    """Return the options of a command by their sections: how each is typed, and what it means."""
+    """Return the options of a command by their sections: usage and meaning."""
     sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Storage options": [], "Common options": []}
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
@@ -144,7 +144,7 @@ PATHS: Final = (
     ("s3://bucket/era5.zarr/ocean", "a URL: s3, gs, az, https, file, ..."),
 )
 EXAMPLES: Final = (
-    ("omnizarr info era5.zarr", "what it is, how much is stored"),
+    ("omnizarr info era5.zarr", "its metadata, how much is stored"),
     ("omnizarr tree era5.zarr", "groups and arrays as a tree"),
     ('omnizarr get era5.zarr/t2m "0, ::10, ::10"', "elements, selected as in Python"),
     ("omnizarr check era5.zarr", "errors, missing chunks"),
@@ -154,7 +154,7 @@ EXAMPLES: Final = (
 EXIT_CODES: Final = (
     ("0", "done, and nothing is wrong; diff: no difference"),
     ("1", "not found, failed, or something is wrong with the data; diff: different"),
-    ("2", "the command makes no sense; check, repair, diff: could not look"),
+    ("2", "the command makes no sense; check, repair, diff: could not read the data"),
     ("130", "interrupted with Ctrl-C"),
 )
 

@@ -1,4 +1,4 @@
-"""What Ctrl-C does: the first ends a command in order, the second at once; long work says how it is continued."""
+"""Ctrl-C: the first one stops a command cleanly, the second immediately; long commands print how to continue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from omnizarr.errors import OmnizarrError
 
 _typed: ContextVar[tuple[str, ...]] = ContextVar("typed", default=())
 
-_STOPPING: Final = "stopping; Ctrl-C again ends at once\n"
+_STOPPING: Final = "stopping; press Ctrl-C again to stop immediately\n"
 _RESUME: Final = "--resume"
 _WITHOUT: Final = "--overwrite"
 
@@ -64,9 +64,9 @@ def _stop(_: int, __: FrameType | None) -> None:
 
 @contextmanager
 def resumable(has_begun: Callable[[], bool]) -> Iterator[None]:
-    """Let an interruption of what is done within say how to continue it.
+    """Let an interruption within this context say how to continue.
 
-    `has_begun` is asked whether there is something to be continued; if there is not, the advice is to begin again.
+    If `has_begun` returns False, there is nothing to continue, and the advice is to start again.
     """
     try:
         yield
@@ -79,7 +79,7 @@ def resumable(has_begun: Callable[[], bool]) -> Iterator[None]:
 
 
 def again(words: Sequence[str], *, resume: bool) -> str:
-    """Return a command to be typed once more, to continue what was interrupted.
+    """Return the command that continues the interrupted one.
 
     >>> again(["convert", "my old.zarr", "new.zarr", "--overwrite"], resume=True)
     "omnizarr convert 'my old.zarr' new.zarr --resume"

@@ -1,4 +1,4 @@
-"""What options say of formats, chunks and codecs."""
+"""Option values for formats, chunks and codecs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SPELLED_CODECS: Final = (
     "auto",
     "keep",
 )
-"""What a shell offers for codecs."""
+"""Completions for codecs."""
 _LEVELS: Final = {"zstd": "level", "gzip": "level", "zlib": "level", "bz2": "level", "lz4": "acceleration"}
 _SHUFFLES: Final = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
 
 
 def parse_format(text: str) -> int | str:
-    """Return a format, given by its name or as ``zarr_format=`` has it."""
+    """Return a format, given by its name or as a value of ``zarr_format=``."""
     for dialect in DIALECTS:
         if text.removeprefix("v") == dialect.name.removeprefix("v"):
             return dialect.zarr_format

@@ -1,4 +1,4 @@
-"""Nodes in lines: `info` with all facts, `ls` in the brevity of h5ls, `tree` as a drawing."""
+"""Nodes as lines of text: `info` in full, `ls` briefly like h5ls, `tree` as a drawing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from omnizarr.cli.text import Branches, fit, one_line, shorten, to_json
 from omnizarr.model import Note
-from omnizarr.nodes import info, wording
+from omnizarr.nodes import info, info_rows, wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts, Facts, GroupFacts, UnreadableFacts
@@ -29,26 +29,12 @@ _MOST_STALE = 5
 def array_card(title: str, facts: ArrayFacts) -> Iterator[str]:
     """Yield the lines for one array."""
     yield f"{_bold(title)}   {wording.format_name(facts.dialect)} array"
-    for name, value in _rows(facts):
-        yield f"  {_dim(f'{name:<11}')} {value}"
+    for name, value in info_rows.rows(facts, to_json):
+        yield f"  {_dim(f'{name:<11}')} {fit(visible(value))}"
     yield from _attributes(facts.attributes)
     yield from _notes(facts.notes)
     if facts.problem is not None:
         yield _problem(facts.problem, "  ")
-
-
-def _rows(facts: ArrayFacts) -> Iterator[tuple[str, str]]:
-    yield "data type", visible(facts.data_type)
-    yield "shape", fit(_shape(facts))
-    if facts.shards is not None:
-        yield "shards", fit(wording.lengths(facts.shards))
-    yield "chunks", fit(_chunks(facts))
-    yield "codecs", visible(", then ".join(facts.codecs) or "none: uncompressed")
-    yield "fill value", visible(to_json(facts.fill_value)) if facts.has_fill_value else "undefined"
-    yield "stored", _presence(facts)
-    yield "size", _sizes(facts.bytes_stored, facts.bytes_logical)
-    if facts.writers is not None:
-        yield "writers", facts.writers
 
 
 def array_block(facts: ArrayFacts) -> Iterator[str]:
@@ -58,17 +44,17 @@ def array_block(facts: ArrayFacts) -> Iterator[str]:
     coding = ", then ".join(facts.codecs) or "uncompressed"
     shards = "" if facts.shards is None else f"shards {wording.lengths(facts.shards)} of "
     sign = fit(" · ")
-    parts = [fit(f"{shards}chunks {_chunks(facts)}"), visible(coding)]
+    parts = [fit(f"{shards}chunks {info_rows.chunks(facts)}"), visible(coding)]
     yield f"{_INDENT}{sign.join(parts)}"
-    presence = f"{'stored: ' if facts.bytes_stored is None else ''}{_presence(facts)}"
-    yield f"{_INDENT}{presence}{sign}{_sizes(facts.bytes_stored, facts.bytes_logical)}"
+    presence = f"{'stored: ' if facts.bytes_stored is None else ''}{info_rows.presence(facts)}"
+    yield f"{_INDENT}{presence}{sign}{info_rows.sizes(facts.bytes_stored, facts.bytes_logical)}"
     yield from (f"{_INDENT}{line.lstrip()}" for line in _notes(facts.notes))
     if facts.problem is not None:
         yield _problem(facts.problem, _INDENT)
 
 
 def group_lines(title: str, facts: GroupFacts) -> Iterator[str]:
-    """Yield the lines for the group that was asked for."""
+    """Yield the lines for the requested group."""
     kind = "group without a document of its own" if facts.is_implicit else "group"
     yield f"{_bold(title)}   " + fit(f"{wording.format_name(facts.dialect)} {kind} · {_consolidated(facts)}")
     if facts.stale:
@@ -82,12 +68,12 @@ def group_lines(title: str, facts: GroupFacts) -> Iterator[str]:
 
 
 def unreadable_line(facts: UnreadableFacts) -> str:
-    """Return the line for a node that cannot be understood."""
+    """Return the line for an unreadable node."""
     return f"{_bold(visible('/' + facts.path))}  " + _problem(facts.problem, "", "unreadable")
 
 
 def block(facts: Facts) -> Iterable[str]:
-    """Return the lines for a node among others; none for a group in order, that the paths below it show."""
+    """Return the lines for a node among others; none for a group without problems, which the paths below it show."""
     if isinstance(facts, ArrayFacts):
         return array_block(facts)
     if isinstance(facts, UnreadableFacts):
@@ -102,14 +88,6 @@ def _consolidated(facts: GroupFacts) -> str:
     return "not consolidated" if facts.consolidated == "none" else f"consolidated ({facts.consolidated})"
 
 
-def _shape(facts: ArrayFacts) -> str:
-    spoken = wording.lengths(facts.shape)
-    if facts.dimension_names is None:
-        return spoken
-    names = ", ".join("-" if name is None else visible(name) for name in facts.dimension_names)
-    return f"{spoken}  ({names})"
-
-
 def _shape_with_names(facts: ArrayFacts) -> str:
     names = facts.dimension_names
     if not names:
@@ -118,46 +96,20 @@ def _shape_with_names(facts: ArrayFacts) -> str:
     return f"({', '.join(str(n) if name is None else f'{visible(str(name))}={n}' for name, n in pairs)})"
 
 
-def _chunks(facts: ArrayFacts) -> str:
-    if facts.chunks is None:
-        return "of different shapes" if facts.expected is not None else "unknown"
-    return wording.lengths(facts.chunks) + (
-        "" if facts.chunk_nbytes is None else f" ({wording.size(facts.chunk_nbytes)})"
-    )
-
-
 def remark_lines(unknown: str) -> Iterator[str]:
-    """Yield the line that says what cannot be known."""
+    """Yield the line about unknown facts."""
     if unknown:
         yield _warn(f"  note: {one_line(unknown)}")
-
-
-def _presence(facts: ArrayFacts) -> str:
-    if facts.bytes_stored is None:
-        return "unknown" if facts.expected is None else f"unknown, of {wording.plural(facts.expected, facts.unit)}"
-    if facts.stored is None or facts.expected is None:
-        return "its chunks are of an unknown kind"
-    missing = facts.expected - facts.stored
-    text = f"{facts.stored:,} of {wording.plural(facts.expected, facts.unit)} present"
-    return f"{text}, {missing:,} missing" if missing else text
-
-
-def _sizes(stored: int | None, logical: int | None) -> str:
-    if stored is None:
-        return "unknown" if logical is None else f"{wording.size(logical)} logical"
-    if logical is None:
-        return f"{wording.size(stored)} stored"
-    return f"{wording.size(stored)} stored, {wording.size(logical)} logical, ratio {wording.ratio(logical, stored)}"
 
 
 def total(arrays: int, groups: int, stored: int | None, logical: int | None) -> str:
     """Return the last line of a listing."""
     counts = f"{wording.plural(groups, 'group')}, {wording.plural(arrays, 'array')}"
-    return fit(f"{counts} · {_sizes(stored, logical)}")
+    return fit(f"{counts} · {info_rows.sizes(stored, logical)}")
 
 
 def _label(attributes: Mapping[str, Any]) -> str:
-    """Return unit and name of an array, as the CF conventions have them."""
+    """Return unit and name of an array from its CF attributes."""
     units = attributes.get("units")
     name = attributes.get("long_name") or attributes.get("standard_name")
     text = f"  [{units}]" if isinstance(units, str) else ""
@@ -226,7 +178,7 @@ def short_json(node: Any) -> str:
 
 
 def tree_lines(group: Group, strokes: Branches, max_depth: int | None) -> Iterator[tuple[str, Any]]:
-    """Yield each line of the drawing, with its node; nothing is kept but the way down."""
+    """Yield each line of the drawing with its node; memory grows only with the depth."""
     stack = [_with_last(members(group))]
     indents = [""]
     while stack:

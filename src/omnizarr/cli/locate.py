@@ -1,4 +1,4 @@
-"""From what is typed to a node: a hierarchy, an archive, references of Kerchunk, or a place inside one of them."""
+"""Find the node for a typed path: a hierarchy, an archive, Kerchunk references, or a place inside one of them."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _LOCAL: Final = frozenset({"", "file", "local", "memory", "sqlite", "lmdb"})
 def open_node(text: str, storage: Storage | None = None) -> Array | Group:
     """Return the node at ``x.zarr``, ``x.zarr/a/b``, ``x.zip/a/b``, ``refs.json/a/b``, or at a URL, to be read.
 
-    Documents are read themselves, not copies of them: what is shown is what is there. In stores far away, where each
-    document costs a request, nodes are taken from consolidated metadata, if there is any. What a store cannot list is
-    taken from what documents name.
+    Documents are read directly, not from consolidated metadata. Only in remote stores, where each document costs a
+    request, nodes come from consolidated metadata if there is any. If a store cannot list, nodes come from the names in
+    documents.
 
     Raises
     ------
     NodeNotFoundError
-        If there is none; it says which names come near.
+        If there is none; it suggests similar names.
     click.UsageError
-        If storage options mean nothing to such a place.
+        If storage options do not apply to such a place.
     OmnizarrError, OSError
     """
     if is_url(text):
@@ -63,7 +63,7 @@ def is_url(text: str) -> bool:
 
 
 def split_url(url: str) -> tuple[str, str]:
-    """Return the URL of a file in which a hierarchy lies, and the path within it; all else is one URL.
+    """Return the URL of a file that contains a hierarchy, and the path within it; other URLs stay whole.
 
     >>> split_url("https://example.org/x.zip/ocean/temp"), split_url("s3://bucket/x.zarr/ocean")
     (('https://example.org/x.zip', 'ocean/temp'), ('s3://bucket/x.zarr/ocean', ''))
@@ -80,7 +80,7 @@ def split(text: str) -> tuple[str | Path, str]:
         inside.insert(0, place.name)
         place = place.parent
     for above in place.parents if place.is_dir() and not _is_node(place) else ():
-        if has_references(os.fspath(above)):  # a set in Parquet has directories called as its arrays
+        if has_references(os.fspath(above)):  # a Parquet set has directories with the names of its arrays
             return above, "/".join([*place.relative_to(above).parts, *inside])
     is_misspelt_name = len(inside) == 1 and place.is_dir() and not _is_node(place)
     if not inside or is_misspelt_name:
@@ -89,7 +89,7 @@ def split(text: str) -> tuple[str | Path, str]:
 
 
 def watched(place: str | Path | StorePath, storage: Storage | None = None) -> Any:
-    """Return a place in its store; under ``--trace`` in one that tells of the requests that it gets."""
+    """Return a place in its store; with ``--trace``, in a store that records its requests."""
     if isinstance(place, StorePath):
         return StorePath(trace.watched(place.store), place.path, place.home) if trace.is_on() else place
     if not trace.is_on() and not storage:
@@ -102,9 +102,10 @@ def watched(place: str | Path | StorePath, storage: Storage | None = None) -> An
 
 
 def storage_of(place: str, storage: Storage | None) -> dict[str, Any]:
-    """Return the storage options that a place takes, of those that were typed.
+    """Return those storage options that a place takes.
 
-    ``anon``, ``endpoint`` and ``region`` mean the same for all clouds; what a web server has no word for is left out.
+    ``anon``, ``endpoint`` and ``region`` mean the same for all clouds; options that a web server does not have are left
+    out.
 
     >>> storage_of("s3://bucket/x", {"anon": True, "endpoint": "http://127.0.0.1:9000"})
     {'anon': True, 'endpoint': 'http://127.0.0.1:9000'}
@@ -154,7 +155,7 @@ def _checked(storage: dict[str, Any], scheme: str, *, leave_out: str = "", unkno
 
 
 def _for_fsspec(storage: dict[str, Any], scheme: str) -> dict[str, Any]:
-    """Return options as the filesystems of fsspec spell them."""
+    """Return options in fsspec's spelling."""
     if scheme in _WEB:
         return _checked(storage, scheme, leave_out="anon", unknown=("endpoint", "region"))
     if scheme in ("gs", "gcs") and storage.pop("anon", False):
@@ -176,7 +177,7 @@ def _open(place: str | Path, path: str | None, storage: dict[str, Any]) -> Array
 
 
 def _named(node: Array | Group, url: str, storage: Storage) -> Array | Group:
-    """Return a node with members, where the store cannot list them: those that documents name."""
+    """Return a node with the members that documents name, if the store cannot list them."""
     if isinstance(node, Array) or reaching.source_of(node) != "nothing":
         return node
     found = reaching.with_members(node)
@@ -186,7 +187,7 @@ def _named(node: Array | Group, url: str, storage: Storage) -> Array | Group:
 
 
 def _from_above(url: str, storage: Storage) -> Iterator[Array | Group]:
-    """Yield the group at a URL as the consolidated metadata of one above it has it."""
+    """Yield the group at a URL from the consolidated metadata of a group above."""
     outer, inside = url.rstrip("/"), ""
     for _ in range(_MOST_ABOVE):
         outer, _, name = outer.rpartition("/")

@@ -55,7 +55,7 @@ Notes: TypeAlias = Mapping[str, tuple[Note, ...]]
 @json_option
 @traced
 def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - click passes by name
-    """Show what a node is, and how much of it is stored.
+    """Show the metadata of a node, and how much of it is stored.
 
     For an array: data type, shape, chunks, codecs, attributes and the number of stored chunks. For a group: all arrays
     below it. Every key below PATH is listed to count chunks, and consolidated metadata is compared with the documents.
@@ -85,7 +85,7 @@ def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - c
 
 
 def _survey(node: Array | Group, tick: Callable[[int], None]) -> Survey | None:
-    """Return what one listing tells of all nodes, where that costs less than to ask for each; else None."""
+    """Return the result of one listing for all nodes, if that costs less than one request per node; else None."""
     if isinstance(node, Array):
         return None
     try:
@@ -95,7 +95,7 @@ def _survey(node: Array | Group, tick: Callable[[int], None]) -> Survey | None:
 
 
 def _notes_of_netcdf(node: Array | Group) -> Notes:
-    """Return what netCDF has to say of nodes; a store that cannot be read says so itself, where it is looked at."""
+    """Return netCDF's notes on nodes; if the store cannot be read, the error is shown elsewhere."""
     try:
         return netcdf.repairs(node.store_path, node if isinstance(node, Group) else None)
     except OmnizarrError:
@@ -130,7 +130,7 @@ def _info_json(title: str, group: Group, facts: GroupFacts, notes: Notes, survey
 
 
 class _Sums:
-    """What is added up on the way through a hierarchy."""
+    """Totals of a hierarchy."""
 
     def __init__(self) -> None:
         self.arrays = self.logical = self.code = 0
@@ -151,7 +151,7 @@ class _Sums:
 
 @contextmanager
 def _facts_below(group: Group, notes: Notes, survey: Survey | None) -> Iterator[Iterator[Facts]]:
-    # Lines and a growing number on one terminal would run into each other.
+    # On a terminal, lines and a progress display would mix.
     shown: AbstractContextManager[Callable[[int], None]] = (
         nullcontext(lambda _: None) if sys.stdout.isatty() else counting("key")
     )
@@ -165,7 +165,7 @@ def _code(facts: Iterable[Facts]) -> int:
 
 @command()
 @path_argument
-@click.option("-L", "--level", type=click.IntRange(min=1), metavar="N", help="Show only N levels.")
+@click.option("-L", "--level", type=click.IntRange(min=1), metavar="N", help="Show at most N levels.")
 @storage_options
 @quiet_option
 @json_option
@@ -205,10 +205,9 @@ def tree(path: str, level: int | None, as_json: bool, storage: Storage) -> int: 
 def ls(path: str, *, long: bool, recursive: bool, as_json: bool, storage: Storage) -> int:
     """List the members of a group.
 
-    Each is listed on a line of its own, with the shape and data type of an array.
-
-    With --long, "chunks" are those that are stored, of those that there could be, "stored" is what they and their
-    documents take, a group with everything below it, and "ratio" is that of the size in memory to it.
+    Each member has its own line, with the shape and data type of an array. With --long, "chunks" has the number of
+    stored chunks and of possible ones; "stored" is the size of chunks and documents, for a group of everything below
+    it; "ratio" is the size in memory divided by "stored".
 
     \b
     Examples:
@@ -235,7 +234,7 @@ def ls(path: str, *, long: bool, recursive: bool, as_json: bool, storage: Storag
 
 
 def _with_members(path: str, storage: Storage) -> Array | Group:
-    """Return the node at a path; raises StoreError if nothing tells which members it has."""
+    """Return the node at a path; raises StoreError if its members cannot be known."""
     node = open_node(path, storage)
     reaching.check_members(node)
     return node
@@ -287,7 +286,7 @@ def get(path: str, selection: tuple[str, ...], form: str | None, output: str | N
     array = open_node(path, storage)
     if not isinstance(array, Array):
         raise ContainsGroupError(
-            "there is a group, not an array", remedy=f"choose one of its arrays: omnizarr ls -r {visible(path)}"
+            "PATH is a group, not an array", remedy=f"choose one of its arrays: omnizarr ls -r {visible(path)}"
         )
     _write(select(array, chosen), form, output)
     return 0
@@ -330,7 +329,7 @@ def _bytes_to(output: str | None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _replacing(output: str) -> Iterator[str]:
-    """Give a name to write to that becomes `output` when all went well: half a file would look like a whole one."""
+    """Yield the name of a temporary file, which becomes `output` on success, so that no incomplete file appears."""
     target = Path(output)
     if target.exists() and not target.is_file():  # a pipe, or /dev/null
         yield output
@@ -349,5 +348,5 @@ def _print(lines: Iterable[str]) -> None:
 
 
 def _title(path: str) -> str:
-    """Return how the node that was asked for is called."""
+    """Return the name of the requested node."""
     return fit(visible(path.rstrip("/") or "/"))

@@ -99,7 +99,7 @@ def _terms(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    r"""Return text in which roff finds no command.
+    r"""Return text with roff commands escaped.
 
     >>> _escaped(".x -a 'b' \\")
     "\\&.x \\-a 'b' \\e"

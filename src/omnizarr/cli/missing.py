@@ -35,7 +35,7 @@ _FORMS: Final[
     "regions": (MissingChunks.regions, _selection, lambda region: [[part.start, part.stop] for part in region]),
     "keys": (MissingChunks.keys, visible, str),
 }
-"""How to get items, how a line shows one, and how JSON does."""
+"""How to get items, and how to show one as a line and as JSON."""
 
 
 @command()
@@ -43,8 +43,8 @@ _FORMS: Final[
 @click.option("--coords", "form", flag_value="coords", default="coords", help="Print coordinates: 0,3,1. The default.")
 @click.option("--regions", "form", flag_value="regions", help="Print regions of elements: 0:10, 20:40.")
 @click.option("--keys", "form", flag_value="keys", help="Print keys in the store.")
-@click.option("--inner", is_flag=True, help="Look for inner chunks of shards; the index of each shard is read.")
-@click.option("--count", "only_count", is_flag=True, help="Print numbers only.")
+@click.option("--inner", is_flag=True, help="Look for inner chunks of shards, which reads the index of each shard.")
+@click.option("--count", "only_count", is_flag=True, help="Print only the number of missing chunks.")
 @storage_options
 @quiet_option
 @json_option
@@ -52,8 +52,9 @@ _FORMS: Final[
 def missing(path: str, storage: Storage, *, form: str, inner: bool, only_count: bool, as_json: bool) -> int:
     """List the chunks of an array that are not stored.
 
-    Reading them gives the fill value. Of a group, all arrays below are looked at, and each line begins with the path of
-    the array. How many there are is said on stderr. One listing per array; no chunk is read.
+    Reading them returns the fill value. For a group, all arrays below it are listed, and each line begins with the path
+    of the array. The number of missing chunks is printed on stderr. This takes one listing per array, and reads no
+    chunk.
 
     \b
     Examples:
@@ -78,7 +79,7 @@ def missing(path: str, storage: Storage, *, form: str, inner: bool, only_count: 
 
 
 def _found(arrays: Iterable[Any], *, inner: bool) -> Iterator[tuple[Any, MissingChunks | None]]:
-    """Yield each array with what is missing of it; None for a node that cannot be read."""
+    """Yield each array with its missing chunks; None for a node that cannot be read."""
     for node in arrays:
         if isinstance(node, UnreadableNode):
             yield node, None
@@ -111,7 +112,7 @@ def _print_lines(arrays: Iterable[Any], skip: int, form: str, *, inner: bool, on
 
 
 def _print_json(arrays: Iterable[Any], skip: int, form: str, *, inner: bool, only_count: bool, is_alone: bool) -> int:
-    """Print one document, as it arises: there may be millions of items."""
+    """Print one document piece by piece, because there may be millions of items."""
     items, _, plain = _FORMS[form]
     code = 0
     if not is_alone:

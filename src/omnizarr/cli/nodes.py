@@ -17,13 +17,13 @@ from omnizarr.tools.edit import copy_node, delete_node, move_node
 from omnizarr.tools.editing import places
 from omnizarr.tools.editing.outcome import Edited
 
-_dry_run = click.option("-n", "--dry-run", is_flag=True, help="Say what would be done; write nothing.")
+_dry_run = click.option("-n", "--dry-run", is_flag=True, help="Report what would be done. Write nothing.")
 
 
 @command()
 @click.argument("source", metavar="SRC", type=PLACE)
 @click.argument("target", metavar="DST", type=PLACE)
-@click.option("--overwrite", is_flag=True, help="Replace the node that is at DST.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing node at DST.")
 @click.option("--resume", is_flag=True, help="Continue a copy that was interrupted.")
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Read each value again and compare.")
 @_dry_run
@@ -34,8 +34,8 @@ _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Say what would be
 def cp(source: str, target: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
     """Copy a node, or a whole hierarchy, byte for byte.
 
-    DST is the place of the copy, in any store; nothing is decoded. The copy appears when it is complete. Consolidated
-    metadata of the groups above DST is renewed. To change format, chunks or codecs, use convert.
+    DST is the place of the copy, in any store. Nothing is decoded. The copy appears when it is complete. Consolidated
+    metadata of the groups above DST is updated. To change format, chunks or codecs, use convert.
 
     \b
     Examples:
@@ -61,8 +61,8 @@ def cp(source: str, target: str, storage: Storage, *, as_json: bool, **options: 
 def mv(source: str, target: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
     """Move or rename a node, or a whole hierarchy.
 
-    DST is the new place, in any store. Within a file system that is a rename; elsewhere the node is copied, compared,
-    and then deleted. Consolidated metadata of the groups above is renewed.
+    DST is the new place, in any store. Within one file system the node is renamed; otherwise it is copied, compared,
+    and then deleted. Consolidated metadata of the groups above is updated.
 
     \b
     Examples:
@@ -76,8 +76,8 @@ def mv(source: str, target: str, storage: Storage, *, as_json: bool, **options: 
 
 @command()
 @click.argument("path", type=PLACE, nargs=-1, required=True)
-@click.option("-r", "--recursive", is_flag=True, help="Delete groups with all that lies below them.")
-@click.option("-f", "--force", is_flag=True, help="Do not ask before a whole hierarchy is deleted.")
+@click.option("-r", "--recursive", is_flag=True, help="Delete groups with everything below them.")
+@click.option("-f", "--force", is_flag=True, help="Delete a whole hierarchy without asking.")
 @_dry_run
 @storage_options
 @quiet_option
@@ -85,8 +85,8 @@ def mv(source: str, target: str, storage: Storage, *, as_json: bool, **options: 
 def rm(path: tuple[str, ...], storage: Storage, *, recursive: bool, force: bool, dry_run: bool, as_json: bool) -> int:
     """Delete nodes: their documents and chunks, and nothing else.
 
-    A directory that is no Zarr node is refused, and so is a node with files of others below it. Consolidated metadata
-    of the groups above is renewed. In a terminal, rm asks before it deletes a whole hierarchy.
+    Directories that are not Zarr nodes, and nodes with files of other programs below them, raise an error. Consolidated
+    metadata of the groups above is updated. In a terminal, rm asks before it deletes a whole hierarchy.
 
     \b
     Examples:
@@ -94,16 +94,29 @@ def rm(path: tuple[str, ...], storage: Storage, *, recursive: bool, force: bool,
       omnizarr rm -r era5.zarr/ocean
       omnizarr rm -r -n era5.zarr
     """  # noqa: D301 - click's mark of lines to be kept
-    for each in path:
-        of_store = storage_of(each, storage) or None
-        options: dict[str, Any] = {"recursive": recursive, "storage_options": of_store}
-        if recursive and not (force or dry_run) and _is_terminal():
-            where = places.place(each, None, "r+", of_store)
-            if not where.path:
-                would = delete_node(each, dry_run=True, **options)
-                click.confirm(fit(f"Delete the whole hierarchy {visible(each)} ({_amount(would)})?"), abort=True)
-        _tell(delete_node(each, dry_run=dry_run, progress=wanted(), **options), as_json=as_json, name=each)
+    done: list[Edited] = []
+    try:
+        for each in path:
+            of_store = storage_of(each, storage) or None
+            options: dict[str, Any] = {"recursive": recursive, "storage_options": of_store}
+            if recursive and not (force or dry_run) and _is_terminal():
+                _confirm(each, options)
+            done.append(delete_node(each, dry_run=dry_run, progress=wanted(), **options))
+            if not as_json:
+                _tell(done[-1], as_json=False, name=each)
+    finally:  # also when one of them fails: those before it are gone
+        if as_json and len(path) > 1:
+            click.echo(to_json([outcome.to_dict() for outcome in done], indent=2))
+        elif as_json and done:
+            _tell(done[0], as_json=True)
     return 0
+
+
+def _confirm(path: str, options: dict[str, Any]) -> None:
+    """Ask before a whole hierarchy is deleted."""
+    if not places.place(path, None, "r+", options["storage_options"]).path:
+        would = delete_node(path, dry_run=True, **options)
+        click.confirm(fit(f"Delete the whole hierarchy {visible(path)} ({_amount(would)})?"), abort=True)
 
 
 def _is_terminal() -> bool:
@@ -111,7 +124,7 @@ def _is_terminal() -> bool:
 
 
 def _amount(outcome: Edited) -> str:
-    return f"{outcome.keys:,} {'key' if outcome.keys == 1 else 'keys'}, {wording.size(outcome.nbytes)}"
+    return f"{outcome.keys:,} {'key' if outcome.keys == 1 else 'keys'}, {wording.size(outcome.bytes_stored)}"
 
 
 def _tell(outcome: Edited, *, as_json: bool, name: str | None = None) -> int:

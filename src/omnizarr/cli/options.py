@@ -48,7 +48,7 @@ class _StorageOption(click.Option):
     section = "Storage options"
 
 
-# -- what a place is -----------------------------------------------------------
+# -- places ----------------------------------------------------------------------
 
 
 class Place(_ParamType):
@@ -57,11 +57,11 @@ class Place(_ParamType):
     name = "path"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the places that begin with what is typed."""
+        """Return the places that begin with the typed text."""
         return self.complete(incomplete)
 
     def complete(self, incomplete: str) -> list[CompletionItem]:
-        """Return the places that begin with what is typed; of those that go on, the type is "open"."""
+        """Return the places that begin with the typed text; those that continue have the type "open"."""
         complete = import_module("omnizarr.cli.places").complete
         return [CompletionItem(path, "open" if path.endswith("/") else "path") for path in complete(incomplete)]
 
@@ -77,7 +77,7 @@ def one_of(values: Iterable[str]) -> Callable[[click.Context, click.Parameter, s
     return lambda _, __, incomplete: [CompletionItem(value) for value in known if value.startswith(incomplete)]
 
 
-# -- what is printed -----------------------------------------------------------
+# -- output ----------------------------------------------------------------------
 
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 """``--json``, passed as `as_json`."""
@@ -93,7 +93,7 @@ def is_quiet() -> bool:
 def quiet_option(command: Callable[P, R]) -> Callable[..., R]:
     """Give a command the option ``--quiet``: nothing on stdout but JSON that was asked for, and no progress.
 
-    The command need not know: its output is dropped, and `is_quiet` tells those who draw progress.
+    The command need not check it: its output is dropped, and progress bars check `is_quiet`.
     """
 
     @click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors.")
@@ -122,7 +122,7 @@ def _quiet(*, dropping: bool) -> Iterator[None]:
         _is_quiet.reset(token)
 
 
-# -- where data lies -----------------------------------------------------------
+# -- storage ---------------------------------------------------------------------
 
 
 def _pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _storage(*names: str) -> Callable[[Function], Function]:
             help="Pass an option to the store. Can be repeated.",
         )
         @click.option("--anon", cls=_StorageOption, is_flag=True, help="Read public data without credentials.")
-        @click.option("--endpoint", cls=_StorageOption, metavar="URL", help="URL of the server, if it is not Amazon's.")
+        @click.option("--endpoint", cls=_StorageOption, metavar="URL", help="URL of a server other than Amazon's.")
         @click.option("--region", cls=_StorageOption, metavar="NAME", help="Region of the bucket.")
         @functools.wraps(command)
         def run(
@@ -170,7 +170,7 @@ long_storage_options: Final = _storage("--storage-option")
 """The same without ``-o``, for commands in which that is the output."""
 
 
-# -- how work is done ----------------------------------------------------------
+# -- work ------------------------------------------------------------------------
 
 
 def parse_bytes(text: str) -> int:

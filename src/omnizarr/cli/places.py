@@ -1,6 +1,6 @@
-"""Completing what is typed as a path: files, and nodes inside hierarchies.
+"""Completion of paths: files, and nodes inside hierarchies.
 
-Directories and zip archives are looked into without the library: a shell that waits half a second for a name is slow.
+Directories and zip archives are read without the library, because importing it would make completion slow.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _DOCUMENTS: Final = (_NODE, _GROUP_OF_V2, _ARRAY_OF_V2)
 _OF_V1: Final = ("meta", "attrs")
 _MOST: Final = 5000
 _SECONDS: Final = 3.0
-"""How long a shell waits for a hierarchy far away."""
+"""How long a shell waits for a remote hierarchy."""
 
 
 def complete(typed: str) -> list[str]:
-    """Return the paths that begin with what is typed; one that goes on ends with a slash.
+    """Return the paths that begin with the typed text; paths that continue end with a slash.
 
     In a directory, these are its files; in a hierarchy its groups and arrays.
     """
@@ -83,7 +83,7 @@ def _is_array(place: Path) -> bool:
 
 
 def _is_of_another_format(place: Path) -> bool:
-    """Return whether only the library tells nodes apart: in Zarr v1, and in the drafts of v3."""
+    """Return whether only the library can recognise nodes: in Zarr v1, and in the drafts of v3."""
     return all((place / name).exists() for name in _OF_V1) or ((place / _NODE).exists() and (place / "meta").is_dir())
 
 
@@ -97,7 +97,7 @@ def _nodes(place: Path) -> Iterator[str]:
 
 
 def _leads_to_nodes(folder: str) -> bool:
-    """Return whether a directory without a document is a group all the same: one below it is a node."""
+    """Return whether a directory without a document is an implied group, because there is a node below it."""
     return any(
         entry.is_dir() and _is_node(Path(entry.path)) for _, entry in zip(range(100), os.scandir(folder), strict=False)
     )
@@ -138,7 +138,7 @@ def _from_library(place: str) -> list[str]:
     """Return the members of a group of any format, in any store."""
     if "://" not in place:
         return _members_of(lambda: locate.open_node(place))
-    # Consolidated metadata, of any group above, answers also if the store lists nothing.
+    # Consolidated metadata of any group above works even if the store cannot list.
     url, inside = place, ""
     while url.count("/") > 2:
         found = _members_of(partial(_from_group, url, inside or "/"))
@@ -163,7 +163,7 @@ def _members_of(open_node: Callable[[], Any]) -> list[str]:
 
 
 def _in_time(look: Callable[[], list[str]]) -> list[str]:
-    """Return what is found within a few seconds; nothing if that takes longer."""
+    """Return the result, or nothing if it takes longer than a few seconds."""
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.extend(look()), daemon=True)
     thread.start()

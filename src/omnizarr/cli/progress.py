@@ -1,4 +1,4 @@
-"""How far a long command is: a bar in a terminal, a line every ten seconds elsewhere, nothing with ``--quiet``."""
+"""Progress of long commands: a bar in a terminal, a line every ten seconds elsewhere, nothing with ``--quiet``."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def wanted() -> bool | None:
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int], None]]:
-    """Show a number that grows; the value is to be called with how much it has grown."""
+    """Show a growing number; call the value with each increase."""
     with _shown("counting", what, None) as tick:
         yield tick
 
 
 @contextmanager
 def moving(what: str, total: int, unit: str = "element") -> Iterator[Callable[[int], None]]:
-    """Show a bar that fills up; the value is to be called with how much more is done."""
+    """Show a progress bar; call the value with each increase."""
     with _shown(what, unit, total) as tick:
         yield tick
 
@@ -47,13 +47,13 @@ def _shown(doing: str, unit: str, total: int | None) -> Iterator[Callable[[int],
 
 
 def clear() -> None:
-    """Take bars away before something else is printed; they are drawn again."""
+    """Remove bars before other output; they are drawn again."""
     if "omnizarr.tools.progress" in sys.modules:
         states.clear()
 
 
 def so_far() -> str | None:
-    """Return how far the work came that was begun last, in words; None if there was none."""
+    """Return the progress of the last task in words; None if there was none."""
     state = states.last() if "omnizarr.tools.progress" in sys.modules else None
     if state is None or not (state.done or state.chunks):
         return None

@@ -25,7 +25,7 @@ from omnizarr.tools.pyramids.building import Pyramid
 
 
 def _named(what: str, convert: Any) -> Any:
-    """Return what reads ``z=1,y=2``; for numbers also one for all axes."""
+    """Return a parser for ``z=1,y=2``; numbers can also be a single one for all axes."""
 
     def parse(text: str) -> Any:
         if "=" not in text and convert is int and text.isdecimal():
@@ -52,16 +52,18 @@ def _axes(text: str) -> list[str]:
 @click.option(
     "--method",
     type=click.Choice(["mean", "mode", "max", "min", "nearest"]),
-    help="What a block of elements becomes; default: mean, and for labels mode.",
+    help="How to combine a block of elements; default: mean, and mode for labels.",
 )
-@click.option("--levels", type=click.IntRange(min=1), metavar="N", help="Levels in all; default: down to 256 elements.")
+@click.option(
+    "--levels", type=click.IntRange(min=1), metavar="N", help="Total number of levels; default: down to 256 elements."
+)
 @click.option(
     "--factor",
     type=_named("a number, or numbers for axes: z=1,y=2,x=2", int),
     default="2",
     metavar="N",
     show_default=True,
-    help="Elements that become one along axes of space, or by name: z=1,y=2,x=2.",
+    help="Number of elements to combine along axes of space, or by name: z=1,y=2,x=2.",
 )
 @click.option("--axes", type=_axes, metavar="NAMES", help="Axes of an array: tczyx; default: names of its dimensions.")
 @click.option(
@@ -76,9 +78,9 @@ def _axes(text: str) -> list[str]:
     metavar="UNITS",
     help="Units of axes of an array: space=micrometer,t=second.",
 )
-@click.option("--overwrite", is_flag=True, help="Make levels anew that are there; with DST, the whole image.")
-@click.option("--resume", is_flag=True, help="Continue what was interrupted.")
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be made; write nothing.")
+@click.option("--overwrite", is_flag=True, help="Replace existing levels; with DST, the whole image.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted command.")
+@click.option("-n", "--dry-run", is_flag=True, help="Report what would be made. Write nothing.")
 @storage_options
 @scheduler_option
 @max_memory_option
@@ -87,8 +89,8 @@ def _axes(text: str) -> list[str]:
 def pyramid(source: str, target: str | None, storage: Storage, *, as_json: bool, **options: Any) -> int:
     """Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 in Zarr v3.
 
-    SRC is an array, or a multiscale image that has its full resolution. With DST, a new image is made there, with a
-    copy of the array. Only axes of space become shorter. The levels are announced when all are complete.
+    SRC is an array, or a multiscale image with its full resolution. With DST, a new image is made there, with a copy of
+    the array. Only axes of space become shorter. The levels appear in the metadata when all are complete.
 
     \b
     Examples:

@@ -1,7 +1,7 @@
-"""What errors of the library advise, in the words of the command line: options instead of keywords.
+"""Advice in errors of the library, translated for the command line: options instead of keywords.
 
-The library says ``pass overwrite=True``, and the command line ``pass --overwrite``. Keywords become the options of the
-same meaning that the command has. What no option of it does is said to be for Python.
+The library says ``pass overwrite=True``, and the command line ``pass --overwrite``. Keywords become the command's
+options with the same meaning. Keywords without such an option are marked "in Python".
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _PHRASES: Final[Mapping[str, str]] = {
     "give a target, or ": "give DST, or ",
     ", or give a target": ", or give DST",
 }
-"""Advice that has other words where things are typed, the longest first."""
+"""Advice that is worded differently on the command line, the longest first."""
 
 _STORE: Final = frozenset({"timeout", "list_timeout", "max_keys", "max_value_bytes", "conditional_put"})
-"""Options of stores, that errors advise to change."""
+"""Options of stores that errors advise to change."""
 _FUNCTIONS: Final = {"copy": "cp", "consolidate_metadata": "consolidate"}
 """Functions whose command has another name."""
 _ALIASES: Final[Mapping[str, Mapping[str, str]]] = {"convert": {"zarr_format": "source_format"}}
-"""Keywords of what opens a source, where the option of that name is about the target."""
+"""Keywords of functions that open a source; the options with these names concern the target."""
 
 
 _command: ContextVar[click.Command | None] = ContextVar("command", default=None)
@@ -56,7 +56,7 @@ _command: ContextVar[click.Command | None] = ContextVar("command", default=None)
 
 @contextmanager
 def typed(words: Sequence[str]) -> Iterator[None]:
-    """Let `in_words` know which command was typed."""
+    """Set the typed command, for `in_words`."""
     name = next((word for word in words if not word.startswith("-")), "")
     token = _command.set(_command_named(name))
     try:
@@ -66,7 +66,7 @@ def typed(words: Sequence[str]) -> Iterator[None]:
 
 
 def in_words(text: str) -> str:
-    """Return what the library says in the words of the command that was typed."""
+    """Return a message of the library in terms of the typed command."""
     return as_typed(text, _command.get(), lambda name: _command_named(name) is not None)
 
 
@@ -75,14 +75,14 @@ def _command_named(name: str) -> click.Command | None:
 
 
 def as_typed(text: str, command: click.Command | None, commands: Callable[[str], bool] = lambda _: True) -> str:
-    """Return what the library says as who typed a command can do it.
+    """Return a message of the library in terms of the command line.
 
     Parameters
     ----------
     text : str
         An error, or advice.
     command : click.Command, optional
-        What was typed; None if nothing is known.
+        The typed command; None if it is unknown.
     commands : callable
         Tells whether there is a command of a name.
 
@@ -103,7 +103,7 @@ def as_typed(text: str, command: click.Command | None, commands: Callable[[str],
     text = _function.sub(lambda found: _command_of(found, commands), text)
     aliases = {} if command is None else _ALIASES.get(str(command.name), {})
     of_source = options | {name: options[other] for name, other in aliases.items() if other in options}
-    # An error that begins with a keyword is about the value that was given.
+    # An error that begins with a keyword is about its value.
     text = _keyword.sub(lambda found: _option(found, of_source if found.start() else options), text)
     text = _name.sub(lambda found: _named(found, of_source), text)
     return _storage.sub(lambda found: _pairs(found, options), text)

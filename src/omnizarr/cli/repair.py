@@ -1,4 +1,4 @@
-"""``omnizarr repair``: mend what can be mended without guessing, after saying what that is."""
+"""``omnizarr repair``: list the repairs that need no guessing, and make them on request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST: Final = 20
 @click.option(
     "--only", "codes", metavar="CODE", multiple=True, help="Repair findings of this kind only. Can be repeated."
 )
-@click.option("--data", is_flag=True, help="Read and decode every chunk, to find torn shards.")
+@click.option("--data", is_flag=True, help="Read and decode every chunk, to find shards that are cut off.")
 @click.option("--adopt", is_flag=True, help="Keep netCDF records that a killed writer left behind.")
 @click.option("--backup", metavar="DIR", type=click.Path(), help="Directory for the old values. Default: beside PATH.")
 @click.option(
@@ -58,11 +58,11 @@ def repair(
     storage: Storage,
     as_json: bool,  # noqa: FBT001
 ) -> int:
-    """Repair what a check finds, where the repair is certain.
+    """Repair what a check finds, if the repair is certain.
 
     Nothing is changed without --yes, or your consent in a terminal. Old values are kept in a directory beside PATH,
-    with a record of all changes, which --undo reverts. Repairs that give up data (torn chunks, chunks outside the shape
-    of the array) are made only if you name them with --only.
+    with a record of all changes, which --undo reverts. Repairs that give up data (broken chunks, chunks outside the
+    shape of the array) are made only if you name them with --only.
 
     \b
     Examples:
@@ -123,7 +123,7 @@ def _cannot(error: Exception) -> int:
 
 
 def _is_wanted() -> bool:
-    """Ask in a terminal; elsewhere, silence is no consent."""
+    """Ask in a terminal; elsewhere, return False."""
     return _is_terminal() and click.confirm("Do this?")
 
 

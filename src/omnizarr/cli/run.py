@@ -1,4 +1,4 @@
-"""Running a command: what becomes of errors, interruptions and closed pipes."""
+"""Running a command: handles errors, interruptions and closed pipes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OK, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; whatever happens, one line on stderr says so."""
+    """Run a command and return its exit code; an error becomes one line on stderr."""
     _tolerate_all_characters()
     if completion.VARIABLE in os.environ:
         completion.register()
@@ -42,7 +42,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         return _reader_has_gone()
     except SystemExit as error:
-        # click's way out when it meets a broken pipe itself, or was asked by a shell to complete a word.
+        # click exits like this on a broken pipe, or after completing a word for a shell.
         return error.code if completion.VARIABLE in os.environ and isinstance(error.code, int) else _reader_has_gone()
     except Exception as error:  # noqa: BLE001 - a user of a command line can do nothing with a traceback
         code = _explain(error)
@@ -54,7 +54,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _explain(error: Exception) -> int:
-    """Say what went wrong, and return the exit code for it."""
+    """Print what went wrong, and return the exit code."""
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.Abort):  # which click makes of an interruption
@@ -83,7 +83,7 @@ def _explain(error: Exception) -> int:
 
 
 def _usage(error: click.UsageError) -> str:
-    """Return what is wrong with a command, and which option may have been meant."""
+    """Return the usage error of a command, with a suggestion for a misspelt option."""
     if not isinstance(error, click.NoSuchOption):
         return error.format_message().rstrip(".")
     parameters = error.ctx.command.get_params(error.ctx) if error.ctx is not None else ()
@@ -93,7 +93,7 @@ def _usage(error: click.UsageError) -> str:
 
 
 def _for_looking(error: NodeNotFoundError) -> NodeNotFoundError:
-    """Return the error without advice how to create what was only to be looked at."""
+    """Return the error without advice on creating the node, because the command only reads."""
     if error.remedy is not None and error.remedy.startswith("create"):
         error.remedy = None
     return error
@@ -105,7 +105,7 @@ def _say(message: str) -> None:
 
 
 def _interrupted(error: BaseException | None) -> int:
-    """Say how far the work came, and how it is continued."""
+    """Print how far the work came, and how to continue it."""
     progress.clear()
     done = progress.so_far()
     click.echo(f"omnizarr: interrupted{'' if done is None else f' while {done}'}", err=True)
@@ -116,7 +116,7 @@ def _interrupted(error: BaseException | None) -> int:
 
 
 def _reader_has_gone() -> int:
-    """Let what is still buffered go nowhere. ``omnizarr ls -r x | head`` has done what it was asked to do."""
+    """Discard buffered output. For ``omnizarr ls -r x | head``, a closed pipe is not an error."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):  # a stdout without a file behind it
@@ -132,7 +132,7 @@ def _flush() -> None:
 
 
 def _tolerate_all_characters() -> None:
-    """Make a character that the terminal does not have no error."""
+    """Replace characters that the terminal cannot print, instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -1,4 +1,4 @@
-"""Selections as they are typed, and the part of an array that one means, read in pieces of bounded size."""
+"""Selections on the command line, and the part of an array that one selects, read in pieces of bounded size."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Axis: TypeAlias = "int | range | NDArray[np.intp]"
 
 
 def parse(text: str) -> tuple[Any, ...]:
-    """Return the selection that a text means, as Python would between square brackets.
+    """Parse a selection, as in square brackets in Python.
 
-    Raises SelectionError if it means none.
+    Raises SelectionError if the text is not a selection.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def _bound(node: ast.expr, text: str) -> int | None:
 
 
 def _literal(node: ast.expr) -> Any:
-    """Return the constant that is typed, a number with its sign; None for anything else."""
+    """Return a constant, or a number with its sign; None for anything else."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
@@ -107,15 +107,15 @@ def _wrong(text: str) -> SelectionError:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an array: what one selector for each dimension leaves of it.
+    """A part of an array, with one selector per dimension.
 
     Attributes
     ----------
     array : Array
     axes : tuple of (int, range or array of int)
-        Per dimension of the array: an index (the dimension goes), or the indices that stay.
+        Per dimension of the array: an index, which drops the dimension, or the selected indices.
     new : tuple of int
-        Where in the result dimensions of length 1 are put in, in rising order.
+        Positions of new dimensions of length 1 in the result, in ascending order.
     fields : str, list of str or None
     """
 
@@ -126,7 +126,7 @@ class Part:
 
     @property
     def kept(self) -> list[int]:
-        """The dimensions of the array that stay."""
+        """The dimensions of the array that are in the result."""
         return [axis for axis, selector in enumerate(self.axes) if not isinstance(selector, int)]
 
     @property
@@ -173,13 +173,13 @@ class Part:
                 yield replace(plain, axes=tuple(axes)).read().reshape(-1)
 
     def _step(self, axis: int, most: int) -> int:
-        """Return how many indices of an axis to take at a time: whole chunks, where that is not too much."""
+        """Return how many indices of an axis to read at a time: whole chunks, if they are not too large."""
         chunks = self.array.chunks
         chunk = chunks[axis] if axis < len(chunks) else 1
         return most - most % chunk if isinstance(chunk, int) and chunk <= most else most
 
     def edges(self, count: int) -> Part:
-        """Return the part without all but `count` elements, and one, at each end of each dimension."""
+        """Return the part with only `count + 1` elements at each end of each dimension."""
         axes: list[Axis] = []
         for selector in self.axes:
             if isinstance(selector, int) or _length(selector) <= 2 * count + 1:
@@ -191,7 +191,7 @@ class Part:
 
 
 def select(array: Array, selection: Sequence[Any]) -> Part:
-    """Return the part of an array that a selection means.
+    """Return the part of an array for a selection.
 
     Raises
     ------
@@ -272,7 +272,7 @@ def _check_fields(array: Array, fields: Any) -> None:
 
 
 def _indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield all indices in C order, without memory however long the shape (as `itertools.product` would need)."""
+    """Yield all indices in C order, without the memory that `itertools.product` would need."""
     for number in _count(math.prod(shape)):
         index = []
         for length in reversed(shape):
@@ -289,7 +289,7 @@ def _count(stop: int) -> Iterator[int]:
 
 
 def _length(selector: Axis) -> int:
-    # `len` of a range stops at the largest machine word, arrays need not.
+    # `len` of a range is limited to a machine word; arrays can be longer.
     if isinstance(selector, range):
         return max(0, -(-(selector.stop - selector.start) // selector.step))
     return 1 if isinstance(selector, int) else int(selector.shape[0])

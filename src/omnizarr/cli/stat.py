@@ -1,4 +1,4 @@
-"""``omnizarr stat``: smallest, largest, mean and more of the elements of arrays, as a table."""
+"""``omnizarr stat``: minimum, maximum, mean and more of arrays, as a table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NONE: Final = "-"
 
 @command()
 @path_argument
-@click.option("--skip-fill", is_flag=True, help="Leave elements out that equal the fill value.")
+@click.option("--skip-fill", is_flag=True, help="Ignore elements that equal the fill value.")
 @click.option("--allow-pickle", is_flag=True, help="Read pickled objects, which can run any code.")
 @concurrency_option
 @scheduler_option
@@ -48,9 +48,10 @@ _NONE: Final = "-"
 def stat(path: str, storage: Storage, *, as_json: bool, **options: Any) -> int:
     """Print minimum, maximum, mean and more of arrays.
 
-    Smallest and largest element, mean and standard deviation, without NaN; how many elements are NaN, how many equal
-    the fill value, and how many chunks are missing. Elements are taken as they are stored, neither scaled nor masked.
-    They are streamed: arrays may be larger than memory.
+    Prints minimum, maximum, mean and standard deviation, ignoring NaN, and the numbers of NaNs, of elements with the
+    fill
+    value, and of missing chunks. Elements are used as stored, neither scaled nor masked. They are streamed, so arrays
+    can be larger than memory.
 
     \b
     Examples:
@@ -88,7 +89,7 @@ def _lines(found: Stat) -> Iterator[str]:
 
 
 def _blocks(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield two lines for each array, for terminals that are too narrow for a table."""
+    """Yield two lines for each array, for terminals too narrow for a table."""
     for name, *cells in rows:
         yield click.style(name, bold=True)
         told = [f"{title} {cell}" for title, cell in zip(_NAMES, cells, strict=True) if cell != _NONE]

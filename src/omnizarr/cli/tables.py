@@ -9,20 +9,20 @@ from typing import Final, NamedTuple
 import click
 
 _HELD: Final = 1000
-"""Rows that are looked at before the first one is printed; columns grow when a later one needs more."""
+"""Number of rows that decide the column widths before the first one is printed; wider later rows widen columns."""
 _GAP: Final = "  "
 
 
 class Column(NamedTuple):
-    """A column of a table; the last one is as wide as it likes."""
+    """A column of a table; the last one has any width."""
 
     name: str
     is_number: bool = False
-    """It is flushed right."""
+    """Whether it is aligned to the right."""
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the line of names, and one for each row; memory does not grow with their number.
+    """Yield a header line and a line for each row, in constant memory.
 
     >>> lines = table([Column("size", is_number=True), Column("name")], [("9", "a"), ("12345", "b")])
     >>> [click.unstyle(line) for line in lines]

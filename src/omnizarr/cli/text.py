@@ -1,4 +1,4 @@
-"""Text that is fit for a terminal, whatever the data says and whatever characters the terminal has."""
+"""Text that is safe to print on any terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final, TextIO
 
 from omnizarr.support.text import visible
 
-# What stands for the signs of `omnizarr.nodes.wording` where there are none.
+# ASCII for the symbols of `omnizarr.nodes.wording`.
 _PLAIN: Final = str.maketrans({"×": "x", "·": "-", "…": "...", "→": "->"})
 
 
@@ -44,7 +44,7 @@ def branches() -> Branches:
 
 
 def fit(text: str) -> str:
-    """Return our own text with the signs that stdout can show."""
+    """Return text with only those symbols that stdout can show."""
     return text if has_signs(sys.stdout) else text.translate(_PLAIN)
 
 
@@ -67,7 +67,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """Return strict JSON; numbers that JSON has no words for are strings, as in fill values of Zarr v3.
+    """Return strict JSON; NaN and infinities become strings, as in fill values of Zarr v3.
 
     >>> to_json({"a": [1.5, float("nan"), float("-inf")]})
     '{"a": [1.5, "NaN", "-Infinity"]}'
@@ -75,7 +75,8 @@ def to_json(value: Any, indent: int | None = None) -> str:
     text = json.dumps(_strict(value), indent=indent, ensure_ascii=not has_signs(sys.stdout), allow_nan=False)
     if text.isprintable():
         return text
-    # Also what JSON itself need not escape, though it commands a terminal. Line breaks are those of the indentation.
+    # Also escape control characters that JSON allows, but terminals interpret. Line breaks are those of the
+    # indentation.
     return "".join(
         character if character.isprintable() or character == "\n" else json.dumps(character)[1:-1] for character in text
     )

@@ -1,4 +1,4 @@
-"""``--trace``: what a command has asked of a store, request by request, on stderr when the command is done."""
+"""``--trace``: the requests of a command to a store, printed on stderr when the command is done."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _MOST: Final = 200
-"""Requests that are printed; of more, the first and the last."""
+"""Number of requests to print; if there are more, the first and the last ones are printed."""
 
 
 class Trace:
@@ -31,7 +31,7 @@ class Trace:
         self._stores: list[MetricsStore] = []
 
     def wrap(self, store: Store) -> Store:
-        """Return a store that tells of each request."""
+        """Return a store that records each request."""
         watched = MetricsStore(store, on_request=self.requests.append)
         self._stores.append(watched)
         return watched
@@ -62,13 +62,13 @@ _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
 
 
 def watched(store: Store) -> Store:
-    """Return a store, or under ``--trace`` one that tells of each request to it."""
+    """Return a store, or with ``--trace`` a store that records each request."""
     trace = _current.get()
     return store if trace is None else trace.wrap(store)
 
 
 def is_on() -> bool:
-    """Return whether requests are to be shown."""
+    """Return whether to show requests."""
     return _current.get() is not None
 
 

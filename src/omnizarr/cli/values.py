@@ -1,6 +1,6 @@
-"""Elements on their way out: as NumPy prints them, as CSV, as JSON, as a file of NumPy.
+"""Output of elements: as NumPy prints them, as CSV, as JSON, or as a .npy file.
 
-All but what fits on a screen is read and written in blocks: an array may be larger than memory.
+Everything larger than a screen is read and written in blocks, so arrays can be larger than memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import NotRepresentableError, SelectionError
 from omnizarr.support.text import visible
 
-# Elements at a time: of text few, as a reader waits for the first of them.
+# Elements at a time; few for text, so that the first ones appear soon.
 _TEXT_BLOCK: Final = 2**16
 _BLOCK_BYTES: Final = 32 * 2**20
 
@@ -26,9 +26,9 @@ Tick = Callable[[int], None]
 
 
 def as_numpy_prints(part: Part) -> str:
-    """Return what ``print`` shows; of an array that NumPy would cut short, only what it shows is read.
+    """Return the output of ``print``; only the elements that NumPy shows are read.
 
-    The middle of a dimension is left out by NumPy itself, from an array that has just enough of it left.
+    NumPy itself shortens the output; it gets an array that is just large enough to be shortened.
     """
     options = np.get_printoptions()
     if not part.shape:
@@ -70,14 +70,14 @@ def _field_names(part: Part) -> tuple[str, ...]:
 
 
 def _cells(block: NDArray[Any]) -> list[Any]:
-    """Return elements as Python has them; times as ISO 8601 has them."""
+    """Return elements as Python objects, and times in ISO 8601 form."""
     if block.dtype.kind in "mM":
         return [str(value) for value in block]
     if block.dtype.names is not None:
         columns = [_cells(block[name]) if block[name].ndim == 1 else list(block[name]) for name in block.dtype.names]
         return list(zip(*columns, strict=True))
     if block.dtype.kind == "f" and block.dtype.itemsize < 8:
-        # The shortest number that is this one among its own kind: 0.1, not 0.10000000149011612.
+        # The shortest decimal that gives this number in its own type: 0.1, not 0.10000000149011612.
         return [float(text) for text in block.astype(str).tolist()]
     return list(block.tolist())
 
@@ -113,7 +113,7 @@ def write_json(part: Part, out: IO[str], tick: Tick) -> None:
 
 
 def _opening(count: int, shape: tuple[int, ...]) -> str:
-    """Return what stands between element number `count` of nested lists and the one before."""
+    """Return the separator before element number `count` in nested lists."""
     if not count:
         return "[" * len(shape)
     closed = 0
@@ -148,7 +148,7 @@ def write_npy(part: Part, out: BinaryIO, tick: Tick) -> None:
     dtype = _dtype(part)
     if dtype.hasobject or dtype.kind == "T":
         raise NotRepresentableError(
-            "a file of NumPy has no place for elements of any length", found=str(dtype), remedy="use --json or --csv"
+            "a .npy file cannot store elements of variable length", found=str(dtype), remedy="use --json or --csv"
         )
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": part.shape}
     np.lib.format.write_array_header_2_0(out, header)

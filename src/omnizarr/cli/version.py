@@ -1,22 +1,26 @@
-"""The line that ``omnizarr --version`` prints; it needs nothing beyond what a plain installation brings."""
+"""The output of ``omnizarr --version``, which needs no extra."""
 
 from __future__ import annotations
 
 import platform
+from contextlib import suppress
 from importlib import import_module
 
 from omnizarr.settings import config, engines
 
 
 def version_line() -> str:
-    """Return the versions of omnizarr, of what it computes with, and of Python, and which engine runs."""
-    version = import_module("importlib.metadata").version
-    parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numcodecs"))
-    return f"omnizarr {version('omnizarr')} (engine: {_engine()}; {parts}; Python {platform.python_version()})"
+    """Return the versions of omnizarr, its main dependencies and Python, and the engine."""
+    metadata = import_module("importlib.metadata")
+    parts = [f"numpy {metadata.version('numpy')}"]
+    with suppress(metadata.PackageNotFoundError):
+        parts.append(f"numcodecs {metadata.version('numcodecs')}")
+    packages = f"{', '.join(parts)}; Python {platform.python_version()}"
+    return f"omnizarr {metadata.version('omnizarr')} (engine: {_engine()}; {packages})"
 
 
 def _engine() -> str:
-    """Return which engine runs, and why it is the slower one."""
+    """Return the engine in use, and why it is the slower one."""
     module = engines.module()
     if module is None:
         return f"reference; {_absence()}"

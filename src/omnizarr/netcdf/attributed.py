@@ -170,7 +170,7 @@ class Attributed(ABC):
         return self.full_name or "/"
 
     def __getattr__(self, name: str) -> Any:
-        # Only asked for what is no Python attribute; slots that are not filled yet must not ask themselves.
+        # Only asked for what is not a Python attribute; slots that are not filled yet must not ask themselves.
         if name in ("_attributes", "_session") or name.startswith("__"):
             if name == "__dict__":
                 return {each: self.getncattr(each) for each in self.ncattrs()}

@@ -32,12 +32,12 @@ def chartostring(b: NDArray[Any], encoding: str | None = None) -> NDArray[Any]:
     Returns
     -------
     ndarray
-        Of ``U<n>`` or ``S<n>`` for a last dimension of length n, which is gone. NULs at the end are no part of a text.
+        Of ``U<n>`` or ``S<n>`` for a last dimension of length n, which is gone. NULs at the end are not part of a text.
 
     Raises
     ------
     ValueTypeError
-        If the bytes are no text in this encoding, or are no single characters.
+        If the bytes are not text in this encoding, or are no single characters.
     ShapeError
         If there is no dimension.
 
@@ -68,7 +68,7 @@ def chartostring(b: NDArray[Any], encoding: str | None = None) -> NDArray[Any]:
         return np.array([each.decode(encoding or "ascii") for each in pieces], f"U{length}").reshape(shape)
     except (ValueError, LookupError) as error:
         raise ValueTypeError(
-            f"the characters are no text: {error}", remedy="set _Encoding, or read them as they are"
+            f"the characters are not text: {error}", remedy="set _Encoding, or read them as they are"
         ) from error
 
 
@@ -92,7 +92,7 @@ def stringtochar(a: NDArray[Any], encoding: str | None = None, n_strlen: int | N
     Raises
     ------
     ValueTypeError
-        If it is no text, has no form in the encoding, or is too long.
+        If it is not text, has no form in the encoding, or is too long.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def for_writing(data: Any, encoding: str | None, length: int) -> NDArray[Any]:
     Raises
     ------
     ValueTypeError
-        If it is no text, does not fit, or has no form in the encoding.
+        If it is not text, does not fit, or has no form in the encoding.
 
     Examples
     --------
@@ -183,9 +183,9 @@ def for_writing(data: Any, encoding: str | None, length: int) -> NDArray[Any]:
 
 
 def as_characters(data: Any) -> NDArray[Any]:
-    """Return single characters as bytes, ``S1``; what is masked is NUL.
+    """Return single characters as bytes, ``S1``; masked elements become NUL.
 
-    Raises ValueTypeError for what is no text, longer or not ASCII.
+    Raises ValueTypeError for values that are not text, are longer, or are not ASCII.
 
     >>> as_characters(["a", ""]).tolist()
     [b'a', b'']
@@ -210,7 +210,7 @@ def as_characters(data: Any) -> NDArray[Any]:
 def as_objects(data: Any) -> NDArray[Any]:
     """Return strings as objects of type str; bytes are UTF-8, what is masked is empty.
 
-    Raises ValueTypeError for what is no text.
+    Raises ValueTypeError for values that are not text.
 
     >>> as_objects([["é", b"b"]])
     array([['é', 'b']], dtype=object)
@@ -221,15 +221,15 @@ def as_objects(data: Any) -> NDArray[Any]:
         try:
             text = item.decode() if isinstance(item, bytes) else item
         except UnicodeDecodeError as error:
-            raise ValueTypeError(f"the bytes are no text: {error}", found=item, expected="UTF-8") from error
+            raise ValueTypeError(f"the bytes are not text: {error}", found=item, expected="UTF-8") from error
         if not isinstance(text, str):
-            raise ValueTypeError("this is no text", found=text, expected="str")
+            raise ValueTypeError("this is not text", found=text, expected="str")
         texts[place] = str(text)
     return texts
 
 
 def as_utf8(strings: NDArray[Any]) -> NDArray[Any]:
-    r"""Return strings with U+FFFD in place of what is no UTF-8; if there is nothing of that, the same array.
+    r"""Return strings with U+FFFD in place of what is not UTF-8; if there is nothing of that, the same array.
 
     >>> as_utf8(np.array(["a", "b\udcff"], object)).tolist()
     ['a', 'b\ufffd']
@@ -263,4 +263,4 @@ def _plain(data: Any, dtype: Any = None) -> NDArray[Any]:
 
 def _check_text(array: NDArray[Any]) -> None:
     if array.dtype.kind not in "SU":
-        raise ValueTypeError("this is no text", found=str(array.dtype), expected="S or U")
+        raise ValueTypeError("this is not text", found=str(array.dtype), expected="S or U")

@@ -57,7 +57,7 @@ def write(
         Called with the number of bytes that each block had.
 
     told : callable, optional
-        Called with the full name of each variable with bytes that are no UTF-8, where strings are UTF-8: these bytes
+        Called with the full name of each variable with bytes that are not UTF-8, where strings are UTF-8: these bytes
         become U+FFFD.
 
     Raises

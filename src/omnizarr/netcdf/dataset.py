@@ -23,7 +23,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 
 from numpy.typing import NDArray
 
@@ -58,6 +58,32 @@ else:
 _V3: Final = 3
 _FORMATS: Final = ("NETCDF4", "NCZARR", "DEFAULT")
 _MODES: Final = {"r": "r", "r+": "a", "a": "a", "w": "w", "x": "w-", "w-": "w-"}
+
+
+class IgnoredKeywords(TypedDict, total=False):
+    """What netCDF4-python has a use for."""
+
+    diskless: bool | None
+    persist: bool | None
+    keepweakref: bool | None
+    memory: Any
+    encoding: str | None
+    parallel: bool | None
+    comm: Any
+    info: Any
+    auto_complex: bool | None
+
+
+class DatasetKeywords(IgnoredKeywords, total=False):
+    """What `Dataset` takes besides the place, the mode and the format."""
+
+    clobber: bool
+    layout: str | None
+    zarr_format: int | None
+    xarray: bool | None
+    config: ArrayConfig | Mapping[str, Any] | None
+    storage_options: Mapping[str, Any] | None
+    buffered: bool
 
 
 class Dataset(Group):
@@ -101,7 +127,7 @@ class Dataset(Group):
     NodeExistsError
         If there is something, and the mode is "x".
     StoreError
-        If it is a file that is no Zarr.
+        If it is a file that is not a Zarr.
     SettingError
         If the URL says what means nothing.
 
@@ -135,7 +161,7 @@ class Dataset(Group):
         config: ArrayConfig | Mapping[str, Any] | None = None,
         storage_options: Mapping[str, Any] | None = None,
         buffered: bool = True,
-        **ignored: Any,
+        **ignored: Unpack[IgnoredKeywords],
     ) -> None:
         _check_keywords(format, ignored)
         records.store_all()
@@ -361,7 +387,7 @@ class Dataset(Group):
         ncfilename: Any = None,
         mode: str = "a",
         format: str = "NETCDF4",  # noqa: A002 - netCDF4-python's name
-        **options: Any,
+        **options: Unpack[DatasetKeywords],
     ) -> Dataset:
         """Create a dataset from a file of CDL, and return it, opened in `mode`.
 
@@ -380,8 +406,9 @@ class Dataset(Group):
         """
         target = Path(cdlfilename).with_suffix(".zarr") if ncfilename is None else ncfilename
         parsed = compiling.load(cdlfilename)
+        options.setdefault("clobber", False)
         try:
-            made = Dataset(target, "w", format=format, **{"clobber": False, **options})
+            made = Dataset(target, "w", format=format, **options)
         except NodeExistsError as error:
             error.remedy = "pass clobber=True to replace it"
             raise
@@ -430,9 +457,8 @@ def _has_remains(where: StorePath) -> bool:
 def _check_keywords(format: str, ignored: Mapping[str, Any]) -> None:  # noqa: A002 - the keyword's name
     if format not in _FORMATS:
         raise ValueError(f"format={format!r}: expected 'NETCDF4'; for files of netCDF-3, see omnizarr.convert")
-    known = {"diskless", "persist", "keepweakref", "memory", "encoding", "parallel", "comm", "info", "auto_complex"}
     for name, value in ignored.items():
-        if name not in known:
+        if name not in IgnoredKeywords.__annotations__:
             raise TypeError(f"unexpected keyword {name!r}")
         if value not in (None, False) and name not in ("encoding", "keepweakref"):
             raise ValueError(f"{name}={value!r} has no meaning for a dataset in Zarr")

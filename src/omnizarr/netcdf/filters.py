@@ -499,7 +499,7 @@ def of_options(
     """Return the special attributes that options of netCDF4-python's ``createVariable`` stand for.
 
     The options mean what they mean there. Filters and chunks of scalars are passed over, as they are there.
-    ``least_significant_digit`` is no special attribute: it goes among the others.
+    ``least_significant_digit`` is not a special attribute: it goes among the others.
 
     Parameters
     ----------
@@ -586,7 +586,7 @@ def _index(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise SettingError(f"{name} is no integer", found=repr(value), expected="an integer") from None
+        raise SettingError(f"{name} is not an integer", found=repr(value), expected="an integer") from None
 
 
 def _compression(
@@ -717,7 +717,7 @@ def quantization(special: Mapping[str, Attribute]) -> tuple[int, str] | None:
 def _text(name: str, attribute: Attribute) -> str:
     value = attribute.python
     if not isinstance(value, str):
-        raise CodecError(f"the attribute {name} is no text", found=value)
+        raise CodecError(f"the attribute {name} is not text", found=value)
     return value.rstrip("\0")
 
 
@@ -726,7 +726,7 @@ def _number(name: str, attribute: Attribute, low: int, high: int) -> int:
     if isinstance(value, str):
         value = int(value) if re.fullmatch(r"\s*[-+]?[0-9]{1,10}\s*", value) else None
     if not isinstance(value, int | np.integer):
-        raise CodecError(f"the attribute {name} is no integer", found=attribute.python)
+        raise CodecError(f"the attribute {name} is not an integer", found=attribute.python)
     return _between(f"the attribute {name}", int(value), low, high)
 
 

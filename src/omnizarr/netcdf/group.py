@@ -241,7 +241,7 @@ class Group(Attributed):
             group = group._parent
         return group
 
-    def __getitem__(self, path: str) -> Any:
+    def __getitem__(self, path: str) -> Variable | Group:
         """Return the variable or group at a path: ``ds["model/temp"]``, from the root if it begins with a slash.
 
         Raises
@@ -577,7 +577,7 @@ class Group(Attributed):
         with self._renaming(oldname, newname, lambda: self._dimensions, "dimension"):
             dim = self._dimensions[oldname]
             users = self._users(dim)
-            # Both names are there until all variables have the new one: whoever reads meanwhile finds theirs.
+            # Both names exist until all variables have the new one, so that concurrent readers find theirs.
             self._change(lambda old: replace(old, dimensions=_with_alias(old.dimensions, oldname, newname)))
             try:
                 dim._name = newname

@@ -38,7 +38,7 @@ class Attribute:
     type : NcType
     value : str or numpy.ndarray
         Of a char attribute its text; of others a vector, of `type.dtype` (of str objects for string). Bytes of text
-        that are no UTF-8 are kept by ``surrogateescape``.
+        that are not UTF-8 are kept by ``surrogateescape``.
     """
 
     type: NcType
@@ -124,7 +124,7 @@ class VariableHeader:
     dimensions : tuple of str
         Full names: ``("/time", "/model/level")``; empty for a scalar.
     attributes : mapping of str to Attribute
-        What `ncdump` shows; ``_FillValue`` among them where somebody set it.
+        The attributes that `ncdump` shows, including ``_FillValue`` if it was set.
     special : mapping of str to Attribute
         The attributes that stand for how values are stored, which ``ncdump -s`` shows: ``_Storage``, ``_ChunkSizes``,
         ``_Fletcher32``, ``_Shuffle``, ``_DeflateLevel``, ``_Filter``, ``_Codecs``, ``_Endianness``, ``_NoFill``,

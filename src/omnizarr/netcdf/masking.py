@@ -50,7 +50,7 @@ class _Marks(NamedTuple):
         """Return where data is masked (None: nowhere), and what fills it there."""
         if not _goes_in_blocks(data):
             return self._find(data)
-        # Memory that nobody wrote to costs nothing, and where no block has hits nobody does.
+        # Untouched memory costs nothing, and blocks without hits are never written.
         found = np.zeros(data.shape, np.bool_, "C" if data.flags.c_contiguous else "F")
         values, where = data.ravel(order="K"), found.ravel(order="K")
         fillers: list[Any] = []
@@ -354,7 +354,7 @@ class Packing:
             array = np.trunc(array.astype(np.float64) if array.dtype.itemsize < 8 else array)
         low, high = array.min(), array.max()
         if low != low:  # noqa: PLR0124
-            raise ValueError("NaN is no integer")
+            raise ValueError("NaN is not an integer")
         dtype = _unsigned(self.dtype) if self.unsigned and low >= 0 else self.dtype
         limits = np.iinfo(dtype)
         # Infinity compares, and the numbers behind the limits are exact as floats.

@@ -1,4 +1,4 @@
-"""Quantization: bits that carry no meaning are made alike before values are stored, for the compressor's sake.
+"""Quantization: insignificant bits are made equal before values are stored, so that they compress better.
 
 The three modes of netCDF-C give, bit for bit, what it gives, and so does ``least_significant_digit`` of
 netCDF4-python. Fill values, zeros and NaN stay as they are, and so do infinities, which netCDF-C may make NaN.

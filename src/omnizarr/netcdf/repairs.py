@@ -18,7 +18,7 @@ from omnizarr.support.lazy import Lazy
 if TYPE_CHECKING:
     from omnizarr.netcdf import layouts
     from omnizarr.netcdf.layouts import nczarr_metadata
-else:  # imported when first used: most hierarchies are no NCZarr
+else:  # imported when first used: most hierarchies are not NCZarr
     layouts = Lazy("omnizarr.netcdf.layouts")
     nczarr_metadata = Lazy("omnizarr.netcdf.layouts.nczarr_metadata")
 

@@ -58,7 +58,7 @@ class Session:
     replaces : bool
         Whether what is created takes the place of what is left of an older dataset.
     lock : threading.RLock
-        Held while what the nodes know of themselves changes, and while records are stored.
+        Held while the state of nodes changes, and while records are stored.
     buffered : bool
         Whether records may wait to be stored.
     records : Records
@@ -242,7 +242,7 @@ class Session:
         Returns
         -------
         callable
-            Takes it back, unless somebody has made the array longer since.
+            Undoes it, unless another writer has made the array longer since.
         """
 
         def longer(before: tuple[int, ...]) -> tuple[int, ...]:

@@ -193,7 +193,7 @@ def parse(text: str | os.PathLike[str]) -> Location:
     SettingError
         What is said contradicts itself or means nothing.
     StoreError
-        It says that the data is no Zarr (``mode=bytes``, ``mode=dap4``).
+        It says that the data is not Zarr (``mode=bytes``, ``mode=dap4``).
 
     Examples
     --------
@@ -211,7 +211,7 @@ def parse(text: str | os.PathLike[str]) -> Location:
     words, options = _read(fragment)
     scheme = _scheme(place)
     if _file(place) or scheme is None:
-        place = os.path.expanduser(_path(place) if _file(place) else place)  # noqa: PTH111 - a Path refuses "~nobody"
+        place = os.path.expanduser(_path(place) if _file(place) else place)  # noqa: PTH111 - a Path refuses "~" with an unknown user
     elif scheme[1].lower() != "memory":
         place = _web(place, words, options)
     return _location(place, words, options)
@@ -253,7 +253,7 @@ def _path(url: str) -> str:
         path = path.removeprefix("localhost")
     if not path:
         raise SettingError("the URL of a file has no path", found=url, expected="file:///path")
-    # file:///C:/data: the drive is no directory of the root
+    # file:///C:/data: the drive is not a directory of the root
     return path[1:] if os.name == "nt" and re.match(r"/[A-Za-z]:", path) else path
 
 
@@ -280,7 +280,7 @@ def _web(url: str, words: list[str], options: dict[str, str]) -> str:
     elif parts.scheme in ("s3", "gs3") and not {".", ":"} & set(parts.netloc):  # as s3://bucket/key
         host = _GOOGLE if parts.scheme == "gs3" else f"s3{'.' + region if region else ''}.amazonaws.com"
         bucket = parts.netloc
-    else:  # a server of somebody else: https://host/bucket/key
+    else:  # another server than Amazon's: https://host/bucket/key
         host, bucket = parts.netloc, None
     key = path
     if bucket is None:
@@ -298,7 +298,7 @@ def _location(place: str, words: list[str], options: Mapping[str, str]) -> Locat
     said = ["s3" if word == "gs3" else word for word in dict.fromkeys(words)]
     if no_zarr := _OTHER & set(said):
         raise StoreError(
-            "the URL says that the data is no Zarr",
+            "the URL says that the data is not Zarr",
             found=f"mode={','.join(sorted(no_zarr))}",
             remedy="copy the file to a local directory, and open it there",
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ from omnizarr.nodes import chunking as layout
 from omnizarr.nodes import resizing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
+from omnizarr.nodes.indexers import ArrayIndex, Index
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
@@ -33,6 +34,7 @@ from omnizarr.support.text import visible_lines
 if TYPE_CHECKING:
     from omnizarr.netcdf.group import Group
 
+Masked: TypeAlias = "np.ma.MaskedArray[Any, np.dtype[Any]]"
 MAXSTRLEN: Final = "_nczarr_maxstrlen"
 _QUANTIZED: Final = frozenset(quantize.ATTRIBUTES.values())
 _OF_ATTRIBUTES: Final = frozenset({"_attributes", "_quantize", "_known_packing"})
@@ -101,7 +103,7 @@ class Variable(Attributed):
 
     @staticmethod
     def _of(group: Group, name: str, dims: tuple[Dimension, ...], found: FoundVariable) -> Variable:
-        """Return a variable that is stored already; what it is, is looked at when somebody asks."""
+        """Return a stored variable; its properties are read when they are first used."""
         variable = Variable.__new__(Variable)
         variable._begin(group, name, dims, found)
         return variable
@@ -129,7 +131,7 @@ class Variable(Attributed):
         return self._filled(name) if name in _FILLED_LATER else super().__getattr__(name)
 
     def _filled(self, name: str) -> Any:
-        """Return what a slot holds, after filling it and those that go with it if need be."""
+        """Return the value of a slot, after filling it and related slots if necessary."""
         with self._session.lock:  # so that nothing takes the place of what another thread changes meanwhile
             try:
                 return object.__getattribute__(self, name)
@@ -307,8 +309,14 @@ class Variable(Attributed):
 
     # -- data -----------------------------------------------------------------------
 
+    @overload
+    def __getitem__(self, elem: ArrayIndex) -> Masked: ...
+    @overload
+    def __getitem__(self, elem: Index) -> Any: ...
     def __getitem__(self, elem: Any) -> Any:
         """Return the selected elements: a masked array, or plain values; as netCDF4-python does.
+
+        Type checkers take slices for masked arrays, which is what variables return unless you turn masking off.
 
         Raises
         ------
@@ -325,7 +333,7 @@ class Variable(Attributed):
             return self._packing.unpack(data, mask=self.mask, scale=self.scale, always_mask=self.always_mask)
         return data
 
-    def __setitem__(self, elem: Any, data: ArrayLike) -> None:
+    def __setitem__(self, elem: Index, data: ArrayLike) -> None:
         """Store elements; unlimited dimensions grow as needed.
 
         Raises
@@ -586,7 +594,7 @@ def _with_shown(header: VariableHeader, attributes: Attributes) -> VariableHeade
 
 
 def _behaviour(stored: Stored, config: ArrayConfig) -> ArrayConfig:
-    """Return how an array behaves: chunks that lie at hand as they are need not be kept, and all are stored if need be.
+    """Return the settings of an array: directly readable chunks are not cached, and all chunks are stored if necessary.
 
     Any part of them is read where it lies in the time that it takes to find what was kept; to keep a chunk would mean
     to read all of it first.

@@ -22,6 +22,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "attributes.nonfinite": "token",
     "bytes_in_flight": 256 * 1024 * 1024,
     "concurrency": None,
+    "display.thumbnails": False,
     "engine": None,
     "fetch": None,
 }
@@ -107,9 +108,14 @@ class Config:
             if key not in DEFAULTS and not key.startswith(_WITHOUT_EFFECT):
                 raise KeyError(_unknown(key))
         before = {key: self._values.get(key, _MISSING) for key in changed}
-        # A new dictionary each time: whoever reads at this moment sees all of the change or nothing.
+        # A new dictionary each time, so that concurrent readers see all of the change or none of it.
         self._values = {**self._values, **changed}
         return Setting(self, before)
+
+    @property
+    def version(self) -> object:
+        """Another object after each change."""
+        return self._values
 
     def asdict(self) -> dict[str, Any]:
         """Return a copy of all settings, by dotted name."""

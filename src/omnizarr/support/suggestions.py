@@ -34,7 +34,7 @@ def near_names(name: str, names: Iterable[str], most: int = _MOST_NAMES, likenes
 def meant(name: str, words: Iterable[str], most: int = 1) -> str | None:
     """Return the question whether one of a few fixed words was meant; None if none is like it.
 
-    Such words are like each other, so they must be more alike than names of places.
+    Such words often resemble each other, so they need a closer match than names of places.
 
     >>> meant("levle", ["level", "checksum"])
     "did you mean 'level'?"
@@ -104,4 +104,4 @@ def _directories_in(place: Parts) -> list[str]:
                 if not entry.name.startswith(".") and (entry.name.endswith(".zip") or entry.is_dir())
             ]
     except OSError:
-        return []  # who may not list it gets no suggestion
+        return []  # without the right to list there are no suggestions

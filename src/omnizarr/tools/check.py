@@ -1,4 +1,4 @@
-"""Checking a hierarchy: what is wrong with it, as a list of findings."""
+"""Checking a hierarchy."""
 
 from __future__ import annotations
 
@@ -23,29 +23,28 @@ def check(
     max_memory: int | None = None,
     progress: Callable[[int], object] | bool | None = None,
 ) -> CheckReport:
-    """Return what is wrong with an array or a group and all below it. Nothing is changed.
+    """Return what is wrong with an array, or with a group and everything below it. Nothing is changed.
 
-    Every document is held against the letter of its format, names of extensions against the registry, keys against
-    the grids of the arrays, consolidated metadata against the documents; chunks are looked at by their size, and with
-    ``data=True`` decoded. What writers are known to have done wrong is called by its name. The page "Checking" of the
-    manual lists all that can be found.
+    Documents are compared with the specification of their format, names of extensions with the registry, keys with
+    the grids of the arrays, and consolidated metadata with the documents. The size of each chunk is checked; with
+    ``data=True``, chunks are also decoded. Known mistakes of writers have their own codes. The page "Checking" of the
+    manual lists all findings.
 
     Parameters
     ----------
     store : path, URL, Store, StorePath or mutable mapping
-        Where it is. It need not be possible to open it.
+        Where it is. It also works if the hierarchy cannot be opened.
     path : str, optional
         Path within the store.
     zarr_format : int or str, optional
         Look only at documents of this format.
     data : bool, default False
-        Read and decode every stored chunk, and every inner chunk of shards; never more at a time than there are
-        threads.
+        Read and decode every stored chunk, and every inner chunk of shards; at most one per thread at a time.
     strict : bool, default False
-        Warnings count as well for `ok`, and names that are not registered are warnings.
+        Count warnings as errors for `ok`, and report unregistered names as warnings.
     digest : path, Digest, mapping or str, optional
-        Digests that values and meaning must have: a file that ``omnizarr digest PATH > FILE`` made, what
-        `omnizarr.digest` returned, digests by path, or that of the topmost node. Reads all values.
+        Expected digests of values and metadata: a file made by ``omnizarr digest PATH > FILE``, a result of
+        `omnizarr.digest`, digests by path, or the digest of the topmost node. Reads all values.
     concurrency : int, optional
         Threads. By default one per core, if chunks are decoded.
     scheduler : distributed.Client, str or Cluster, optional
@@ -53,7 +52,7 @@ def check(
         as for `convert`.
     max_memory : int, optional
         Bytes of elements in memory at a time, unless one chunk has more; default: one chunk for each thread. On a
-        cluster, in each task.
+        cluster, this applies to each task.
     progress : bool or callable, optional
         True: shown in a terminal or a notebook, and a line every ten seconds elsewhere. A callable: called with how
         many more chunks have been looked at; from several threads.
@@ -66,11 +65,11 @@ def check(
     Raises
     ------
     NodeNotFoundError
-        If there is nothing of Zarr.
+        If there is no Zarr node.
     StoreError
         If the store cannot be listed.
     ValueError
-        If a file holds no digests.
+        If a file contains no digests.
 
     Examples
     --------

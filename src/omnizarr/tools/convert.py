@@ -40,52 +40,53 @@ def convert(
     progress: Callable[..., Any] | bool | None = None,
     storage_options: Any = None,
 ) -> Conversion:
-    """Convert an array, or a group with all below it, to another format; or a netCDF file to Zarr, and back.
+    """Convert an array, or a group with everything below it, to another format; or a netCDF file to Zarr, and back.
 
-    Chunks whose bytes mean the same in both formats are copied as they are; others are decoded and encoded anew, in
+    Chunks whose bytes mean the same in both formats are copied unchanged; others are decoded and encoded again, in
     parallel and in bounded memory. An array appears in the target when it is complete and has been compared with the
-    source. A conversion that is interrupted, in whatever way, can be resumed. The source is never written to. Chunks of
-    the source that cannot be read do not stop the others; the result names them.
+    source. An interrupted conversion can be resumed. The source is never changed. Unreadable chunks of the source do
+    not stop the conversion; the result lists them.
 
     Parameters
     ----------
     source : path, URL, Store, StorePath, Array, Group or mutable mapping
-        What is converted. A file of netCDF-3 or netCDF-4 becomes NCZarr, with the types of its attributes, its
-        dimensions and its filters; all options of chunks, and `resume`, are without meaning then.
+        The source. A netCDF-3 or netCDF-4 file becomes NCZarr, with the types of its attributes, its dimensions and its
+        filters; then the options for chunks, and `resume`, do not apply.
     target : the same, optional
-        Where to. May be left out in a dry run, and must be if `in_place`. A path that ends with ``.nc``, ``.nc4``,
-        ``.cdf`` or ``.netcdf``: a netCDF-4 file of what `omnizarr.netcdf.Dataset` sees.
+        The target. Optional in a dry run, and not allowed with `in_place`. A path that ends with ``.nc``, ``.nc4``,
+        ``.cdf`` or ``.netcdf`` becomes a netCDF-4 file with the contents of `omnizarr.netcdf.Dataset`.
     zarr_format : int or str
-        The format wanted: 1, 2, 3, ``"3-draft2019"``, ``"3-draft2020"``; None: that of the source.
+        The target format: 1, 2, 3, ``"3-draft2019"``, ``"3-draft2020"``; None: that of the source.
     path : str, optional
         Path in the source of the node to convert.
     source_format : int or str, optional
-        Where documents of several formats lie side by side, those to read.
+        The format to read, if the source has documents of several formats.
     chunks, shards, filters, serializer, compressors, codecs
-        As for `create_array`; what is not given stays as it is. In a hierarchy, lengths of chunks (and of shards) are
-        for the arrays that have as many dimensions; none becomes longer than the array. ``shards="auto"`` makes shards
-        of about 64 MiB of elements as `advise` shapes them, of the chunks that an array has or is given, and none for
-        an array of one chunk; with ``chunks="auto"``, chunks are those of `advise` too. Compressors and checksums of
-        other formats that few readers of v3 know become others in v3; ``compressors="keep"`` keeps them.
+        As for `create_array`; options that you do not pass stay as in the source. In a hierarchy, lengths of chunks
+        (and of shards) apply to arrays with the same number of dimensions; chunks never become longer than the array.
+        ``shards="auto"`` makes shards of about 64 MiB of elements, with the shape that `advise` recommends, from the
+        chunks that an array has or that you pass; arrays of one chunk get none. With ``chunks="auto"``, chunks are also
+        those of `advise`. Compressors and checksums that few readers of v3 know are replaced in v3;
+        ``compressors="keep"`` keeps them.
     overwrite : bool
         Replace what is at the target.
     resume : bool
-        Continue a conversion that was interrupted. One that is complete is left alone.
+        Continue an interrupted conversion. A complete one is not changed.
     verify : bool
         Read the target again and compare it with the source, bit for bit, before an array gets its document.
     dry_run : bool
-        Write nothing, but say what would be done, and what would be lost.
+        Write nothing; report what would be done and lost.
     estimate : bool
-        A dry run that also decodes and encodes a few chunks of each array, and says how many objects, bytes and seconds
-        converting it would take: the `estimate` of the result, and of each of its nodes.
+        A dry run that also decodes and encodes a few chunks of each array, to estimate how many objects, bytes and
+        seconds the conversion would take: the `estimate` of the result, and of each of its nodes.
     in_place : bool
-        Write documents of another format beside those that are there, and leave chunks where they are. Refused if any
-        chunk could not stay as it is.
+        Write documents of another format next to the existing ones, and keep the chunks. Raises an error if any chunk
+        cannot stay unchanged.
     remove_old : bool
         With `in_place`: remove the documents of the old format.
     strict : bool
         Raise NotRepresentableError, before anything is written, if something would be lost; raise ChunkError, before
-        the array appears in the target, if a chunk of the source is found to be broken.
+        the array appears in the target, if a chunk of the source is broken.
     allow_pickle : bool
         Let pickled objects be read, which can run any code.
     concurrency : int, optional
@@ -105,8 +106,8 @@ def convert(
     progress : bool or callable, optional
         True: a bar in a terminal or a notebook, and a line every ten seconds elsewhere, with bytes, chunks, rate and
         time left. A callable, such as ``tqdm.tqdm``, is called with ``total=``, ``desc=``, ``unit="B"`` and
-        ``unit_scale=True``, and returns something with the methods ``update(n)`` and ``close()``; if it has
-        ``set_postfix_str``, that is told which array is at hand.
+        ``unit_scale=True``, and returns something with the methods ``update(n)`` and ``close()``; ``set_postfix_str``,
+        if it exists, is called with the path of the current array.
     storage_options : mapping, optional
         For stores that take them: source and target, or whichever of them is a URL.
 
@@ -220,20 +221,20 @@ def rechunk(
     progress: Callable[..., Any] | bool | None = None,
     storage_options: Any = None,
 ) -> Conversion:
-    """Copy an array, or a group with all below it, with other chunks; everything else stays as it is.
+    """Copy an array, or a group with everything below it, with other chunks; everything else stays the same.
 
-    That is `convert` to the format that it has already: in parallel and in bounded memory, the source read twice at
-    most, each chunk of the target written once, compared with the source in the end, and resumed if it was interrupted.
-    A dry run shows the passes that this takes.
+    This is `convert` to the same format: in parallel and in bounded memory. The source is read at most twice, each
+    chunk of the target is written once and compared with the source, and an interrupted run can be resumed. A dry run
+    shows the passes.
 
     Parameters
     ----------
     source : path, URL, Store, StorePath, Array, Group or mutable mapping
     target : the same, optional
-        Where to; it cannot be the source itself. May be left out in a dry run.
+        The target, which cannot be the source itself. Optional in a dry run.
     chunks, shards
-        As for `create_array`; one of them must be given. With ``chunks`` alone there are no shards. In a hierarchy,
-        lengths are for the arrays that have as many dimensions; none becomes longer than the array.
+        As for `create_array`; pass at least one of them. With ``chunks`` alone there are no shards. In a hierarchy,
+        lengths apply to arrays with the same number of dimensions; chunks never become longer than the array.
     path : str, optional
         Path in the source of the node.
     zarr_format : int or str, optional
@@ -244,7 +245,7 @@ def rechunk(
     Returns
     -------
     Conversion
-        What was done with each node; ``print`` shows it in plain words.
+        A report for each node; ``print`` shows it in plain words.
 
     Raises
     ------

@@ -31,7 +31,7 @@ Log: TypeAlias = "Callable[[str], object] | None"
 
 
 class Copied(NamedTuple):
-    """What a copy has done."""
+    """The result of a copy."""
 
     copied: int
     """Number of nodes (`copy_store`: keys) copied."""
@@ -82,38 +82,38 @@ def copy(
     progress: Shows = None,
     **create_kws: Any,
 ) -> Copied:
-    """Copy an array or a group, with all below it, into a group.
+    """Copy an array, or a group with everything below it, into a group.
 
-    Between nodes of one format an array keeps its chunks and codecs, and its stored chunks are copied as
-    they are. Into another format, nodes are translated as by `omnizarr.convert`: dimension names, masks of xarray and
+    Within one format, an array keeps its chunks and codecs, and its stored chunks are copied
+    unchanged. Into another format, nodes are translated as by `omnizarr.convert`: dimension names, masks of xarray and
     other conventions keep their meaning, and nothing is copied if something would be lost. Arrays of other libraries,
-    and those that are made with `create_kws`, are read and written, block by block.
+    and all arrays if you pass `create_kws`, are read and written block by block.
 
     Parameters
     ----------
     source : Array or Group
-        Of omnizarr; or of another library with the same habits (h5py, zarr).
+        Of omnizarr, or of another library with the same interface (h5py, zarr).
     dest : Group
         Where to.
     name : str, optional
         Name in `dest`; default: that of `source`.
     shallow : bool
-        Of a group, only the arrays right below.
+        Copy only the arrays directly in a group.
     without_attrs : bool
         Leave out attributes.
     log : callable, optional
         Called with a line for each node.
     if_exists : {"raise", "replace", "skip", "skip_initialized"}
-        What to do about a node that is there already ("skip_initialized": skip it if a chunk of it is stored).
+        What to do about an existing node ("skip_initialized": skip it if it has a stored chunk).
     dry_run : bool
-        Do nothing, but say what would be done.
+        Do nothing; only report what would be done.
     scheduler : distributed.Client, str or Cluster, optional
         A dask.distributed cluster whose workers copy the chunks, as for `omnizarr.convert`.
     progress : bool or callable, optional
         True: a bar in a terminal or a notebook, and a line every ten seconds elsewhere; or such as ``tqdm.tqdm``; as
         for `omnizarr.convert`.
     **create_kws
-        Keywords of `create_array` that arrays shall be made with instead.
+        Keywords of `create_array` for the new arrays.
 
     Returns
     -------
@@ -123,11 +123,11 @@ def copy(
     Raises
     ------
     NodeExistsError
-        If something is there already, and `if_exists` is "raise".
+        If a node exists already, and `if_exists` is "raise".
     NotRepresentableError
         If something would be lost in the format of `dest`.
     ChunkError
-        If a chunk of the source cannot be read, and has to be.
+        If a chunk of the source that has to be decoded cannot be read.
     SchedulerError
         If the cluster cannot be reached, or its workers cannot reach source or target.
 
@@ -192,21 +192,21 @@ def copy_store(
     *,
     scheduler: Any = None,
 ) -> Copied:
-    """Copy keys and values from one store to another as they are.
+    """Copy keys and values from one store to another unchanged.
 
-    Documents go last, so that no node is seen before its chunks are there.
+    Documents are copied last, so that no node appears before its chunks.
 
     Parameters
     ----------
     source, dest : path, URL, Store or mutable mapping
     source_path, dest_path : str
-        Copy only what is below this path, to below that one.
+        Copy only keys below `source_path`, to below `dest_path`.
     excludes, includes : str or iterable of str
         Regular expressions: leave out keys that match one of `excludes`, unless they match one of `includes`.
     flags : int
         For the regular expressions.
     if_exists : {"raise", "replace", "skip"}
-        What to do about a key that is there already.
+        What to do about an existing key.
     dry_run, log, scheduler
         As for `copy`.
 
@@ -218,9 +218,9 @@ def copy_store(
     Raises
     ------
     NodeExistsError
-        If a key is there already, and `if_exists` is "raise"; nothing has been copied then.
+        If a key exists already, and `if_exists` is "raise"; then nothing has been copied.
     InvalidKeyError
-        If there is a node below that the store has no keys for, so that it would be left behind.
+        If the store has no keys for a node below, so that it would not be copied.
     """
     _check(if_exists)
     with ExitStack() as opened:
@@ -326,7 +326,7 @@ def _executor(scheduler: Any) -> Iterator[Executor | None]:
 
 @contextmanager
 def _showing(progress: Shows, nodes: Iterable[Any], *, shallow: bool) -> Iterator[Progress]:
-    """Show how far the copy of nodes is; what they hold is counted only if somebody wants to know."""
+    """Show the progress of a copy; elements are counted only if progress is shown."""
     arrays = list(_arrays(nodes, shallow=shallow)) if progress else []
     total, chunks = sum(int(array.nbytes) for array in arrays), sum(map(_chunks_of, arrays))
     shown = Progress(progress, total, "copying", chunks)

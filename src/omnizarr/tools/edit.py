@@ -57,7 +57,7 @@ def copy_node(
     Returns
     -------
     Edited
-        With `keys`, `nbytes`, `verified`, `remarks`.
+        With `keys`, `bytes_stored`, `verified`, `remarks`.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def delete_node(
     Returns
     -------
     Edited
-        With `keys`, `nbytes` and `remarks`.
+        With `keys`, `bytes_stored` and `remarks`.
 
     Raises
     ------

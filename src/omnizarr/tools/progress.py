@@ -48,7 +48,7 @@ class State:
     unit : str
         What is counted as chunks.
     path : str or None
-        Of the array at hand.
+        Path of the current array.
     """
 
     doing: str

@@ -82,7 +82,7 @@ def pyramid(
     NotRepresentableError
         If OME-Zarr has no words for such an image.
     MetadataError
-        If a group is no image.
+        If a group is not an image.
     TypeError
         If the method makes no sense for the data type.
 

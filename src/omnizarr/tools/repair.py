@@ -1,4 +1,4 @@
-"""Repairing a hierarchy: what can be mended without guessing, with an account of it."""
+"""Repairing a hierarchy without guessing."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def repair(
     concurrency: int | None = None,
     progress: Callable[[int], object] | bool | None = None,
 ) -> Account:
-    """Mend what a check finds, as far as that takes no guessing. Without ``dry_run=False`` nothing is changed.
+    """Repair what a check finds, if the repair is certain. Without ``dry_run=False`` nothing is changed.
 
-    Consolidated metadata that is stale or broken is made again; known mistakes in documents are corrected, if the
-    document means the same to readers here before and after; missing documents of groups are written; shards with
-    something after their index are cut off there; temporary files and locks that writers left are deleted. Each old
-    value is kept, and `undo_repair` puts it back. The page "Repairing" of the manual lists what is done and why.
+    Stale or broken consolidated metadata is made again. Known mistakes in documents are corrected, if omnizarr reads
+    the same node from the document before and after. Missing documents of groups are written. Shards with bytes after
+    their index are cut off there. Leftover temporary files and locks are deleted. Each old value is kept, and
+    `undo_repair` restores it. The page "Repairing" of the manual lists all repairs with reasons.
 
     Parameters
     ----------
@@ -41,19 +41,19 @@ def repair(
     zarr_format : int or str, optional
         Look only at documents of this format.
     dry_run : bool, default True
-        Only say what would be done.
+        Only report what would be done.
     codes : iterable of str, optional
-        Mend these findings and no others. Some are mended only if they are named here, as something is given up.
+        Repair only these findings. Some are repaired only if you name them here, because the repair gives something up.
     data : bool, default False
-        Decode every chunk, to find torn shards. If one of `codes` cannot be found without, it is done anyway.
+        Decode every chunk, to find shards that are cut off. Done in any case if one of `codes` requires it.
     adopt : bool, default False
-        Of a netCDF dataset, make unlimited dimensions longer where a killed writer has left complete records beyond
-        their end. They may be of any age.
+        In a netCDF dataset, extend unlimited dimensions if a killed writer has left complete records beyond their end.
+        The records can be of any age.
     backup : path or bool, optional
-        Directory for the old values, and the account. By default a new one beside the store, called
-        ``<store>.omnizarr-repair-<time>``. False: keep none.
+        Directory for the old values and the account. By default a new one next to the store,
+        ``<store>.omnizarr-repair-<time>``. False: keep no old values.
     older_than : float, default 3600
-        Seconds since they were changed after which temporary files and locks pass for left.
+        Minimum age in seconds of leftover temporary files and locks to delete.
     concurrency : int, optional
         Threads that decode chunks.
     progress : bool or callable, optional
@@ -63,7 +63,7 @@ def repair(
     Returns
     -------
     Account
-        With `actions`, what is `left`, `ok`, `to_dict` and `to_json`.
+        With `actions`, the findings that are `left`, `ok`, `to_dict` and `to_json`.
 
     Raises
     ------
@@ -72,14 +72,14 @@ def repair(
     ReadOnlyError
         If the store cannot be written.
     StoreError
-        If the store fails. What was mended before stays so; the repair can be run again, or undone.
+        If the store fails. Earlier repairs stay; the repair can be run again, or undone.
     ValueError
-        If there is no such code, or nothing that can be done about it.
+        If a code does not exist, or cannot be repaired.
 
     See Also
     --------
     check : what is wrong.
-    undo_repair : put back what was changed.
+    undo_repair : restore the old values.
 
     Examples
     --------
@@ -111,23 +111,23 @@ def repair(
 
 
 def undo_repair(account: Account | str | os.PathLike[str], store: Any = None, *, dry_run: bool = True) -> Account:
-    """Put back the values that a repair has changed. Without ``dry_run=False`` nothing is changed.
+    """Restore the values that a repair has changed. Without ``dry_run=False`` nothing is changed.
 
-    What was changed again after the repair is left alone. A repair that was interrupted can be undone as well.
+    Values that have changed again since the repair are left. An interrupted repair can also be undone.
 
     Parameters
     ----------
     account : Account or path
-        What `repair` returned; or the directory with the old values, or the account in it.
+        The result of `repair`; or the directory with the old values, or the account in it.
     store : path, URL, Store or mutable mapping, optional
-        Where the store is, if it is not where it was.
+        The store, if it has moved.
     dry_run : bool, default True
-        Only say what would be put back.
+        Only report what would be restored.
 
     Returns
     -------
     Account
-        Of what was put back; an action that was not done says why.
+        The restored values; actions that were not done say why.
 
     Raises
     ------

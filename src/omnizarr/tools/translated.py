@@ -160,7 +160,7 @@ class TranslatedStore(Store):
     # -- what a key stands for --------------------------------------------------------------
 
     def _find(self, key: str) -> _Document | _Chunk | str | None:
-        """Return what a key stands for: one of the source's keys if its value is handed on; None if it is no key."""
+        """Return what a key stands for: one of the source's keys if its value is handed on; None if it is not a key."""
         check_key(key)
         path, _, name = key.rpartition("/")
         if name in self._names:

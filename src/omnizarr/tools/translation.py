@@ -281,7 +281,7 @@ def _with_members(target: M, source: Metadata, account: Account) -> M:
     if source.dialect == target.dialect:
         target = replace(target, unknown=source.unknown)
         spelled = replace(target, spellings=source.spellings)
-        # what is only tolerated is written to the letter
+        # tolerated spellings are written as specified
         return spelled if attempt(spelled, account.dialect)[0] is not None else target
     _lose_extensions(source, account)
     kept: dict[str, JSON] = {}

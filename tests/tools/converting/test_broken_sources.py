@@ -85,6 +85,7 @@ def carried(place, fill=None):
 CASES = [(name, how) for name in SOURCES for how in DAMAGES if (name, how) != ("v3 plain", "flipped")]
 
 
+@pytest.mark.sampled(4)
 @ways
 @pytest.mark.parametrize(("name", "how_broken"), CASES)
 def test_broken_chunk_is_named_and_the_rest_is_carried(tmp_path, name, how_broken, options, how):

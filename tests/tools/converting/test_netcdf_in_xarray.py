@@ -16,7 +16,7 @@ from tests.netcdf.foreign import WRITERS, texts
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::UserWarning"),  # of zarr-python: data types that are no part of the core
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # of zarr-python: data types that are not part of the core
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
     pytest.mark.filterwarnings("ignore::xarray.SerializationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
@@ -284,7 +284,7 @@ def test_strings_that_are_no_utf8_are_told_in_v3(tmp_path, zarr_format):
         file["v"][0] = b"\xff\xfe"
     done = omnizarr.convert(tmp_path / "old.nc", tmp_path / "new.zarr", zarr_format=zarr_format)
     assert done.verified
-    assert [each.what for each in done.losses] == [[], ["bytes of strings that are no UTF-8"]][zarr_format == 3]
+    assert [each.what for each in done.losses] == [[], ["bytes of strings that are not UTF-8"]][zarr_format == 3]
     array = zarr.open_array(tmp_path / "new.zarr/v", mode="r")
     assert array[...].tolist() == [[b"\xff\xfe", b"b"], ["\ufffd" * 2, "b"]][zarr_format == 3]
 

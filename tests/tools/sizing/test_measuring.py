@@ -36,6 +36,7 @@ def by_path(usage):
     return {node.path: node for node in usage.nodes}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parts[-3]}-{case.parts[-2]}")
 def test_hierarchy_of_each_format_takes_what_its_files_take(case, tmp_path):
     with zipfile.ZipFile(case) as archive:

@@ -125,7 +125,7 @@ class DataList:
         return literals.values(text, found, self.type, self.fill)
 
     def _number(self, text: Text, literal: Literal, times: Times) -> Literal:
-        """Return the number that a date stands for, and what is no text as it is."""
+        """Return the number for a date; literals that are not text stay unchanged."""
         if literal.type is not types.STRING or literal.value is None:
             return literal
         number = times.number(literal.value.decode("utf-8", "replace"))

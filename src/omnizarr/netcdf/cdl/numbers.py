@@ -33,7 +33,7 @@ class Precision(NamedTuple):
         return 15 if self.double is None else self.double
 
     def is_given(self, nc_type: NcType) -> bool:
-        """Whether somebody asked for it: then it counts more than the attribute ``C_format``."""
+        """Whether it was set explicitly: then it takes precedence over the attribute ``C_format``."""
         return (self.single if nc_type == types.FLOAT else self.double) is not None
 
 
@@ -152,7 +152,7 @@ def _reads_as_another(text: str, nc_type: NcType, fill: Any = None) -> bool:
     try:
         with np.errstate(over="ignore"):
             value = np.array([float(text)]).astype(nc_type.dtype)
-    except ValueError:  # the attribute C_format adds what is no number
+    except ValueError:  # the attribute C_format adds text that is not a number
         return False
     return bool(np.isinf(value[0]) or (fill is not None and is_fill(value, fill)[0]))
 

@@ -8,7 +8,7 @@ ncgen as the same dataset:
 - an empty string is empty, or the fill value; ncdump has NIL for one that was never written, or that NCZarr holds
 - names of enum members are escaped in data as they are in declarations; members of 2^63 and more are not negative;
   a value without a name is a number, where ncdump stops
-- in strings, a vertical tab is no newline, and NUL is ``\000``, where ncdump ends the string; in strings within
+- in strings, a vertical tab is not a newline, and NUL is ``\000``, where ncdump ends the string; in strings within
   compounds, control characters are escaped
 - rows of a char variable with several dimensions are not split behind newlines: each part would be a row
 - ``C_format`` of char variables, and one that does not fit the type of its variable, is ignored

@@ -42,7 +42,8 @@ _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 def is_netcdf(path: str | os.PathLike[str]) -> bool:
     """Return whether a file is of netCDF-3 or of HDF5, by its first bytes; no library is needed.
 
-    HDF5 may begin after a block of the user's, of 512 bytes or a doubling of that. What is no file is no netCDF.
+    HDF5 may begin after a block of the user's, of 512 bytes or a doubling of that. Anything that is not a file is not
+    netCDF.
 
     >>> is_netcdf(__file__)
     False
@@ -165,13 +166,13 @@ def _no_netcdf(path: Path) -> Exception:
     if not os.path.lexists(path):
         return NodeNotFoundError("there is no such file", store=str(path))
     if not path.is_file():
-        return MetadataError("this is no file", store=str(path), expected="a netCDF-3 or netCDF-4 file")
+        return MetadataError("this is not a file", store=str(path), expected="a netCDF-3 or netCDF-4 file")
     try:
         with path.open("rb") as file:
             found = file.read(8)
     except OSError as error:
         return MetadataError("this file cannot be read", store=str(path), found=str(error))
-    return MetadataError("this is no netCDF file", store=str(path), found=found, expected=(*_CLASSIC, _HDF5))
+    return MetadataError("this is not a netCDF file", store=str(path), found=found, expected=(*_CLASSIC, _HDF5))
 
 
 def _require(*modules: str) -> None:

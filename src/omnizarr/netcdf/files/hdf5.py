@@ -1,7 +1,7 @@
 """What netCDF4-python cannot say of a netCDF-4 file, asked of HDF5 itself: exact attributes, filters, types.
 
-netCDF4-python gives char and string attributes alike as str, without NULs and with bytes that are no UTF-8 replaced;
-it knows few filters by name, and passes over variables of opaque types. All this h5py knows.
+netCDF4-python returns both char and string attributes as str, without NULs and with invalid UTF-8 replaced. It knows
+few filters by name, and skips variables of opaque types. h5py has all this information.
 
 Spec: NetCDF-4 Format (how the netCDF-4 model lies in HDF5).
 """
@@ -26,7 +26,7 @@ else:
     h5py = Lazy("h5py")
 
 NON_COORDINATE: Final = "_nc4_non_coord_"
-"""Stands before the name of a variable that is called as a dimension, and is no coordinate of it."""
+"""Stands before the name of a variable that is called as a dimension, and is not a coordinate of it."""
 
 _DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3
 _SZIP, _SZIP_CODINGS = 4, 4 | 32
@@ -51,7 +51,7 @@ def members(group: Any) -> dict[str, Any]:
 
 
 def decode(raw: bytes) -> str:
-    """Return the text of bytes, of which all that are no UTF-8 are kept."""
+    """Return the text of bytes, of which all that are not UTF-8 are kept."""
     return raw.decode("utf-8", "surrogateescape")
 
 

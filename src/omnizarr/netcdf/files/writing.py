@@ -289,7 +289,7 @@ def _cut(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def blocks(shape: Sequence[int], chunks: Sequence[int], itemsize: int, limit: int = BLOCK) -> Iterator[Selection]:
-    """Yield selections that cover an array, of whole chunks, and of at most `limit` bytes if a chunk is no larger.
+    """Yield selections that cover an array, of whole chunks, and of at most `limit` bytes if a chunk is not a larger.
 
     >>> list(blocks((2, 5), (1, 2), itemsize=8, limit=40))
     [(slice(0, 1, None), slice(0, 4, None)), (slice(0, 1, None), slice(4, 5, None)),

@@ -253,7 +253,7 @@ def _float(item: JSON, dtype: np.dtype[Any]) -> Any:
 
 
 def _is_complex(value: JSON) -> bool:
-    """Tell whether netCDF has no vector for a value: it is no atom, and no list of atoms."""
+    """Tell whether netCDF has no vector for a value: it is not an atom, and no list of atoms."""
     if is_list(value):
         return any(each is None or is_list(each) or is_object(each) for each in value)
     return value is None or is_object(value)

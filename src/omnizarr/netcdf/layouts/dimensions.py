@@ -94,7 +94,7 @@ class Scopes:
         if references is None:
             return None
         if len(references) != len(claim.shape):
-            claim.note(f"{len(references)} dimension references for {len(claim.shape)} dimensions: left out of account")
+            claim.note(f"{len(references)} dimension references for {len(claim.shape)} dimensions: ignored")
             return None
         return tuple(map(self._referred, [claim] * len(references), references, claim.shape))
 
@@ -131,7 +131,7 @@ class Scopes:
             claim = claims[place]
             names = claim.names if claim.names is not None else [None] * len(claim.shape)
             if len(names) != len(claim.shape):
-                claim.note(f"{len(names)} names for {len(claim.shape)} dimensions: left out of account")
+                claim.note(f"{len(names)} names for {len(claim.shape)} dimensions: ignored")
                 names = [None] * len(claim.shape)
             pairs = zip(names, claim.shape, strict=True)
             found[place] = tuple(self._named(claim, name, length, shared, firsts) for name, length in pairs)

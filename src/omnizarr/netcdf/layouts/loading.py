@@ -123,7 +123,7 @@ def load(root: Group, *, mode: Literal["nczarr", "zarr"] | None = None, xarray: 
     ----------
     root : Group
     mode : {"nczarr", "zarr"}, optional
-        "zarr": what NCZarr says is left out of account. Otherwise it is used where there is any.
+        "zarr": NCZarr's metadata is ignored. Otherwise it is used if there is any.
     xarray : bool
         Whether ``_ARRAY_DIMENSIONS`` names dimensions.
 
@@ -296,7 +296,7 @@ def objects_at(where: StorePath, metadata: Metadata) -> dict[str, JSON]:
             try:
                 found[names[position]] = documents.parse(data)
             except OmnizarrError:
-                found[names[position]] = None  # which is no object, and noted as such
+                found[names[position]] = None  # which is not an object, and noted as such
     return found
 
 

@@ -52,7 +52,7 @@ HIDDEN: Final = frozenset(
         *_ALL_KEYS,
     }
 )
-"""Attributes that are no attributes in netCDF."""
+"""Attributes that are not attributes in netCDF."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class NodeMarks:
     fill : {"none"}, optional
         Whether elements that were never written are undefined.
     added : tuple of str
-        Attributes that are no attributes in netCDF: others need them to understand the array.
+        Attributes that are not attributes in netCDF: others need them to understand the array.
     attributes : mapping
         Attributes that stand here, as others would misunderstand them.
     filters : mapping
@@ -179,7 +179,7 @@ class _Search:
         for layout, pointer, value in self._candidates(kind):
             if is_object(value):
                 return "xarray" if layout == "D" and value.get("layout") == "xarray" else layout, pointer, value
-            self.note(pointer, "no object: left out of account")
+            self.note(pointer, "not an object: ignored")
         return None
 
     def _candidates(self, kind: Kind) -> Iterator[tuple[LayoutName | None, str, JSON]]:
@@ -210,7 +210,7 @@ def _names(search: _Search, pointer: str, mark: Mapping[str, JSON], *names: str)
         return None
     if is_list(value) and all(isinstance(each, str) for each in value):
         return tuple(value)
-    search.note(join(pointer, name), "no list of names: left out of account")
+    search.note(join(pointer, name), "not a list of names: ignored")
     return None
 
 
@@ -221,7 +221,7 @@ def _read_group(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> dict
     for key, what in _dimension_items(search, at, value):
         found = _read_dimension(key, what)
         if found is None:
-            search.note(join(at, key), "no length of a dimension: left out of account")
+            search.note(join(at, key), "not a length of a dimension: ignored")
         else:
             dimensions[key] = found
     return {
@@ -239,14 +239,14 @@ def _dimension_items(search: _Search, pointer: str, value: JSON) -> Iterator[tup
         yield from value.items()
         return
     if not is_list(value):
-        search.note(pointer, "neither an object nor a list of dimensions: left out of account")
+        search.note(pointer, "neither an object nor a list of dimensions: ignored")
         return
     for position, item in enumerate(value):
         name = item.get("name") if is_object(item) else None
         if isinstance(name, str):
             yield name, item.get("configuration", item)
         else:
-            search.note(join(pointer, position), "a dimension without a name: left out of account")
+            search.note(join(pointer, position), "a dimension without a name: ignored")
 
 
 def _read_dimension(name: str, value: JSON) -> DimensionHeader | None:
@@ -284,7 +284,7 @@ def _members(value: JSON) -> Mapping[str, JSON]:
 def _read_types(search: _Search, pointer: str, mark: Mapping[str, JSON]) -> Mapping[str, JSON]:
     name, value = _first(mark, "types", "attribute_types")
     if value is not None and not is_object(value) and not is_list(value):
-        search.note(join(pointer, name), "no types of attributes: left out of account")
+        search.note(join(pointer, name), "not types of attributes: ignored")
     return types_in(mark)
 
 

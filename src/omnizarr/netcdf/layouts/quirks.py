@@ -23,7 +23,7 @@ Version = tuple[int, ...]
 
 
 class Writer(NamedTuple):
-    """Who wrote a dataset.
+    """The program that wrote a dataset.
 
     Attributes
     ----------

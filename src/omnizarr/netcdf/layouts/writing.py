@@ -239,7 +239,7 @@ def _variable(
 def _are_for_xarray(name: Name, header: VariableHeader, group_path: str) -> bool:
     """Tell whether ``_ARRAY_DIMENSIONS`` is written: not below the root, nor of dimensions that are not in the root.
 
-    Where nothing else keeps the names, they are written nevertheless, as netCDF-C does, unless they are no names.
+    Where nothing else keeps the names, they are written nevertheless, as netCDF-C does, unless they are not names.
 
     Spec: NCZarr, "XArray".
     """

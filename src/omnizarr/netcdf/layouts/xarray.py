@@ -167,7 +167,7 @@ def believed(found: NodeMarks, array: ArrayMetadata, nc_type: AnyType) -> NodeMa
     names = array.dimension_names
     if names and references is not None and [each.rpartition("/")[2] for each in references] != list(names):
         references = None
-        message = "NCZarr calls the dimensions otherwise than dimension_names: left out of account"
+        message = "NCZarr's names of the dimensions differ from dimension_names: ignored"
         notes = (*notes, Note("/dimension_names", message, SPEC))
     elif kept is found.attributes and added is found.added and filtered is found.filters:
         return found

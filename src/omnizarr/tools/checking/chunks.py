@@ -165,8 +165,8 @@ def _check_shard(shard: Sharding, data: Buffer) -> Iterator[Trouble]:
 def intact_size(shard: Sharding, data: Buffer) -> int | None:
     """Return the size at which a shard with a broken tail was whole; None if that cannot be told for sure.
 
-    Who adds inner chunks to a shard in place, and is stopped, leaves the index that was the last behind what there was
-    then. Its checksum tells it from anything else; without one, and where the index comes first, None is returned.
+    A writer that adds inner chunks to a shard in place, and is stopped, leaves the previous index in its old position.
+    Its checksum identifies it; without a checksum, and if the index comes first, None is returned.
     """
     codecs = shard.index.compressors
     if not shard.index_at_end or [name for name, _ in codecs] != ["crc32c"] or shard.index.serializer[0] != "bytes":

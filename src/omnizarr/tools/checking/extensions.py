@@ -1,4 +1,4 @@
-"""Names of extensions: registered, known here at least, or nobody's; and whether codecs can be set up as configured.
+"""Names of extensions: registered, known to omnizarr, or unknown; and whether codecs can be set up as configured.
 
 Spec: Zarr v3 core, "Extension points"; zarr-extensions.
 """
@@ -70,7 +70,7 @@ def _add(findings: Findings, node: Node, code: str, error: OmnizarrError) -> Non
         key=node.marker.key,
         pointer=_pointer(node, error),
         found=error.found,
-        # all the names that would have been known help nobody
+        # a list of all known names would not help
         expected=None if isinstance(error, UnknownExtensionError) else error.expected,
         remedy=error.remedy,
         spec=error.spec,
@@ -172,9 +172,9 @@ def _check_use(findings: Findings, node: Node, use: Use) -> bool:
         add("unregistered-extension", f"a {point} that is not in the registry")
         return False
     if point in {"codec", "storage transformer"} and not named.must_understand:
-        add("optional-extension", f"a {point} that nobody here knows, and need not")
+        add("optional-extension", f"an unknown {point}, which may be ignored")
         return False
-    add("unknown-extension", f"a {point} that nobody here knows")
+    add("unknown-extension", f"an unknown {point}")
     return True
 
 

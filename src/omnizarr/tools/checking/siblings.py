@@ -172,7 +172,7 @@ def _check_names(findings: Findings, where: StorePath, inventory: Inventory) -> 
     for (parent, _), names in forms.items():
         if len(names) > 1:
             listed = ", ".join(ascii(name) for name in sorted(names))
-            findings.add("names-look-alike", parent, f"members have names that look alike: {listed}")
+            findings.add("names-look-alike", parent, f"members have names that look the same: {listed}")
 
 
 def _add_siblings(findings: Findings, inventory: Inventory, parent: str, names: list[str]) -> None:

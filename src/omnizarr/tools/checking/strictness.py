@@ -236,7 +236,7 @@ def _fill_value(value: JSON, scalars: Scalars, name: str, at: str, form: str) ->
         case Struct():
             yield from _of_record(value, scalars, name, at, form)
         case Text() | Bytes() if form == "v2":
-            return  # its text does not know them; zarr 2 wrote 0, and all who read them take it
+            return  # the specification does not define them; zarr 2 wrote 0, and all readers accept it
         case _:
             yield from _of_text(value, scalars, name, at)
 

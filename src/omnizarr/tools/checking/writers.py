@@ -1,8 +1,8 @@
 """What a writer is known to have done, where only the mark that it left in the hierarchy tells.
 
-What netCDF-C got wrong, `omnizarr.netcdf` finds out when it reads a dataset of NCZarr. Of that, one thing gives wrong
-numbers to whoever reads plain Zarr: versions 4.8.0 to 4.9.2 stored all numbers in little-endian order, whatever the
-``dtype`` says. The attribute ``_NCProperties`` of the root tells the version.
+`omnizarr.netcdf` finds mistakes of netCDF-C when it reads a dataset of NCZarr. One of them gives wrong numbers to
+readers of plain Zarr: versions 4.8.0 to 4.9.2 stored all numbers in little-endian order, regardless of the ``dtype``.
+The attribute ``_NCProperties`` of the root tells the version.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Carrying out a conversion.
 
 What is done is planned first, from the documents alone. Then each array gets its chunks, is read again and compared,
-and gets its document last, so that whoever looks into the target sees no array that is not whole. A journal in the
-target says for as long that there is more to come, and what; see `omnizarr.tools.converting.journal`.
+and gets its document last, so that readers of the target never see an incomplete array. Until the end, a journal in the
+target describes the unfinished conversion; see `omnizarr.tools.converting.journal`.
 """
 
 from __future__ import annotations
@@ -486,7 +486,7 @@ class _Work:
             )
 
     def _expect(self, step: Step) -> None:
-        """Let nobody work for whom the documents of source and target are not there."""
+        """Raise an error in workers that cannot see the documents of source and target."""
         if step.found is not None:
             source = [step.found, self.plan.source]
             self.executor.expect(source[0].where.store, (key for found in source for key in documents_of(found)))
@@ -547,7 +547,7 @@ def _plain(where: StorePath, metadata: Metadata) -> Metadata:
 
 
 def _occupant(place: StorePath) -> Found[Metadata] | OmnizarrError | None:
-    """Return what lies at a place, be it a group that is only implied."""
+    """Return the node at a place, including an implied group."""
     try:
         return detection.detect(place) or detection.implied(place)
     except OmnizarrError as error:

@@ -72,7 +72,7 @@ def estimate(move: Move, passes: Sequence[Pass]) -> Estimate:
     source = move.sides()[0]
     stored = sum(1 for _ in source.stored())
     objects = stored if move.goes_by_chunks() else move.count_written()
-    # What is missing in the source is hardly anything in the target, be it written.
+    # Chunks that are missing in the source take almost no space in the target, even if they are written.
     in_chunk = math.prod(max((*axis.sizes, 1)) for axis in source.grid.axes)
     elements = min(stored * in_chunk, math.prod(source.grid.shape))
     temporary = sum(each.bytes_written for each in passes if each.writes == "temporary")

@@ -1,7 +1,7 @@
 """The journal of a conversion: a document in the target that is there from the first write to the last.
 
-Who finds one knows that what lies beside it is not complete. It says what the conversion is of, so that only the same
-conversion is resumed.
+Its presence shows that the target is not complete. It describes the conversion, so that only the same conversion can be
+resumed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def digest(nodes: Iterable[tuple[str, Mapping[str, JSON]]]) -> str:
 def read(root: StorePath) -> Journal | None:
     """Return the journal of an unfinished conversion at a place; None if there is none.
 
-    Raises NodeExistsError if there is something by its name that is no journal.
+    Raises NodeExistsError if there is something by its name that is not a journal.
     """
     key = root.prefix + KEY
     data = root.store.get(key)

@@ -56,7 +56,7 @@ def is_file(place: Any) -> bool:
 
 
 def is_target(place: Any) -> bool:
-    """Whether a place is called as netCDF files are, and is no directory."""
+    """Whether a place is called as netCDF files are, and is not a directory."""
     path = _path(place)
     return path is not None and path.name.lower().endswith(SUFFIXES) and not path.is_dir()
 

@@ -69,7 +69,7 @@ def for_file(root: GroupHeader) -> Plan:
 
 
 def with_told(plan: Plan, told: Iterable[Loss]) -> Plan:
-    """Return a plan with what a file could not hold; what is only stored otherwise is no loss."""
+    """Return a plan with what a file could not hold; what is only stored otherwise is not a loss."""
     losses = dict.fromkeys(plan.losses)
     remarks = {name: dict.fromkeys(each) for name, each in plan.remarks.items()}
     for each in told:
@@ -97,9 +97,9 @@ def for_zarr(source: Source, create: Callable[..., Dataset], dialect: Dialect) -
 
 
 def told_of_texts(names: Iterable[str]) -> tuple[Loss, ...]:
-    """Return losses for variables with strings that are no UTF-8."""
+    """Return losses for variables with strings that are not UTF-8."""
     why = "strings are UTF-8 in Zarr v3"
-    return tuple(Loss(name[1:], "", "bytes of strings that are no UTF-8", why, "U+FFFD") for name in names)
+    return tuple(Loss(name[1:], "", "bytes of strings that are not UTF-8", why, "U+FFFD") for name in names)
 
 
 def _told(root: GroupHeader) -> Iterator[Loss]:

@@ -255,7 +255,7 @@ def step_of(
         The target.
     options : Options
     is_alone : bool
-        The array is no part of a hierarchy.
+        The array is not a part of a hierarchy.
     in_place : bool
     looks : bool
         Look for chunks where they make a difference: to the keys of others, and to what is lost.

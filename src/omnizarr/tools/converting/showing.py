@@ -115,7 +115,7 @@ class ShownArray:
         return store.get(self.target.key_of(coords))
 
     def _is_absent(self, coords: Coords) -> bool:
-        """Whether a chunk has nothing stored in it, of an array that stores what it has, be it the fill value."""
+        """Whether a chunk has no stored elements, in an array that stores even chunks of the fill value."""
         if self.target.metadata.fill_value is not UNDEFINED or not self._move.translation.same_fill:
             return False
         source = self.source
@@ -153,7 +153,7 @@ class ShownArray:
         return (coords for number in holding for coords in regions.chunks(number))
 
     def listed_below(self) -> Iterator[str]:
-        """Yield the keys of chunks, at least one of those that begin alike up to the next slash."""
+        """Yield the keys of chunks, at least one for each common prefix up to the next slash."""
         keys = map(self.target.key_of, self.listed())
         if not self.target.key_of((0,) * len(self.target.grid.shape)).startswith(f"{self.target.prefix}c/"):
             return keys
@@ -339,7 +339,7 @@ class ShownHierarchy:
         return step
 
     def array(self, shown: Shown) -> ShownArray | None:
-        """Return the chunks of a node; None if it is no array, or cannot be shown."""
+        """Return the chunks of a node; None if it is not an array, or cannot be shown."""
         step = self.step(shown)
         if not step.is_array or step.found is None or step.translation is None:
             return None

@@ -175,7 +175,7 @@ def _copies(found: Found[GroupMetadata]) -> Snapshot | None:
     except StoreError:
         raise
     except OmnizarrError:
-        return None  # broken: made anew from the documents by who wants it
+        return None  # broken: made again from the documents on request
     return None if nodes is None else Snapshot(where, None, nodes)
 
 

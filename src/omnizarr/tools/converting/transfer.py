@@ -50,7 +50,7 @@ class _Values(Job[str]):
 
         def copy(key: str) -> int:
             value = self.source.store.get(self.source.prefix + key)
-            if value is None:  # somebody has removed it meanwhile
+            if value is None:  # it was removed meanwhile
                 return 0
             tally.set(self.target.prefix + key, value)
             return len(value)

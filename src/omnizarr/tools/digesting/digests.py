@@ -85,7 +85,7 @@ def expected(given: Any) -> dict[str, str]:
     Raises
     ------
     ValueError
-        If it is none of these, or a line of the file is no digest.
+        If it is none of these, or a line of the file is not a digest.
     """
     if isinstance(given, Digest):
         return {node.path: node.digest for node in given}
@@ -110,7 +110,9 @@ def parse(text: str, name: str = "digests") -> dict[str, str]:
             continue
         parts = _LINE.fullmatch(line)
         if parts is None:
-            raise ValueError(f"{name}: line {number} is no digest and path, as `omnizarr digest` prints them: {line!r}")
+            raise ValueError(
+                f"{name}: line {number} is not a digest and path, as `omnizarr digest` prints them: {line!r}"
+            )
         found[_unescaped(parts[2]).strip("/")] = parts[1]
     if not found:
         raise ValueError(f"{name}: there is no digest in it; make one by: omnizarr digest PATH > FILE")

@@ -34,7 +34,7 @@ def canonical_json(value: Any) -> bytes:
 def serialized(values: AnyArray) -> Any:
     """Return the bytes of elements in C order, one after the other.
 
-    Raises NotRepresentableError for objects that are no JSON.
+    Raises NotRepresentableError for objects that are not JSON.
     """
     dtype = values.dtype
     if dtype.kind == "T":

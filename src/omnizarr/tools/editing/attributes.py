@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from omnizarr.errors import ConflictError, MetadataError, NotRepresentableError
+from omnizarr.errors import MetadataError, NotRepresentableError, StaleError
 from omnizarr.formats.conventions.nczarr import notes_of
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, thawed
@@ -99,14 +99,14 @@ def delete(where: StorePath, names: tuple[str, ...]) -> None:
 def put(where: StorePath, new: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     """Replace all attributes of a node, if they are still those that were `known`.
 
-    Raises ConflictError if somebody else has changed them meanwhile.
+    Raises StaleError if another writer has changed them meanwhile.
     """
     changed, before = to_json(new), to_json(known)
 
     def replaced(old: Attributes) -> Attributes:
         if not same(dict(old), dict(before)):
-            raise ConflictError(
-                "somebody else has changed the attributes meanwhile: theirs are kept",
+            raise StaleError(
+                "another writer has changed the attributes meanwhile; its changes are kept",
                 store=str(where.store),
                 path=where.path,
                 remedy="look at what they are now, and edit them again",

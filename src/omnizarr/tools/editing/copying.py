@@ -147,7 +147,7 @@ class Copy:
         return there
 
     def _refuse_others(self) -> None:
-        """Raise NodeExistsError if something lies at the target that is no node."""
+        """Raise NodeExistsError if something lies at the target that is not a node."""
         folder = places.folder_of(self.target)
         if folder is not None:
             is_there = folder.is_file() or (folder.is_dir() and any(folder.iterdir()))
@@ -156,7 +156,7 @@ class Copy:
             is_there = any(next(iter(self.target.store.list_prefix(prefix)), None) for prefix in prefixes)
         if is_there:
             raise NodeExistsError(
-                "something that is no Zarr node lies here",
+                "something that is not a Zarr node lies here",
                 store=str(self.target.store),
                 path=self.target.path,
                 remedy="choose another place, or remove it",
@@ -177,7 +177,7 @@ class Copy:
         mentions.enter(self.target, kind, marks)
         remarks = (*mentions.rebase(self.source, self.target), *self._remarks())
         mentions.refresh(self.target)
-        return replace(outcome, keys=copied.values, nbytes=copied.nbytes, verified=self.verify, remarks=remarks)
+        return replace(outcome, keys=copied.values, bytes_stored=copied.nbytes, verified=self.verify, remarks=remarks)
 
     def _remarks(self) -> tuple[str, ...]:
         before, after = mentions.listed(self.source), mentions.listed(self.target)
@@ -221,7 +221,7 @@ class Copy:
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
-        # Who has the store open remembers directories.
+        # An open store remembers directories.
         self.target = replace(self.target, store=LocalStore(root))
         return written
 

@@ -63,7 +63,7 @@ def node_at(where: StorePath) -> Found[Metadata] | None:
         if unfinished.is_left(where):
             return None
         raise NodeNotFoundError(
-            "this directory is no node: it has no documents of Zarr, though there are nodes further down",
+            "this directory is not a node: it has no documents of Zarr, though there are nodes further down",
             store=str(where.store),
             path=where.path,
             remedy="name one of these",

@@ -76,7 +76,7 @@ def _move(old: StorePath, new: StorePath, *, dry_run: bool, progress: Show) -> E
     hierarchy.create_ancestors(copy.target, dialect_of(copy.target, found.metadata), copy.above)
     _rename(folder, goal)
     for where, kind, noted in ((found.where, None, None), (copy.target, found.metadata.node_type, marks)):
-        # Who has the store open remembers directories.
+        # An open store remembers directories.
         there = replace(where, store=LocalStore(where.store.root)) if isinstance(where.store, LocalStore) else where
         mentions.enter(there, kind, noted)
         if kind is not None:

@@ -21,7 +21,7 @@ class Edited:
         None for what an interrupted copy or deletion has left behind.
     keys : int
         Number of keys concerned: documents, chunks, and whatever else lies below the node.
-    nbytes : int
+    bytes_stored : int
         Their bytes as they are stored. What a rename moved is not counted: 0.
     is_rename : bool
         Moved without being copied.
@@ -37,7 +37,7 @@ class Edited:
     target: str | None = None
     node_type: Literal["array", "group"] | None = None
     keys: int = 0
-    nbytes: int = 0
+    bytes_stored: int = 0
     is_rename: bool = False
     verified: bool = False
     dry_run: bool = False

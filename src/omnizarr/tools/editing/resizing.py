@@ -83,7 +83,7 @@ def run(resize: Resize) -> None:
     found = detection.open_array(resize.where)
     if found.metadata.shape != resize.old:
         raise StoreError(
-            "somebody else has resized the array meanwhile",
+            "another writer has resized the array meanwhile",
             store=str(resize.where.store),
             path=resize.where.path,
             found=found.metadata.shape,

@@ -187,7 +187,7 @@ def find(where: StorePath, axes: Sequence[str] | None, scale: Mapping[str, float
     NotRepresentableError
         If OME-Zarr has no version for the format, or no words for such an image.
     MetadataError
-        If a group is no image, or what it says is broken.
+        If a group is not an image, or what it says is broken.
     """
     found = detection.open_node(where)
     version = _version(found)
@@ -249,7 +249,7 @@ def _of_group(
     entry = _listed(group.metadata)
     if entry is None:
         raise MetadataError(
-            "the group is no multiscale image",
+            "the group is not a multiscale image",
             store=str(group.where.store),
             path=group.where.path,
             remedy="name the array that is its full resolution",

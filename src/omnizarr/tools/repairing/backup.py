@@ -42,7 +42,7 @@ class Entry:
     before, after : str or None
         SHA-256 of old and new value; None for no value.
     is_file : bool
-        `key` is the path of a file that is no key: one of our own temporary files.
+        `key` is the path of a file that is not a key: one of our own temporary files.
     """
 
     code: str
@@ -67,7 +67,7 @@ def base_of(store: Store) -> Store:
 
 
 def place_of(store: Store) -> dict[str, str] | None:
-    """Return what a store is, for who looks for it again; None if nobody can."""
+    """Return a description of a store, to open it again; None if this is not possible."""
     base = base_of(store)
     if isinstance(base, LocalStore):
         return {"kind": "directory", "path": str(directory_of(store)), "prefix": ""}

@@ -1,4 +1,4 @@
-"""Temporary files, locks and files of operating systems: what writers left behind, and nobody holds any more."""
+"""Temporary files and locks that writers left behind, and files of operating systems."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ except ImportError:  # Windows, where a file that is open cannot be deleted
     fcntl = None  # type: ignore[assignment]
 
 _WHATS: Final = {
-    "temporary-file": "delete what a writer left behind",
-    "lock-file": "delete the lock that nobody holds",
+    "temporary-file": "delete the temporary file",
+    "lock-file": "delete the unused lock file",
     "system-file": "delete the file",
 }
 CODES: Final = frozenset(_WHATS)
-_YOUNG: Final = "wait until it is {} old, and nobody is writing"
-_AGELESS: Final = "delete it if nobody is writing, or name the code: the store does not tell how old it is"
+_YOUNG: Final = "wait until it is {} old and no program is writing"
+_AGELESS: Final = "delete it if no program is writing, or name the code: the store does not tell how old it is"
 _HELD: Final = "wait until the writer is done: it is locked"
-_FULL: Final = "delete it if you know it: there is something in it, so it is no lock that is known here"
+_FULL: Final = "delete it if you know what it is: it is not empty, so it is not a known kind of lock"
 
 
 def delete_leftovers(bench: Bench, findings: list[Finding], *, older_than: float, asked: bool) -> None:
@@ -103,7 +103,7 @@ def _delete_key(bench: Bench, finding: Finding, key: str) -> None:
 
 
 def _delete_file(bench: Bench, finding: Finding, file: Path) -> None:
-    """Delete one of our own files, whose names are no keys."""
+    """Delete one of our own files, whose names are not keys."""
     try:
         size = wording.plural(file.lstat().st_size, "byte")
     except OSError:

@@ -60,7 +60,7 @@ class Overlay(Store):
         self.changed[key] = None
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Lock nothing: nobody else writes here."""
+        """Lock nothing: there are no other writers."""
         check_key(key)
         return nullcontext()
 

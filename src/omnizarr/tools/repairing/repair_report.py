@@ -33,7 +33,7 @@ class Action:
     before, after : str
         What stood there, and what stands there now: JSON, or a number of bytes. "" for nothing.
     done : bool
-        False in a dry run, and where the value had been changed by somebody else meanwhile.
+        False in a dry run, and if another writer has changed the value meanwhile.
     kept : str
         File with the old value of the key, relative to the backup; "" if there was none, or no backup.
     """

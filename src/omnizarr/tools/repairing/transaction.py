@@ -1,4 +1,4 @@
-"""How values are changed: whole or not at all, under a lock, only if nobody else has, and never without a copy."""
+"""Atomic changes of values: under a lock, only if the value has not changed, and never without a backup."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Bench:
 
         A dry run remembers documents, on which more depends, but no chunks, which may be large.
 
-        Returns False, and changes nothing, if the value is not `old` any more: somebody else is at work.
+        Returns False, and changes nothing, if the value is no longer `old`, because another writer has changed it.
         """
         path, code = actions[0].path, actions[0].code
         kept = ""
@@ -94,13 +94,13 @@ class Bench:
         self.actions += [
             replace(action, done=done, kept=kept)
             if same
-            else replace(action, what=f"{action.what}, as somebody else was faster; run the repair again")
+            else replace(action, what=f"{action.what}, another writer has changed the value; run the repair again")
             for action in actions
         ]
         return same
 
     def discard_file(self, file: Path, action: Action, remove: Callable[[], object]) -> None:
-        """Remove a file that is no key of the store."""
+        """Remove a file that is not a key of the store."""
         kept = ""
         if not self.is_dry:
             if self.backup is not None:

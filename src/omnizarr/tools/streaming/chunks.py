@@ -36,7 +36,7 @@ _LONGEST_REASON: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """Where the chunks of an array are, whether or not anybody can decode them."""
+    """Where the chunks of an array are, even if they cannot be decoded."""
 
     where: StorePath
     metadata: ArrayMetadata

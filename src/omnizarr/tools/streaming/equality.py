@@ -106,7 +106,7 @@ def integer_distance(left: AnyArray, right: AnyArray) -> AnyArray:
 
 
 def largest_distance(left: AnyArray, right: AnyArray) -> Any:
-    """Return how far elements lie apart at most; None if they are no numbers or times, or no two can be compared.
+    """Return how far elements lie apart at most; None if they are not numbers or times, or no two can be compared.
 
     left, right : (n,), of one data type. NaN and NaT are left out.
     """

@@ -1,8 +1,7 @@
-"""Who does the work: threads of this process, or the workers of a dask.distributed cluster.
+"""Executors: threads of this process, or the workers of a dask.distributed cluster.
 
-A task says what is done with each of many items: a job writes, a question is answered. Items come in any order, in
-whichever process, and twice if need be. So it does not matter who does it, and what a worker that was killed had begun
-is simply done again.
+A task processes many items: a job writes, a question returns an answer. Items run in any order, in any process, and
+twice if necessary. So any worker can run any item, and the items of a killed worker simply run again.
 
 Spec: https://distributed.dask.org/en/stable/client.html
 """
@@ -38,7 +37,7 @@ Tick = Callable[[int], None]
 _AHEAD: Final = 2
 """Tasks for each thread of the cluster: one that runs, and one that waits, so that no thread does."""
 _PATIENCE: Final = 60.0
-"""Seconds without any worker after which somebody gives up."""
+"""Seconds without any worker after which a task is given up."""
 _AGAIN: Final = "run it again; a conversion continues with resume=True"
 _GLANCE: Final = 1.0
 """Seconds between checks while waiting."""
@@ -178,7 +177,7 @@ class Question(Task[Item, list[Result]], Generic[Item, Result]):
 
 
 class Executor(ABC):
-    """Who does jobs."""
+    """Runs jobs."""
 
     width: int
     """How many parts of a job are done at a time, each with the threads and the memory of one process."""
@@ -218,7 +217,7 @@ class Local(Executor):
 
 @contextlib.contextmanager
 def executor(scheduler: Any = None) -> Iterator[Executor]:
-    """Return who does the work: this process, or for the client or the address of a cluster, its workers.
+    """Return an executor: this process, or the workers of a cluster, given its client or address.
 
     A client that is made here is closed in the end.
 
@@ -524,7 +523,7 @@ class _Reports:
         self._due = time.monotonic() + _REPORT
         self._guard = threading.Lock()
         self._worker = None
-        with contextlib.suppress(ValueError):  # this is no worker
+        with contextlib.suppress(ValueError):  # this is not a worker
             self._worker = _distributed().get_worker()
 
     def tick(self, nbytes: int) -> None:

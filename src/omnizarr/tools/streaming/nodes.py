@@ -1,7 +1,7 @@
 """The nodes of a hierarchy and what they mean, whichever format they are written in.
 
 What a node means is what its conventions make of it in Zarr v3: `convert` carries it by the same functions. So the
-dimension names of xarray are no attribute in any format, and a mask is one in all. How elements are stored does not
+dimension names of xarray are not an attribute in any format, and a mask is one in all. How elements are stored does not
 belong to it: neither chunks, codecs, byte order, nor the fill value, which tells only what chunks hold that are not
 stored.
 """

@@ -31,7 +31,8 @@ class Progress:
     ----------
     bar : bool or callable, optional
         True: a bar in a terminal or a notebook, lines elsewhere. A callable: called with ``total=``, ``desc=``,
-        ``unit="B"`` and ``unit_scale=True``; a bar that has ``set_postfix_str`` is told which array is at hand.
+        ``unit="B"`` and ``unit_scale=True``; ``set_postfix_str``, if the bar has it, is called with the path of the
+        current array.
     total : int
     doing : str
         What is done, as the bar shows it.

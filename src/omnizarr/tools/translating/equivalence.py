@@ -3,7 +3,8 @@
 Of two chains of codecs only what decoding depends on is compared: every stored chunk that one of them decodes, the
 other decodes to equal values. That holds if
 
-- the elements are stored alike: same data type (or raw bytes of the same size), same byte order where it matters;
+- the elements are stored in the same way: same data type (or raw bytes of the same size), same byte order where it
+  matters;
 - the axes come in the same order, whichever transposes say so;
 - the same filters stand in the same order, with the same parameters, each seeing the same elements;
 - the same compressors and checksums stand in the same order, each of one format of stream. Levels and the like are

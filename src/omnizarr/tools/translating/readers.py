@@ -3,7 +3,8 @@
 The specification of v3 names few codecs and data types. Others are written under the names that zarr-python gave them,
 which other programs do not know, or not all. An array that comes to v3 from another format gets compressors and
 checksums that all read, if its user does not ask for others: elements are the same, and chunks that are decompressed
-and compressed again go through no filter. Where nothing widely read would hold the same, a remark says who reads it.
+and compressed again go through no filter. If no widely known codec gives the same elements, a remark names the programs
+that read it.
 
 `tests/interop/test_readers.py` holds the table against these programs.
 """
@@ -37,7 +38,7 @@ CODECS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("numcodecs.astype", "numcodecs.delta", "numcodecs.packbits", "numcodecs.quantize"), _ONE),
     **dict.fromkeys(("numcodecs.base64", "numcodecs.categorize"), _NONE),
 }
-"""Who reads a codec of v3."""
+"""The programs that read each codec of v3."""
 DATA_TYPES: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), _ALL),
     **dict.fromkeys(("float16", "float32", "float64", "complex64", "complex128"), _ALL),
@@ -47,7 +48,7 @@ DATA_TYPES: Final[Mapping[str, frozenset[str]]] = {
     "r*": frozenset({"zarrs"}),
     "struct": _NONE,
 }
-"""Who reads a data type of v3; zarr-python reads ``struct`` since 3.3, which needs Python 3.12."""
+"""The programs that read each data type of v3; zarr-python reads ``struct`` since 3.3, which needs Python 3.12."""
 
 _CHECKSUMS: Final = frozenset({"adler32", "crc32", "fletcher32", "jenkins_lookup3"})
 _SHUFFLED: Final[Mapping[str, str]] = {
