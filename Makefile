@@ -40,7 +40,7 @@ BELOW := tests/stores tests/test_servers.py tests/test_faultproxy.py tests/tools
 ABOVE := tests/engine tests/codecs tests/indexing tests/properties tests/nodes
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-native test-oldest oldest-installed test-upstream coverage downstream downstream-installed servers lint format docs bench bench-installed native dist release clean
+.PHONY: help demo test test-all test-native test-oldest oldest-installed test-upstream coverage downstream downstream-installed servers lint format docs links bench bench-installed native page dist release clean
 
 help:
 	@echo "make demo   the main job on real data"
@@ -50,17 +50,21 @@ help:
 	@echo "make test-upstream tests with the main branches of zarr-python, numcodecs, xarray and dask"
 	@echo "make coverage which lines and branches the tests run"
 	@echo "make downstream the tests of zarr-python, xarray, dask, anndata, ome-zarr and netCDF4-python on omnizarr (ARGS='xarray')"
-	@echo "make lint   ruff, mypy --strict, rustfmt, clippy"
+	@echo "make lint   ruff, mypy --strict, basedpyright, rustfmt, clippy"
 	@echo "make format put the code into the format of ruff and rustfmt"
 	@echo "make docs   the manual, in docs/_build/html, and manual pages of the commands, in docs/_build/man"
+	@echo "make links  whether the manual's links to other sites lead somewhere"
 	@echo "make bench  speed beside zarr-python, zarrs, TensorStore and others"
 	@echo "make dist   wheels and a source distribution in dist, each tried in a new environment"
 	@echo "make release check that everything is ready for a release"
 	@echo "make servers install the servers that tests start, in .servers (make test does so by itself)"
 	@echo "make native build the native engine in place (other verbs do so by themselves; NATIVE=never leaves it out)"
+	@echo "make page   build the page of omnizarr view (other verbs do so by themselves; they go without it where npm is missing)"
 	@echo "make clean  remove the virtual environment and everything built"
 
 demo test test-all test-native bench-installed: $(STAMPS)/native-$(NATIVE)
+
+test test-all dist: page
 
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/demo.py $(ARGS)
@@ -159,6 +163,7 @@ lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/codespell src docs rust/src .github examples *.md
 ifneq ($(NATIVE),never)
 	cargo fmt $(CRATE) --check
@@ -177,6 +182,10 @@ docs: $(STAMPS)/docs
 	$(BIN)/python -m omnizarr.cli.man docs/_build/man
 	@echo "docs/_build/html/index.html, docs/_build/man"
 
+# Links to other sites, which `make docs` does not look at: it needs no network.
+links: $(STAMPS)/docs
+	$(BIN)/python -m sphinx --builder linkcheck --keep-going --quiet docs docs/_build/links
+
 # In an environment of its own: some of the libraries compared with want a newer Python than omnizarr does.
 BENCH_VENV ?= .venv-bench
 BENCH_PYTHON ?= $(shell for candidate in python3.12 python3.13 $(PYTHON); do \
@@ -194,6 +203,17 @@ ifeq ($(NATIVE),never)
 else
 	@$(BIN)/python -c 'import omnizarr._native as native; print(native.__file__)'
 endif
+
+# The page of omnizarr view, from viewer: built again only if its sources changed. A source distribution brings it along.
+PAGE := src/omnizarr/web/page/index.html
+NODE := npm --version && node -e 'process.exit(+(process.versions.node.split(".")[0] < 20))'
+
+page: $(PAGE)
+
+$(PAGE): $(filter-out viewer/README.md,$(wildcard viewer/*.*)) $(wildcard viewer/src/* viewer/static/* viewer/test/*)
+	@if ! { $(NODE); } >/dev/null 2>&1; then echo "NOT BUILT: the page of omnizarr view (no npm, or node older than 20)"; \
+	elif ! npm --prefix viewer ci --loglevel=error --fetch-retries 1; then echo "NOT BUILT: the page of omnizarr view (its packages cannot be had)"; \
+	else npm --prefix viewer run --silent check && npm --prefix viewer test --silent && npm --prefix viewer run --silent build; fi
 
 # A source distribution, a wheel with the native engine for machines like this one, and one without it for all others.
 # Each wheel is installed into an environment with nothing but Python, and used there.
@@ -216,7 +236,7 @@ release: dist
 
 clean:
 	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST_VENV) $(UPSTREAM_VENV) $(SERVERS) build dist docs/_build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	rm -rf rust/target rust/fuzz/target $(MODULES)
+	rm -rf rust/target rust/fuzz/target $(MODULES) viewer/node_modules src/omnizarr/web/page
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMPS)/venv:

@@ -43,7 +43,10 @@ class BuildNative(build_rust):
         super().run()
         if not self.built:
             Path(self.get_dylib_ext_path(NATIVE, NATIVE.name)).unlink(missing_ok=True)
-            self.warn("omnizarr goes without its native engine: it works, slower; what was missing is said above")
+            self.warn(
+                "omnizarr goes without its native engine: it works, slower, and with numcodecs (omnizarr[numcodecs]); "
+                "what was missing is said above"
+            )
 
     def run_for_extension(self, extension: RustExtension) -> None:
         """Build it, and remember that this went well."""

@@ -24,7 +24,9 @@ def git(*arguments: str) -> str:
 def versions() -> dict[str, str]:
     """Return the version that each file states."""
     return {
-        "pyproject.toml": tomllib.loads(text("pyproject.toml"))["project"]["version"],
+        "src/omnizarr/__init__.py": re.findall(
+            r'^__version__ = "(.*)"$', text("src/omnizarr/__init__.py"), re.MULTILINE
+        )[0],
         "rust/Cargo.toml": tomllib.loads(text("rust/Cargo.toml"))["package"]["version"],
         "CITATION.cff": re.findall(r"^version: (.*)$", text("CITATION.cff"), re.MULTILINE)[0],
     }
@@ -33,9 +35,11 @@ def versions() -> dict[str, str]:
 def problems(directory: Path) -> Iterator[str]:
     """Yield what is still to be done."""
     stated = versions()
-    version = stated["pyproject.toml"]
+    version = stated["src/omnizarr/__init__.py"]
     yield from (
-        f"{file} states version {found}, pyproject.toml {version}" for file, found in stated.items() if found != version
+        f"{file} states version {found}, omnizarr.__version__ is {version}"
+        for file, found in stated.items()
+        if found != version
     )
     changes = text("CHANGELOG.md")
     if not re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d{{2}}-\d{{2}}$", changes, re.MULTILINE):
