@@ -1,6 +1,10 @@
 """How Sphinx builds the manual (`make docs`)."""
 
+import sys
 from importlib.metadata import version as version_of
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
 project = "omnizarr"
 author = project_copyright = "omnizarr contributors"
@@ -12,14 +16,35 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "commands",  # docs/extensions: the reference of the command line
+    "speed",  # docs/extensions: the picture of the front page
 ]
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "omnizarr"
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
+html_js_files = ["versions.js"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+        "versions.html",
+    ]
+}
 
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3  # links to headings are checked
+
+# The button copies what you type: neither prompts nor output.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 # The pages of docs/api say what is shown; the tables of members there link to it.
 autosummary_generate = False
@@ -35,6 +60,10 @@ napoleon_use_param = False  # names and types of parameters in one line, as nump
 napoleon_use_rtype = False
 napoleon_use_ivar = True  # attributes in a list, beside those that have docstrings of their own
 napoleon_preprocess_types = False  # types are prose: "int or tuple of int"
+
+linkcheck_timeout = 20
+linkcheck_workers = 4
+linkcheck_ignore = [r"http://127\.0\.0\.1", r"https://([a-z]+\.)?example\.org"]
 
 # Names of attributes in lists are looked up as well, and `chunks` is one of Array and of AsyncArray.
 suppress_warnings = ["ref.python"]

@@ -260,8 +260,8 @@ def compare_readers(what, path, expected):
     best = {}
     for turn in range(ROUNDS):
         for who, read in READERS.items():
-            # Memory that the system hands out for the first time can cost more than the read itself: who reads first
-            # would pay for all. As much is touched and given back before each read, whoever it is.
+            # New memory from the system can cost more than the read itself, so the first reader would pay for all. So
+            # the same amount is touched and released before each read.
             np.ones(expected.shape, expected.dtype)
             start = time.perf_counter()
             values = read(path)
