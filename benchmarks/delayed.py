@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.running import ROOT
 
 BUCKET = "latency"
-NOBODY = 9  # a port at which nobody listens
+NOBODY = 9  # a port without a listener
 NGINX = """
 load_module {module};
 daemon off;
@@ -143,7 +143,7 @@ def _nginx() -> tuple[str, Path] | None:
 
 
 def _s3(home: Path) -> tuple[str, Any] | None:
-    """Return the name of an S3 server and what runs it; None if there is none, or nobody who can make a bucket."""
+    """Return the name of an S3 server and what runs it; None if there is none, or no way to make a bucket."""
     servers = _tests()
     if importlib.util.find_spec("boto3") is None:
         return None

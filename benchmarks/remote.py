@@ -1,6 +1,6 @@
-"""Who reads over HTTP and S3 in `benchmarks.latency`: each library behind the same few verbs, as it comes and set well.
+"""The readers of `benchmarks.latency` over HTTP and S3: each library behind the same methods, by default and tuned.
 
-A place is a URL, and for S3 the options by which `omnizarr` reaches it: each peer says them in its own words.
+A place is a URL, with the options of `omnizarr` for S3, which each peer translates into its own.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Omnizarr(Remote):
 
 
 class TensorStore(Remote):
-    """`concurrency` is how many requests it sends at once; 32 if nobody says."""
+    """`concurrency` is how many requests it sends at once; by default 32."""
 
     def __init__(self, place: Place, concurrency: int | None = None) -> None:
         super().__init__(place)

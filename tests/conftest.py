@@ -2,7 +2,9 @@
 
 import os
 import signal
+from zlib import crc32
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.servers import (  # noqa: F401 - fixtures of every test, and what the end of a run says of them
@@ -31,3 +33,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.en
 # Tests that a shell starts in the background ignore Ctrl-C, and so would the programs that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items):
+    """Mark as slow what a sample of a long table of cases leaves out; the same cases in every run."""
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled and crc32(item.nodeid.encode()) % sampled.args[0]:
+            item.add_marker(pytest.mark.slow)

@@ -338,7 +338,7 @@ _METADATA: list[Damaged] = [
     one("ome 0.4 with flat chunks", {**v2(), ".zattrs": text({"multiscales": [{**image(), "version": "0.4"}]})},
         "ome-separator", A2),
     one("ome label of floats", ome("float32", **{"image-label": {}}), "ome-label-type", A3),
-    one("2020 names that are no strings", d2020(attributes={"_ARRAY_DIMENSIONS": [1, 2]}), "array-dimensions", A20),
+    one("2020 names that are not strings", d2020(attributes={"_ARRAY_DIMENSIONS": [1, 2]}), "array-dimensions", A20),
     one("v2 fill value of another type", v2(fill_value="seven"), "invalid-fill-value", A2),
     one("v2 with an unknown member", v2(extra=1), "extra-member", A2),
     one("v2 group with an unknown member", {**v2(), ".zgroup": text({"zarr_format": 2, "x": 1})}, "extra-member",
@@ -613,16 +613,16 @@ _CHUNKS: list[Damaged] = [
         "a/0.0": bz2.compress(CHUNK) + b"xy"}, "trailing-bytes", "a/0.0", data=True),
     one("v2 zlib with a wrong checksum", {**v2(zlib.compress(CHUNK), compressor=ZLIB),
         "a/0.0": zlib.compress(CHUNK)[:-1] + b"\xff"}, "checksum-mismatch", "a/0.0", data=True),
-    one("v2 text that is no UTF-8", {**v2(STRINGS, dtype="|O", filters=[{"id": "vlen-utf8"}], fill_value=""),
+    one("v2 text that is not UTF-8", {**v2(STRINGS, dtype="|O", filters=[{"id": "vlen-utf8"}], fill_value=""),
         "a/0.0": STRINGS[:-1] + b"\xff"}, "undecodable-chunk", "a/0.0", data=True),
-    one("v1 chunk that is no blosc", {**v1(numcodecs.Blosc().encode(CHUNK), compression="blosc", compression_opts={
+    one("v1 chunk that is not Blosc", {**v1(numcodecs.Blosc().encode(CHUNK), compression="blosc", compression_opts={
         "cname": "lz4", "clevel": 5, "shuffle": 1}), "a/0.0": b"\xff" * 40}, "undecodable-chunk", "a/0.0", data=True),
     one("v1 chunk with Zstandard of 2016", {**v1(numcodecs.Blosc().encode(CHUNK), compression="blosc",
         compression_opts={"cname": "zstd", "clevel": 5, "shuffle": 1}), "a/0.0": LEGACY}, "legacy-zstd", "a/0.0",
         data=True),
     one("v0 truncated chunk", {**v0(), "a/__zdata__/0.0.blosc": numcodecs.Blosc("lz4", 1).encode(CHUNK)[:-1]},
         "wrong-chunk-size", "a/__zdata__/0.0.blosc", data=True),
-    one("2020 chunk that is no gzip", {**d2020(gzip.compress(CHUNK), compressor={
+    one("2020 chunk that is not gzip", {**d2020(gzip.compress(CHUNK), compressor={
         "codec": "https://purl.org/zarr/spec/codec/gzip/1.0", "configuration": {"level": 1}}),
         "data/root/a/c0/0": b"xx"}, "undecodable-chunk", "data/root/a/c0/0", data=True),
     one("shard shorter than its index", sharded(b"x" * 10), "shard-index-broken", "a/c/0/0", data=True),

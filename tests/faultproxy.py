@@ -276,8 +276,9 @@ class FaultProxy:
         if isinstance(fault, Answer):
             async for _ in _body_of_answer(there, method, reply):
                 pass
-            await _answer(fault, method, writer)
-            return True
+            is_last = "close" in reply.fields.get("connection", "").lower()
+            await _answer(fault, method, writer, is_last=is_last)
+            return not is_last
         if fault == Reset():
             raise ConnectionResetError
         writer.write(reply.raw)
@@ -307,8 +308,8 @@ class FaultProxy:
         return True
 
 
-async def _answer(fault: Answer, method: str, writer: asyncio.StreamWriter) -> None:
-    fields = {"Content-Length": str(len(fault.body)), **fault.fields}
+async def _answer(fault: Answer, method: str, writer: asyncio.StreamWriter, *, is_last: bool = False) -> None:
+    fields = {"Content-Length": str(len(fault.body)), **fault.fields, **({"Connection": "close"} if is_last else {})}
     line = f"HTTP/1.1 {fault.status} {responses.get(fault.status)}"
     lines = [line, *(f"{name}: {text}" for name, text in fields.items())]
     writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))

@@ -16,7 +16,7 @@ PICTURE = ROOT / "docs" / "structure.svg"
 
 ROOMS = (
     *("support", "errors", "settings", "model", "indexing", "codecs", "formats", "stores", "engine", "metadata"),
-    *("nodes", "api", "netcdf", "tools", "storage", "aio", "cli", "interop"),
+    *("show", "nodes", "api", "netcdf", "tools", "storage", "aio", "web", "cli", "interop"),
 )
 """From the ground floor up: a room imports from those before it."""
 ROOF = {"", "__main__"}  # they see every room
@@ -32,12 +32,14 @@ HOLDS = {
     "stores": "keys and bytes",
     "engine": "runs plans against stores",
     "metadata": "the model, as users get it",
+    "show": "pictures of values",
     "nodes": "arrays and groups",
     "api": "create, open, save",
     "netcdf": "the data model of netCDF",
     "tools": "check, repair, convert, copy",
     "storage": "stores, under one name",
     "aio": "arrays and groups to be awaited",
+    "web": "hierarchies over HTTP",
     "cli": "the command line",
     "interop": "xarray, dask, zarr-python",
 }

@@ -20,7 +20,7 @@ def of_findings() -> dict[str, str]:
     """Return the tables of what a check finds, by their headings."""
     return {
         section: table(
-            ("code", "severity", "what it means", "what to do", "mend"),
+            ("code", "severity", "what it means", "what to do", "repair"),
             ((f"`{row.code}`", *row[1:4], "yes" if row.code in REPAIRABLE else "") for row in rows),
         )
         for section, rows in SECTIONS.items()

@@ -109,7 +109,7 @@ def test_names_of_errors_mean_what_the_page_says():
 
 
 def test_settings_that_the_page_names_have_an_effect_and_others_of_zarr_python_none():
-    named = SECTION.partition("`omnizarr.config` knows")[2].partition("Others of zarr-python")[0]
+    named = SECTION.partition("`omnizarr.config` knows")[2].partition("It accepts other settings")[0]
     known = re.findall(r"`([a-z][\w.]*)`", named.replace("`zarr.config`", ""))
     assert len(known) == 8
     for name in known:

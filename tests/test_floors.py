@@ -18,6 +18,9 @@ TYPES_ONLY = {
     ("omnizarr.netcdf.variable", "omnizarr.netcdf.group"): "so does a variable",
     ("omnizarr.nodes.info_html", "omnizarr.nodes.array"): "shows the node that calls it",
     ("omnizarr.nodes.info_html", "omnizarr.nodes.group"): "the same",
+    ("omnizarr.nodes.showing", "omnizarr.nodes.array"): "the same",
+    ("omnizarr.nodes.showing", "omnizarr.nodes.group"): "the same",
+    ("omnizarr.nodes.showing.meaning", "omnizarr.nodes.array"): "the same",
 }
 """Imports under TYPE_CHECKING that close a circle, and why: none of them happens."""
 

@@ -7,6 +7,7 @@ import pytest
 import omnizarr
 from omnizarr import errors
 from omnizarr.settings import DEFAULTS, Config, config, engines
+from omnizarr.stores import MemoryStore
 
 
 def test_set_holds_until_changed():
@@ -97,3 +98,13 @@ def test_engine_that_does_not_exist_is_refused_by_the_array_opened_with_it():
 def test_number_of_bytes_is_an_integer():
     with config.set({"array.variable_chunk_bytes": "1 MB"}), pytest.raises(errors.SettingError, match="1 MB"):
         omnizarr.create_array({}, shape=3, dtype="string")
+
+
+def test_arrays_behave_as_the_settings_say_when_they_are_opened():
+    store = MemoryStore()
+    omnizarr.create_array(store, shape=(2, 2), dtype="i4")
+    orders = [omnizarr.open_array(store).config.order]
+    with omnizarr.config.set({"array.order": "F"}):
+        orders.append(omnizarr.open_array(store).config.order)
+    orders.append(omnizarr.open_array(store).config.order)
+    assert orders == [None, "F", None]

@@ -1,4 +1,4 @@
-"""Who takes part. A new peer is one module with one class (`contract`) and one entry of `PEERS`."""
+"""The compared libraries. A new peer is one module with one class (`contract`) and one entry of `PEERS`."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Peer:
     # Arrays. What the verbs hand around as `array` is whatever `open` returned.
 
     def create(self, dataset: Dataset, path: Path) -> None:
-        """Make an array without chunks: the same document for all who read Zarr."""
+        """Make an array without chunks: the same document for all Zarr libraries."""
         data.create(dataset, path)
 
     def open(self, path: Path, *, cache: int = 0) -> Any:

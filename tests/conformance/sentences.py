@@ -121,7 +121,7 @@ def blocks(text: str) -> Iterator[Block]:
             yield Block(section, "\n".join(lines[at:code]), is_code=True)
             at = code
         elif TABLE.match(line):
-            at = end_of_indented(lines, at)  # data: what it says is tested, and it is no example
+            at = end_of_indented(lines, at)  # data: what it says is tested, and it is not an example
         elif title := read_heading(lines, at):
             at += 1
             if FIELD.match(title):

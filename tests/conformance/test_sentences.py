@@ -20,7 +20,7 @@ def test_rules_have_the_word_as_a_word_of_its_own():
     ===
 
     A key must be text. Keys MUST NOT be
-    empty. The member `must_understand` requires nothing. A mustard is no rule. It is
+    empty. The member `must_understand` requires nothing. A mustard is not a rule. It is
     required. It SHALL pass.
     """
     assert [rule[2] for rule in found(text)] == [

@@ -37,7 +37,7 @@ _APART = {
 
 KNOWN = {
     "test_atts.py::*::test_numeric_attribute_byte_order": (
-        "expects that attributes in files of netCDF-3 are no int64; there are no such files here"
+        "expects that attributes in files of netCDF-3 are not int64; there are no such files here"
     ),
     "test_atts.py::*::test_unsupported_numeric_attributes": "an attribute may be boolean here: it becomes a byte",
     "test_cdl.py::*::test_tocdl": "expects the special attributes of a file of netCDF-3; those of Zarr are others",

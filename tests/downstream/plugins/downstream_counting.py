@@ -17,7 +17,7 @@ _OUTCOMES: dict[str, dict[str, str]] = {}
 
 def matching(identifier: str, patterns: Iterable[str]) -> str | None:
     """Return the first pattern that ends a test's identifier."""
-    literal = identifier.replace("[", "<").replace("]", ">")  # brackets are no classes of characters here
+    literal = identifier.replace("[", "<").replace("]", ">")  # brackets are not classes of characters here
     return next((each for each in patterns if fnmatch(literal, f"*{each}".replace("[", "<").replace("]", ">"))), None)
 
 

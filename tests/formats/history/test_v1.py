@@ -679,7 +679,7 @@ def test_names_that_no_array_can_have(name):
 
 def test_names_are_otherwise_free():
     V1.check_name("0.0")
-    V1.check_name("meta")  # a directory is no document
+    V1.check_name("meta")  # a directory is not a document
     V1.check_name("\xe9t\xe9")
 
 
