@@ -371,6 +371,19 @@ def test_keys(page, server, numbers):
     page.wait_for_url(re.compile("tab=table"))
 
 
+def test_a_key_right_after_the_list_of_keys_closes_is_not_lost(page, server, numbers):
+    show(page, server, d=numbers["v2"], p="t")
+    page.keyboard.press("?")
+    page.get_by_role("dialog").wait_for()
+    page.evaluate(
+        """() => {
+            document.querySelector("dialog[open]").close();
+            document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "3", bubbles: true }));
+        }"""
+    )
+    page.wait_for_url(re.compile("tab=table"))
+
+
 def test_limits_are_moved_in_the_histogram(page, server, numbers):
     show(page, server, d=numbers["v2"], p="t")
     handle = page.get_by_role("slider", name="Upper limit of colours")

@@ -1,6 +1,6 @@
 // The page: what it shows is said by its address.
 import { render } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as api from "./api.ts";
 import type { DatasetEntry, Info } from "./api.ts";
 import { About } from "./about.tsx";
@@ -80,12 +80,14 @@ function Page({ entries, version }: { entries: DatasetEntry[]; version: string }
   useEffect(() => {
     document.title = [look.path || entry.name, "omnizarr"].join(" · ");
   }, [look.path, entry]);
-  useEffect(() => {
+  // A layout effect: a key pressed right after a change already meets the page as it is now.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const target = event.target as HTMLElement;
       const isTyping = target.matches("input:not([type=range]):not([type=checkbox]):not([type=radio]), select, textarea");
-      if (isTyping || isHelpOpen) return;
+      // The dialog itself is asked: its "close" event, and the state that follows, come a moment later.
+      if (isTyping || document.querySelector("dialog[open]")) return;
       const command = commands[event.key] ?? (target.matches("canvas") ? moves[event.key] : undefined);
       if (!command) return;
       event.preventDefault();
