@@ -69,6 +69,10 @@ test test-all dist: page
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/demo.py $(ARGS)
 
+# A test that waits for a browser, a server or another process, and runs out of time on a busy machine, runs again; it is
+# listed as RERUN. A test that hangs fails after ten minutes.
+PATIENT := --timeout 600 --reruns 2 --only-rerun 'TimeoutError|TimeoutExpired|Timeout:? [0-9]+ ?ms' -raR
+
 # With arguments, `make test` runs what they name, with each engine. Without, it leaves out what is slow, tries few random
 # cases, and runs with the second engine what depends on engines.
 QUICK := $(if $(ARGS),$(ARGS),-m "not slow")
@@ -76,7 +80,7 @@ test: export HYPOTHESIS_PROFILE ?= $(if $(ARGS),$(if $(CI),ci,dev),quick)
 test: $(STAMPS)/test servers test-native
 	@set -e; only=; for engine in $(ENGINES); do \
 		echo "== with the $$engine engine"; \
-		OMNIZARR_ENGINE=$$engine $(BIN)/python -m pytest -n $(WORKERS) $(QUICK) $$only; \
+		OMNIZARR_ENGINE=$$engine $(BIN)/python -m pytest -n $(WORKERS) $(PATIENT) $(QUICK) $$only; \
 		only="$(if $(ARGS),,$(ABOVE))"; done
 	@$(SAY)
 
@@ -84,7 +88,7 @@ test-all: export HYPOTHESIS_PROFILE ?= all
 test-all: $(STAMPS)/test servers test-native
 	@set -e; without=; for engine in $(ENGINES); do \
 		echo "== with the $$engine engine"; \
-		OMNIZARR_ENGINE=$$engine $(BIN)/python -m pytest -n $(WORKERS) $$without; \
+		OMNIZARR_ENGINE=$$engine $(BIN)/python -m pytest -n $(WORKERS) $(PATIENT) $$without; \
 		without="$(addprefix --ignore=,$(BELOW))"; done
 	@$(SAY)
 
@@ -98,7 +102,7 @@ OLDEST_VENV ?= .venv-oldest
 
 test-oldest: servers
 	@$(MAKE) --no-print-directory VENV=$(OLDEST_VENV) oldest-installed
-	OMNIZARR_DEPENDENCIES=oldest $(OLDEST_VENV)/bin/python -m pytest -n $(WORKERS) $(ARGS)
+	OMNIZARR_DEPENDENCIES=oldest $(OLDEST_VENV)/bin/python -m pytest -n $(WORKERS) $(PATIENT) $(ARGS)
 
 oldest-installed: $(STAMPS)/oldest
 
@@ -110,7 +114,7 @@ $(STAMPS)/oldest: $(STAMPS)/venv pyproject.toml $(SOURCES)
 
 # Which lines and branches the tests run, in coverage.xml.
 coverage: $(STAMPS)/coverage $(STAMPS)/native-$(NATIVE) servers
-	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --cov --cov-report=xml --cov-report=term:skip-covered $(ARGS)
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(WORKERS) $(PATIENT) -m "not slow" --cov --cov-report=xml --cov-report=term:skip-covered $(ARGS)
 
 # With the main branches of the packages that omnizarr meets most, in an environment of its own.
 UPSTREAM_VENV ?= .venv-upstream
@@ -119,7 +123,7 @@ UPSTREAM := zarr-developers/zarr-python zarr-developers/numcodecs pydata/xarray 
 test-upstream: servers
 	@$(MAKE) --no-print-directory VENV=$(UPSTREAM_VENV) $(UPSTREAM_VENV)/stamps/native-$(NATIVE) $(UPSTREAM_VENV)/stamps/test
 	$(UPSTREAM_VENV)/bin/python -m pip install --upgrade $(UPSTREAM:%=git+https://github.com/%)
-	$(UPSTREAM_VENV)/bin/python -m pytest -n $(WORKERS) -m "not slow" $(ARGS)
+	$(UPSTREAM_VENV)/bin/python -m pytest -n $(WORKERS) $(PATIENT) -m "not slow" $(ARGS)
 
 # The tests of other packages, in an environment of their own: they need libraries that nothing here does.
 DOWNSTREAM_VENV ?= .venv-downstream
