@@ -35,7 +35,8 @@ endif
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
 # Tests of what lies below the engines, or asks them for nothing that other tests do not: they run once.
-BELOW := tests/stores tests/test_servers.py tests/test_faultproxy.py tests/tools/test_distributed.py
+BELOW := tests/formats tests/model tests/support tests/stores tests/show tests/web tests/tools/test_distributed.py \
+	$(patsubst %,tests/test_%.py,faultproxy floors names native_build packaging prose servers typed)
 # Tests that show most of what differs between engines: `make test` runs them with both.
 ABOVE := tests/engine tests/codecs tests/indexing tests/properties tests/nodes
 
