@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-# Where names are; they are imported when they are first used, so that a program waits for what it needs alone.
+# The module of each name. A name is imported when it is first used, so a program loads only what it needs.
 _MODULES: Final = frozenset({"aio", "codecs", "errors", "interop", "metadata", "model", "netcdf", "storage"})
 _NAMES: Final = {
     name: module

@@ -11,16 +11,16 @@ The tree, with the built-in exceptions that they are as well::
     │   └── ContainsGroupError
     ├── NodeNameError (ValueError)
     ├── MetadataError (ValueError)                a document breaks its format
-    │   ├── NotJSONError (TypeError)              a value that JSON has no form for
+    │   ├── NotJSONError (TypeError)              a value that JSON cannot hold
     │   ├── LengthTypeError (TypeError)           a length that is not an integer
-    │   ├── ConsolidatedMetadataError             it contradicts the documents it stands for
-    │   └── UnknownExtensionError                 a name that is unknown here
+    │   ├── ConsolidatedMetadataError             it is broken or contradicts the documents
+    │   └── UnknownExtensionError                 a name that omnizarr does not know
     │       ├── UnknownCodecError
     │       ├── UnknownDataTypeError (TypeError)
     │       ├── UnknownChunkGridError
     │       ├── UnknownChunkKeyEncodingError
     │       └── UnknownStorageTransformerError
-    ├── NotRepresentableError (ValueError)        a dialect has no words for it
+    ├── NotRepresentableError (ValueError)        a format cannot express it
     │   └── FixedAttributeError (AttributeError)  an attribute that is set by other means
     ├── CodecError (ValueError)                   a codec cannot be set up, or cannot encode this
     │   ├── PickleDisabledError (PermissionError)
@@ -30,27 +30,26 @@ The tree, with the built-in exceptions that they are as well::
     │   ├── ChecksumError
     │   ├── ChunkSizeError
     │   └── ShardIndexError
-    ├── ChunkNotFoundError (KeyError)             a missing chunk, where missing="error"
+    ├── ChunkNotFoundError (KeyError)             a missing chunk, with missing="error"
     ├── SelectionError (IndexError, ValueError)
     │   └── BoundsCheckError
     ├── ShapeError (ValueError)                   a value does not fit the selection
-    ├── ValueTypeError (TypeError, ValueError)    a value cannot become the array's data type
+    ├── ValueTypeError (TypeError, ValueError)    a value cannot be converted to the data type
     ├── ReadOnlyError (PermissionError, RuntimeError, ValueError)
-    ├── SettingError (ValueError)                 a setting has a value that means nothing
-    ├── SchedulerError (RuntimeError)             a cluster that shall do the work cannot be used
+    ├── SettingError (ValueError)                 a setting has an invalid value
+    ├── SchedulerError (RuntimeError)             a cluster cannot be used
     ├── ServerError (OSError)                     a server cannot listen at an address
     └── StoreError (OSError)
         ├── InvalidKeyError (ValueError)
         ├── StoreClosedError (ValueError)
         ├── StoreAccessError (PermissionError)    the store denies access, or credentials are missing
-        ├── StoreTimeoutError (TimeoutError)      no answer in the time that is allowed
-        ├── StoreLimitError (ValueError)          more than is allowed: bytes of a value, keys of a listing
-        ├── StaleError                            what was edited has changed since it was read
+        ├── StoreTimeoutError (TimeoutError)      no answer within the time limit
+        ├── StoreLimitError (ValueError)          a value or a listing is larger than the limit
+        ├── StaleError                            data changed after it was read for an edit
         └── ConflictError                         another writer was faster
 
-An error is data first: where it happened, what was found, what was expected and
-what to do are attributes, and the message is made from them when it is asked for.
-So code that catches an error on its way up can add what it knows:
+The attributes of an error state where it happened, what was found, what was expected and what to do. The
+message is made from them when it is needed. So code that catches an error can add what it knows:
 
 >>> try:
 ...     try:
@@ -70,12 +69,12 @@ from omnizarr.support.text import visible
 
 
 class OmnizarrError(Exception):
-    """The root of the tree; catch it to catch everything omnizarr raises by itself.
+    """The base class of all errors that omnizarr raises.
 
     Parameters
     ----------
     message : str
-        What is wrong, in one clause.
+        What is wrong, in a few words.
     store : str, optional
         The store, as its ``repr`` shows it (never with credentials).
     path : str, optional
@@ -89,11 +88,11 @@ class OmnizarrError(Exception):
     pointer : str, optional
         JSON pointer (RFC 6901) within the document.
     found, expected : object, optional
-        What was there, and what should have been there.
+        The actual value and the expected one.
     remedy : str, optional
         What the caller can do about it.
     spec : str, optional
-        Where the specification says so.
+        The section of the specification.
     """
 
     FIELDS = ("store", "path", "key", "coords", "codec", "pointer", "found", "expected", "remedy", "spec")
@@ -118,7 +117,7 @@ class OmnizarrError(Exception):
             raise TypeError(f"unknown fields {sorted(fields)}; known: {', '.join(self.FIELDS)}")
 
     def add(self, **fields: Any) -> Self:
-        """Fill in fields that are still unknown; those already known stay as they are."""
+        """Set fields that are not set yet, and return the error. Fields that are set do not change."""
         for name, value in fields.items():
             if name not in self.FIELDS:
                 raise TypeError(f"unknown field {name!r}; known: {', '.join(self.FIELDS)}")
@@ -157,7 +156,7 @@ class OmnizarrError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: getattr(self, name) for name in self.FIELDS if getattr(self, name) is not None}
-        # What the built-in exceptions, and `add_note`, keep beside that.
+        # The attributes of built-in exceptions, and of `add_note`.
         others = {name: getattr(self, name, None) for name in ("errno", "name", "__notes__")}
         return _rebuild, (type(self), self.message, fields), {key: kept for key, kept in others.items() if kept}
 
@@ -167,7 +166,7 @@ def _rebuild(kind: type[OmnizarrError], message: str, fields: dict[str, Any]) ->
 
 
 def _shorten(value: object, limit: int = 200) -> str:
-    """Text of `value` that fits in a one-line message."""
+    """Return the text of `value`, shortened to fit into a one-line message."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= limit else f"{text[: limit - 20]}... ({len(text)} characters)"
 
@@ -185,15 +184,15 @@ class GroupNotFoundError(NodeNotFoundError):
 
 
 class NodeExistsError(OmnizarrError, FileExistsError, ValueError):
-    """A node is in the way of one to be created."""
+    """A node exists where a node should be created."""
 
 
 class ContainsArrayError(NodeExistsError):
-    """An array is in the way of a node to be created."""
+    """An array exists where a node should be created."""
 
 
 class ContainsGroupError(NodeExistsError):
-    """A group is in the way of a node to be created."""
+    """A group exists where a node should be created."""
 
 
 class NodeNameError(OmnizarrError, ValueError):
@@ -205,7 +204,7 @@ class MetadataError(OmnizarrError, ValueError):
 
 
 class NotJSONError(MetadataError, TypeError):
-    """An attribute, or a part of it, has no form in JSON."""
+    """An attribute, or a part of it, cannot be written as JSON."""
 
 
 class LengthTypeError(MetadataError, TypeError):
@@ -213,11 +212,11 @@ class LengthTypeError(MetadataError, TypeError):
 
 
 class ConsolidatedMetadataError(MetadataError):
-    """Consolidated metadata is broken, or contradicts the documents that it stands for."""
+    """Consolidated metadata is broken, or contradicts the documents."""
 
 
 class UnknownExtensionError(MetadataError):
-    """A document names something unknown."""
+    """A document names something that omnizarr does not know."""
 
 
 class UnknownCodecError(UnknownExtensionError):
@@ -241,11 +240,11 @@ class UnknownStorageTransformerError(UnknownExtensionError):
 
 
 class NotRepresentableError(OmnizarrError, ValueError):
-    """A dialect has no words for what should be written."""
+    """A format cannot express the data or metadata."""
 
 
 class FixedAttributeError(NotRepresentableError, AttributeError):
-    """An attribute of netCDF that is set when its variable is created, and not like others."""
+    """A netCDF attribute that can only be set when its variable is created."""
 
 
 class CodecError(OmnizarrError, ValueError):
@@ -253,11 +252,11 @@ class CodecError(OmnizarrError, ValueError):
 
 
 class PickleDisabledError(CodecError, PermissionError):
-    """Data is pickled, and unpickling (which can run any code) was not allowed."""
+    """The data is pickled. Unpickling can run arbitrary code, and was not allowed."""
 
 
 class MissingDependencyError(CodecError, ImportError):
-    """A codec, type or store needs a package that is not installed."""
+    """A codec, data type or store needs a package that is not installed."""
 
 
 class ChunkError(OmnizarrError, ValueError):
@@ -265,7 +264,7 @@ class ChunkError(OmnizarrError, ValueError):
 
 
 class ChunkMemoryError(ChunkError, MemoryError):
-    """A chunk, or the index of a shard, takes more memory than there is."""
+    """A chunk, or the index of a shard, needs more memory than is available."""
 
 
 class ChecksumError(ChunkError):
@@ -273,11 +272,11 @@ class ChecksumError(ChunkError):
 
 
 class ChunkSizeError(ChunkError):
-    """A chunk holds more or fewer bytes than the metadata promises."""
+    """A chunk has more or fewer bytes than the metadata states."""
 
 
 class ShardIndexError(ChunkError):
-    """The index of a shard is broken or points outside the shard."""
+    """The index of a shard is broken, or points outside the shard."""
 
 
 class ChunkNotFoundError(OmnizarrError, KeyError):
@@ -285,7 +284,7 @@ class ChunkNotFoundError(OmnizarrError, KeyError):
 
 
 class SelectionError(OmnizarrError, IndexError, ValueError):
-    """A selection does not make sense for this array."""
+    """A selection is not valid for the array."""
 
 
 class BoundsCheckError(SelectionError):
@@ -301,27 +300,27 @@ class ValueTypeError(OmnizarrError, TypeError, ValueError):
 
 
 class ReadOnlyError(OmnizarrError, PermissionError, RuntimeError, ValueError):
-    """The store, or this way of opening it, does not allow writing."""
+    """The store is read-only, or was opened for reading only."""
 
 
 class SettingError(OmnizarrError, ValueError):
-    """A setting of the process, or a variable of the environment, has a value that means nothing."""
+    """A setting or an environment variable has an invalid value."""
 
 
 class SchedulerError(OmnizarrError, RuntimeError):
-    """A cluster that shall do the work cannot be reached, has lost its workers, or cannot reach the data."""
+    """A cluster cannot be reached, has lost its workers, or cannot reach the data."""
 
 
 class ServerError(OmnizarrError, OSError):
-    """A server cannot listen at an address: its port is taken, or the address is none of this machine."""
+    """A server cannot listen at an address: the port is in use, or the address belongs to another machine."""
 
 
 class StoreError(OmnizarrError, OSError):
-    """A store could not do what it was asked to do."""
+    """A store cannot complete a request."""
 
 
 class InvalidKeyError(StoreError, ValueError):
-    """A key is not a valid store key, or would leave the root of the store."""
+    """A key is not a valid store key, or leads out of the store."""
 
 
 class StoreClosedError(StoreError, ValueError):
@@ -329,30 +328,30 @@ class StoreClosedError(StoreError, ValueError):
 
 
 class StoreAccessError(StoreError, PermissionError):
-    """The store refuses what was asked for: credentials are missing, wrong, or do not suffice."""
+    """The store denies access: credentials are missing, wrong or insufficient."""
 
 
 class StoreTimeoutError(StoreError, TimeoutError):
-    """The store did not answer in the time that is allowed."""
+    """The store did not answer within the time limit."""
 
 
 class StoreLimitError(StoreError, ValueError):
-    """The store answers with more than is allowed: bytes of a value, keys of a listing."""
+    """A value or a listing is larger than the limit."""
 
 
 class StaleError(StoreError):
-    """What was edited has changed since it was read. The edit is not written, and is not tried again."""
+    """Data changed after it was read for an edit. The edit is not written, and not repeated."""
 
 
 class ConflictError(StoreError):
-    """Another writer changed a value between our reading and our writing of it; ours was not written."""
+    """Another writer changed a value between reading and writing it. Nothing was written."""
 
 
-# Names of zarr-python, each for the class that is raised here in that case.
+# Names of zarr-python for the classes that omnizarr raises in the same cases.
 BaseZarrError = OmnizarrError
 MetadataValidationError = MetadataError
 NodeTypeValidationError = MetadataError
-ContainsArrayAndGroupError = MetadataError  # it is unknown which it is
+ContainsArrayAndGroupError = MetadataError  # for cases in which the kind of node is unknown
 DataTypeValidationError = UnknownDataTypeError
 ArrayIndexError = SelectionError
 VindexInvalidSelectionError = SelectionError

@@ -1,4 +1,4 @@
-"""Metadata as a user gets it from a node: the model, with the names that zarr-python has beside it."""
+"""The metadata that nodes show to users: the model, with additional names of zarr-python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ M = TypeVar("M", model.ArrayMetadata, model.GroupMetadata)
 
 
 class ArrayMetadata(model.ArrayMetadata):
-    """What an array is: the fields of `omnizarr.model.ArrayMetadata`, and these.
+    """The metadata of an array: the fields of `omnizarr.model.ArrayMetadata`, and these.
 
     Examples
     --------
@@ -34,7 +34,9 @@ class ArrayMetadata(model.ArrayMetadata):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, JSON]) -> ArrayMetadata:
-        """Return what a document says; for Zarr v2 that of an array, with the attributes as a member.
+        """Return the metadata that a document describes.
+
+        For Zarr v2, this is ``.zarray`` with the attributes as a member.
 
         Raises MetadataError.
         """
@@ -42,19 +44,19 @@ class ArrayMetadata(model.ArrayMetadata):
 
     @staticmethod
     def of(metadata: model.ArrayMetadata) -> ArrayMetadata:
-        """Return the same metadata, with these names; without `dimension_names`, where a format has no such member."""
+        """Return the metadata with the additional names, but without `dimension_names` if the format has none."""
         values = _own_values(as_model(metadata))
         if values["dimension_names"] is None and not dialect_named(metadata.dialect).has_dimension_names:
             return _Nameless(**values)
         return ArrayMetadata(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document as it is stored, with the attributes, also where these have a document of their own."""
+        """Return the document as it is stored, with the attributes, even if the format stores them separately."""
         return _dump(as_model(self))
 
     @property
     def zarr_format(self) -> int | str:
-        """The format: 2, 3."""
+        """The format: 2 or 3."""
         return dialect_named(self.dialect).zarr_format
 
     @property
@@ -68,16 +70,16 @@ class ArrayMetadata(model.ArrayMetadata):
         return len(self.shape)
 
     def __eq__(self, other: object) -> bool:
-        # The model's own are equal too.
+        # An object of the model with equal fields is equal, too.
         return isinstance(other, model.ArrayMetadata) and _comparable(as_model(self)) == _comparable(as_model(other))
 
     __hash__ = model.ArrayMetadata.__hash__
 
 
 class _Nameless(ArrayMetadata):
-    """What an array is in a format whose documents do not name dimensions: there is no `dimension_names`.
+    """The metadata of an array in a format that does not name dimensions: it has no attribute `dimension_names`.
 
-    Programs that were made for zarr-python tell by that where to look for names.
+    Programs made for zarr-python use this to decide where to look for names.
     """
 
     __slots__ = ()
@@ -87,7 +89,7 @@ class _Nameless(ArrayMetadata):
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
-        object.__delattr__(self, "dimension_names")  # which the model has set, to None
+        object.__delattr__(self, "dimension_names")  # the model sets it to None
 
     def __hash__(self) -> int:
         return hash(as_model(self))
@@ -98,20 +100,22 @@ class _Nameless(ArrayMetadata):
 
 
 def as_model(metadata: M) -> M:
-    """Return metadata that has all members of the model, in place of what a user got."""
+    """Return the metadata as the model, with all its members."""
     if isinstance(metadata, _Nameless):
         return model.ArrayMetadata(**{field.name: getattr(metadata, field.name) for field in fields(metadata)})
     return metadata
 
 
 class GroupMetadata(model.GroupMetadata):
-    """What a group is: the fields of `omnizarr.model.GroupMetadata`, and these."""
+    """The metadata of a group: the fields of `omnizarr.model.GroupMetadata`, and these."""
 
     __slots__ = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, JSON]) -> Self:
-        """Return what a document says; for Zarr v2 that of a group, with the attributes as a member.
+        """Return the metadata that a document describes.
+
+        For Zarr v2, this is ``.zgroup`` with the attributes as a member.
 
         Raises MetadataError.
         """
@@ -119,16 +123,16 @@ class GroupMetadata(model.GroupMetadata):
 
     @classmethod
     def of(cls, metadata: model.GroupMetadata) -> Self:
-        """Return the same metadata, with these names."""
+        """Return the same metadata with the additional names."""
         return cls(**_own_values(metadata))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document as it is stored, with the attributes, also where these have a document of their own."""
+        """Return the document as it is stored, with the attributes, even if the format stores them separately."""
         return _dump(self)
 
     @property
     def zarr_format(self) -> int | str:
-        """The format: 2, 3."""
+        """The format: 2 or 3."""
         return dialect_named(self.dialect).zarr_format
 
     def __eq__(self, other: object) -> bool:
@@ -138,12 +142,12 @@ class GroupMetadata(model.GroupMetadata):
 
 
 def _own_values(metadata: Metadata) -> dict[str, Any]:
-    """Return the fields of the model, by name, with copies of what a user could change."""
+    """Return the fields of the model by name. What a user could change is copied."""
     return {field.name: _own(getattr(metadata, field.name)) for field in fields(metadata)}
 
 
 def _own(value: Any) -> Any:
-    # Tuples are of lengths, names, codecs: they stay tuples.
+    # tuples hold lengths, names and codecs, and stay tuples
     return tuple(map(thawed, value)) if isinstance(value, tuple) else thawed(value)
 
 
@@ -159,9 +163,12 @@ def _dump(metadata: Metadata) -> dict[str, Any]:
 
 
 def _load(data: Mapping[str, JSON], kind: type[M]) -> M:
-    """Return what a document with its attributes says, if it says it of a node of the right kind."""
+    """Return the metadata that a document with its attributes describes.
+
+    Raises MetadataError for another kind of node.
+    """
     is_array = issubclass(kind, model.ArrayMetadata)
-    document = to_json(data)  # zarr-python's have tuples in them
+    document = to_json(data)  # documents of zarr-python can hold tuples
     zarr_format: Any = document.get("zarr_format") if isinstance(document, dict) else None
     for dialect in DIALECTS:
         if not isinstance(document, dict) or dialect.zarr_format != zarr_format:

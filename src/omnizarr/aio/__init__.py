@@ -1,19 +1,19 @@
-"""Arrays and groups to be awaited: what `omnizarr` does, in event loops.
+"""Asynchronous arrays and groups: the functions of `omnizarr` for event loops.
 
-The names are those of zarr-python's `zarr.api.asynchronous`. What is in an object store is asked for by coroutines, as
-many requests at a time as `Store.concurrency` says for all tasks of a loop together, and without threads; large chunks
-are decoded in as many threads as there are cores, and not looked for in a `chunk_cache`. Every other store is waited
-for in a thread for each call, out of a few. Errors, results and guarantees are those of the functions of the same names
-without ``await``.
+The names are those of zarr-python's `zarr.api.asynchronous`. Requests to object stores are coroutines, with up to
+`Store.concurrency` requests at a time for all tasks of a loop together, and without threads. Large chunks are
+decoded in as many threads as there are cores, and do not use a `chunk_cache`. For every other store, each call
+waits in one of a few threads. Errors, results and guarantees are those of the synchronous functions of the same
+names.
 
-Nothing is written twice for event loops. Chunks: a codec chain leaves it to its caller how to fetch, and is driven by
-coroutines here (`omnizarr.aio.transfer`). Metadata: a function that only reads is called with a store that knows
-nothing, and again with the answers to what it asked, until it has no more questions (`omnizarr.aio.replay`). Verbs of
-object stores: the same, one floor below, with what obstore is asked (`omnizarr.stores.asynchronous`). Whatever writes
-documents runs in a thread.
+The asynchronous functions share the code of the synchronous ones. Chunks: a codec chain leaves fetching to its
+caller, which here is a coroutine (`omnizarr.aio.transfer`). Metadata: a function that only reads is called with a
+store that has no data, and again with the answers to its requests, until it makes no new request
+(`omnizarr.aio.replay`). Object stores: their methods are replayed in the same way with the requests to obstore
+(`omnizarr.stores.asynchronous`). Functions that write documents run in a thread.
 
-A task that is cancelled leaves no others behind. What it has written by then stays, each chunk and document whole.
-Where a thread is at work, the task waits for its end.
+A cancelled task leaves no other task behind. What it has written stays, and each chunk and document is whole. If
+a thread is working for the task, the task waits for its end.
 
 >>> import asyncio
 >>> import numpy as np
@@ -81,7 +81,7 @@ def _node(function: Callable[P, Array | Group]) -> Callable[P, Coroutine[Any, An
 
 
 def _awaiting(function: Callable[..., Any]) -> Any:
-    """Return a function as a coroutine function of the same name, with the same keywords."""
+    """Return a function as a coroutine function with the same name and keywords."""
     call: Callable[..., Coroutine[Any, Any, Any]] = opened if function.__module__ == opening.__name__ else waited
 
     @wraps(function)
@@ -96,7 +96,7 @@ def _awaiting(function: Callable[..., Any]) -> Any:
 
 
 def _sync(node: Any) -> Any:
-    """Return the array or group of one to be awaited."""
+    """Return the synchronous array or group of an asynchronous one."""
     if isinstance(node, AsyncArray):
         return node.array
     return node.group if isinstance(node, AsyncGroup) else node
@@ -123,7 +123,7 @@ consolidate_metadata = _group(creating.consolidate_metadata)
 async def create_hierarchy(
     *, store: Any, nodes: Mapping[str, ArrayMetadata | GroupMetadata], overwrite: bool = False
 ) -> AsyncIterator[tuple[str, AsyncArray | AsyncGroup]]:
-    """Create many nodes; yield path and node of each."""
+    """Create many nodes, and yield path and node of each."""
     made = await waited(lambda: list(creating.create_hierarchy(store=_sync(store), nodes=nodes, overwrite=overwrite)))
     for path, node in made:
         yield path, awaited(node)

@@ -1,4 +1,4 @@
-"""Arrays to be awaited."""
+"""Asynchronous arrays."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _Planner = Callable[[Any, Grid], Plan]
 def _awaited(
     method: Callable[Concatenate[Array, P], T],
 ) -> Callable[Concatenate[AsyncArray, P], Coroutine[Any, Any, T]]:
-    """Return a method of `Array` that ends in `_get` or `_set` as one of `AsyncArray`, which has its own of these."""
+    """Return a method of `Array` that ends in `_get` or `_set` as a coroutine method of `AsyncArray`."""
 
     @wraps(method)
     async def awaiting(self: Any, *args: P.args, **options: P.kwargs) -> Any:
@@ -53,13 +53,13 @@ def _awaited(
 class AsyncArray(ArrayProperties):
     """An array in a store, read and written by coroutines.
 
-    Made by `omnizarr.aio.open_array`, `omnizarr.aio.create_array` and asynchronous groups. It says and does what
-    `omnizarr.Array` does; it may be used by many tasks at once, of one event loop or of several.
+    You get asynchronous arrays from `omnizarr.aio.open_array`, `omnizarr.aio.create_array` and asynchronous
+    groups. They behave like `omnizarr.Array`. Tasks of one event loop or of several can share an array.
 
     Parameters
     ----------
     array : Array
-        The same array for those who do not await.
+        The synchronous array.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class AsyncArray(ArrayProperties):
     __slots__ = ("__weakref__", "array")
 
     array: Array
-    """The same array for those who do not await."""
+    """The synchronous array."""
 
     def __init__(self, array: Array) -> None:
         self.array = array
@@ -88,7 +88,7 @@ class AsyncArray(ArrayProperties):
         place = store.array if isinstance(store, AsyncArray) else store
         return cls(await opened(opening.open_array, place, config=config))
 
-    # -- what it is ---------------------------------------------------------------
+    # -- properties ---------------------------------------------------------------
 
     @property
     def _where(self) -> StorePath:
@@ -104,30 +104,33 @@ class AsyncArray(ArrayProperties):
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """A copy of its attributes, as they were when it was last opened or changed."""
+        """A copy of the attributes, as they were when the array was last opened or changed."""
         return self.array.attrs.asdict()
 
     @property
     def info(self) -> ArrayInfo:
-        """What it is, as a card to be printed."""
+        """A summary of the metadata. Print it to read it."""
         return self.array.info
 
     async def nchunks_initialized(self) -> int:
-        """Return the number of chunks that are stored; with shards, a stored shard counts as all its chunks."""
+        """Return the number of stored chunks. A stored shard counts as all its inner chunks."""
         return await waited(lambda: self.array.nchunks_initialized)
 
     async def nbytes_stored(self) -> int:
-        """Return the bytes that the store holds for the array, documents included."""
+        """Return the number of bytes that the store holds for the array, metadata documents included."""
         return await waited(self.array.nbytes_stored)
 
     async def info_complete(self) -> ArrayInfo:
-        """Return the card with what must be counted: chunks that are stored, and their bytes."""
+        """Return the summary of `info` with the number of stored chunks and of stored bytes."""
         return await waited(self.array.info_complete)
 
     # -- reading ------------------------------------------------------------------
 
     async def _bind(self) -> None:
-        """Look up, once, all that moving chunks needs; of formats that leave keys open, in the store."""
+        """Look up everything that reading and writing chunks needs.
+
+        For formats that leave chunk keys open, look in the store.
+        """
         array = self.array
         if array._state.bound is None:  # noqa: SLF001 - its other half
             if dialect_named(array._metadata.dialect).other_keys(array._metadata):  # noqa: SLF001
@@ -140,7 +143,7 @@ class AsyncArray(ArrayProperties):
     ) -> Any:
         await self._bind()
         if not (self._state.bound and engine.is_remote(self._state.bound.binding)):
-            await turn()  # what is fetched from afar is asked for together
+            await turn()  # remote chunks are requested together
         prepared = self.array._prepare(planner, selection, out, fields)  # noqa: SLF001
         concurrency = self.config.concurrency if concurrency is None else concurrency
         await transfer.read(prepared.binding, prepared.plan, prepared.buffer, concurrency)
@@ -151,7 +154,7 @@ class AsyncArray(ArrayProperties):
     @overload
     async def getitem(self, selection: Index, *, prototype: Any = None) -> Any: ...
     async def getitem(self, selection: Any, *, prototype: Any = None) -> Any:
-        """Return the selected elements as ``array[selection]`` does."""
+        """Return the selected elements, like ``array[selection]``."""
         fields: Fields = None
         if self.dtype.names is not None:
             fields, selection = indexing.pop_fields(selection)
@@ -170,7 +173,7 @@ class AsyncArray(ArrayProperties):
 
     @property
     def vindex(self) -> AsyncIndexer:
-        """Selections of single elements: ``await array.vindex.getitem(([0, 2], [1, 1]))``, or by a mask."""
+        """Selections by coordinates or by a mask: ``await array.vindex.getitem(([0, 2], [1, 1]))``."""
         return AsyncIndexer(self, points)
 
     @property
@@ -199,7 +202,10 @@ class AsyncArray(ArrayProperties):
             await transfer.write(binding, plan, plan.as_buffer(converted), concurrency)
 
     async def setitem(self, selection: Index, value: ArrayLike, prototype: Any = None) -> None:
-        """Store elements as ``array[selection] = value`` does. Cancelled, each chunk is as before or as after."""
+        """Store elements, like ``array[selection] = value``.
+
+        If the task is cancelled, each chunk is either old or new.
+        """
         fields: Fields = None
         if self.dtype.names is not None:
             fields, selection = indexing.pop_fields(selection)
@@ -212,22 +218,22 @@ class AsyncArray(ArrayProperties):
     set_block_selection = _awaited(Array.set_block_selection)
 
     async def resize(self, *shape: int | tuple[int, ...]) -> None:
-        """Change the shape; see `omnizarr.Array.resize`."""
+        """Change the shape. See `omnizarr.Array.resize`."""
         await writing(self.array.store, self.array.resize, *shape)
 
     async def append(self, data: ArrayLike, axis: int = 0) -> AppendedShape:
-        """Add elements at the end of a dimension, and return the new shape; see `omnizarr.Array.append`."""
+        """Add elements at the end of a dimension, and return the new shape. See `omnizarr.Array.append`."""
         return await writing(self.array.store, self.array.append, data, axis)
 
     # -- metadata ------------------------------------------------------------------
 
     async def update_attributes(self, new_attributes: Mapping[str, Any]) -> AsyncArray:
-        """Set several attributes in one atomic change; return the array."""
+        """Set several attributes in one atomic change, and return the array."""
         await writing(self.array.store, self.array.update_attributes, new_attributes)
         return self
 
     async def refresh(self) -> None:
-        """Read the documents again: others may have resized the array or changed its attributes."""
+        """Read the metadata again, in case another program resized the array or changed its attributes."""
         where, dialect = self.array.store_path, self.array._metadata.dialect  # noqa: SLF001
 
         def found(store: Store) -> Any:
@@ -236,10 +242,10 @@ class AsyncArray(ArrayProperties):
         self.array._adopt(await reading(where.store, found), is_ours=False)  # noqa: SLF001
 
     def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> AsyncArray:
-        """Return the same array, behaving otherwise."""
+        """Return the same array with other settings."""
         return AsyncArray(self.array.with_config(config))
 
-    # -- Python's ways -------------------------------------------------------------------
+    # -- Python protocols ----------------------------------------------------------------
 
     def __repr__(self) -> str:
         return repr(self.array).replace("<Array", "<AsyncArray", 1)
@@ -252,7 +258,7 @@ class AsyncArray(ArrayProperties):
 
 
 class AsyncIndexer:
-    """A way of selecting: ``await array.oindex.getitem(...)``."""
+    """Another kind of selection: ``await array.oindex.getitem(...)``."""
 
     __slots__ = ("_array", "_planner")
 
@@ -281,16 +287,16 @@ async def read_many(
     out: Sequence[NDArray[Any] | None] | None = None,
     concurrency: int | None = None,
 ) -> list[Any]:
-    """Return several selections, read side by side; see `omnizarr.read_many`.
+    """Read several selections concurrently, and return a list of results. See `omnizarr.read_many`.
 
     Parameters
     ----------
     requests : iterable of (AsyncArray or Array, selection)
-        Selections as they stand in ``array[...]``.
+        Each selection is what you would write in ``array[...]``.
     out : sequence of numpy.ndarray or None, optional
-        For each selection an array to be filled and returned, of the selection's shape, or None.
+        For each selection, an array of the selection's shape to fill and return, or None.
     concurrency : int, optional
-        Chunks of each selection under way at a time. How many requests there are at a time says the store.
+        Number of chunks of each selection to process at once. The store limits the number of requests.
     """
     wanted = [
         (array if isinstance(array, AsyncArray) else AsyncArray(array), selection) for array, selection in requests

@@ -1,7 +1,8 @@
-"""Chunks that the native engine fetches by itself, for event loops: no coroutine for each, and no thread.
+"""Chunks that the native engine fetches for event loops, without a coroutine or thread for each chunk.
 
-What the tasks of a loop ask for in one turn of it is one batch, so a chunk that several of them need is fetched and
-decoded once. The engine writes a byte to a socket whenever something is done; the loop wakes up, and looks what it is.
+All requests that the tasks of a loop make in one iteration form one batch, so a chunk that several tasks need is
+fetched and decoded once. When something is done, the engine writes a byte to a socket. This wakes the loop, which
+then asks the engine for the results.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Left = tuple[list[tuple[int, ...]], bool, BaseException | None]
 
 
 class _Request(NamedTuple):
-    """A plan to be read, and who waits for it."""
+    """A plan to be read, and the task that waits for it."""
 
     binding: Binding
     plan: Plan
@@ -32,7 +33,7 @@ class _Request(NamedTuple):
 
 
 class _Desk:
-    """Takes the requests of one loop."""
+    """The requests of one loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._bell, self._rings = socket.socketpair()
@@ -43,14 +44,14 @@ class _Desk:
         self._batches: dict[Any, list[_Request]] = {}
 
     def close(self) -> None:
-        """Give the sockets back."""
+        """Close the sockets."""
         self._bell.close()
         self._rings.close()
 
     __del__ = close
 
     async def read(self, binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None) -> Left | None:
-        """Fill `out`, and return what is left to do of it."""
+        """Fill `out`, and return the chunks that are left to do."""
         loop = asyncio.get_running_loop()
         request = _Request(binding, plan, out, concurrency, loop.create_future())
         if not self._waiting:
@@ -63,7 +64,7 @@ class _Desk:
             raise
 
     def _give_up(self, request: _Request) -> None:
-        """See to it that nothing more is written into the caller's memory."""
+        """Make sure that nothing more is written into the caller's memory."""
         for batch, requests in self._batches.items():
             for number, other in enumerate(requests):
                 if other is request:
@@ -93,7 +94,7 @@ class _Desk:
                 self._batches[batch] = requests
 
     def _look(self) -> None:
-        """Tell those whose requests are done."""
+        """Wake the tasks whose requests are done."""
         try:
             while self._bell.recv(4096):
                 pass
@@ -113,7 +114,7 @@ _desks: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, _Desk]] = WeakKe
 
 
 def _desk() -> _Desk | None:
-    """Return the desk of this loop; None if the loop cannot watch sockets."""
+    """Return the `_Desk` of this loop; None if the loop cannot watch sockets."""
     loop = asyncio.get_running_loop()
     process, desk = _desks.get(loop, (None, None))
     if desk is None or process != os.getpid():
@@ -128,7 +129,10 @@ def _desk() -> _Desk | None:
 
 
 async def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> Left | None:
-    """Fill `out` with what a plan selects of an array for which `engine.is_remote`; return what is left to do of it."""
+    """Fill `out` with the elements of an array that a plan selects, and return the chunks that are left to do.
+
+    Only for arrays for which `engine.is_remote` is True.
+    """
     desk = _desk() if os.name == "posix" else None
     if desk is None:
         return [piece.coords for piece in plan], True, None

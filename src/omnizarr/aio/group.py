@@ -1,4 +1,4 @@
-"""Groups to be awaited."""
+"""Asynchronous groups."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = ParamSpec("P")
 
-# What a path leads to, and what a group lists, for type checkers.
+# Types of what a path leads to and what a group lists, for type checkers.
 AnyNode: TypeAlias = "AsyncArray | AsyncGroup"
 Member: TypeAlias = "AsyncArray | AsyncGroup | UnreadableNode"
 
 
 def awaited(node: Any) -> Any:
-    """Return an array or group as one to be awaited."""
+    """Return the asynchronous array or group of a synchronous one."""
     if isinstance(node, Array):
         return AsyncArray(node)
     return AsyncGroup(node) if isinstance(node, Group) else node
@@ -48,7 +48,7 @@ def awaited(node: Any) -> Any:
 def _array(
     method: Callable[Concatenate[Group, P], Array],
 ) -> Callable[Concatenate[AsyncGroup, P], Coroutine[Any, Any, AsyncArray]]:
-    """Return a method of `Group` that makes an array as one of `AsyncGroup`, with the same keywords."""
+    """Return a method of `Group` that creates an array as a method of `AsyncGroup`, with the same keywords."""
 
     @wraps(method)
     async def awaiting(self: AsyncGroup, *args: Any, **options: Any) -> Any:
@@ -59,15 +59,15 @@ def _array(
 
 
 class AsyncGroup(NodeProperties):
-    """A group in a store, whose members are looked up, made and removed by coroutines.
+    """A group in a store, with coroutines to look up, create and remove members.
 
-    Made by `omnizarr.aio.open_group`, `omnizarr.aio.create_group` and other asynchronous groups. It says and does what
-    `omnizarr.Group` does.
+    You get asynchronous groups from `omnizarr.aio.open_group`, `omnizarr.aio.create_group` and other asynchronous
+    groups. They behave like `omnizarr.Group`.
 
     Parameters
     ----------
     group : Group
-        The same group for those who do not await.
+        The synchronous group.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class AsyncGroup(NodeProperties):
     __slots__ = ("__weakref__", "group")
 
     group: Group
-    """The same group for those who do not await."""
+    """The synchronous group."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
@@ -98,7 +98,7 @@ class AsyncGroup(NodeProperties):
         options: dict[str, Any] = {"zarr_format": zarr_format, "use_consolidated": use_consolidated}
         return cls(await opened(opening.open_group, place, **options))
 
-    # -- what it is ---------------------------------------------------------------
+    # -- properties ---------------------------------------------------------------
 
     @property
     def _where(self) -> StorePath:
@@ -110,33 +110,36 @@ class AsyncGroup(NodeProperties):
 
     @property
     def metadata(self) -> public.GroupMetadata:
-        """What its documents say."""
+        """The metadata of the group."""
         return self.group.metadata
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """A copy of its attributes, as they were when it was last opened or changed."""
+        """A copy of the attributes, as they were when the group was last opened or changed."""
         return self.group.attrs.asdict()
 
     async def info(self) -> GroupInfo:
-        """Return what it is, as a card to be printed; it says whether there is consolidated metadata."""
-        await self.is_consolidated()  # looks for it, so that the card finds it looked for
+        """Return a summary of the metadata, which states whether there is consolidated metadata.
+
+        Print it to read it.
+        """
+        await self.is_consolidated()  # look for it now, so that the summary need not
         return self.group.info
 
     async def info_complete(self) -> GroupInfo:
-        """Return the card with the number of members, at all depths."""
+        """Return the summary of `info` with the number of members at all depths."""
         complete = await self._read(lambda group: group.info_complete(), depth=None)
         counts = {name: getattr(complete, name) for name in ("members", "arrays", "groups")}
         return replace(await self.info(), **counts)
 
     async def is_consolidated(self) -> bool:
-        """Return whether members are taken from consolidated metadata."""
+        """Return whether members come from consolidated metadata."""
         return await self._read(lambda group: group.is_consolidated)
 
     # -- members ------------------------------------------------------------------
 
     async def _read(self, function: Callable[[Group], T], depth: int | None = -1) -> T:
-        """Return what `function` returns for the group; bring members at so many levels (None: all) in advance."""
+        """Return the result of `function` for the group. Fetch members to this depth first (None: all depths)."""
         store = self.group.store
         verbs = asynchronous(store)
         if verbs is None:
@@ -155,7 +158,7 @@ class AsyncGroup(NodeProperties):
         return result
 
     async def _nodes(self, function: Callable[[Group], Any], depth: int | None = -1) -> Any:
-        """Return what `function` finds in the group, nodes among it bound to the store and to be awaited."""
+        """Return the result of `function` for the group. Nodes in it are bound to the store, and asynchronous."""
         return self._own(await self._read(function, depth))
 
     def _own(self, found: Any) -> Any:
@@ -196,13 +199,13 @@ class AsyncGroup(NodeProperties):
         return await self._read(lambda group: member in group)
 
     async def nmembers(self, max_depth: int | None = 0) -> int:
-        """Return the number of nodes below; `max_depth` as for `members`."""
+        """Return the number of nodes below. `max_depth` is that of `members`."""
         return await self._read(lambda group: group.nmembers(max_depth), max_depth)
 
     async def members(
         self, max_depth: int | None = 0, *, use_consolidated_for_children: bool = True
     ) -> AsyncIterator[tuple[str, Member]]:
-        """Yield path and node of what lies below; keywords as those of `omnizarr.Group.members`."""
+        """Yield path and node of each node below. Keywords are those of `omnizarr.Group.members`."""
 
         def members(group: Group) -> list[tuple[str, object]]:
             return list(group.members(max_depth, use_consolidated_for_children=use_consolidated_for_children))
@@ -211,45 +214,45 @@ class AsyncGroup(NodeProperties):
             yield member
 
     async def keys(self) -> AsyncIterator[str]:
-        """Yield the names of the members right below."""
+        """Yield the names of the direct members."""
         for name in await self._read(lambda group: list(group.keys()), 0):
             yield name
 
     async def groups(self) -> AsyncIterator[tuple[str, AsyncGroup]]:
-        """Yield name and group of each group right below."""
+        """Yield name and group of each direct member that is a group."""
         for name, node in await self._nodes(lambda group: list(group.groups()), 0):
             yield name, node
 
     async def group_keys(self) -> AsyncIterator[str]:
-        """Yield the names of the groups right below."""
+        """Yield the names of the direct members that are groups."""
         async for name, _ in self.groups():
             yield name
 
     async def group_values(self) -> AsyncIterator[AsyncGroup]:
-        """Yield the groups right below."""
+        """Yield the direct members that are groups."""
         async for _, group in self.groups():
             yield group
 
     async def arrays(self) -> AsyncIterator[tuple[str, AsyncArray]]:
-        """Yield name and array of each array right below."""
+        """Yield name and array of each direct member that is an array."""
         for name, node in await self._nodes(lambda group: list(group.arrays()), 0):
             yield name, node
 
     async def array_keys(self) -> AsyncIterator[str]:
-        """Yield the names of the arrays right below."""
+        """Yield the names of the direct members that are arrays."""
         async for name, _ in self.arrays():
             yield name
 
     async def array_values(self) -> AsyncIterator[AsyncArray]:
-        """Yield the arrays right below."""
+        """Yield the direct members that are arrays."""
         async for _, array in self.arrays():
             yield array
 
     async def tree(self, level: int | None = None, *, max_nodes: int = 500) -> Tree:
-        """Return a drawing of what lies below; see `omnizarr.Group.tree`."""
+        """Return a drawing of the nodes below. See `omnizarr.Group.tree`."""
         return await self._read(lambda group: group.tree(level=level, max_nodes=max_nodes), level)
 
-    # -- making and removing ------------------------------------------------------------
+    # -- creating and removing ----------------------------------------------------------
 
     async def _write(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return awaited(await writing(self.group.store, function, *args, **kwargs))
@@ -257,17 +260,17 @@ class AsyncGroup(NodeProperties):
     async def create_group(
         self, name: str, *, overwrite: bool = False, attributes: Mapping[str, Any] | None = None
     ) -> AsyncGroup:
-        """Create a group below this one, with the groups between, and return it."""
+        """Create a group below this one, and missing groups between them, and return it."""
         made: AsyncGroup = await self._write(self.group.create_group, name, overwrite=overwrite, attributes=attributes)
         return made
 
     async def require_group(self, name: str, overwrite: bool = False) -> AsyncGroup:  # noqa: FBT001, FBT002 - zarr's
-        """Return the group at a path, after creating it if there is none."""
+        """Return the group at a path. Create it if there is none."""
         made: AsyncGroup = await self._write(self.group.require_group, name, overwrite)
         return made
 
     async def require_groups(self, *names: str) -> tuple[AsyncGroup, ...]:
-        """Return the groups at several paths, after creating those that are not there."""
+        """Return the groups at several paths. Create missing ones."""
         made = await writing(self.group.store, self.group.require_groups, *names)
         return tuple(map(AsyncGroup, made))
 
@@ -281,32 +284,35 @@ class AsyncGroup(NodeProperties):
     async def create_hierarchy(
         self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
     ) -> AsyncIterator[tuple[str, AnyNode]]:
-        """Create many nodes below this group; yield path and node of each."""
+        """Create many nodes below this group, and yield path and node of each."""
         made = await writing(self.group.store, lambda: list(self.group.create_hierarchy(nodes, overwrite=overwrite)))
         for path, node in made:
             yield path, awaited(node)
 
     async def setitem(self, key: str, value: Any) -> None:
-        """Store values as an array at a path; an array that is there is replaced, a group is not."""
+        """Store values as an array at a path.
+
+        An existing array is replaced; an existing group raises ContainsGroupError.
+        """
         await writing(self.group.store, self.group.__setitem__, key, _sync(value))
 
     async def delitem(self, key: str) -> None:
-        """Remove the node at a path, and all below it. Raises NodeNotFoundError if there is none."""
+        """Remove the node at a path and all nodes below it. Raises NodeNotFoundError if there is none."""
         await writing(self.group.store, self.group.__delitem__, key)
 
     async def move(self, source: str, dest: str) -> None:
-        """Move a node and all below it to another path of this group; see `omnizarr.Group.move`."""
+        """Move a node and all nodes below it to another path in this group. See `omnizarr.Group.move`."""
         await writing(self.group.store, self.group.move, source, dest)
 
     # -- metadata ------------------------------------------------------------------
 
     async def update_attributes(self, new_attributes: Mapping[str, Any]) -> AsyncGroup:
-        """Set several attributes in one atomic change; return the group."""
+        """Set several attributes in one atomic change, and return the group."""
         await writing(self.group.store, self.group.update_attributes, new_attributes)
         return self
 
     async def refresh(self) -> None:
-        """Read the documents again: others may have changed them."""
+        """Read the metadata again, in case another program changed it."""
 
         def found(group: Group) -> GroupMetadata:
             group.refresh()
@@ -314,7 +320,7 @@ class AsyncGroup(NodeProperties):
 
         self.group._metadata = await self._read(found)  # noqa: SLF001
 
-    # -- Python's ways -------------------------------------------------------------------
+    # -- Python protocols ----------------------------------------------------------------
 
     def __repr__(self) -> str:
         return repr(self.group).replace("<Group", "<AsyncGroup", 1)
@@ -327,7 +333,7 @@ class AsyncGroup(NodeProperties):
 
 
 def _sync(value: Any) -> Any:
-    """Return an array as one that does not need to be awaited."""
+    """Return the synchronous array of an asynchronous one; other arrays unchanged."""
     return value.array if isinstance(value, AsyncArray) else value
 
 
@@ -338,7 +344,10 @@ def _at_hand(options: Mapping[str, Any]) -> dict[str, Any]:
 async def _bring(
     answers: Answers, verbs: AsyncVerbs, where: StorePath, zarr_format: int | str, depth: int | None
 ) -> None:
-    """Learn, side by side, all that is asked for the members below a place; what fails says so when it is asked for."""
+    """Fetch concurrently everything about the members below a place.
+
+    Failed requests raise their errors when they are needed.
+    """
     here = place_on(where, answers)
     prefer = str(zarr_format)
 

@@ -1,4 +1,4 @@
-"""How asynchronous nodes do what nodes do: reading by replay or in a thread, writing in a thread."""
+"""How asynchronous nodes call synchronous code: reading by replay or in a thread, writing in a thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ T = TypeVar("T")
 
 
 async def reading(store: Store, function: Callable[[Store], T]) -> T:
-    """Return what `function`, which only reads, returns for a store; nodes must be bound to the store then (`on`)."""
+    """Return the result of `function`, which only reads, for a store.
+
+    The caller then binds nodes in it to the store (`on`).
+    """
     verbs = asynchronous(store)
     if verbs is not None:
         return await replay(Answers(store), verbs, function)
@@ -27,13 +30,13 @@ async def reading(store: Store, function: Callable[[Store], T]) -> T:
 
 
 async def unreplayed(store: Store, function: Callable[[Store], T]) -> T:
-    """Return what `function` returns for a store that cannot be awaited."""
+    """Return the result of `function` for a store that has no asynchronous methods."""
     # Reading from memory is faster than using a thread.
     return function(store) if type(store) is MemoryStore else await waited(function, store)
 
 
 async def writing(store: Store, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """Return what `function` returns, which changes a node or several in a store."""
+    """Return the result of `function`, which changes one or more nodes in a store."""
     if type(store) is MemoryStore:
         return function(*args, **kwargs)
     return await waited(function, *args, **kwargs)
@@ -45,19 +48,19 @@ def place_on(where: StorePath, store: Store) -> StorePath:
 
 
 def array_on(array: Array, store: Store, copies: Any = None) -> Array:
-    """Return the same array in another store, with these copies of metadata or its own."""
+    """Return the same array in another store, with the given consolidated metadata or its own."""
     copies = copies or copies_on(array._snapshot, store)  # noqa: SLF001 - a part of Array
     return Array(place_on(array.store_path, store), array._metadata, array.config, copies)  # noqa: SLF001
 
 
 def group_on(group: Group, store: Store, copies: Any = None) -> Group:
-    """Return the same group in another store, with these copies of metadata or its own."""
+    """Return the same group in another store, with the given consolidated metadata or its own."""
     copies = copies or copies_on(group._copies, store)  # noqa: SLF001 - a part of Group
     return Group(place_on(group.store_path, store), group._metadata, group._config, copies)  # noqa: SLF001
 
 
 def on(node: Any, store: Store, copies: Any = None) -> Any:
-    """Return the same node in another store, with these copies of metadata or its own."""
+    """Return the same node in another store, with the given consolidated metadata or its own."""
     if isinstance(node, Array):
         return array_on(node, store, copies)
     if isinstance(node, Group):
@@ -68,7 +71,7 @@ def on(node: Any, store: Store, copies: Any = None) -> Any:
 
 
 def copies_on(copies: Any, store: Store) -> Any:
-    """Return consolidated metadata, or what looks for it (`Snapshot.of`), of the same group in another store."""
+    """Return the consolidated metadata of the same group in another store, or what looks for it (`Snapshot.of`)."""
     if isinstance(copies, Snapshot):
         return Snapshot(place_on(copies.root, store), copies.name, copies._nodes)  # noqa: SLF001 - they may not be read
     if isinstance(copies, partial):

@@ -37,7 +37,7 @@ async def opened(
 async def _located(
     store: Any, path: str | None, mode: Mode | None, storage_options: Mapping[str, Any] | None
 ) -> tuple[StorePath, Mode]:
-    """Return the place that a user means, and the mode."""
-    if isinstance(store, str | PathLike):  # a directory, an archive or a server may have to be looked at
+    """Return the place and the mode for the arguments of a user."""
+    if isinstance(store, str | PathLike):  # it may look for a directory or an archive, or ask a server
         return await waited(opening.locate, store, path, mode, storage_options)
     return opening.locate(store, path, mode, storage_options)

@@ -1,12 +1,12 @@
-"""Metadata without threads: functions that know only of a `Store`, run in an event loop.
+"""Metadata without threads: synchronous functions on a `Store`, replayed in an event loop.
 
-What opens a node or lists its members is written once, for a store that answers at once. Here such a function is called
-with a store that knows nothing; what it asks is fetched, side by side where it asks for several things at once, and the
-function is called again with the answers, until it comes to its end. Most need two calls. What it raises is what it
-raises otherwise, since failures of the store are answers too.
+Functions that open nodes or list members are written for a store that answers immediately. Here, such a function
+is called with a store that has no data. Its requests are fetched, concurrently if it makes several at once, and
+the function is called again with the answers, until it returns. Most functions need two calls. They raise the
+same errors as otherwise, because failures of the store are answers, too.
 
-So the function may only read, must send the same requests for the same answers, and its results must be bound to the
-store itself (`on`) before they are used.
+So the function must only read, and must send the same requests for the same answers. Its results must be bound to
+the real store (`on`) before they are used.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from omnizarr.stores.tasks import run, waited
 T = TypeVar("T")
 
 _Question: TypeAlias = tuple[str, str, Span | None]
-"""A verb, a key or prefix, and for `get` the part that is wanted."""
+"""A method, a key or prefix, and for `get` the part that is wanted."""
 
 _MOST_ROUNDS: Final = 40
-"""A function that asks more often, one thing after the other, is run in a thread: each round repeats all before it."""
+"""A function with more dependent requests runs in a thread, because each round repeats all requests before it."""
 
 
 class Wanted(BaseException):
-    """What a function asks that is not known yet."""
+    """A request whose answer is not known yet."""
 
     def __init__(self, questions: list[_Question]) -> None:
         super().__init__(questions)
@@ -39,12 +39,12 @@ class Wanted(BaseException):
 
 
 class Answers(Store):
-    """A store that knows what it was told, and raises `Wanted` for the rest.
+    """A store that returns the answers it has, and raises `Wanted` for other requests.
 
     Parameters
     ----------
     store : Store
-        The one that it stands for.
+        The store that it replaces.
     """
 
     def __init__(self, store: Store) -> None:
@@ -60,12 +60,12 @@ class Answers(Store):
         return self.known[question]()
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Return what is known to be the value."""
+        """Return the known value."""
         answer: Buffer | None = self._answer("get", key, span)
         return answer
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Yield what is known, or want all that is not."""
+        """Yield the known values, or want all missing ones."""
         wanted = list(requests)
         for key, _ in wanted:
             check_key(key)
@@ -75,11 +75,11 @@ class Answers(Store):
         return ((position, self.get(*request)) for position, request in enumerate(wanted))
 
     def exists(self, key: str) -> bool:
-        """Return whether the value is known to be there."""
+        """Return whether the value is known to exist."""
         return self.size(key) is not None
 
     def size(self, key: str) -> int | None:
-        """Return what is known to be the size."""
+        """Return the known size."""
         if ("get", key, None) in self.known:
             value = self.get(key)
             return None if value is None else len(value)
@@ -87,7 +87,7 @@ class Answers(Store):
         return size
 
     def list_dir(self, prefix: str) -> Listing:
-        """Return what is known to be there."""
+        """Return the known listing."""
         question = "list_dir", as_prefix(prefix), None
         if question not in self.known:
             raise Wanted([question])
@@ -95,19 +95,19 @@ class Answers(Store):
         return listing
 
     def list(self) -> Iterator[str]:
-        """Do not: nothing that opens or lists nodes asks for all keys."""
+        """Not supported: functions that open or list nodes do not list all keys."""
         raise NotImplementedError
 
     def set(self, key: str, value: Buffer) -> None:
-        """Not allowed: a function that may be called again must not write."""
+        """Not supported: a function that may be called again must not write."""
         raise NotImplementedError
 
     def delete(self, key: str) -> None:
-        """Not allowed: a function that may be called again must not write."""
+        """Not supported: a function that may be called again must not write."""
         raise NotImplementedError
 
     def origin(self) -> tuple[Hashable, str]:
-        """Return that of the store."""
+        """Return the origin of the store."""
         return self.store.origin()
 
     def __eq__(self, other: object) -> bool:
@@ -121,7 +121,7 @@ class Answers(Store):
 
 
 async def replay(answers: Answers, verbs: AsyncVerbs, function: Callable[[Store], T]) -> T:
-    """Return what `function` returns for the store that `answers` stands for; see the module."""
+    """Return the result of `function` for the store that `answers` replaces. See the module docstring."""
     for _ in range(_MOST_ROUNDS):
         try:
             return function(answers)

@@ -1,8 +1,8 @@
-"""Chunks between arrays in memory and stores that can be awaited: the same plans, one coroutine for each piece.
+"""Asynchronous transfer of chunks between memory and stores: the same plans, with one coroutine for each piece.
 
-Reading drives what codecs ask for (`omnizarr.codecs.chain.Chain.reading`); large chunks are decoded and encoded in
-threads, as many as there are cores, so that the loop goes on. Stores that cannot be awaited are left to the engine of
-the array, in one thread for each call.
+Reading follows the requests of codecs (`omnizarr.codecs.chain.Chain.reading`). Large chunks are decoded and
+encoded in as many threads as there are cores, so that the loop continues. Stores without asynchronous methods are
+left to the engine of the array, in one thread for each call.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ T = TypeVar("T")
 
 _Fetch = Callable[[Sequence[Span] | None], Awaitable[Sequence[Buffer] | None]]
 
-# Chunks of up to so many bytes are decoded in the loop: to hand them to a thread takes as long.
+# Chunks up to this size are decoded in the loop, because passing them to a thread takes as long.
 _SMALL: Final = 128 * 1024
 
 
 async def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None) -> None:
-    """Fill `out` as `omnizarr.engine.read` does, and raise what that raises."""
+    """Fill `out` like `omnizarr.engine.read`, and raise the same errors."""
     pieces: Pieces = plan
     if engine.is_remote(binding):
         rest = await fetching.read(binding, plan, out, concurrency)
@@ -59,7 +59,7 @@ async def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | N
 
 
 async def _read_near(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None) -> None:
-    """Read from a store that answers at once. Selections that are read at the same time decode each chunk once."""
+    """Read from a store that answers immediately. Selections that are read at the same time decode each chunk once."""
     if not engine.is_stoppable(binding):
         await near(partial(engine.read, binding, plan, out, concurrency))
         return
@@ -82,14 +82,14 @@ class _Readers:
     def __init__(self) -> None:
         self.count = 0
         self.shared: Any = None
-        """Where they keep decoded chunks, from the second reader on."""
+        """Their cache of decoded chunks, from the second reader on."""
 
 
 _readers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, _Readers]] = WeakKeyDictionary()
 
 
 async def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None = None) -> None:
-    """Store `value` as `omnizarr.engine.write` does, and raise what that raises."""
+    """Store `value` like `omnizarr.engine.write`, and raise the same errors."""
     verbs = asynchronous(binding.store)
     if verbs is not None:
         await run(partial(_write_piece, verbs, binding, value), plan, _at_once(binding, plan, concurrency))
@@ -102,12 +102,12 @@ async def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int 
 
 
 def _waits_for_disk(store: Store) -> bool:
-    """Return whether a thread that writes does nothing most of the time."""
+    """Return whether a thread that writes waits most of the time."""
     return isinstance(store, LocalStore) and store.fsync
 
 
 def _at_once(binding: Binding, plan: Pieces, concurrency: int | None) -> int:
-    """Return how many pieces shall be under way; how many requests, the store says itself."""
+    """Return how many pieces to process at once. The store limits the number of requests."""
     return max(1, min(concurrency or max(binding.store.concurrency, 8), binding.most_in_flight, len(plan)))
 
 
@@ -119,7 +119,7 @@ async def _read_piece(verbs: AsyncVerbs, binding: Binding, out: AnyArray, piece:
     key = binding.key_of(coords)
     chain = binding.chain_for(coords)
     is_scattered = any(isinstance(selector, np.ndarray) for selector in out_selection)
-    # Of scattered places there is no view. The Ellipsis makes one of a 0-d result too.
+    # Scattered places have no view. The Ellipsis makes a view of a 0-d result, too.
     view = _like(out, out_selection) if is_scattered else out[(*out_selection, ...)]
     is_whole = whole and not is_scattered and view.shape == chain.spec.shape
     try:
@@ -131,7 +131,7 @@ async def _read_piece(verbs: AsyncVerbs, binding: Binding, out: AnyArray, piece:
 
 
 async def _fill(verbs: AsyncVerbs, key: str, chain: Chain, selection: tuple[Any, ...] | None, out: AnyArray) -> None:
-    """Set `out` to what is selected of a chunk, stored or not, or (None) to all of it."""
+    """Set `out` to the selected part of a chunk, stored or not; with None, set all of it."""
     is_small = (chain.spec.nbytes or _SMALL + 1) <= _SMALL
     whole = partial(_fetch_whole, verbs, key)
     if selection is None:
@@ -159,7 +159,7 @@ def _reading_whole(chain: Chain, out: AnyArray) -> Reading:
 
 
 async def _drive(reading: Reading, fetch: _Fetch, *, is_small: bool) -> bool:
-    """Answer what `reading` asks for, and return what it returns; it decodes here, or in a thread."""
+    """Answer the requests of `reading`, and return its result. Decode here or in a thread."""
     answer: Sequence[Buffer] | None = None
     while True:
         size = 0 if answer is None else sum(map(len, answer))
@@ -172,10 +172,10 @@ async def _drive(reading: Reading, fetch: _Fetch, *, is_small: bool) -> bool:
 
 
 def _step(reading: Reading, answer: Sequence[Buffer] | None) -> tuple[bool, Any]:
-    """Return whether `reading` has come to its end, and what it wants or returns."""
+    """Return whether `reading` has returned, and its request or result."""
     try:
         return False, reading.send(answer)
-    except StopIteration as end:  # cannot leave a thread as an exception
+    except StopIteration as end:  # StopIteration cannot leave a thread as an exception
         return True, end.value
 
 
@@ -189,7 +189,7 @@ async def _fetch_whole(verbs: AsyncVerbs, key: str, _: Sequence[Span] | None) ->
 
 
 def _like(out: AnyArray, selection: tuple[Any, ...]) -> AnyArray:
-    """Return new memory of the shape of ``out[selection]``."""
+    """Return new memory with the shape of ``out[selection]``."""
     shape = np.broadcast_to(np.False_, out.shape)[selection].shape
     return np.empty(shape, out.dtype)
 
@@ -207,7 +207,8 @@ async def _write_piece(verbs: AsyncVerbs, binding: Binding, value: AnyArray, pie
             data = await _made(part, chain.encode_unless_empty, part)
             await (verbs.delete(key) if data is None else verbs.set(key, data))
         else:
-            # A chunk that the array's edge cuts may hold more by now: others may have made the array longer.
+            # A chunk at the array's edge may hold more by now, because another writer may have enlarged the
+            # array.
             change = partial(reference._changed, binding.store, chain, chunk_selection, part)  # noqa: SLF001 - the other half
             await verbs.update(key, change)
     except OmnizarrError as error:
@@ -215,5 +216,5 @@ async def _write_piece(verbs: AsyncVerbs, binding: Binding, value: AnyArray, pie
 
 
 async def _made(part: AnyArray, function: Callable[..., T], *args: Any) -> T:
-    """Return what `function` returns, called here or, if much is to be done, in a thread."""
+    """Return the result of `function`, called here or, for much work, in a thread."""
     return function(*args) if part.nbytes <= _SMALL else await computed(function, *args)

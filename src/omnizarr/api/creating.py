@@ -46,52 +46,52 @@ def create_array(
     Parameters
     ----------
     store : path, URL, Store, StorePath or mutable mapping
-        Where to.
+        Where to create the array.
     name : str, optional
         Path within the store. Missing groups above it are created too.
     shape : int or tuple of int
-        Elements along each dimension.
+        Number of elements along each dimension.
     dtype : data type
         A NumPy dtype or its name, ``"string"``, ``"bytes"``, a name or document of Zarr v3.
     data : array_like, optional
-        Values, which also give `shape` and `dtype`.
+        Values to store. They also determine `shape` and `dtype`.
     chunks : tuple of int, int, "auto", True, False
-        Shape of a chunk (with shards: of an inner chunk). "auto" and True: a shape that suits most uses; False: one
-        chunk; an integer: this length along each dimension, for chunks of at most 256 MiB; -1 or None: the whole
-        dimension. A list of lengths for a dimension makes a rectilinear grid.
+        Shape of a chunk (with shards: of an inner chunk). "auto" and True: a shape that suits most uses. False:
+        one chunk. An integer: this length along each dimension, for chunks of at most 256 MiB. -1 or None for a
+        dimension: its whole length. A list of lengths for a dimension: a rectilinear grid.
     shards : tuple of int, dict, "auto", optional
         Shape of a shard; a dictionary has ``"shape"`` and ``"index_location"``.
     filters, serializer, compressors
-        Codecs: values of `omnizarr.codecs`, numcodecs objects, names or dictionaries; one or several, None for none,
-        "auto" for the defaults of the data type (Zstandard as compressor).
+        One codec or several: codecs of `omnizarr.codecs` or numcodecs, names or dictionaries. None: no codec.
+        "auto": the defaults of the data type, with Zstandard as compressor.
     fill_value : scalar, optional
-        Value of elements that were not written. Default zero. None also means zero, except for Zarr v2, where it means
-        undefined.
+        Value of elements that were never written. The default is zero. None means undefined in Zarr v2, and
+        zero in other formats.
     order : {"C", "F"}, optional
         Memory layout of results; for Zarr v2, of the stored chunks.
     zarr_format : {2, 3}, optional
-        Default: that of the group above it, else 3.
+        The default is the format of the group above, otherwise 3.
     attributes : mapping, optional
     chunk_key_encoding : dict, optional
         ``{"name": "default" or "v2", "separator": "/" or "."}``.
     dimension_names : tuple of (str or None), optional
         Zarr v3 only.
     storage_options : mapping, optional
-        For stores that take them.
+        Options of the store, such as credentials; see `omnizarr.stores.resolve`.
     synchronizer : object, optional
         A lock that all writers share, for stores without locks; see `omnizarr.open`.
     overwrite : bool
-        Replace what is there.
+        Replace existing nodes.
     config, missing, allow_pickle, write_empty_chunks, concurrency
-        How the array behaves while it is open; see `ArrayConfig`.
+        Settings of the open array; see `ArrayConfig`.
     write_data : bool
-        Whether `data` is written, or only looked at.
+        Whether to write `data`. False: use only its shape and data type.
     object_codec : codec, optional
-        How to store Python objects (Zarr v2 only).
+        The codec for Python objects (Zarr v2 only).
     codecs : list of codecs, optional
-        All codecs in one list, instead of filters, serializer and compressors.
+        All codecs in one list, instead of `filters`, `serializer` and `compressors`.
     compressor, dimension_separator
-        The older names of `compressors`, and of the separator in `chunk_key_encoding`.
+        Older names of `compressors` and of the separator in `chunk_key_encoding`.
     storage_transformers : list of (str, dict), optional
         Storage transformers between the array and the store, starting at the array (Zarr v3 only); see
         `omnizarr.engine.transformers`.
@@ -103,11 +103,11 @@ def create_array(
     Raises
     ------
     ContainsArrayError, ContainsGroupError
-        If there is a node already, and not `overwrite`. If several create it at the same time, one succeeds.
+        If a node exists and `overwrite` is False. If several programs create the same array at once, one succeeds.
     MetadataError, CodecError
-        If a keyword makes no sense, or does not fit the others.
+        If a keyword is not valid, or contradicts another one.
     NotRepresentableError
-        If the format cannot express it.
+        If the format cannot express the array.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def create(shape: int | Iterable[int] | None = None, **options: Unpack[CreateOpt
     path : str, optional
         Path within the store.
     mode : {"a", "w", "w-"}, optional
-        "w" replaces an existing node.
+        "w" replaces an existing node; "w-" raises an error if one exists.
     zarr_format, storage_options, synchronizer
         As for `create_array`.
     chunk_shape, chunks
@@ -165,57 +165,60 @@ def create(shape: int | Iterable[int] | None = None, **options: Unpack[CreateOpt
 
 @shows(PlacedOptions)
 def array(data: Any, **options: Unpack[PlacedOptions]) -> Array:
-    """Create an array that holds `data`, by default in memory; keywords as those of `create`."""
+    """Create an array that holds `data`, by default in memory. Keywords are those of `create`."""
     return create(data=data, **options)
 
 
 @shows(PlacedOptions)
 def empty(shape: Any, **options: Unpack[PlacedOptions]) -> Array:
-    """Create an array whose elements are not set; keywords as those of `create`."""
+    """Create an array whose elements are not set. They read as the fill value. Keywords are those of `create`."""
     return create(shape, **options)
 
 
 @shows(PlacedOptions)
 def zeros(shape: Any, **options: Unpack[PlacedOptions]) -> Array:
-    """Create an array of zeros; keywords as those of `create`."""
+    """Create an array of zeros. Keywords are those of `create`."""
     options.setdefault("fill_value", 0)
     return create(shape, **options)
 
 
 @shows(PlacedOptions)
 def ones(shape: Any, **options: Unpack[PlacedOptions]) -> Array:
-    """Create an array of ones; keywords as those of `create`."""
+    """Create an array of ones. Keywords are those of `create`."""
     options.setdefault("fill_value", 1)
     return create(shape, **options)
 
 
 @shows(PlacedFillOptions)
 def full(shape: Any, fill_value: Any, **options: Unpack[PlacedFillOptions]) -> Array:
-    """Create an array of one value; keywords as those of `create`."""
+    """Create an array in which every element has the same value. Keywords are those of `create`."""
     return create(shape, fill_value=fill_value, **options)
 
 
 @shows(LikeOptions)
 def empty_like(a: Any, **options: Unpack[LikeOptions]) -> Array:
-    """Create an array like `a`: shape, data type, chunks, codecs; keywords as those of `create`."""
+    """Create an array with the shape, data type, chunks and codecs of `a`. Keywords are those of `create`."""
     return create(**creating.like(a, options))
 
 
 @shows(LikeOptions)
 def zeros_like(a: Any, **options: Unpack[LikeOptions]) -> Array:
-    """Create an array of zeros like `a`; keywords as those of `create`."""
+    """Create an array of zeros with the shape, data type, chunks and codecs of `a`. Keywords are those of `create`."""
     return create(**creating.like(a, {"fill_value": 0, **options}))
 
 
 @shows(LikeOptions)
 def ones_like(a: Any, **options: Unpack[LikeOptions]) -> Array:
-    """Create an array of ones like `a`; keywords as those of `create`."""
+    """Create an array of ones with the shape, data type, chunks and codecs of `a`. Keywords are those of `create`."""
     return create(**creating.like(a, {"fill_value": 1, **options}))
 
 
 @shows(LikeFillOptions)
 def full_like(a: Any, fill_value: Any, **options: Unpack[LikeFillOptions]) -> Array:
-    """Create an array of one value like `a`; keywords as those of `create`."""
+    """Create an array of one value with the shape, data type, chunks and codecs of `a`.
+
+    Keywords are those of `create`.
+    """
     return create(**creating.like(a, {"fill_value": fill_value, **options}))
 
 
@@ -243,9 +246,10 @@ def from_array(
     data : array
         The array to copy.
     write_data : bool
-        Whether values are copied, or only the rest.
+        Whether to copy the values. False: only the metadata.
     chunks, shards, filters, compressors, serializer
-        "keep": as in `data`, if it has them and the format is the same; otherwise as for `create_array`.
+        "keep": the same as in `data`, if it has them and the format is the same. Other values are those of
+        `create_array`.
     **options
         Other keywords of `create_array`.
     """
@@ -296,7 +300,7 @@ def create_group(
     Raises
     ------
     ContainsArrayError, ContainsGroupError
-        If there is something, and not `overwrite`.
+        If a node exists and `overwrite` is False.
     """
     where, _ = locate(store, path, "a", storage_options, synchronizer)
     found = creating.new_group(where, zarr_format, attributes, overwrite=overwrite)
@@ -314,7 +318,10 @@ def group(
     synchronizer: Any = None,
     **ignored: Any,
 ) -> Group:
-    """Return the group at a place (by default in memory), or create it; keywords as those of `create_group`."""
+    """Return the group at a place, by default in memory.
+
+    Create it if there is none. Keywords are those of `create_group`.
+    """
     warn_ignored(ignored)
     where, _ = locate(store, path, "a", storage_options, synchronizer)
     metadata = creating.new_group_metadata(where, creating.dialect_for_new(where, zarr_format), attributes)
@@ -325,7 +332,7 @@ def group(
 def create_hierarchy(
     *, store: Any, nodes: Mapping[str, ArrayMetadata | GroupMetadata], overwrite: bool = False
 ) -> Iterator[tuple[str, Array | Group]]:
-    """Create many nodes; yield path and node of each.
+    """Create many nodes, and yield path and node of each.
 
     Parameters
     ----------
@@ -333,7 +340,7 @@ def create_hierarchy(
     nodes : mapping of str to metadata
         Metadata by path. Missing groups above these nodes are created too.
     overwrite : bool
-        Replace what is there.
+        Replace existing nodes.
     """
     where, _ = locate(store, None, "a", None)
     for path, metadata in sorted(nodes.items()):
@@ -348,7 +355,7 @@ def consolidate_metadata(
     remove: bool = False,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Group:
-    """Store copies of all documents below a group in one place, and return the group, opened from them.
+    """Store copies of all documents below a group in one document, and return the group opened from them.
 
     Parameters
     ----------
@@ -358,9 +365,9 @@ def consolidate_metadata(
     zarr_format : int or str, optional
         Look only for this format.
     remove : bool
-        Delete the copies instead.
+        Delete the consolidated metadata instead.
     storage_options : mapping, optional
-        For stores that take them.
+        Options of the store, such as credentials; see `omnizarr.stores.resolve`.
 
     Examples
     --------
@@ -389,7 +396,7 @@ def tree(grp: Group, expand: bool | None = None, level: int | None = None) -> Tr
 def print_debug_info() -> None:
     """Print the versions to include in a bug report."""
     print(f"platform: {platform.platform()}")  # noqa: T201 - what it is for
-    metadata = import_module("importlib.metadata")  # 10 ms, and hardly ever needed
+    metadata = import_module("importlib.metadata")  # it takes 10 ms, and is rarely needed
     print(f"python: {sys.version.split()[0]}")  # noqa: T201
     print(f"engine: {engines.name()}")  # noqa: T201
     for package in ("omnizarr", "numpy", "numcodecs", "google-crc32c", "zfpy", "pcodec", "ml_dtypes", "zarr"):

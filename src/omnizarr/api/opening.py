@@ -79,7 +79,7 @@ def open(  # noqa: A001 - the name that zarr has for it
     Parameters
     ----------
     store : path, URL, Store, StorePath, mutable mapping or None
-        Where it is.
+        The place of the node.
     mode : {"r", "r+", "a", "w", "w-"}, optional
         What to do if the node exists or not; see `omnizarr.api.opening`. By default, nothing is created.
     zarr_format : int or str, optional
@@ -87,10 +87,10 @@ def open(  # noqa: A001 - the name that zarr has for it
     path : str, optional
         Path within the store.
     storage_options : mapping, optional
-        For stores that take them.
+        Options of the store, such as credentials; see `omnizarr.stores.resolve`.
     synchronizer : object, optional
-        A lock that all writers share, or a mapping or function that returns one for a key: for stores that cannot keep
-        writers apart themselves. See `omnizarr.stores.SynchronizedStore`.
+        A lock that all writers share, or a mapping or function that returns the lock for a key. Use it for
+        stores that cannot keep writers apart; see `omnizarr.stores.SynchronizedStore`.
     **options
         For opening: `config`, `missing`, `allow_pickle`, `write_empty_chunks`, `concurrency` (see `ArrayConfig`),
         `use_consolidated`, `check_consolidated` (see `open_group`). For creating, the keywords of
@@ -148,23 +148,24 @@ def open_array(
     store, mode, zarr_format, path, storage_options, synchronizer
         As for `open`.
     config : ArrayConfig or mapping, optional
-        How it behaves while it is open.
+        Settings of the open array.
     missing : {"fill", "error"}, optional
-        What reading a chunk that is not stored means.
+        Reading a chunk that is not stored returns the fill value ("fill", the default) or raises
+        ChunkNotFoundError ("error").
     allow_pickle : bool, optional
-        Let pickled objects be read, which can run any code. Default False.
+        Whether to read pickled objects. Reading them can run arbitrary code. The default is False.
     write_empty_chunks : bool, optional
-        Store chunks that hold nothing but the fill value. Default False.
+        Whether to store chunks that hold only the fill value. The default is False.
     storage_transformers : list of (str, dict), optional
-        Storage transformers between the array (with its document) and the store while it is open, in addition to those
-        in its document. They must not change keys or bytes, as caches. See `omnizarr.engine.transformers`.
+        Storage transformers to use while the array is open, in addition to those in its metadata. They must not
+        change keys or bytes; a cache is an example. See `omnizarr.engine.transformers`.
     **options
         Keywords of `create_array`, for modes that create.
 
     Raises
     ------
     ArrayNotFoundError
-        If there is nothing.
+        If there is no node.
     ContainsGroupError
         If there is a group.
     """
@@ -211,23 +212,23 @@ def open_group(
     store, mode, path, storage_options, synchronizer, zarr_format
         As for `open`.
     attributes : mapping, optional
-        Of the group, if it is created.
+        Attributes of the group, if it is created.
     use_consolidated : bool or str, optional
-        Take members from consolidated metadata: None: if there is any; True: it must exist; False: read the documents
-        themselves. A string: the name of its document, if it is not the usual one.
+        Whether to use consolidated metadata. None: if there is any. True: it must exist. False: never. A
+        string: the name of its document, if it is not the usual one.
     check_consolidated : bool
-        Compare the consolidated metadata with all documents first.
+        Whether to compare the consolidated metadata with all documents first.
     config, missing, allow_pickle, write_empty_chunks, concurrency
-        How arrays in the group behave while they are open; see `open_array`.
+        Settings of arrays in the group; see `open_array`.
 
     Raises
     ------
     GroupNotFoundError
-        If there is nothing.
+        If there is no node.
     ContainsArrayError
         If there is an array.
     ConsolidatedMetadataError
-        If consolidated metadata is required but missing or broken, or checked and stale.
+        If consolidated metadata is required but missing or broken, or if the check finds that it is stale.
     """
     warn_ignored(ignored)
     where, mode = locate(store, path, mode, storage_options, synchronizer)
@@ -251,19 +252,19 @@ def open_group(
 def open_consolidated(
     *args: Any, use_consolidated: bool | str = True, **options: Unpack[OpenConsolidatedOptions]
 ) -> Group:
-    """Open the group at a place from its consolidated metadata, which must exist; otherwise like `open_group`."""
+    """Open the group at a place from its consolidated metadata, which must exist. Otherwise this is `open_group`."""
     return open_group(*args, use_consolidated=use_consolidated, **options)
 
 
 def open_like(a: Any, path: Any, **options: Unpack[OpenLikeOptions]) -> Array:
-    """Open an array, or with ``mode="a"`` (or ``"w"``) create one like `a`; keywords as those of `open_array`."""
+    """Open an array. With ``mode="a"`` or ``"w"``, create one like `a`. Keywords are those of `open_array`."""
     return open_array(path, **creating.like(a, options))
 
 
 def _there_already(
     where: StorePath, mode: Mode, zarr_format: int | str | None, kind: Kind = "array"
 ) -> Found[Metadata] | None:
-    """Return the node that mode "a" opens; None if there is none, and in other modes, which do not depend on it."""
+    """Return the existing node that mode "a" opens; None if there is none, and in all other modes."""
     return detection.detect(where, zarr_format, kind) if mode == "a" else None
 
 
@@ -277,7 +278,7 @@ def _opened_group(found: Found[GroupMetadata], options: Mapping[str, Any]) -> Gr
 
 
 def _through(given: Iterable[Any] | None, where: StorePath) -> StorePath:
-    """Return a place seen through storage transformers that are given while it is open."""
+    """Return the place seen through storage transformers that you pass when you open it."""
     if not given:
         return where
     return replace(where, store=transformers.apply(transformers.parse(given), where.store, where.prefix))
@@ -288,7 +289,10 @@ def _behaviour(options: Mapping[str, Any]) -> ArrayConfig:
 
 
 def _known(options: Mapping[str, Any], function: Callable[..., Any]) -> dict[str, Any]:
-    """Return options that have an effect. Raises TypeError for one that `function` does not show."""
+    """Return the options that have an effect.
+
+    Raises TypeError for an option that the signature of `function` does not have.
+    """
     if options:
         check(options, inspect.signature(function).parameters)
     warn_ignored({name: options[name] for name in IGNORED & options.keys()})
@@ -302,7 +306,7 @@ def locate(
     storage_options: Mapping[str, Any] | None,
     synchronizer: Any = None,
 ) -> tuple[StorePath, Mode]:
-    """Return the place for the arguments of a user, and the mode."""
+    """Return the place and the mode for the arguments of a user."""
     if mode is not None and mode not in {"r", "r+", *_CREATING}:
         raise ValueError(f"mode={mode!r}: expected one of 'r', 'r+', 'a', 'w', 'w-'")
     if isinstance(store, (Group, Array)):
@@ -310,20 +314,20 @@ def locate(
     base, home = "", None
     if isinstance(store, StorePath):
         store, base, home = store.store, store.path, store.home
-    # What "w" replaces, and "w-" leaves alone, is a node in the store, not the store.
+    # "w" and "w-" concern a node in the store, not the store itself.
     try:
         opened, inner = resolve_root(store, "a" if mode in {"w", "w-", "x"} else mode, storage_options)
-    except NodeNotFoundError as error:  # of an archive that is not there
+    except NodeNotFoundError as error:  # the archive does not exist yet
         raise error.add(remedy=suggestions.question(suggestions.near_directories(pathlib.Path(error.store or "."))))
     if mode is None:
         mode = "r" if opened.read_only else "r+"
     if synchronizer is not None:
         opened = synchronized.SynchronizedStore(opened, synchronizer)
     if path is not None and not isinstance(path, str):
-        normalize(path)  # which refuses it
+        normalize(path)  # the archive refuses it
     at = normalize("/".join((inner, base, path or ""))) if inner or base or path else ""
     if path and isinstance(opened, PrefixStore) and opened is not store and mode in {"r", "r+"}:
-        # What was taken for the one folder that an archive is packed in may be the first node itself.
+        # The only folder of an archive may be the first node itself.
         whole = StorePath(opened.store, at)
         if detection.find(StorePath(opened, at)) is None and detection.find(whole) is not None:
             return whole, mode
@@ -334,7 +338,7 @@ def locate(
 
 
 IGNORED: Final = frozenset(IgnoredOptions.__annotations__)
-"""Keywords that zarr-python once had a use for."""
+"""Keywords of older versions of zarr-python, which have no effect."""
 
 
 def warn_ignored(options: Mapping[str, Any]) -> None:

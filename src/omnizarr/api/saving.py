@@ -1,4 +1,4 @@
-"""The functions that save arrays and load them again, as NumPy's do."""
+"""The functions that save and load arrays, like those of NumPy."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def save(
     ----------
     store : path, URL, Store, StorePath or mutable mapping
     *args : array_like
-        One is saved as an array; several as the arrays ``arr_0``, ``arr_1``, ... of a group.
+        One value is saved as an array; several are saved as the arrays ``arr_0``, ``arr_1``, ... of a group.
     zarr_format, path
         As for `create_array`.
     overwrite : bool, optional
-        True: replace a group by an array, too; False: replace nothing.
+        True: also replace a group by an array. False: replace nothing.
     **kwargs : array_like
-        Saved as arrays of a group, under their names.
+        Values to save as arrays of a group, with the keywords as names.
 
     Raises
     ------
     ValueError
         If there is nothing to save.
     ContainsGroupError
-        If an array would replace a group, and not ``overwrite=True``.
+        If an array would replace a group, and `overwrite` is not True.
     """
     if len(args) == 1 and not kwargs:
         options: SaveOptions = {} if overwrite is None else {"overwrite": overwrite}
@@ -63,7 +63,7 @@ def save_array(
 ) -> None:
     """Save an array. An existing array is replaced, a group only with ``overwrite=True``.
 
-    Keywords as those of `create`. Raises ContainsGroupError.
+    Keywords are those of `create`. Raises ContainsGroupError.
     """
     where, _ = locate(store, path, "a", None)
     if options.get("overwrite") is None:
@@ -83,7 +83,7 @@ def save_group(
 ) -> None:
     """Save several arrays in a group. An existing node is replaced, unless ``overwrite=False``.
 
-    Arguments as for `save`.
+    Arguments are those of `save`.
     """
     arrays = {**{f"arr_{number}": value for number, value in enumerate(args)}, **kwargs}
     if not arrays:
@@ -96,7 +96,7 @@ def save_group(
 
 
 def load(store: Any, path: str | None = None, zarr_format: int | str | None = None) -> Any:
-    """Return the values of an array, or those of the arrays in a group in a dictionary by name.
+    """Return the values of an array, or a dictionary with the values of the arrays in a group.
 
     Raises NodeNotFoundError.
     """
@@ -112,7 +112,7 @@ def _refuse_group(where: StorePath) -> None:
     except StoreError:
         raise
     except OmnizarrError:
-        return  # it is broken
+        return  # the node is broken
     if found is not None and isinstance(found.metadata, GroupMetadata):
         raise ContainsGroupError(
             "there is a group, which an array would replace with all that is in it",
@@ -123,6 +123,6 @@ def _refuse_group(where: StorePath) -> None:
 
 
 def _close_ours(given: Any, store: Store) -> None:
-    """Close a store that the caller did not hand in: a zip archive is written when it is closed."""
+    """Close a store that the caller did not pass in. A zip archive is written when it is closed."""
     if not isinstance(given, (Store, StorePath, Group, Array)):
         store.close()

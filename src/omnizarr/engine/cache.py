@@ -1,13 +1,13 @@
-"""Decoded chunks, kept for selections that overlap, and looked at only while what is stored is the same.
+"""A cache of decoded chunks for overlapping selections, valid as long as the stored chunks do not change.
 
-A store's stamp says whether it is (`omnizarr.stores.Store.stamp`): asked for before a chunk is read and again
-afterwards, and whenever what was kept is to be used. Where the store has none, nothing is kept.
+The stamp of a value (`omnizarr.stores.Store.stamp`) tells whether it changed. The cache asks for it before and after a
+chunk is read, and before a cached chunk is used. Without stamps, nothing is cached.
 
-Kept are whole chunks, and of shards the inner chunks. Where a chunk cannot be had without decoding the whole shard, or
-where a shard holds shards, the reference engine keeps nothing.
+The cache holds whole chunks, and the inner chunks of shards. If reading an inner chunk means decoding the whole
+shard, or if a shard holds shards, the reference engine caches nothing.
 
-If a process forks while another thread uses a cache, the cache is locked forever in the child. So threads never wait
-for a cache: if it is in use, they do without it.
+If a process forks while another thread uses a cache, the cache stays locked in the child. So threads never wait for a
+cache: if it is in use, they continue without it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from omnizarr.stores.base import Stamped, Store
 from omnizarr.stores.wrap.wrappers import WrapperStore
 
 Place: TypeAlias = tuple[int, ...]
-"""Number of the array, coordinates of the chunk, and of the inner chunk in a shard."""
+"""Number of the array, coordinates of the chunk, and coordinates of the inner chunk in a shard."""
 
 _BYTES_PER_CHARACTER: Final = 4
 _IMMUTABLE: Final = {bytes, str, int, float, complex, bool, type(None)}
@@ -39,17 +39,17 @@ _MOST_NUMBERED: Final = 10_000
 
 
 class ChunkCache:
-    """Decoded chunks of all arrays that are opened with it, up to a number of bytes.
+    """A cache of decoded chunks, shared by all arrays that are opened with it.
 
     Parameters
     ----------
     limit : int
-        Bytes of decoded chunks to keep. What was not used for longest goes first.
+        Number of bytes of decoded chunks to keep. The least recently used chunks are dropped first.
 
     Notes
     -----
-    A chunk is used again only if the store says that what is stored is the same. Another process, and a copy that was
-    pickled, begin with an empty cache of the same limit.
+    A cached chunk is used only if the stored chunk has not changed. Other processes and pickled copies begin
+    with an empty cache of the same limit.
 
     Examples
     --------
@@ -75,39 +75,42 @@ class ChunkCache:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that are kept now."""
+        """Number of bytes in the cache."""
         return self._kept.nbytes
 
     def number_of(self, store: Store, prefix: str, chain: Chain) -> int:
-        """Return the number of an array, which is the same for the same chunks with the same decoding."""
+        """Return the number of an array. Arrays with the same chunks and the same decoding have the same number."""
         if len(self._numbers) >= _MOST_NUMBERED:
-            self._numbers.clear()  # numbers are not used again: what was kept under them goes as all that is not used
+            self._numbers.clear()  # numbers are not used again, so old entries expire
         try:
             return self._numbers.setdefault((store, prefix, chain), next(self._count))
         except TypeError:  # a store that cannot be hashed
             return next(self._count)
 
     def shared_with(self, native: Any) -> Any:
-        """Return what the native engine keeps chunks in; from then on the reference engine keeps its own there too."""
+        """Return the native engine's cache. From then on, the reference engine uses it too."""
         if isinstance(self._kept, _Kept):
             self._kept = native.ChunkCache(min(self.limit, sys.maxsize))
         return self._kept
 
     def get(self, place: Place, stamp: Hashable) -> AnyArray | None:
-        """Return the chunk that is kept for a place, if it was made of the value that has this stamp."""
+        """Return the cached chunk of a place, if it was decoded from the value with this stamp."""
         found = self._kept.get(place)
         return found[1] if found is not None and found[0] == stamp else None
 
     def peek(self, place: Place) -> tuple[Hashable, AnyArray] | None:
-        """Return the chunk that is kept for a place, and the stamp of the value that it was made of."""
+        """Return the cached chunk of a place, and the stamp of the value from which it was decoded."""
         return self._kept.get(place)
 
     def put(self, place: Place, stamp: Hashable, chunk: AnyArray) -> None:
-        """Keep a copy of a chunk, or the chunk itself if it owns its memory; it must not change any more."""
+        """Cache a copy of a chunk, or the chunk itself if it owns its memory.
+
+        The caller must not change it afterwards.
+        """
         nbytes = nbytes_of(chunk)
         if nbytes is None or nbytes > self.limit:
             return
-        if chunk.base is not None:  # of something larger, or something that is not ours
+        if chunk.base is not None:  # a view of a larger array, or memory of another library
             chunk = chunk.copy(order="K")
         chunk.flags.writeable = False
         self._kept.put(place, (stamp, chunk), nbytes)
@@ -123,7 +126,7 @@ _Value: TypeAlias = tuple[Hashable, AnyArray]
 
 
 class _Keeper(Protocol):
-    """What holds the chunks: `_Kept`, or the same of the native engine, which is the one place for both then."""
+    """The container of the chunks: `_Kept`, or the native engine's, which both engines then share."""
 
     @property
     def nbytes(self) -> int: ...
@@ -137,13 +140,13 @@ _PATIENCE: Final = 0.01
 
 
 class _Kept:
-    """Values that are dropped, those not used for longest first, as soon as there are too many bytes of them."""
+    """Values up to a number of bytes. The least recently used values are dropped first."""
 
     def __init__(self, limit: int) -> None:
         self.nbytes = 0
         self._limit = limit
         self._values: OrderedDict[Place, tuple[_Value, int]] = OrderedDict()
-        self._lock = RLock()  # which tells whether this thread has it
+        self._lock = RLock()  # tells whether this thread holds the lock
 
     def get(self, place: Place) -> _Value | None:
         try:
@@ -164,8 +167,8 @@ class _Kept:
         try:
             if not self._lock.acquire(timeout=_PATIENCE):
                 return
-            # Others read `nbytes` meanwhile, and a Ctrl-C may come at any time: it is never less than what is kept, and
-            # never above the limit.
+            # Other threads read `nbytes` meanwhile, and Ctrl-C can interrupt at any time. So `nbytes` is never
+            # less than the bytes kept, and never above the limit.
             _, freed = self._values.pop(place, (None, 0))
             self.nbytes -= freed
             while self._values and self.nbytes + nbytes > self._limit:
@@ -181,7 +184,7 @@ class _Kept:
 
 
 def nbytes_of(chunk: AnyArray) -> int | None:
-    """Return how many bytes of memory a chunk takes, at most; None if that cannot be told, or it could be changed.
+    """Return an upper bound of a chunk's memory in bytes; None if it is unknown, or if the chunk could change.
 
     >>> nbytes_of(np.zeros((2, 3))), nbytes_of(np.array([b"abc", None])), nbytes_of(np.array([{}, None]))
     (48, 68, None)
@@ -197,7 +200,7 @@ def nbytes_of(chunk: AnyArray) -> int | None:
 
 
 def has_stamps(store: Store) -> bool:
-    """Return whether a store can tell versions of a value apart, without asking it."""
+    """Return whether a store can distinguish versions of a value, without a request."""
     while isinstance(store, WrapperStore):
         store = store.store
     return type(store).stamp is not Store.stamp
@@ -216,13 +219,13 @@ class Stored(NamedTuple):
     stamp: Callable[[], Hashable | None]
     """Returns its stamp now."""
     fetch: Callable[[Hashable | None], Stamped | None]
-    """Returns it with its stamp; None if that is still the one given."""
+    """Returns the value with its stamp; None if the stamp is still the given one."""
 
 
 def read(cache: ChunkCache, stored: Stored, selection: tuple[Any, ...], out: AnyArray) -> bool | None:
-    """Set ``out[...] = decoded[selection]``, from the cache or into it.
+    """Set ``out[...] = decoded[selection]``, from the cache, or after adding the chunk to the cache.
 
-    Returns False if the chunk is missing; None, with `out` left alone, if nothing of it can be kept.
+    Returns False if the chunk is missing, and None, without changing `out`, if the chunk cannot be cached.
     """
     chain, shard = stored.chain, stored.chain.serializer[1]
     kept, keep = chain.spec, _read_whole
@@ -246,14 +249,17 @@ def _read_whole(cache: ChunkCache, stored: Stored, selection: tuple[Any, ...], o
         chunk = stored.chain.decode(fetched.value)
         if fetched.stamp is not None:
             cache.put(stored.place, fetched.stamp, chunk)
-    if chunk is None:  # a store that says "as before" without having been asked so
+    if chunk is None:  # the store answers "not modified" to a request that was not conditional
         return None
     out[...] = chunk[selection]
     return True
 
 
 def _read_inner(cache: ChunkCache, stored: Stored, selection: tuple[slice, ...], out: AnyArray) -> bool | None:
-    """Place the inner chunks of a shard that a box touches; unless each of them is kept, all are read in one go."""
+    """Copy the inner chunks of a shard that a box touches into `out`.
+
+    Unless all are cached, read all of them in one request.
+    """
     stamp = stored.stamp()
     if stamp is None:
         return None
@@ -265,7 +271,7 @@ def _read_inner(cache: ChunkCache, stored: Stored, selection: tuple[slice, ...],
     chunks = [cache.get((*stored.place, *coords), stamp) for coords in numbers]
     kept = [chunk for chunk in chunks if chunk is not None]
     box = np.empty([edge.stop - edge.start for edge in edges], stored.chain.spec.dtype)
-    # Of each inner chunk, its part of the box.
+    # The part of the box in each inner chunk.
     sides = [
         [slice(n * size, n * size + size) for n in range(len(run))] for run, size in zip(runs, lengths, strict=True)
     ]

@@ -52,9 +52,9 @@ else:
 
 
 class AppendedShape(tuple[int, ...]):  # noqa: SLOT001 - see `region`
-    """The result of `Array.append`: the new shape, with the position of the appended block as `region`."""
+    """The new shape that `Array.append` returns; `region` is the position of the appended block."""
 
-    # A tuple has no slots of its own to add to: its length varies.
+    # A subclass of tuple cannot have slots, because the length of a tuple varies.
     region: tuple[slice, ...]
 
     def __new__(cls, shape: tuple[int, ...], region: tuple[slice, ...]) -> Self:
@@ -70,11 +70,11 @@ class AppendedShape(tuple[int, ...]):  # noqa: SLOT001 - see `region`
 class Array(Node, ArrayProperties):
     """An array in a store, read and written by selections.
 
-    Made by `omnizarr.open_array`, `omnizarr.create_array` and groups. It can be used by many threads at
-    once, and pickled to another process.
+    You get arrays from `omnizarr.open_array`, `omnizarr.create_array` and groups. Threads can share an array.
+    You can pickle it and send it to another process.
 
-    An array with an unknown codec or data type opens too, and shows
-    its metadata and attributes; the error comes when its data is touched.
+    An array with an unknown codec or data type can be opened, and shows its metadata and attributes. Reading or
+    writing its elements raises an error.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Array(Node, ArrayProperties):
 
     @classmethod
     def from_dict(cls, store_path: StorePath, data: Mapping[str, JSON]) -> Array:
-        """Return the array that a document describes (``zarr.json``, or ``.zarray``), whether or not it is stored.
+        """Return the array that a document (``zarr.json`` or ``.zarray``) describes. The document need not be stored.
 
         Raises MetadataError.
         """
@@ -124,11 +124,11 @@ class Array(Node, ArrayProperties):
         except OmnizarrError as error:
             raise error.add(store=str(store_path.store), path=store_path.path)
 
-    # -- what it is ---------------------------------------------------------------
+    # -- properties ----------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Elements along each dimension; assigning resizes."""
+        """Number of elements along each dimension. Assigning to it resizes the array."""
         return self._state.metadata.shape
 
     @shape.setter
@@ -137,7 +137,7 @@ class Array(Node, ArrayProperties):
 
     @property
     def nchunks_initialized(self) -> int:
-        """Number of chunks that are stored; with shards, a stored shard counts as all its chunks."""
+        """Number of stored chunks. A stored shard counts as all its inner chunks."""
         inner = chunking.inner_chunk_shape(self._metadata.codecs)
         grid = self._grid
         count = 0
@@ -147,30 +147,30 @@ class Array(Node, ArrayProperties):
         return count
 
     def nbytes_stored(self) -> int:
-        """Return the number of stored bytes of the array, including documents."""
+        """Return the number of bytes that the store holds for the array, metadata documents included."""
         return info.stored_bytes(self._where)
 
     @property
     def info(self) -> info_card.ArrayInfo:
-        """The metadata of the array, as a card to print."""
+        """A summary of the metadata. Print it to read it."""
         return info_card.of_array(self)
 
     def info_complete(self) -> info_card.ArrayInfo:
-        """Return the card with the counts of stored chunks and their bytes."""
+        """Return the summary of `info` with the number of stored chunks and of stored bytes."""
         return info_card.of_array(self, complete=True)
 
     @property
     def engine(self) -> str:
-        """The engine that moves its chunks: "native", or "reference" if that is not built or lacks a codec.
+        """The engine of the array: "native", or "reference" if the native engine is not built or lacks a codec.
 
-        Raises UnknownExtensionError if neither can.
+        Raises UnknownExtensionError if neither engine supports the array.
         """
         return (self._state.bound or self._bind()).binding.name
 
     # -- reading -------------------------------------------------------------------
 
     def _bind(self) -> Bound:
-        """Look up, once, all that moving chunks needs."""
+        """Look up everything that reading and writing chunks needs. Later calls return the same object."""
         state = self._state
         metadata = state.metadata
         binding = detection.bind(self._where, metadata, self._config.policy)
@@ -188,20 +188,20 @@ class Array(Node, ArrayProperties):
     def __getitem__(self, selection: Any) -> Any:
         """Return the selected elements as a NumPy array or scalar.
 
-        Selections mean what they mean in NumPy: integers, slices with any step, Ellipsis, newaxis, masks, lists and
-        integer arrays, in any combination. One list or mask of one dimension selects along its axis, which stays in
-        its place also where there are integers, as in zarr-python. Names select fields.
+        Selections work as in NumPy: integers, slices with any step, Ellipsis, newaxis, masks, lists and integer
+        arrays, in any combination. One exception follows zarr-python: the axis of a single one-dimensional list
+        or mask keeps its place, even if the selection also has integers. Names select fields.
 
         Raises
         ------
         SelectionError
-            If the selection makes no sense.
+            If the selection is not valid for the array.
         ChunkError
             If a stored chunk is broken.
         ChunkNotFoundError
             If a chunk is missing and the array was opened with ``missing="error"``.
         """
-        # This way is short on purpose: for a small read, each function entered can be felt.
+        # This path is short on purpose: in a small read, every function call takes a measurable part of the time.
         binding, grid, dtype, has_fields, order, read = self._state.bound or self._bind()
         if has_fields:
             fields, selection = indexing.pop_fields(selection)
@@ -257,13 +257,13 @@ class Array(Node, ArrayProperties):
         ----------
         selection : int, slice, Ellipsis, newaxis, or tuple of these
         out : numpy.ndarray, optional
-            Array of the selection's shape, which is filled and returned.
+            Array with the shape of the selection. It is filled and returned.
         prototype : object
-            Without effect; a keyword of zarr-python.
+            Has no effect. It is accepted because zarr-python has it.
         fields : str or list of str, optional
             Fields of a structured data type.
         concurrency : int, optional
-            Chunks in flight at a time for this call; by default the array's setting.
+            Number of chunks to fetch or store at once in this call. The default is the array's setting.
         """
         return self._get(indexing.basic, selection, out, fields, concurrency)
 
@@ -276,7 +276,10 @@ class Array(Node, ArrayProperties):
         fields: Fields = None,
         concurrency: int | None = None,
     ) -> Any:
-        """Return the elements selected independently along each dimension; keywords as `get_basic_selection`."""
+        """Return the elements selected independently along each dimension.
+
+        Keywords are those of `get_basic_selection`.
+        """
         return self._get(indexing.orthogonal, selection, out, fields, concurrency)
 
     def get_coordinate_selection(
@@ -288,7 +291,10 @@ class Array(Node, ArrayProperties):
         fields: Fields = None,
         concurrency: int | None = None,
     ) -> Any:
-        """Return the elements at coordinates, one array per dimension; keywords as `get_basic_selection`."""
+        """Return the elements at coordinates, given as one array per dimension.
+
+        Keywords are those of `get_basic_selection`.
+        """
         return self._get(indexing.coordinate, selection, out, fields, concurrency)
 
     def get_mask_selection(
@@ -300,7 +306,10 @@ class Array(Node, ArrayProperties):
         fields: Fields = None,
         concurrency: int | None = None,
     ) -> AnyArray:
-        """Return the elements where a mask of the array's shape is true; keywords as `get_basic_selection`."""
+        """Return the elements where a mask of the array's shape is True.
+
+        Keywords are those of `get_basic_selection`.
+        """
         return self._get(indexing.mask, mask, out, fields, concurrency)  # type: ignore[no-any-return]
 
     def get_block_selection(
@@ -312,32 +321,32 @@ class Array(Node, ArrayProperties):
         fields: Fields = None,
         concurrency: int | None = None,
     ) -> AnyArray:
-        """Return whole chunks, selected by their coordinates; keywords as `get_basic_selection`."""
+        """Return whole chunks, selected by chunk coordinates. Keywords are those of `get_basic_selection`."""
         return self._get(indexing.block, selection, out, fields, concurrency)  # type: ignore[no-any-return]
 
     @property
     def oindex(self) -> Indexer:
-        """Orthogonal selections: ``array.oindex[[0, 2], :, mask]``, to get and to set."""
+        """Orthogonal selections, for reading and writing: ``array.oindex[[0, 2], :, mask]``."""
         return Indexer(self, indexing.orthogonal)
 
     @property
     def vindex(self) -> Indexer:
-        """Selections of single elements: ``array.vindex[[0, 2], [1, 1]]``, or by a mask, to get and to set."""
+        """Selections by coordinates or by a mask, for reading and writing: ``array.vindex[[0, 2], [1, 1]]``."""
         return Indexer(self, points)
 
     @property
     def blocks(self) -> Indexer:
-        """Selections of whole chunks: ``array.blocks[0, 1:]``, to get and to set."""
+        """Selections of whole chunks, for reading and writing: ``array.blocks[0, 1:]``."""
         return Indexer(self, indexing.block)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
         if copy is False:
-            raise ValueError("the elements must be copied out of the store; `copy=False` cannot be had")
+            raise ValueError("the elements must be copied out of the store, so `copy=False` is not possible")
         result = np.asarray(self[...])
         return result if dtype is None else result.astype(dtype, copy=False)
 
     def astype(self, dtype: DTypeLike) -> AsType:
-        """Return a view that reads the elements as another data type."""
+        """Return a view that converts the elements to another data type when you read them."""
         return AsType(self, np.dtype(dtype))
 
     def __len__(self) -> int:
@@ -358,7 +367,10 @@ class Array(Node, ArrayProperties):
             start += length
 
     def _only(self, error: type[Exception] = TypeError) -> AnyArray:
-        """Return the only element as NumPy array, which knows what it can become; an array of more is not read."""
+        """Return the only element as a NumPy array, which converts it.
+
+        An array with more elements raises an error and is not read.
+        """
         if self.size != 1:
             raise error(f"only an array of one element has such a value; this one has {self.size}")
         return np.asarray(self[...])
@@ -381,9 +393,9 @@ class Array(Node, ArrayProperties):
     # -- writing -------------------------------------------------------------------
 
     def __setitem__(self, selection: Index, value: ArrayLike) -> None:
-        """Store elements; selections as for reading, `value` is broadcast as NumPy does.
+        """Store elements. Selections work as for reading, and `value` is broadcast as in NumPy.
 
-        What is refused (shape, type, selection) has written nothing.
+        An error about the selection, shape or data type is raised before anything is written.
 
         Raises
         ------
@@ -418,14 +430,14 @@ class Array(Node, ArrayProperties):
         write_values(binding, plan, value, concurrency)
 
     def _set_fields(self, binding: Binding, plan: Plan, value: Any, fields: Fields, concurrency: int | None) -> None:
-        """Change some fields of elements, while others may change other fields of theirs."""
+        """Change some fields of elements. Other writers may change other fields of the same elements meanwhile."""
         dtype = fields_dtype(binding.spec.dtype, fields)
         # A field that is an array itself adds dimensions.
         converted = converted_value(value, dtype.base, plan.shape + dtype.shape, binding)
         names = [fields] if isinstance(fields, str) else list(fields or ())
         engine.write_fields(binding, plan, names, plan.as_buffer(converted), len(plan.buffer_shape), concurrency)
 
-    # What `_set` returns is returned, as is what `_get` returns: of an `AsyncArray` these are coroutines.
+    # Return what `_set` or `_get` returns: for an `AsyncArray` it is a coroutine.
 
     def set_basic_selection(
         self,
@@ -488,10 +500,10 @@ class Array(Node, ArrayProperties):
         return self._set(indexing.block, selection, value, fields, concurrency)
 
     def resize(self, *shape: int | tuple[int, ...]) -> None:
-        """Change the shape; elements keep their coordinates.
+        """Change the shape. Elements keep their coordinates.
 
-        New elements have the fill value. Elements that are cut off do not come back when the array grows again: their
-        chunks are deleted, and parts of chunks outside the shape are set to the fill value.
+        New elements have the fill value. Elements that are cut off are lost, even if the array grows again: chunks
+        outside the new shape are deleted, and parts of chunks outside it are set to the fill value.
 
         Parameters
         ----------
@@ -504,18 +516,18 @@ class Array(Node, ArrayProperties):
     def append(self, data: ArrayLike, axis: int = 0) -> AppendedShape:
         """Add elements at the end of a dimension.
 
-        If several writers append at the same time, each adds its block after that of another: none is lost.
+        If several writers append at the same time, every block is stored, one after another.
 
         Parameters
         ----------
         data : array_like
-            Has the array's shape, except along `axis`.
+            Must have the array's shape, except along `axis`.
         axis : int
 
         Returns
         -------
         tuple of int
-            The new shape. Its attribute ``region`` is the selection that now holds `data`.
+            The new shape. Its attribute ``region`` is the selection that holds `data`.
 
         Raises
         ------
@@ -531,16 +543,16 @@ class Array(Node, ArrayProperties):
     # -- metadata ------------------------------------------------------------------
 
     def update_attributes(self, new_attributes: Mapping[str, Any]) -> Array:
-        """Set several attributes in one atomic change; return the array."""
+        """Set several attributes in one atomic change, and return the array."""
         self.attrs.update(to_json(new_attributes))
         return self
 
     def refresh(self) -> None:
-        """Read the documents again: others may have resized the array or changed its attributes."""
+        """Read the metadata again, in case another program resized the array or changed its attributes."""
         self._adopt(detection.open_array(self._where, self._metadata.dialect).metadata, is_ours=False)
 
     def with_config(self, config: ArrayConfig | Mapping[str, Any]) -> Array:
-        """Return the same array, behaving otherwise: ``array.with_config({"missing": "error"})``."""
+        """Return the same array with other settings: ``array.with_config({"missing": "error"})``."""
         changed = config if isinstance(config, ArrayConfig) else ArrayConfig.of(self._config, **config)
         return Array(self._where, self._metadata, changed, self._snapshot)
 
@@ -555,7 +567,7 @@ class Array(Node, ArrayProperties):
         )
 
     def _adopt(self, metadata: ArrayMetadata, *, is_ours: bool = True) -> None:
-        """Take over what the documents say now."""
+        """Use the metadata that is stored now."""
         state = self._state
         known = state.metadata
         same = metadata.shape == known.shape and replace(metadata, attributes={}) == replace(known, attributes={})
@@ -563,7 +575,7 @@ class Array(Node, ArrayProperties):
         if is_ours and self._snapshot is not None:
             self._snapshot.refresh([self._where.path])
 
-    # -- Python's ways -------------------------------------------------------------------
+    # -- Python protocols ----------------------------------------------------------------
 
     def show(
         self,
@@ -575,32 +587,33 @@ class Array(Node, ArrayProperties):
         rgb: bool | None = None,
         size: tuple[int, int] = (520, 400),
     ) -> Picture:
-        """Return a picture of elements: an image, of one dimension a line, of text and records a table.
+        """Return a picture of the selected elements.
 
-        Only as many elements are read as the picture has room for: each n-th, or a coarser level of a multiscale image
-        of OME-Zarr. Coordinates, units and missing values are those of CF and OME-Zarr. Of complex numbers the
-        magnitude is shown.
+        The picture is an image, a line plot (one dimension) or a table (text and records). It reads only as many
+        elements as it has room for: every n-th element, or a coarser level of an OME-Zarr multiscale image. It uses
+        the coordinates, units and missing values of CF and OME-Zarr. Complex numbers are shown by their magnitude.
 
         Parameters
         ----------
         selection : int, slice, Ellipsis, name of a field, or tuple of these
-            Of more than two dimensions, y and x are shown (lat and lon, ...), or the last two, and of the others the
-            first element that is selected.
+            If more than two dimensions are selected, the picture shows the dimensions y and x (or lat and lon,
+            ...) or else the last two, at the first selected index of all others.
         colormap : str
-            "viridis", "magma", "cividis", "coolwarm", "gray"; with "_r" the other way around.
+            "viridis", "magma", "cividis", "coolwarm" or "gray"; with "_r" appended, reversed.
         limits : tuple of float, optional
-            Values at both ends of the colours; default: those at `percentiles`.
+            Values at both ends of the colormap. The default is the values at `percentiles`.
         percentiles : tuple of float
         rgb : bool, optional
-            Show a dimension of length 3 or 4 as red, green, blue and alpha; default: if it holds bytes, and is the last
-            one without a name, or is called "c", "channel", "band" or "rgb".
+            Show a dimension of length 3 or 4 as red, green, blue and alpha. The default is True if the elements
+            are bytes, and the dimension is last and has no name, or its name is "c", "channel", "band" or
+            "rgb".
         size : tuple of int
             Width and height of the picture in pixels.
 
         Returns
         -------
         Picture
-            Notebooks show it, `print` shows it in the terminal, and `Picture.save` writes it to a file.
+            Notebooks show it, `print` draws it in the terminal, and `Picture.save` writes it to a file.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""What an array is, as its metadata says: without reading or writing anything."""
+"""Properties of an array that follow from its metadata alone, without access to the store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ else:
 
 
 class Bound(NamedTuple):
-    """What reading and writing look at each time."""
+    """What each read and write needs."""
 
     binding: Binding
     grid: Grid
@@ -37,11 +37,11 @@ class Bound(NamedTuple):
     has_fields: bool
     order: Literal["C", "F"]
     read: Callable[[Binding, Plan, NDArray[Any], int | None], None]
-    """What fills an array as a plan says: the engine's own."""
+    """The engine's function that fills an array as a plan describes."""
 
 
 class State:
-    """The metadata that an array knows, and what was made of it; replaced as a whole when the metadata changes."""
+    """The metadata of an array, and what was computed from it; replaced as a whole when the metadata changes."""
 
     __slots__ = ("bound", "metadata")
 
@@ -51,19 +51,19 @@ class State:
 
 
 class ArrayProperties(NodeProperties):
-    """What arrays have in common with those that are awaited."""
+    """Properties of `Array` and `AsyncArray`."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def _state(self) -> State:
-        """The metadata, and what was made of it."""
+        """The metadata, and what was computed from it."""
 
     @property
     @abstractmethod
     def _config(self) -> ArrayConfig:
-        """How it behaves while it is open."""
+        """Settings of the open array, which are not stored."""
 
     @property
     def _metadata(self) -> ArrayMetadata:
@@ -71,17 +71,17 @@ class ArrayProperties(NodeProperties):
 
     @property
     def metadata(self) -> public.ArrayMetadata:
-        """What its documents say, in the words of Zarr v3."""
+        """The metadata, in the terms of Zarr v3 for every format."""
         return public.ArrayMetadata.of(self._metadata)
 
     @property
     def config(self) -> ArrayConfig:
-        """How it behaves while it is open."""
+        """Settings of the open array, which are not stored."""
         return self._config
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Elements along each dimension."""
+        """Number of elements along each dimension."""
         return self._metadata.shape
 
     @property
@@ -106,12 +106,12 @@ class ArrayProperties(NodeProperties):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the elements take in memory (references, where they are objects)."""
+        """Number of bytes that the elements take in memory. Objects count as references."""
         return self.size * self.dtype.itemsize
 
     @property
     def fill_value(self) -> Any:
-        """Value of elements that were never written; None if the document leaves it undefined."""
+        """Value of elements that were never written; None if the metadata leaves it undefined."""
         if self._metadata.fill_value is UNDEFINED:
             return None
         try:
@@ -122,7 +122,7 @@ class ArrayProperties(NodeProperties):
 
     @property
     def order(self) -> Literal["C", "F"]:
-        """Memory layout of results: what is asked for, else that of the stored chunks; see `ArrayConfig`."""
+        """Memory layout of results, "C" or "F". The default is the layout of the stored chunks; see `ArrayConfig`."""
         is_free = self._config.order is None or self._metadata.dialect != "v3"
         if is_free and chunking.is_fortran(self._metadata.codecs, self.ndim):
             return "F"
@@ -130,10 +130,10 @@ class ArrayProperties(NodeProperties):
 
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
-        """Names of the dimensions, if they have any.
+        """Names of the dimensions, or None if they have no names or the names do not fit the shape.
 
-        Those of Zarr v3's own member, else of xarray's attribute ``_ARRAY_DIMENSIONS``, else of NCZarr's references,
-        without the names of groups; None if they do not fit the shape.
+        The names come from Zarr v3's ``dimension_names``, otherwise from xarray's attribute ``_ARRAY_DIMENSIONS``,
+        otherwise from NCZarr's references, without the names of groups.
         """
         return dimensions.names_of(self._metadata)
 
@@ -148,7 +148,10 @@ class ArrayProperties(NodeProperties):
 
     @property
     def chunks(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
-        """Shape of a chunk (with shards: of an inner chunk); per dimension all lengths, if chunks differ."""
+        """Shape of a chunk (with shards: of an inner chunk).
+
+        If lengths vary, a tuple of all lengths for each dimension.
+        """
         inner = chunking.inner_chunk_shape(self._metadata.codecs)
         if inner is not None:
             return inner
@@ -157,7 +160,7 @@ class ArrayProperties(NodeProperties):
 
     @property
     def shards(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...] | None:
-        """Shape of a shard; None if chunks are stored one by one."""
+        """Shape of a shard; None if the array has no shards."""
         if chunking.inner_chunk_shape(self._metadata.codecs) is None:
             return None
         chunk_shape = self._grid.chunk_shape
@@ -165,18 +168,18 @@ class ArrayProperties(NodeProperties):
 
     @property
     def write_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
-        """Lengths of what is stored under one key (chunks, or shards), per dimension, cut at the array's edge."""
+        """For each dimension, the lengths of chunks (with shards: of shards), cut at the array's edge."""
         return tuple(chunking.sizes(axis, None) for axis in self._grid.axes)
 
     @property
     def read_chunk_sizes(self) -> tuple[tuple[int, ...], ...]:
-        """Lengths of what can be read by itself (chunks, or inner chunks), per dimension, cut at the array's edge."""
+        """For each dimension, the lengths of chunks (with shards: of inner chunks), cut at the array's edge."""
         inner = chunking.inner_chunk_shape(self._metadata.codecs) or (None,) * self.ndim
         return tuple(chunking.sizes(axis, length) for axis, length in zip(self._grid.axes, inner, strict=True))
 
     @property
     def cdata_shape(self) -> tuple[int, ...]:
-        """Number of chunks (inner chunks, with shards) along each dimension."""
+        """Number of chunks (with shards: of inner chunks) along each dimension."""
         inner = chunking.inner_chunk_shape(self._metadata.codecs)
         if inner is None:
             return self._grid.grid_shape
@@ -184,28 +187,28 @@ class ArrayProperties(NodeProperties):
 
     @property
     def nchunks(self) -> int:
-        """Number of chunks (inner chunks, with shards)."""
+        """Number of chunks (with shards: of inner chunks)."""
         return math.prod(self.cdata_shape)
 
     @property
     def filters(self) -> tuple[values.CodecValue, ...]:
-        """Array to array codecs."""
+        """The array-to-array codecs."""
         return _values_of(chunking.split(self._metadata.codecs)[0])
 
     @property
     def serializer(self) -> values.CodecValue | None:
-        """The array to bytes codec (with shards: that of the inner chunks); None if it is unknown."""
+        """The array-to-bytes codec (with shards: of the inner chunks); None if it is unknown."""
         serializer = chunking.split(self._metadata.codecs)[1]
         return None if serializer is None else values.value_of(thawed(serializer))
 
     @property
     def compressors(self) -> tuple[values.CodecValue, ...]:
-        """Bytes to bytes codecs."""
+        """The bytes-to-bytes codecs."""
         return _values_of(chunking.split(self._metadata.codecs)[2])
 
     @property
     def compressor(self) -> values.CodecValue | None:
-        """The last of `compressors`, of which Zarr v2 has one; None if there is none."""
+        """The last of `compressors`; None if there are none. Zarr v2 has at most one compressor."""
         compressors = self.compressors
         return compressors[-1] if compressors else None
 

@@ -1,4 +1,4 @@
-"""Attributes of a node: a mapping whose every change is one atomic change of the node's document."""
+"""Attributes of a node: a mapping that stores every change atomically in the node's document."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ Attrs: TypeAlias = dict[str, JSON]
 
 
 class Attributes(MutableMapping[str, Any]):
-    """What the user wrote beside a node.
+    """The attributes of a node, as a mutable mapping.
 
-    Reading looks at the attributes as they were when the node was opened or last changed
-    through it (`refresh` reads them anew). Each change reads the document again under the node's lock,
-    applies itself to what is there now, and writes it back: two processes that set
-    different keys both find theirs afterwards.
+    You read the attributes as they were when the node was opened or last changed through this object; `refresh` reads
+    them again. Each change reads the document under the node's lock, changes it, and writes it back. If two processes
+    set different keys, both are kept.
 
-    Values may be NumPy scalars and arrays; they become JSON. Floats that are not finite stay floats: they
-    are stored as the tokens ``NaN``, ``Infinity`` and ``-Infinity``, which JSON does not have. With the setting
-    ``"attributes.nonfinite": "string"`` they become strings of these names, and read back as such.
+    NumPy scalars and arrays are converted to JSON. NaN and infinities are stored as the tokens ``NaN``,
+    ``Infinity`` and ``-Infinity``, which JSON does not define, and read back as floats. With the setting
+    ``"attributes.nonfinite": "string"`` they are stored as strings, and read back as strings.
 
     Parameters
     ----------
     where : StorePath
-        Of the node, for messages.
+        The place of the node, for error messages.
     current : callable
-        Returns the attributes that the node knows.
+        Returns the attributes that were last read.
     change : callable
-        Given a function from old attributes to new ones, runs it atomically on the document.
+        Takes a function from old attributes to new ones, and applies it atomically to the document.
     reread : callable
-        Makes the node look at its document again.
+        Makes the node read its document again.
     """
 
     __slots__ = ("_change", "_current", "_reread", "_where")
@@ -72,12 +71,12 @@ class Attributes(MutableMapping[str, Any]):
         self._change(without)
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """Set several attributes in one atomic change; arguments as for ``dict.update``."""
+        """Set several attributes in one atomic change. Arguments are those of ``dict.update``."""
         new = self._to_json(dict(*args, **kwargs))
         self._change(lambda old: {**old, **new})
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """Return an attribute, after setting it to `default` if it is not there; in one atomic change."""
+        """Return an attribute. If it is missing, set it to `default` first, in one atomic change."""
         if key in self:
             return self[key]
         new = self._to_json({key: default})
@@ -85,7 +84,7 @@ class Attributes(MutableMapping[str, Any]):
         return self[key]
 
     def pop(self, key: str, *default: Any) -> Any:
-        """Remove an attribute and return its value; arguments as for ``dict.pop``."""
+        """Remove an attribute and return its value. Arguments are those of ``dict.pop``."""
         taken: list[Any] = []
 
         def without(old: Attrs) -> Attrs:
@@ -112,16 +111,16 @@ class Attributes(MutableMapping[str, Any]):
         self._change(lambda _: {})
 
     def put(self, attributes: Mapping[str, Any]) -> None:
-        """Replace all attributes by these in one atomic change."""
+        """Replace all attributes in one atomic change."""
         new = self._to_json(attributes)
         self._change(lambda _: dict(new))
 
     def asdict(self) -> dict[str, Any]:
-        """Return a copy that is a plain dictionary of plain values."""
+        """Return a copy as a plain dictionary of JSON values."""
         return {key: thawed(value) for key, value in self._current().items()}
 
     def refresh(self) -> None:
-        """Read the document again: others may have changed it."""
+        """Read the document again, in case another program changed it."""
         self._reread()
 
     def _to_json(self, attributes: Mapping[str, Any]) -> Attrs:
@@ -140,7 +139,7 @@ class Attributes(MutableMapping[str, Any]):
 
 
 def to_json(attributes: Mapping[str, Any]) -> Attrs:
-    """Return attributes as they are stored. Raises MetadataError for what has no place in documents.
+    """Return attributes in the form in which they are stored. Raises MetadataError for values that JSON cannot hold.
 
     >>> import numpy as np
     >>> to_json({"scale": np.float32(0.5), "range": np.array([1, 2]), "missing": float("nan")})
@@ -156,7 +155,7 @@ def to_json(attributes: Mapping[str, Any]) -> Attrs:
 
 
 def quotes_nonfinite() -> bool:
-    """Whether floats that are not finite become strings. Raises ValueError if the setting makes no sense."""
+    """Whether NaN and infinities become strings. Raises ValueError if the setting is not valid."""
     wanted = config.get("attributes.nonfinite")
     if wanted not in {"token", "string"}:
         raise ValueError(f'the setting attributes.nonfinite is {wanted!r}; expected "token" or "string"')

@@ -15,31 +15,33 @@ from omnizarr.settings import config as settings
 
 @dataclass(frozen=True, slots=True)
 class ArrayConfig:
-    """The behaviour of an open array, which is not stored.
+    """Settings of an open array. They are not stored.
 
     Parameters
     ----------
     order : {"C", "F"}, optional
-        Memory layout of results; None: "F" if chunks are stored in this order, else "C". In Zarr v2, "F" is part of the
-        format: results then have the same order as the chunks.
+        Memory layout of results. None: the layout of the stored chunks. In Zarr v2, the metadata document
+        states this layout.
     write_empty_chunks : bool
-        Store chunks that hold nothing but the fill value.
+        Whether to store chunks that hold only the fill value.
     missing : {"fill", "error"}
         Whether reading a missing chunk returns the fill value or raises an error.
     allow_pickle : bool
-        Let pickled objects be read, which can run any code.
+        Whether to read pickled objects. Reading them can run arbitrary code.
     concurrency : int, optional
-        Chunks in flight at a time; None: what suits the machine.
+        Number of chunks to fetch or store at once; None: what suits the machine and the store.
     chunk_cache : int or ChunkCache
-        Bytes of decoded chunks to cache, for overlapping selections; 0: none; or a `ChunkCache`, which several arrays
-        can share. A cached chunk is used only if the stored chunk has not changed.
+        Number of bytes of decoded chunks to cache, for overlapping selections (0: no cache), or a `ChunkCache`,
+        which several arrays can share. A cached chunk is used only if the stored chunk has not changed.
     variable_chunk_bytes, variable_element_bytes : int
-        Maximum bytes that a compressed chunk with elements of variable length may decode to: the larger of the first,
-        and the second times the number of elements (up to 2 GiB).
+        How many bytes a compressed chunk with elements of variable length may decode to: the larger of
+        `variable_chunk_bytes`, and `variable_element_bytes` times the number of elements (up to 2 GiB).
     bytes_in_flight : int
-        Decoded bytes of the chunks that are fetched or stored at once in stores with latency; at least four chunks.
+        Decoded bytes of the chunks that are fetched or stored at once in stores with latency. At least four
+        chunks are always in flight.
     engine : {"native", "reference"}, optional
-        The engine that moves chunks; None: that of ``OMNIZARR_ENGINE``, otherwise the best one for the array.
+        The engine that reads and writes chunks; None: the value of ``OMNIZARR_ENGINE``, otherwise the best
+        engine for the array.
     """
 
     order: Literal["C", "F"] | None = field(default_factory=lambda: settings.get("array.order"))
@@ -88,7 +90,7 @@ class ArrayConfig:
 
     @property
     def policy(self) -> ChunkPolicy:
-        """The part that concerns chunks."""
+        """The settings that concern chunks."""
         return ChunkPolicy(
             self.write_empty_chunks,
             self.missing,
@@ -101,7 +103,7 @@ class ArrayConfig:
 
 
 def _default() -> ArrayConfig:
-    """Return the configuration that the settings ask for: the same one until they change."""
+    """Return the configuration from the current settings. It is the same object until they change."""
     version = settings.version
     known = _defaults.get("last")
     if known is None or known[0] is not version:

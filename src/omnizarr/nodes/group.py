@@ -54,19 +54,19 @@ else:
 
 T = TypeVar("T")
 
-# What a path leads to, and what a group lists, for type checkers.
+# Types of what a path leads to and what a group lists, for type checkers.
 AnyNode: TypeAlias = "Array | Group"
 Member: TypeAlias = "Array | Group | UnreadableNode"
 
 
 class UnreadableNode:
-    """A node whose documents cannot be understood: it is listed beside its siblings, and says why.
+    """A member of a group whose metadata cannot be read, listed with its error.
 
     Attributes
     ----------
     store_path : StorePath
     error : OmnizarrError
-        What opening it raises.
+        The error that opening the node raises.
     """
 
     def __init__(self, store_path: StorePath, error: OmnizarrError) -> None:
@@ -93,7 +93,7 @@ class UnreadableNode:
 
 
 class _Names(Iterator[str]):
-    """The names of members, which are looked up when they are counted, or when the first is taken."""
+    """The names of members. They are looked up when they are counted, or when the first is requested."""
 
     __slots__ = ("__weakref__", "_members", "_names")
 
@@ -107,7 +107,7 @@ class _Names(Iterator[str]):
         return next(self._names)
 
     def count(self) -> int | None:
-        """Return how many there are; None if they have been looked up already."""
+        """Return the number of names; None if they have been looked up already."""
         if self._names is not None:
             return None
         names = [name for name, _ in self._members()]
@@ -118,9 +118,9 @@ class _Names(Iterator[str]):
 class Group(Node):
     """A group in a store.
 
-    Made by `omnizarr.open_group`, `omnizarr.create_group` and other groups. Nothing is kept in memory but
-    the group's own metadata: members are looked up when asked for. A group that was opened from
-    consolidated metadata takes its members from there, and keeps it current when it changes them.
+    You get groups from `omnizarr.open_group`, `omnizarr.create_group` and other groups. A group keeps only its
+    own metadata in memory; members are looked up when you ask for them. A group opened from consolidated metadata
+    finds its members there, and updates the consolidated metadata when you change them.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class Group(Node):
 
     @property
     def _snapshot(self) -> Snapshot | None:
-        """Consolidated metadata that members are taken from; looked for when first needed."""
+        """The consolidated metadata with the members; looked for at first use."""
         if self._copies is not None and not isinstance(self._copies, Snapshot):
             self._copies = self._copies()
         return self._copies
@@ -185,21 +185,21 @@ class Group(Node):
 
     @property
     def metadata(self) -> public.GroupMetadata:
-        """What its documents say."""
+        """The metadata of the group."""
         return public.GroupMetadata.of(self._metadata)
 
     @property
     def is_consolidated(self) -> bool:
-        """Whether members are taken from consolidated metadata."""
+        """Whether members come from consolidated metadata."""
         return self._snapshot is not None
 
     @property
     def info(self) -> info_card.GroupInfo:
-        """What it is, as a card to be printed."""
+        """A summary of the metadata. Print it to read it."""
         return info_card.of_group(self)
 
     def info_complete(self) -> info_card.GroupInfo:
-        """Return the card with the number of members, at all depths."""
+        """Return the summary of `info` with the number of members at all depths."""
         found = [node for _, node in self.members(max_depth=None)]
         arrays = sum(isinstance(node, Array) for node in found)
         groups = sum(isinstance(node, Group) for node in found)
@@ -213,9 +213,9 @@ class Group(Node):
         Raises
         ------
         NodeNotFoundError
-            If there is none (a KeyError; it says which names come near).
+            If there is none. It is also a KeyError, and suggests similar names.
         MetadataError
-            If its documents break their format.
+            If its metadata breaks its format.
         """
         where = self._where / path
         if where.path == self._where.path:
@@ -279,10 +279,10 @@ class Group(Node):
         except NodeNotFoundError:
             return False
         except OmnizarrError:
-            return True  # something is there, broken as it may be
+            return True  # a node exists, although it cannot be read
 
     def _children(self) -> Iterator[tuple[str, Member]]:
-        """Yield name and node of each member right below."""
+        """Yield name and node of each direct member."""
         snapshot = self._snapshot
         for name, found in self._listed() if snapshot is None else _from_snapshot(snapshot, self._where):
             if isinstance(found, OmnizarrError):
@@ -291,22 +291,22 @@ class Group(Node):
                 yield name, self._node(found)
 
     def _listed(self) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
-        """Yield name and node of what is listed right below."""
+        """Yield name and node of each listed direct member."""
         return detection.load_children(self._where, detection.children(self._where), self._metadata.dialect)
 
     def members(
         self, max_depth: int | None = 0, *, use_consolidated_for_children: bool = True
     ) -> tuple[tuple[str, Member], ...]:
-        """Return (path relative to this group, node) for each node below, a group before its members.
+        """Return (path relative to this group, node) for each node below. A group comes before its members.
 
-        A node that cannot be read is an `UnreadableNode`.
+        A node that cannot be read is returned as `UnreadableNode`.
 
         Parameters
         ----------
         max_depth : int, optional
-            0: only right below; None: at all depths.
+            0: only direct members; None: all depths.
         use_consolidated_for_children : bool
-            Take them from consolidated metadata, if the group was opened from it.
+            Whether to use consolidated metadata, if the group was opened from it.
 
         Raises
         ------
@@ -339,7 +339,7 @@ class Group(Node):
                 stack.pop()
 
     def _look_wide(self, max_depth: int | None) -> Callable[[Group], Iterator[tuple[str, Member]]]:
-        """Return what has the members of each group below, looked up level by level, those of a level side by side."""
+        """Return a store with the answers about all groups below, requested level by level, each level concurrently."""
         known: dict[str, list[tuple[str, Member]]] = {}
         level, depth = [self], 0
         while level and (max_depth is None or depth <= max_depth):
@@ -350,18 +350,19 @@ class Group(Node):
         return lambda group: iter(known[group.path])
 
     def nmembers(self, max_depth: int | None = 0) -> int:
-        """Return the number of nodes below; `max_depth` as for `members`."""
+        """Return the number of nodes below. `max_depth` is that of `members`."""
         return sum(1 for _ in self._walk(max_depth))
 
     def __len__(self) -> int:
-        # `list(group)` asks for an iterator, then for the length, then for the names: all by one look at the members.
+        # `list(group)` asks for an iterator, then for the length, then for the names. One lookup answers all
+        # three.
         asked, self._asked = self._asked, None
         names = None if asked is None else asked()
         count = None if names is None else names.count()
         return self.nmembers() if count is None else count
 
     def __bool__(self) -> bool:
-        return True  # a group without members is a group all the same
+        return True  # an empty group is not false
 
     def __iter__(self) -> Iterator[str]:
         names = _Names(self._children)
@@ -369,47 +370,53 @@ class Group(Node):
         return names
 
     def keys(self) -> Iterator[str]:
-        """Yield the names of the members right below."""
+        """Yield the names of the direct members."""
         return iter(self)
 
     def values(self) -> Iterator[Member]:
-        """Yield the members right below."""
+        """Yield the direct members."""
         return (node for _, node in self._children())
 
     def items(self) -> Iterator[tuple[str, Member]]:
-        """Yield name and node of each member right below."""
+        """Yield name and node of each direct member."""
         return self._children()
 
     def groups(self) -> Iterator[tuple[str, Group]]:
-        """Yield name and group of each group right below."""
+        """Yield name and group of each direct member that is a group."""
         return ((name, node) for name, node in self._children() if isinstance(node, Group))
 
     def group_keys(self) -> Iterator[str]:
-        """Yield the names of the groups right below."""
+        """Yield the names of the direct members that are groups."""
         return (name for name, _ in self.groups())
 
     def group_values(self) -> Iterator[Group]:
-        """Yield the groups right below."""
+        """Yield the direct members that are groups."""
         return (node for _, node in self.groups())
 
     def arrays(self) -> Iterator[tuple[str, Array]]:
-        """Yield name and array of each array right below."""
+        """Yield name and array of each direct member that is an array."""
         return ((name, node) for name, node in self._children() if isinstance(node, Array))
 
     def array_keys(self) -> Iterator[str]:
-        """Yield the names of the arrays right below."""
+        """Yield the names of the direct members that are arrays."""
         return (name for name, _ in self.arrays())
 
     def array_values(self) -> Iterator[Array]:
-        """Yield the arrays right below."""
+        """Yield the direct members that are arrays."""
         return (node for _, node in self.arrays())
 
     def visit(self, function: Callable[[str], T | None]) -> T | None:
-        """Call `function` with the path of each node below; stop at the first result that is not None, return it."""
+        """Call `function` with the path of each node below.
+
+        Stop at the first result that is not None, and return it.
+        """
         return self.visititems(lambda path, _: function(path))
 
     def visititems(self, function: Callable[[str, Member], T | None]) -> T | None:
-        """Call `function` with path and node of each node below; stop at the first result that is not None."""
+        """Call `function` with path and node of each node below.
+
+        Stop at the first result that is not None, and return it.
+        """
         for path, node in self._walk(None):
             result = function(path, node)
             if result is not None:
@@ -424,27 +431,27 @@ class Group(Node):
         max_nodes: int = 500,
         plain: bool = False,
     ) -> Tree:
-        """Return a drawing of what lies below.
+        """Return a drawing of the nodes below.
 
         Parameters
         ----------
         expand : bool
-            Without effect; a keyword of zarr-python.
+            Has no effect. It is accepted because zarr-python has it.
         level : int, optional
-            How deep to go; 0: only members right below; None: all the way.
+            How deep to go. 0: only direct members; None: all depths.
         max_nodes : int
-            How many nodes to draw at most.
+            Maximum number of nodes to draw.
         plain : bool
-            Without effect: the text is always plain.
+            Has no effect. The text is always plain.
         """
         return draw(self.name, self._walk(level), max_nodes)
 
-    # -- making and removing ------------------------------------------------------------
+    # -- creating and removing ----------------------------------------------------------
 
     def create_group(self, name: str, *, overwrite: bool = False, attributes: Mapping[str, Any] | None = None) -> Group:
-        """Create a group below this one, with the groups between, and return it.
+        """Create a group below this one, and missing groups between them, and return it.
 
-        Raises ContainsArrayError or ContainsGroupError if there is something already, and not `overwrite`.
+        Raises ContainsArrayError or ContainsGroupError if a node exists at the path, unless `overwrite` is True.
         """
         where = self._below(name)
         metadata = creating.new_group_metadata(where, dialect_named(self._metadata.dialect), attributes)
@@ -453,34 +460,37 @@ class Group(Node):
         return Group(where, metadata, self._config, self._snapshot)
 
     def require_group(self, name: str, overwrite: bool = False) -> Group:  # noqa: FBT001, FBT002 - zarr's signature
-        """Return the group at a path, after creating it if there is none.
+        """Return the group at a path. Create it if there is none.
 
-        Raises ContainsArrayError if there is an array, and not `overwrite`.
+        Raises ContainsArrayError if there is an array, unless `overwrite` is True.
         """
         if overwrite:
             return self.create_group(name, overwrite=True)
         where = self._where / name
         metadata = creating.new_group_metadata(where, dialect_named(self._metadata.dialect), None)
         found = hierarchy.require(where, metadata)
-        if found.metadata is metadata:  # there was none
+        if found.metadata is metadata:  # it has just been created
             creating.note_change(self._snapshot, found.where)
         return Group(found.where, found.metadata, self._config, self._snapshot)
 
     def require_groups(self, *names: str) -> tuple[Group, ...]:
-        """Return the groups at several paths, after creating those that are not there."""
+        """Return the groups at several paths. Create missing ones."""
         return tuple(self.require_group(name) for name in names)
 
     @shows(ArrayOptions)
     def create_array(self, name: str, **options: Unpack[ArrayOptions]) -> Array:
-        """Create an array below this group, with the groups between, and return it.
+        """Create an array below this group, and missing groups between them, and return it.
 
-        Keywords as those of `omnizarr.create_array`.
+        Keywords are those of `omnizarr.create_array`.
         """
         options.setdefault("config", self._config)
         return creating.new_array(self._below(name), zarr_format=self.zarr_format, snapshot=self._snapshot, **options)
 
     def _below(self, path: str) -> StorePath:
-        """Return a place below this group; an empty path would mean the group itself, with all that is in it."""
+        """Return a place below this group.
+
+        Raises NodeNameError for an empty path, which would mean the group itself.
+        """
         where = self._where / path
         if where.path == self._where.path:
             raise NodeNameError("a member of a group must have a name", path=self.path, found=repr(path))
@@ -493,7 +503,7 @@ class Group(Node):
     def require_array(
         self, name: str, *, shape: Any, dtype: Any = None, exact: bool = False, **options: Unpack[RequireOptions]
     ) -> Array:
-        """Return the array at a path, after creating it if there is none.
+        """Return the array at a path. Create it if there is none.
 
         Parameters
         ----------
@@ -501,14 +511,14 @@ class Group(Node):
         shape : int or tuple of int
         dtype : data type, optional
         exact : bool
-            Whether an existing array must have this very `dtype`; else one is enough that can be cast to it.
+            True: an existing array must have exactly this `dtype`. False: its data type must be castable to `dtype`.
         **options
-            As for `create_array`.
+            Other keywords of `create_array`.
 
         Raises
         ------
         ValueTypeError
-            If there is an array of another shape or data type.
+            If there is an array with another shape or data type.
         """
         options.setdefault("config", self._config)
         return creating.require_array(
@@ -524,7 +534,10 @@ class Group(Node):
     require_dataset = require_array
 
     def __setitem__(self, path: str, value: Any) -> None:
-        """Store values as an array at a path; an array that is there is replaced, a group is not."""
+        """Store values as an array at a path.
+
+        An existing array is replaced; an existing group raises ContainsGroupError.
+        """
         if isinstance(self.get(path), Group):
             raise ContainsGroupError(
                 "there is a group already",
@@ -535,7 +548,7 @@ class Group(Node):
         self.create_array(path, data=value, overwrite=True)
 
     def __delitem__(self, path: str) -> None:
-        """Remove the node at a path, and all below it. Raises NodeNotFoundError if there is none."""
+        """Remove the node at a path and all nodes below it. Raises NodeNotFoundError if there is none."""
         where = self._below(path)
         if path not in self:
             raise detection.not_found(where, NodeNotFoundError)
@@ -545,14 +558,14 @@ class Group(Node):
     def create_hierarchy(
         self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
     ) -> Iterator[tuple[str, AnyNode]]:
-        """Create many nodes below this group; yield path and node of each.
+        """Create many nodes below this group, and yield path and node of each.
 
         Parameters
         ----------
         nodes : mapping of str to metadata
-            By path relative to this group.
+            The metadata of each node by its path relative to this group.
         overwrite : bool
-            Replace what is there.
+            Replace existing nodes.
         """
         for path, metadata in sorted(nodes.items()):
             where = self._where / path
@@ -560,7 +573,7 @@ class Group(Node):
 
     @shows(MemberOptions)
     def empty(self, *, name: str, shape: Any, **options: Unpack[MemberOptions]) -> Array:
-        """Create an array whose elements are not set."""
+        """Create an array whose elements are not set. They read as the fill value."""
         options.setdefault("dtype", np.dtype("float64"))
         return self.create_array(name, shape=shape, **options)
 
@@ -578,27 +591,27 @@ class Group(Node):
 
     @shows(FillOptions)
     def full(self, *, name: str, shape: Any, fill_value: Any, **options: Unpack[FillOptions]) -> Array:
-        """Create an array of one value."""
+        """Create an array in which every element has the same value."""
         return self.empty(name=name, shape=shape, fill_value=fill_value, **options)
 
     @shows(MemberLikeOptions)
     def empty_like(self, *, name: str, data: Any, **options: Unpack[MemberLikeOptions]) -> Array:
-        """Create an array like another."""
+        """Create an array with the shape, data type, chunks and codecs of another."""
         return self._like(name, data, options)
 
     @shows(MemberLikeOptions)
     def zeros_like(self, *, name: str, data: Any, **options: Unpack[MemberLikeOptions]) -> Array:
-        """Create an array of zeros like another."""
+        """Create an array of zeros with the shape, data type, chunks and codecs of another."""
         return self._like(name, data, {"fill_value": 0, **options})
 
     @shows(MemberLikeOptions)
     def ones_like(self, *, name: str, data: Any, **options: Unpack[MemberLikeOptions]) -> Array:
-        """Create an array of ones like another."""
+        """Create an array of ones with the shape, data type, chunks and codecs of another."""
         return self._like(name, data, {"fill_value": 1, **options})
 
     @shows(MemberLikeFillOptions)
     def full_like(self, *, name: str, data: Any, fill_value: Any, **options: Unpack[MemberLikeFillOptions]) -> Array:
-        """Create an array of one value like another."""
+        """Create an array of one value with the shape, data type, chunks and codecs of another."""
         return self._like(name, data, {"fill_value": fill_value, **options})
 
     def _like(self, name: str, data: Any, options: Mapping[str, Any]) -> Array:
@@ -608,14 +621,14 @@ class Group(Node):
     # -- moving and copying -------------------------------------------------------------
 
     def move(self, source: str, dest: str) -> None:
-        """Move a node and all below it to another path of this group.
+        """Move a node and all nodes below it to another path in this group.
 
-        In a directory this is one rename. Object stores copy the chunks themselves.
+        In a directory, this is one rename. Object stores copy the chunks themselves.
 
         Raises
         ------
         NodeNotFoundError
-            If there is nothing at `source`.
+            If there is no node at `source`.
         ContainsArrayError, ContainsGroupError
             If there is a node at `dest`.
         """
@@ -627,7 +640,10 @@ class Group(Node):
     rename = move
 
     def copy(self, source: str, dest: str, *, overwrite: bool = False) -> None:
-        """Copy a node and all below it, byte for byte, to another path of this group; raises as `move`."""
+        """Copy a node and all nodes below it, byte for byte, to another path in this group.
+
+        Raises the errors of `move`.
+        """
         new = self._where / dest
         hierarchy.copy(self._where / source, new, overwrite=overwrite)
         self._note_copy(new)
@@ -642,17 +658,17 @@ class Group(Node):
     # -- metadata ------------------------------------------------------------------
 
     def update_attributes(self, new_attributes: Mapping[str, Any]) -> Group:
-        """Set several attributes in one atomic change; return the group."""
+        """Set several attributes in one atomic change, and return the group."""
         self.attrs.update(to_json(new_attributes))
         return self
 
     @property
     def _own_format(self) -> str | None:
-        """The format whose documents are its own; None if it has none yet."""
+        """The format of the group's own documents; None if it has none yet."""
         return None if self._metadata.implicit else self._metadata.dialect
 
     def refresh(self) -> None:
-        """Read the documents again, because other programs may have changed them."""
+        """Read the metadata again, in case another program changed it."""
         self._metadata = detection.open_group(self._where, self._own_format).metadata
 
     def _change_attributes(self, change: Callable[[Attrs], Attrs]) -> None:
@@ -665,7 +681,7 @@ class Group(Node):
         if self._snapshot is not None:
             self._snapshot.refresh([self._where.path])
 
-    # -- Python's ways -------------------------------------------------------------------
+    # -- Python protocols ----------------------------------------------------------------
 
     def __enter__(self) -> Self:
         return self
@@ -693,7 +709,7 @@ class Group(Node):
     def __reduce__(self) -> tuple[Any, ...]:
         metadata = self._metadata
         if metadata.consolidated is not None:
-            # Perhaps copies of thousands of documents, as they were spelled too; the snapshot reads them again.
+            # It may hold copies of thousands of documents. The snapshot reads them again.
             metadata = replace(metadata, consolidated=None, spellings={})
         return type(self), (self._where, metadata, self._config, self._snapshot)
 
@@ -709,7 +725,7 @@ def create_node(
     *,
     overwrite: bool = False,
 ) -> Array | Group:
-    """Store the documents of a new node, and return it; an explicit group that is there stays as it is."""
+    """Store the documents of a new node, and return the node. An existing explicit group is kept."""
     if isinstance(metadata, ArrayMetadata):
         return creating.add_array(where, public.as_model(metadata), config, overwrite=overwrite, snapshot=snapshot)
     found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)

@@ -1,4 +1,4 @@
-"""Ways of looking at an array: by other selections, as another data type, at some of its fields."""
+"""Views of an array: other kinds of selection, another data type, some of its fields."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
     class SupportsArray(Protocol):
-        """What NumPy takes for an array: one of a library of its own, or one in a store."""
+        """An object that NumPy converts to an array, such as an array of another library or one in a store."""
 
         def __array__(self, *args: Any, **kwargs: Any) -> NDArray[Any]: ...
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 AnyArray: TypeAlias = "NDArray[Any]"
 Fields: TypeAlias = "str | list[str] | None"
 
-# What stands between brackets, for type checkers. What `Many` selects is an array; others select an array or a scalar,
+# Types of selections, for type checkers. `Many` selects an array; the others select an array or a scalar,
 # which depends on the number of dimensions, and types do not know that.
 Integers: TypeAlias = "Sequence[SupportsIndex | Sequence[SupportsIndex]]"
 Selector: TypeAlias = "SupportsIndex | slice | EllipsisType | Integers | SupportsArray | str | list[str] | None"
@@ -41,7 +41,7 @@ ArrayIndex: TypeAlias = "AllMany | OneMany | tuple[Selector, Selector, Many, *tu
 
 
 class Indexer:
-    """A way of selecting, with brackets: ``array.oindex[...]``."""
+    """Another kind of selection, with brackets: ``array.oindex[...]``."""
 
     __slots__ = ("_array", "_planner")
 
@@ -63,7 +63,7 @@ class Indexer:
 
 
 class AsType:
-    """An array that is read as another data type."""
+    """A view of an array that converts elements to another data type."""
 
     def __init__(self, array: Any, dtype: np.dtype[Any]) -> None:
         self._array = array
@@ -71,12 +71,12 @@ class AsType:
 
     @property
     def store_path(self) -> Any:
-        """Where the array is: store and path."""
+        """The place of the array: store and path."""
         return self._array.store_path
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Elements along each dimension."""
+        """Number of elements along each dimension."""
         shape: tuple[int, ...] = self._array.shape
         return shape
 
@@ -114,7 +114,7 @@ class AsType:
 
 
 def as_buffer(out: AnyArray, plan: Plan) -> AnyArray | None:
-    """Return `out` in the shape of the plan's buffer, if no copy is needed for that."""
+    """Return `out` in the shape of the plan's buffer, if that needs no copy."""
     if plan.shape == plan.buffer_shape and plan.turned is None:
         return out
     view = plan.as_buffer(out)
@@ -122,7 +122,7 @@ def as_buffer(out: AnyArray, plan: Plan) -> AnyArray | None:
 
 
 def select_fields(elements: AnyArray, fields: Fields) -> AnyArray:
-    """Return some fields of elements, without the room that the others took."""
+    """Return some fields of elements, packed without the bytes of the other fields."""
     dtype = fields_dtype(elements.dtype, fields)
     if isinstance(fields, str):
         return elements[fields].copy()
@@ -133,7 +133,7 @@ def select_fields(elements: AnyArray, fields: Fields) -> AnyArray:
 
 
 def fields_dtype(dtype: np.dtype[Any], fields: Fields) -> np.dtype[Any]:
-    """Return the data type of some fields. Raises SelectionError if there are none such."""
+    """Return the data type of some fields. Raises SelectionError if a field does not exist."""
     wanted = [fields] if isinstance(fields, str) else list(fields or ())
     for name in wanted:
         if name not in (dtype.names or ()):
@@ -148,7 +148,7 @@ def fields_dtype(dtype: np.dtype[Any], fields: Fields) -> np.dtype[Any]:
 
 
 def points(selection: Any, grid: Grid) -> Plan:
-    """Plan what stands between the brackets of ``array.vindex[...]``: coordinates, or a mask."""
+    """Return the plan for a selection of ``array.vindex[...]``: coordinates or a mask."""
     items = selection if isinstance(selection, tuple) else (selection,)
     if len(items) == 1:
         only = np.asarray(items[0])

@@ -1,7 +1,7 @@
-"""Places: where in a store a node is, or could be, and in which formats.
+"""Places: a store and the path of a node in it, and the formats that the node can have.
 
-A place knows the hierarchy it lies in (`StorePath.home`) if that has an entry point; `omnizarr.nodes.detection` finds
-out. `dialect_of` returns a dialect with the keys that it has there.
+If the hierarchy of a place has an entry point, `StorePath.home` holds the place of that hierarchy;
+`omnizarr.nodes.detection` finds it. `dialect_of` returns a dialect with the keys that it uses there.
 
 Spec: Zarr v3 core, "Conceptual model"; Zarr v2, "Logical storage paths".
 """
@@ -22,7 +22,7 @@ from omnizarr.stores import Store
 
 @dataclass(frozen=True, slots=True)
 class StorePath:
-    """A place in a store: where a node is, or could be.
+    """A place in a store: the store, and the path of a node that exists or could be created.
 
     Attributes
     ----------
@@ -34,13 +34,13 @@ class StorePath:
     store: Store
     path: str = ""
     home: Split | None = field(default=None, compare=False, repr=False)
-    """Where the keys of its hierarchy lie, if that is one of a draft with an entry point, and known to be."""
+    """Where the keys of the hierarchy begin, if it is known to be a hierarchy of a draft with an entry point."""
 
     def __truediv__(self, name: str) -> StorePath:
         return self.at(normalize(f"{self.path}/{name}"))
 
     def at(self, path: str) -> StorePath:
-        """Return another place in the store, of the same hierarchy if it lies there."""
+        """Return another place in the store. It belongs to the same hierarchy if its path lies within that."""
         home = self.home
         if home is not None and home.root and not f"{path}/".startswith(f"{home.root}/"):
             home = None
@@ -48,7 +48,7 @@ class StorePath:
 
     @property
     def parent(self) -> StorePath:
-        """The place one level up; the root is its own."""
+        """The place one level up; for the root, the root."""
         return self.at(self.path.rpartition("/")[0])
 
     @property
@@ -58,17 +58,17 @@ class StorePath:
 
     @property
     def prefix(self) -> str:
-        """What all keys of the node and of those below begin with."""
+        """The prefix of all keys of the node and of the nodes below."""
         return f"{self.path}/" if self.path else ""
 
     def ancestors(self) -> Iterator[StorePath]:
-        """Yield the places above, the root first."""
+        """Yield the places above this one, starting with the root."""
         parts = self.path.split("/") if self.path else []
         for depth in range(len(parts)):
             yield self.at("/".join(parts[:depth]))
 
     def lies_in(self, other: StorePath) -> bool:
-        """Tell whether this place is another one or below it, though the stores may be two upon the same data."""
+        """Return whether this place is another one or below it. Two stores for the same data count as one."""
         data, path = self._origin()
         other_data, other_path = other._origin()
         return data == other_data and f"{path}/".startswith(f"{other_path}/" if other_path else "")
@@ -78,12 +78,12 @@ class StorePath:
         return data, f"{path}/{self.path}".strip("/")
 
     def lock(self) -> AbstractContextManager[object]:
-        """Return the lock of the node, for changing its documents in any dialect."""
+        """Return the lock of the node. Hold it to change the documents in any dialect."""
         return self.store.lock(self.lock_key)
 
     @property
     def lock_key(self) -> str:
-        """The key to lock for changing the documents of the node in any dialect."""
+        """The key to lock before the documents of the node are changed, in any dialect."""
         return f"{self.prefix}zarr.json" if self.home is None else self.home.documents(self.path)["array"]
 
     def __str__(self) -> str:
@@ -91,9 +91,9 @@ class StorePath:
 
 
 def normalize(path: str | None) -> str:
-    """Return a path without leading, trailing and doubled slashes.
+    """Return a path without leading, trailing and repeated slashes.
 
-    Raises NodeNameError for ``.`` and ``..``, which would not stay where they stand.
+    Raises NodeNameError for ``.`` and ``..``.
     Spec: Zarr v2, "Logical storage paths".
 
     >>> normalize("/ocean//temp/")
@@ -119,7 +119,7 @@ def dialects_at(where: StorePath, zarr_format: int | str | None = None) -> tuple
 
 
 def dialect_of(where: StorePath, metadata: Metadata) -> Dialect:
-    """Return the dialect of the node at a place, with its keys there."""
+    """Return the dialect of the node at a place, with the keys that it uses there."""
     dialect = dialect_named(metadata.dialect)
     if where.home is None or dialect.entry_point is None:
         return dialect
@@ -127,5 +127,5 @@ def dialect_of(where: StorePath, metadata: Metadata) -> Dialect:
 
 
 def chunk_prefix(where: StorePath, metadata: Metadata) -> str:
-    """Return what the keys of all chunks of the array at a place begin with."""
+    """Return the prefix of the keys of all chunks of the array at a place."""
     return dialect_of(where, metadata).keyspace.chunk_prefix(where.path)

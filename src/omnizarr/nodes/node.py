@@ -1,4 +1,4 @@
-"""What arrays and groups have in common: a place in a store, documents there, and attributes in them."""
+"""The common base of arrays and groups: a place in a store, metadata documents and attributes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from omnizarr.stores import Store
 
 
 class NodeProperties(ABC):
-    """Where a node is, and in which format."""
+    """The place of a node and its format."""
 
     __slots__ = ()
 
@@ -26,16 +26,16 @@ class NodeProperties(ABC):
     @property
     @abstractmethod
     def _metadata(self) -> Metadata:
-        """What its documents said when they were last read or written."""
+        """The metadata when it was last read or written."""
 
     @property
     def store_path(self) -> StorePath:
-        """Where it is: store and path."""
+        """The place of the node: store and path."""
         return self._where
 
     @property
     def store(self) -> Store:
-        """The store it is in."""
+        """The store that holds the node."""
         return self._where.store
 
     @property
@@ -55,12 +55,12 @@ class NodeProperties(ABC):
 
     @property
     def read_only(self) -> bool:
-        """Whether it refuses to be written."""
+        """Whether the node cannot be written."""
         return self._where.store.read_only
 
     @property
     def zarr_format(self) -> int | str:
-        """The format it is stored in: 3, 2, 1, ``"3-draft2020"``, ..."""
+        """The format of the node: 3, 2, 1, ``"3-draft2020"`` or ``"3-draft2019"``."""
         return dialect_named(self._metadata.dialect).zarr_format
 
 
@@ -73,27 +73,26 @@ class Node(NodeProperties):
 
     @abstractmethod
     def refresh(self) -> None:
-        """Read the documents again: others may have changed them."""
+        """Read the metadata again, in case another program changed it."""
 
     @abstractmethod
     def _change_attributes(self, change: Callable[[Attrs], Attrs]) -> None:
-        """Store what `change` makes of the attributes."""
+        """Store the attributes that `change` returns for the current ones."""
 
     def documents(self) -> dict[str, JSON]:
-        """Return its documents as they are stored, by name: ``{"zarr.json": {...}}``."""
+        """Return the stored metadata documents by name: ``{"zarr.json": {...}}``."""
         return {name: thawed(document) for name, document in hierarchy.dump(self._where, self._metadata).items()}
 
     @property
     def attrs(self) -> Attributes:
-        """Its attributes; changes are stored at once."""
+        """The attributes. Every change is stored immediately."""
         return Attributes(self._where, lambda: self._metadata.attributes, self._change_attributes, self.refresh)
 
     def _token(self, *more: object) -> tuple[object, ...]:
-        """Return what dask makes names of: the same in every process, and free of credentials.
+        """Return the token from which dask makes names: the same in every process, and without credentials.
 
-        It is the same for all that are opened from the same place and have the same documents, as they were when they
-        were last read; chunks are not looked at. Of values in memory, which no other process reaches, the place is the
-        mapping that holds them.
+        Nodes opened from the same place have the same token if their documents were the same when they were last read.
+        Chunks do not count. For a store in memory, the place is the mapping that holds the values.
         """
         data, base = self._where.store.origin()
         path = f"{base}/{self.path}".strip("/")

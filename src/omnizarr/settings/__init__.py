@@ -1,6 +1,6 @@
-"""Defaults of the process, under the names that users of zarr-python know.
+"""Defaults of the process, under the names of zarr-python.
 
-Each of them can also be said per call, which is the better place.
+You can also pass most of them to a single call, which is usually better.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "fetch": None,
 }
 
-# Two settings of zarr-python (tasks of an event loop, threads) that are one here: chunks in flight.
+# Two settings of zarr-python (tasks of an event loop, threads) that mean the same here: chunks in flight.
 _ALIASES: Final[Mapping[str, str]] = {"async.concurrency": "concurrency", "threading.max_workers": "concurrency"}
 
-# Settings of zarr-python without a meaning here. They are remembered, so that programs that set them keep running.
+# Settings of zarr-python that have no effect here. They are kept, so that programs that set them keep running.
 _WITHOUT_EFFECT: Final = (
     "array.allow_unsafe_pickle_decode",
     "array.rectilinear_chunks",
@@ -47,7 +47,7 @@ _MISSING: Final = object()
 
 
 class Setting:
-    """What `Config.set` returns: in a ``with`` statement, it puts the old values back at the end."""
+    """The result of `Config.set`. In a ``with`` statement, it restores the old values at the end."""
 
     def __init__(self, config: Config, before: Mapping[str, Any]) -> None:
         self._config = config
@@ -80,26 +80,26 @@ class Config:
         self._values: dict[str, Any] = dict(DEFAULTS)
 
     def get(self, key: str, default: Any = _MISSING) -> Any:
-        """Return a setting. Raises KeyError if there is none of that name, and no `default`."""
+        """Return a setting. Raises KeyError for an unknown name without a `default`."""
         value = self._values.get(_ALIASES.get(key, key), default)
         if value is _MISSING:
             raise KeyError(_unknown(key))
         return value
 
     def set(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> Setting:
-        """Change settings, for good or for a ``with`` block.
+        """Change settings permanently, or for a ``with`` block.
 
         Parameters
         ----------
         settings : mapping
-            By dotted name, or nested: ``{"array": {"order": "F"}}``.
+            Values by dotted name, or nested: ``{"array": {"order": "F"}}``.
         **more
-            The same with two underscores for each dot: ``array__order="F"``.
+            The same, with two underscores instead of each dot: ``array__order="F"``.
 
         Raises
         ------
         KeyError
-            If there is no such setting.
+            If a setting does not exist.
         """
         flat = _flatten(settings or {})
         flat.update({name.replace("__", "."): value for name, value in more.items()})
@@ -108,13 +108,13 @@ class Config:
             if key not in DEFAULTS and not key.startswith(_WITHOUT_EFFECT):
                 raise KeyError(_unknown(key))
         before = {key: self._values.get(key, _MISSING) for key in changed}
-        # A new dictionary each time, so that concurrent readers see all of the change or none of it.
+        # A new dictionary each time, so that concurrent readers see the whole change or nothing of it.
         self._values = {**self._values, **changed}
         return Setting(self, before)
 
     @property
     def version(self) -> object:
-        """Another object after each change."""
+        """An object that is another one after each change."""
         return self._values
 
     def asdict(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class Config:
         return dict(self._values)
 
     def reset(self) -> None:
-        """Go back to the defaults."""
+        """Restore the defaults."""
         self._values = dict(DEFAULTS)
 
     def _restore(self, before: Mapping[str, Any]) -> None:
@@ -144,10 +144,10 @@ def _flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _unknown(key: str) -> str:
-    suggestions = import_module("omnizarr.support.suggestions")  # hardly ever needed
+    suggestions = import_module("omnizarr.support.suggestions")  # rarely needed
     hint = suggestions.meant(key, DEFAULTS) or f"known: {', '.join(DEFAULTS)}"
     return f"there is no setting {key!r}; {hint}"
 
 
 config = Config()
-"""The one that everything here looks at."""
+"""The settings that omnizarr uses."""

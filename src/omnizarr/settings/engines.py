@@ -1,4 +1,4 @@
-"""Which engine serves: the native one, if it has been built and nothing else is asked for, or the reference engine."""
+"""Which engine is used: the native engine if it is built and you chose no other, otherwise the reference engine."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from omnizarr.settings import config
 
 CHOICES: Final = ("native", "reference")
 _MODULE: Final = "omnizarr._native"
-_FROM_ENVIRONMENT: Final = os.environ.get("OMNIZARR_ENGINE") or None  # looked up once: that takes as long as a call
+_FROM_ENVIRONMENT: Final = os.environ.get("OMNIZARR_ENGINE") or None  # a lookup takes as long as a call
 
 
 @cache
 def module() -> Any:
-    """Return the extension module; None if it has not been built, or cannot be loaded, of which it warns once."""
+    """Return the extension module. Return None if it is not built, or cannot be loaded, which causes one warning."""
     try:
         native = import_module(_MODULE)
     except ImportError as error:
@@ -32,9 +32,9 @@ def module() -> Any:
 
 
 def choice(asked: str | None = None) -> str | None:
-    """Return the engine that the user wants, "native" or "reference"; None: the fastest that knows the array.
+    """Return the engine that the user chose, "native" or "reference"; None: the fastest engine that supports the array.
 
-    `asked` is what was said when an array was opened. Raises SettingError.
+    `asked` is the value given when an array was opened. Raises SettingError.
     """
     wanted = asked or _FROM_ENVIRONMENT
     if wanted is not None and wanted not in CHOICES:
@@ -48,6 +48,6 @@ def choice(asked: str | None = None) -> str | None:
 
 
 def name() -> str:
-    """Return the name of the engine that serves where it can, with its version if it has one of its own."""
+    """Return the name of the engine used for arrays that it supports, with its version if it has one."""
     native = None if choice(config.get("engine")) == "reference" else module()
     return "reference" if native is None else f"native {native.__version__}"

@@ -1,4 +1,4 @@
-"""What `Array.show` returns: a picture that notebooks, terminals and files show, each in its own way."""
+"""The picture that `Array.show` returns, for notebooks, terminals and files."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ SUFFIXES: Final = (".png", ".svg", ".html")
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """A picture of an array, with all that is shown: nothing more is read.
+    """A picture of an array. It holds all the data that it shows, and reads nothing more.
 
-    In a notebook it is an image with axes and a legend; `print` shows it in the terminal.
+    Notebooks show it as an image with axes and a legend. `print` draws it in the terminal.
 
     Attributes
     ----------
     page : Page
         Title, content and notes.
     size : tuple of int
-        Width and height in pixels that the picture itself may have on paper.
+        Largest width and height of the image or plot in a file or notebook, in pixels.
     """
 
     page: Page
     size: tuple[int, int] = (520, 400)
 
     def save(self, path: str | Path) -> None:
-        """Write the picture to a file: .png, .svg or .html.
+        """Write the picture to a file whose name ends in .png, .svg or .html.
 
         Raises
         ------
         ValueError
-            If the name ends otherwise.
+            If the name has another ending.
         MissingDependencyError
-            For .png without Pillow, the extra ``show``.
+            If Pillow is missing, which .png needs (the extra ``show``).
         """
         path = Path(path)
         suffix = path.suffix.lower()
@@ -57,7 +57,7 @@ class Picture:
             raise ValueError(f"{path.name}: cannot tell the format of the picture: expected {', '.join(SUFFIXES)}")
 
     def to_text(self, terminal_: Terminal | None = None) -> str:
-        """Return the picture for a terminal; by default for one without colours, of 80 columns."""
+        """Return the picture as text for a terminal. The default is a terminal of 80 columns without colours."""
         return terminal.render(self.page, terminal_ or Terminal())
 
     def _figure(self) -> Figure:
@@ -79,7 +79,7 @@ class Picture:
         return f"<div><b>{svg.escaped(self.page.title)}</b><table>{body}</table>{notes}</div>"
 
     def __repr__(self) -> str:
-        # Colours where they are seen at once. Not pixels: a repr is not always printed as it is.
+        # Colours only in a terminal. No protocols for images: a program may process a repr before it prints it.
         stream = sys.stdout
         is_seen = stream is not None and stream.isatty()
         protocol: Protocol = "text" if os.environ.get("NO_COLOR") else "blocks"

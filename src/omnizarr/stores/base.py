@@ -1,26 +1,24 @@
-"""What a store is: keys and bytes.
+"""The interface of stores, which hold keys and bytes.
 
-A store maps keys to values. Four verbs make a store (`get`, `set`, `delete`, `list`); every
-other one falls back on them, and a store overrides those that it can do better.
-A key that is not there is ordinary and reads as None.
+A store maps keys to values. Four methods make a store (`get`, `set`, `delete`, `list`). All other methods have
+default implementations based on these, and a store overrides those that it can do better.
 
-A set becomes visible whole or not at all. A prefix is "" or ends with a slash (one is added). Keys that break the rules
-(``..``, a leading slash, ...) raise `InvalidKeyError` in every verb of every store. The tests of a store inherit
-``tests/stores/contract.py``.
+A missing key is normal, and reads as None. A value becomes visible whole or not at all. A prefix is "" or ends
+with a slash (a missing one is added). Keys that break the rules (``..``, a leading slash, ...) raise
+`InvalidKeyError` in every method of every store. The tests of a store inherit ``tests/stores/contract.py``.
 
 Latency
-    Only the store knows how far away it is, so it says how many requests it wants at once (`Store.concurrency`); ask
-    for several values side by side. The engine has so many threads that each wait for a chunk, decode it and take the
-    next; `omnizarr.aio` drives the same codecs without threads.
+    Each store states how many requests to send at once (`Store.concurrency`). If it is more than 1, request several
+    values concurrently. The engine has as many threads; each waits for a chunk, decodes it and takes the next.
+    `omnizarr.aio` uses the same codecs without threads.
 
 Writers
-    Where `Store.exclusion` is "condition" (object stores), a lock keeps out only threads of this process, and
-    remembers what was read within it: `Store.set` is then a conditional put, and raises `ConflictError` if another
-    writer was faster. Whatever changes a value (`Store.update`) or a document (`omnizarr.stores.conflicts.retried`)
-    begins again with the reading. So a change of documents must be a function of what is stored, which may run
-    several times. A chunk that becomes empty is replaced by one full of fill values, as a deletion cannot be
-    conditional. Appending first clears what lies beyond the edge, then claims its place by making the array longer,
-    then writes the block.
+    If `Store.exclusion` is "condition" (object stores), a lock excludes only threads of this process, and remembers
+    what was read within it. `Store.set` is then a conditional put, and raises `ConflictError` if another writer was
+    faster. A change of a value (`Store.update`) or a document (`omnizarr.stores.conflicts.retried`) then starts again
+    by reading. So a change of documents must be a function of the stored documents, and may run several times. A chunk
+    that becomes empty is replaced by a chunk of fill values, because a deletion cannot be conditional. An append first
+    clears what is beyond the edge, then reserves its place by making the array longer, then writes the block.
 
 Spec: Zarr v3 core, "Abstract store interface".
 """
@@ -40,28 +38,28 @@ from omnizarr.stores import conflicts, pool, threads
 from omnizarr.stores.access import Access
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
-"""Bytes, C-contiguous and of format "B"; never written to by the one who receives them."""
+"""Bytes, C-contiguous and of format "B". The receiver never writes to them."""
 
 Span: TypeAlias = tuple[int, int | None]
-"""(start, stop) in bytes, half-open; a negative start counts from the end, with stop None: the last bytes."""
+"""(start, stop) in bytes, half-open. A negative start counts from the end; then stop is None."""
 
 Request: TypeAlias = tuple[str, Span | None]
-"""A key, and the part of its value that is wanted (None: all of it)."""
+"""A key, and the part of its value to read (None: all of it)."""
 
 Buffers: TypeAlias = list[Buffer]
-"""Several values, or parts of one."""
+"""Several values, or parts of one value."""
 
 Exclusion: TypeAlias = Literal["lock", "condition", "process"]
-"""How writers of one value are kept from losing each other's changes; see `Store.exclusion`."""
+"""How writers of one value are kept from losing each other's changes. See `Store.exclusion`."""
 
 
 class Parts(list[Buffer]):
-    """Parts of one value, from a store that knows how large all of it is.
+    """Parts of one value, from a store that also knows the size of the whole value.
 
     Attributes
     ----------
     size : int, optional
-        In bytes.
+        Size of the whole value in bytes.
     """
 
     def __init__(self, parts: Iterable[Buffer], size: int | None) -> None:
@@ -70,13 +68,13 @@ class Parts(list[Buffer]):
 
 
 Change: TypeAlias = Callable[[Buffer | None], Buffer | None]
-"""From the value that is there (None: none) to the one that shall be there; the very same one means: leave it."""
+"""Takes the stored value (None: none) and returns the new one. Returning the same object means no change."""
 
 Reader: TypeAlias = Callable[[Sequence[Span] | None], Buffers | None]
-"""Returns parts of one value (None: all of it, as one part); None if there is no such key."""
+"""Returns parts of one value (None: all of it, as one part); None if the key is missing."""
 
 RESERVED = ".omnizarr-"
-"""How the names of our own temporary files begin; no segment of a key may, so they are never read or listed."""
+"""How names of our temporary files begin. No part of a key may begin like this, so they are never read or listed."""
 
 _SEGMENT = rf"(?!\.\.?(?:/|\Z))(?!{re.escape(RESERVED)})[^/\\\x00\ud800-\udfff]+"
 _is_key = re.compile(rf"(?![A-Za-z]:(?:/|\Z)){_SEGMENT}(?:/{_SEGMENT})*").fullmatch
@@ -84,19 +82,19 @@ _is_key = re.compile(rf"(?![A-Za-z]:(?:/|\Z)){_SEGMENT}(?:/{_SEGMENT})*").fullma
 
 class _KeysAndPrefixes(NamedTuple):
     keys: list[str]
-    """Keys with nothing but a name after the prefix: ``a/b``."""
+    """Keys directly under the prefix: ``a/b``."""
     prefixes: list[str]
-    """Prefixes that have keys under them: ``a/d/``."""
+    """Prefixes of keys further below: ``a/d/``."""
 
 
 class Listing(_KeysAndPrefixes):
-    """What stands directly under a prefix; both in sorted order, and both in full, as they would be asked for.
+    """What is directly under a prefix. Keys and prefixes are sorted, and complete as you would use them in requests.
 
     Attributes
     ----------
     others : list of str
-        What stands there as well, but cannot be asked for: names that no key can have, links that lead out of the
-        store. No part of the tuple.
+        Other names under the prefix, which you cannot request: names that no key can have, and links that lead
+        out of the store. Not part of the tuple.
     """
 
     others: Sequence[str]
@@ -108,50 +106,50 @@ class Listing(_KeysAndPrefixes):
         return self
 
     def below(self, prefix: str) -> Listing:
-        """Return the same as it is seen from a prefix that all of it lies under."""
+        """Return the same listing as seen from a prefix that contains all of it."""
         skip = len(prefix)
         return Listing(*([entry[skip:] for entry in entries] for entries in (*self, self.others)))
 
 
 class Stamped(NamedTuple):
-    """A value, and what tells it from all others that its key ever has."""
+    """A value, and a stamp that distinguishes it from all other values that its key ever has."""
 
     value: Buffer | None
     stamp: Hashable | None
 
 
 class Elsewhere(NamedTuple):
-    """Where chunks are that a store hands on."""
+    """Where another store holds the chunks that a store passes on."""
 
     store: Store
     names: tuple[str, str, str, str]
-    """What stands before the coordinates of a chunk, between them and behind them; the key of one that has none."""
+    """Parts of a key before, between and after the coordinates; the key of a chunk without coordinates."""
 
 
 class Store(ABC):
     """Keys and their values.
 
-    Keys are Unicode strings, names joined by ``/``: no empty name, no ``.`` or ``..``, no
-    backslash, no NUL, no drive letter. They are case-sensitive. Whatever breaks these rules raises
-    `InvalidKeyError`, in reading too, in every store. A prefix is ``""`` (everything) or
-    ends with a slash; a missing slash is added, so that ``"a"`` never means ``"ab/..."``.
+    Keys are Unicode strings: names joined by ``/``, with no empty name, no ``.`` or ``..``, no backslash, no NUL
+    and no drive letter. They are case-sensitive. A key that breaks these rules raises `InvalidKeyError` in every
+    store, for reading too. A prefix is ``""`` (everything) or ends with a slash; a missing slash is added, so
+    that ``"a"`` never means ``"ab/..."``.
 
-    All verbs may be called by many threads at once. A value becomes visible whole or not at
-    all. Stores pickle if what they stand for can be reached from another process.
+    Threads can share a store. A value becomes visible whole or not at all. Stores can be pickled if other
+    processes can reach their data.
 
-    A store of one's own defines `get`, `set`, `delete` and `list`, `lock` if it can be written
-    by more than one, and whatever else it does better than the fallbacks.
+    To write your own store, define `get`, `set`, `delete` and `list`, and `lock` if there can be several writers.
+    Override other methods that your store can do better than the default implementations.
     """
 
     read_only: bool = False
-    """Every verb that writes raises `ReadOnlyError`."""
+    """Whether every method that writes raises `ReadOnlyError`."""
 
     @property
     def concurrency(self) -> int:
-        """How many requests had better be on their way at once; 1 where each is answered at once.
+        """How many requests to send at once; 1 if each is answered immediately.
 
-        More than 1 means that requests have latency: to get several values, request them concurrently, by `get_many` or
-        from several threads.
+        More than 1 means that requests have latency. To get several values, request them concurrently, with
+        `get_many` or from several threads.
         """
         return 1
 
@@ -162,49 +160,51 @@ class Store(ABC):
         "lock"
             `lock` excludes all other writers of the data.
         "condition"
-            `lock` keeps out the other threads of this process. Within it, what this thread reads is remembered, and
-            `set` raises `ConflictError`, and writes nothing, if another writer has changed that value since. Then the
-            whole change has to be repeated, beginning with the reading: see `update` and `conflicts.retrying`. `delete`
-            is not conditional; to remove a value that others may be changing, write an equivalent value instead.
+            `lock` excludes the other threads of this process. Within it, the store remembers what this thread
+            reads. If another writer has changed that value since, `set` raises `ConflictError` and writes
+            nothing. Then repeat the whole change, starting with the reading: see `update` and
+            `conflicts.retrying`. `delete` is not conditional; to remove a value that others may be changing,
+            write an equivalent value instead.
         "process"
-            `lock` keeps out the other threads of this process, and nothing else does. Programs that share
-            values need a lock of their own: see `omnizarr.stores.SynchronizedStore`.
+            `lock` excludes only the other threads of this process. Programs that share values need a lock of
+            their own: see `omnizarr.stores.SynchronizedStore`.
         """
         return "process"
 
     @property
     def is_shared(self) -> bool:
-        """Whether a copy of the store that is made by pickling reaches the same data, from other processes too.
+        """Whether a pickled copy of the store reaches the same data, also in other processes.
 
-        The fallback says no: what is written elsewhere must not be lost without a word.
+        The default is False, so that values written elsewhere are not lost silently.
         """
         return False
 
     @property
     def supports_listing(self) -> bool:
-        """Whether keys can be listed. A plain web server cannot: it answers for keys that are known already."""
+        """Whether keys can be listed. A plain web server cannot list; it only answers requests for known keys."""
         return True
 
     # -- reading ------------------------------------------------------------------
 
     @abstractmethod
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Return the value of `key`, or the part of it within `span`; None if there is no such key.
+        """Return the value of `key`, or the part of it within `span`; None if the key is missing.
 
         A span that reaches past the end is cut there.
         """
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Yield (position of the request, value) for each request, in whichever order they arrive.
+        """Yield (position of the request, value) for each request, in the order in which answers arrive.
 
-        No more than `concurrency` are on their way at once, and requests are taken only as there is room for answers.
+        At most `concurrency` requests are sent at once. Requests are taken from the iterable only when there is
+        room for answers.
         """
         return pool.gather(lambda request: self.get(*request), requests, self.concurrency)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Return several parts of one value, all of the same version of it; None if there is no such key.
+        """Return several parts of the same version of one value; None if the key is missing.
 
-        A store that knows the size of the value without asking for it returns `Parts`.
+        A store that knows the size of the value without a further request returns `Parts`.
         """
         value = self.get(key)
         return None if value is None else parts_of(value, spans)
@@ -212,8 +212,9 @@ class Store(ABC):
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
         """Fill `out` from the value, from byte `start` on, as far as it reaches.
 
-        Returns how many bytes the value has from `start` on: fewer than ``out.nbytes`` if the rest of `out` was left
-        alone, more if the value goes on after `out` was full. None (and `out` untouched) if there is no such key.
+        Returns how many bytes the value has from `start` on. If this is less than ``out.nbytes``, the rest of
+        `out` is unchanged; if it is more, the value does not fit. Returns None, without changing `out`, if the
+        key is missing.
         """
         value = self.get(key, (start, None))
         return None if value is None else fill(out, memoryview(value))
@@ -225,29 +226,29 @@ class Store(ABC):
     def has_any(self, prefix: str, names: Iterable[str]) -> bool:
         """Return whether one of the keys that begin with `prefix` and end with one of the names may have a value.
 
-        False is certain; True may be a file that cannot be read, or of another case.
+        False is certain. True may be a file that cannot be read, or a name with another case.
         """
         prefix = as_prefix(prefix)
         return any(value is not None for _, value in self.get_many((prefix + name, None) for name in names))
 
     def size(self, key: str) -> int | None:
-        """Return the size of the value of `key` in bytes; None if there is no such key."""
+        """Return the size of the value of `key` in bytes; None if the key is missing."""
         value = self.get(key)
         return None if value is None else len(value)
 
     def stamp(self, key: str) -> Hashable | None:
-        """Return what tells the value that `key` has now from all others it ever has; None if nothing does.
+        """Return a stamp that distinguishes the current value of `key` from all others; None without stamps.
 
-        If the stamp is the same before and after reading a value, and again later, the value has not changed. This is
-        cheaper than reading. The default implementation returns no stamps. A missing key has none.
+        If the stamp is the same before and after reading a value, and again later, the value has not changed.
+        This is cheaper than reading. The default implementation returns no stamps. A missing key has no stamp.
         """
         check_key(key)
         return None
 
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Return the value of `key` together with its stamp; None if the stamp is `unless` still.
+        """Return the value of `key` together with its stamp; None if the stamp is still `unless`.
 
-        One request where the store can do so. The stamp is None where it is unknown.
+        This is one request if the store can do so. The stamp is None if it is unknown.
         """
         before = self.stamp(key)
         if before is not None and before == unless:
@@ -256,45 +257,45 @@ class Store(ABC):
         return Stamped(value, before if before is not None and before == self.stamp(key) else None)
 
     def pinned(self, key: str) -> Reader | None:
-        """Return what reads parts of `key`, all of one version over several calls; None if the store cannot do so.
+        """Return a function that reads parts of `key`, all of one version over several calls; None if the store cannot.
 
-        What is returned raises `ConflictError` if the value that its first call met is there no more.
+        The function raises `ConflictError` if the value that its first call read has been replaced.
         """
         check_key(key)
         return None
 
     def elsewhere(self, prefix: str) -> Elsewhere | None:
-        """Return where the chunks below a prefix are, if this store hands all of them on as another one has them.
+        """Return where the chunks below a prefix are, if this store passes them all on unchanged from another store.
 
-        A reader gets there what this store would hand on.
+        A reader finds there the same chunks.
         """
         as_prefix(prefix)
         return None
 
     def access(self) -> Access | None:
-        """Return how the native engine reaches the values by itself; None if it has to ask this object for each."""
+        """Return how the native engine reaches the values directly; None if it must ask this object for each value."""
         return None
 
     # -- writing ------------------------------------------------------------------
 
     @abstractmethod
     def set(self, key: str, value: Buffer) -> None:
-        """Make `value` the value of `key`; the old one stays readable until the new one is complete."""
+        """Set the value of `key`. The old value stays readable until the new one is complete."""
 
     def check_storable(self, key: str) -> None:
-        """Raise `InvalidKeyError` or `StoreLimitError` if no value can be stored under `key`; nothing is asked for it.
+        """Raise `InvalidKeyError` or `StoreLimitError` if no value can be stored under `key`. This sends no request.
 
-        What passes may fail all the same: a file system has limits of its own.
+        A key that passes may still fail, because a file system has limits of its own.
         """
         check_key(key)
 
     def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
-        """Set several keys, in their order; each is atomic by itself, all together are not."""
+        """Set several keys, in their order. Each is atomic, but not all together."""
         for key, value in items:
             self.set(key, value)
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Set `key` unless it has a value already; return whether it was set. Of several callers exactly one wins."""
+        """Set `key` unless it has a value, and return whether it was set. Of several callers, exactly one succeeds."""
         with self.lock(key):
             if self.exists(key):
                 return False
@@ -302,7 +303,7 @@ class Store(ABC):
             return True
 
     def set_partial(self, key: str, start: int, value: Buffer) -> None:
-        """Put `value` into the value of `key`, from byte `start` on; bytes between its old end and `start` become 0.
+        """Write `value` into the value of `key`, from byte `start` on. Bytes between its old end and `start` become 0.
 
         The whole value is replaced at once. Takes the lock of the key.
         """
@@ -318,16 +319,16 @@ class Store(ABC):
         self.update(key, change)
 
     def update(self, key: str, change: Change) -> None:
-        """Replace the value of `key` by what `change` makes of it, such that changes of others are not lost.
+        """Replace the value of `key` by the result of `change`, without losing changes of other writers.
 
-        `change` gets the value that is there, or None; it returns the new one, None to remove it, or the very one that
-        it got to leave it. Where `exclusion` is "condition" it may be called several times, and must not return None
-        for a value that is there.
+        `change` gets the stored value, or None, and returns the new one. It returns None to remove the value, or
+        the same object to leave it. If `exclusion` is "condition", `change` may be called several times, and must
+        not return None for an existing value.
 
         Raises
         ------
         ConflictError
-            If others were faster again and again.
+            If other writers were faster repeatedly.
         """
 
         def once() -> None:
@@ -345,7 +346,7 @@ class Store(ABC):
 
     @abstractmethod
     def delete(self, key: str) -> None:
-        """Remove `key` and its value; one that is not there already counts as removed."""
+        """Remove `key` and its value. Removing a missing key is not an error."""
 
     def delete_many(self, keys: Iterable[str]) -> None:
         """Remove several keys, in their order."""
@@ -353,11 +354,11 @@ class Store(ABC):
             self.delete(key)
 
     def delete_prefix(self, prefix: str) -> None:
-        """Remove every key under `prefix`; "" empties the store."""
+        """Remove every key under `prefix`. "" empties the store."""
         self.delete_many(list(self.list_prefix(prefix)))
 
     def copy_value(self, key: str, target: str) -> bool:
-        """Copy the value of `key` to another key of this store; return whether there was one."""
+        """Copy the value of `key` to another key of this store, and return whether `key` has a value."""
         value = self.get(key)
         if value is None:
             self.check_writable()
@@ -369,21 +370,21 @@ class Store(ABC):
     def move_prefix(self, prefix: str, target: str) -> bool:
         """Move every key under `prefix` to `target` in one step, and return True.
 
-        Return False, with nothing done, where the store cannot do that: where there is something under `target`, and in
-        all stores but those that can rename.
+        Return False, without doing anything, if the store cannot rename, or if there is something under `target`.
         """
         self.check_writable()
         as_prefix(prefix), as_prefix(target)
         return False
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Keep all others who lock `key` out while the ``with`` block runs: to read, change and write its value.
+        """Exclude all others that lock `key` while the ``with`` block runs: to read, change and write its value.
 
-        Excludes threads, other stores upon the same data, and other processes where the store can be reached from them.
-        The same thread may enter twice. Locks of different keys do not wait for each other. A process that is killed
-        leaves no lock behind. `set` and `delete` alone take no lock.
+        This excludes threads, other stores for the same data, and other processes that can reach the store. The
+        same thread may enter twice. Locks of different keys do not wait for each other. A killed process leaves
+        no lock behind. `set` and `delete` alone take no lock.
 
-        The fallback only excludes threads that use this very object: stores that can be reached in other ways do more.
+        The default implementation excludes only threads that use the same object. Stores that can be reached in
+        other ways override it.
         """
         self.check_writable()
         check_key(key)
@@ -416,7 +417,7 @@ class Store(ABC):
         return ((key, size) for _, (key, size) in sizes if size is not None)
 
     def list_dir(self, prefix: str) -> Listing:
-        """Return the keys and the prefixes that stand directly under `prefix`.
+        """Return the keys and the prefixes directly under `prefix`.
 
         >>> from omnizarr.stores import MemoryStore
         >>> MemoryStore({"a/b": b"", "a/c": b"", "a/d/e": b"", "a/f/g": b""}).list_dir("a/")
@@ -427,13 +428,13 @@ class Store(ABC):
     # -- the store itself ---------------------------------------------------------
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002 - zarr-python's signature
-        """Return a store upon the same data that may not be written, or (False) one that may."""
+        """Return a read-only store for the same data, or (False) a writable one."""
         clone = copy.copy(self)
         clone.read_only = read_only
         return clone
 
     def close(self) -> None:  # noqa: B027 - most stores have nothing to do
-        """Write what is not written yet and let go of files; twice does no harm."""
+        """Write what is not written yet, and close files. A second call does nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -444,21 +445,21 @@ class Store(ABC):
         self.close()
 
     def origin(self) -> tuple[Hashable, str]:
-        """Return what tells these data from all others, and the path in them at which this store begins.
+        """Return an identity of the data, and the path in it at which this store begins.
 
-        Two stores that reach the same data, by whichever way, have equal origins, or one lies below the other.
+        Two stores that reach the same data, in whatever way, have equal origins, or one is below the other.
         """
         return id(self), ""
 
     def check_writable(self) -> None:
-        """Raise `ReadOnlyError` if the store may not be written."""
+        """Raise `ReadOnlyError` if the store is read-only."""
         if self.read_only:
             raise ReadOnlyError("the store is read-only", store=repr(self), remedy="open it in a mode that writes")
 
     # -- the specification's names ------------------------------------------------
 
     def get_partial_values(self, key_ranges: Iterable[tuple[str, Span]]) -> Sequence[Buffer | None]:
-        """Return parts of values in the order asked for; a range is (start, length), length None: to the end."""
+        """Return parts of values in the order of the request. A range is (start, length); length None: to the end."""
         spans = [(key, (start, None if length is None else start + length)) for key, (start, length) in key_ranges]
         values: list[Buffer | None] = [None] * len(spans)
         for position, value in self.get_many(spans):
@@ -484,7 +485,7 @@ class Store(ABC):
 
 
 class Identity:
-    """An object as a stamp: equal to itself alone, and kept, so that no other one can take its place in memory.
+    """An object as a stamp. It equals only itself, and is kept, so that no other object can take its place in memory.
 
     >>> value = b"abc"
     >>> Identity(value) == Identity(value), Identity(value) == Identity(bytes(bytearray(value)))
@@ -519,7 +520,7 @@ def check_key(key: str) -> None:
 
 
 def invalid_key(key: str) -> InvalidKeyError:
-    """Return the error that says what is wrong with `key`."""
+    """Return the error that states what is wrong with `key`."""
     names = key.split("/")
     if not key:
         reason = "a key cannot be empty"
@@ -541,7 +542,7 @@ def invalid_key(key: str) -> InvalidKeyError:
 
 
 def as_prefix(prefix: str) -> str:
-    """Return `prefix` with the slash at its end that belongs there; raise `InvalidKeyError` if it cannot be one."""
+    """Return `prefix` with a slash at its end. Raises `InvalidKeyError` if it cannot be a prefix."""
     if prefix:
         prefix = prefix.removesuffix("/")
         check_key(prefix)
@@ -550,10 +551,10 @@ def as_prefix(prefix: str) -> str:
 
 
 def listing(names: Iterable[str], prefix: str) -> Listing:
-    """Return what stands directly under `prefix`.
+    """Return what is directly under `prefix`.
 
-    `names` are all that begin with it, keys or not, or at least those directly under it; a directory has a slash at its
-    end.
+    `names` are all names that begin with it, keys or not, or at least those directly under it. A directory has a
+    slash at its end.
     """
     keys: set[str] = set()
     prefixes: set[str] = set()
@@ -561,7 +562,7 @@ def listing(names: Iterable[str], prefix: str) -> Listing:
     skip = len(prefix)
     for name in names:
         if len(name) == skip:
-            continue  # the directory itself, as some archives have it
+            continue  # the directory itself, as some archives contain it
         end = name.find("/", skip)
         entry = name if end < 0 else name[: end + 1]
         if entry in prefixes:
@@ -578,7 +579,7 @@ def _is_temporary(name: str) -> bool:
 
 
 def bounds(span: Span, size: int) -> tuple[int, int]:
-    """Return the start and the length of the part of `size` bytes that `span` means.
+    """Return start and length of the part that `span` means, in a value of `size` bytes.
 
     >>> bounds((2, 5), 10), bounds((-4, None), 10), bounds((8, 99), 10), bounds((12, None), 10)
     ((2, 3), (6, 4), (8, 2), (10, 0))
@@ -600,12 +601,12 @@ def cut(value: Buffer, span: Span | None) -> Buffer:
 
 
 def parts_of(value: Buffer, spans: Iterable[Span]) -> Parts:
-    """Return the parts of `value` that spans mean, without copying them."""
+    """Return the parts of `value` that `spans` mean, without copying them."""
     return Parts([cut(value, span) for span in spans], len(value))
 
 
 def fill(out: memoryview, value: memoryview) -> int:
-    """Copy as much of `value` as fits to the beginning of `out`; return the size of `value`."""
+    """Copy as much of `value` as fits to the beginning of `out`, and return the size of `value`."""
     size = min(out.nbytes, value.nbytes)
     out.cast("B")[:size] = value[:size]
     return value.nbytes

@@ -1,6 +1,6 @@
-"""From what a user calls a store to a store.
+"""Find the store for a path, URL or object.
 
-URLs, each with the module that says more of it:
+URLs, and the module that documents each:
 
 =========================================  ====================================================  ============
 ``file:///path``                           a directory, or a file that is an archive or database  `local`, `zip`
@@ -10,8 +10,8 @@ URLs, each with the module that says more of it:
 ``sqlite:///path``                         an SQLite database                                    `sqlite`
 ``lmdb:///path``                           an LMDB environment                                   `lmdb`
 ``zip::https://...``, ``sftp://``, ...     chains, and every other scheme that fsspec knows      `fsspec`
-``fsspec+s3://``, ``fsspec+https://``      the same as without, but through fsspec               `fsspec`
-``reference://``, ``reference::URL``       references of Kerchunk, as fsspec has them            `references`
+``fsspec+s3://``, ``fsspec+https://``      the same URLs, but through fsspec               `fsspec`
+``reference://``, ``reference::URL``       references of Kerchunk, as in fsspec            `references`
 ``s3://.../refs.json``, ``.../refs.parq``  references of Kerchunk, of any scheme                 `references`
 =========================================  ====================================================  ============
 """
@@ -52,12 +52,12 @@ else:
 
 MODES = ("r", "r+", "a", "w", "w-", "x")
 
-# Of two letters or more: C:\\ is a drive. What fsspec chains begins with the name of a filesystem.
+# Two letters or more, because C:\\ is a drive. Chains of fsspec begin with the name of a filesystem.
 _scheme = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)").match
-# What pathlib makes of a URL.
+# What pathlib turns a URL into.
 _lost_slash = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\](?![/\\])").match
 
-# Databases: by the names that new ones have, and by what stands in those that are there.
+# Databases are recognised by name if they are new, and by content if they exist.
 _DATABASES: Final = {
     ".sqlite": "database.sqlite",
     ".sqlite3": "database.sqlite",
@@ -65,11 +65,11 @@ _DATABASES: Final = {
     ".lmdb": "database.lmdb",
 }
 _SQLITE_HEAD: Final = b"SQLite format 3\0"
-_LMDB_HEAD: Final = (0xBEEFC0DE).to_bytes(4, sys.byteorder)  # behind the 16 bytes with which a page begins
+_LMDB_HEAD: Final = (0xBEEFC0DE).to_bytes(4, sys.byteorder)  # after the 16 bytes with which a page begins
 _LMDB_FILE: Final = "data.mdb"
 
-# Which module of this room opens URLs of a scheme: `open_url(url, mode, options) -> (Store, path)`. Every other scheme
-# is looked for among those of fsspec.
+# The module of this room that opens URLs of a scheme: `open_url(url, mode, options) -> (Store, path)`. Other
+# schemes are looked up in fsspec.
 _SCHEMES: Final = {
     **dict.fromkeys(
         ("s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "http", "https"), "remote.object"
@@ -79,14 +79,14 @@ _SCHEMES: Final = {
     "reference": "remote.references",
 }
 
-# How the names of files with references of Kerchunk end, and those of directories with such in Parquet.
+# Endings of the names of files with references of Kerchunk, and of directories with references in Parquet.
 _REFERENCES: Final = (".json", ".json.gz", ".json.zst")
 _REFERENCE_SETS: Final = (".parq", ".parquet")
 _REFERENCE_SET_FILE: Final = ".zmetadata"
 _DOCUMENTS_OF_V2: Final = (".zgroup", ".zarray")
 
-# Which module makes a store of what another library calls one, by the library that defines its class, or a class that
-# it derives from: `adapt(storelike, mode, options) -> (Store, path) | None`.
+# The module that adapts a store of another library, by the library that defines its class or a base class:
+# `adapt(storelike, mode, options) -> (Store, path) | None`.
 _LIBRARIES: Final = {
     "obstore": "remote.object",
     "zarr": "remote.zarr_python",
@@ -95,7 +95,7 @@ _LIBRARIES: Final = {
     "upath": "remote.fsspec",
 }
 
-# What `memory://name` stands for. It lasts as long as the process, as the name can come back any time.
+# The stores of `memory://name`. They last as long as the process, because the name can be used again at any time.
 _named: dict[str, dict[str, Buffer]] = {}
 
 
@@ -104,7 +104,7 @@ def resolve(
 ) -> tuple[Store, str]:
     """Return the store that `storelike` means, and the path in it where the hierarchy begins.
 
-    Nothing is created: what does not exist yet comes into being with the first value, a zip archive when closed.
+    This creates nothing. A new store is created with its first value, and a zip archive when it is closed.
 
     Parameters
     ----------
@@ -112,38 +112,38 @@ def resolve(
         - a store of omnizarr;
         - a path, ``str`` or ``os.PathLike``: of a directory, a zip archive (``*.zip``, or a file that is one),
           an SQLite database, or references of Kerchunk;
-        - a URL: the table at the head of this module has them all;
-        - a dictionary, or any other mapping from keys to bytes: its values;
-        - None: new values in memory;
+        - a URL: the table at the beginning of this module lists all;
+        - a dictionary, or any other mapping from keys to bytes;
+        - None: a new store in memory;
         - a store of obstore;
-        - a filesystem of fsspec, an ``FSMap`` (which is what ``fsspec.get_mapper`` returns), a ``UPath``;
+        - a filesystem of fsspec, an ``FSMap`` (from ``fsspec.get_mapper``), a ``UPath``;
         - a store of zarr-python 3, its own or of others (Icechunk's ``session.store``), or a ``StorePath``.
 
-        What stands for data that omnizarr has a store for is opened by that one, with all that it can do: a
-        ``LocalStore`` of zarr-python as a directory, a ``UPath`` of a local file by its path.
+        If omnizarr has its own store for the data, it uses that: a ``LocalStore`` of zarr-python is opened as a
+        directory, a ``UPath`` of a local file by its path.
     mode : {"r", "r+", "a", "w", "w-", "x"} or None
-        What will be done with it; with "r" the store is read-only. None: "r+", or "r" where nothing can be written.
+        What you will do with the store. "r": it is read-only. None: "r+", or "r" if it cannot be written.
     storage_options : mapping, optional
-        For URLs: what the store of that scheme takes.
+        For URLs: options of the store, such as credentials.
 
     Returns
     -------
     store : Store
     path : str
-        "" but for ``memory://name/path``, a ``StorePath``, and an archive that has everything in one folder, as
-        one gets by packing a directory by hand: then the name of the folder.
+        The path within a ``memory://name/path`` or ``StorePath``; the name of the folder if a zip archive has
+        everything in one folder, as archives packed by hand do; otherwise "".
 
     Raises
     ------
     StoreError
-        The URL means a kind of store that is not there, or the path a file that is not an archive; or options are given
-        that mean nothing to the store.
+        If the URL means an unknown kind of store, the path is a file that is not an archive, or the store does
+        not take the options.
     MissingDependencyError
-        The package that such a store needs is not installed.
+        If a package that the store needs is not installed.
     ReadOnlyError
-        The store cannot be written, and the mode says that it will be.
+        If the mode is for writing and the store cannot be written.
     TypeError
-        Nothing of the above.
+        If `storelike` is none of the above.
 
     Examples
     --------
@@ -183,9 +183,10 @@ def resolve(
 def resolve_root(
     storelike: Any, mode: str | None = "r", storage_options: Mapping[str, Any] | None = None
 ) -> tuple[Store, str]:
-    """Do as `resolve`, but return the only folder of an archive as a store of its own, a `PrefixStore`.
+    """Return the same as `resolve`, but the only folder of an archive as a store of its own, a `PrefixStore`.
 
-    The folder is the root of its hierarchy: documents of groups above it, written beside it, would make two of it.
+    The folder is the root of its hierarchy. Documents of groups above it, written beside it, would split the
+    archive into two hierarchies.
     """
     store, path = resolve(storelike, mode, storage_options)
     if path and isinstance(storelike, str | os.PathLike) and isinstance(store, archives.ZipStore):
@@ -204,11 +205,11 @@ def _meaningless(options: Mapping[str, Any]) -> StoreError:
 
 
 def _adapted(storelike: Any, mode: str, options: dict[str, Any]) -> tuple[Store, str] | None:
-    """Return what another library calls a store as one of ours; None if no library that is known made it."""
+    """Return our store for a store of another library; None if no known library made it."""
     for kind in type(storelike).__mro__:
         module = _LIBRARIES.get(kind.__module__.partition(".")[0])
         if module == "remote.zarr_python" and isinstance(storelike, MutableMapping):
-            continue  # the stores of zarr-python 2 are mappings, and no more
+            continue  # the stores of zarr-python 2 are plain mappings
         if module is not None:
             return import_module(f"omnizarr.stores.{module}").adapt(storelike, mode, options)  # type: ignore[no-any-return]
     return None
@@ -225,7 +226,7 @@ def _in_mode(store: Store, mode: str) -> Store:
 
 
 def _file_of(path: str) -> str:
-    """Return the file that the path of a URL means, as `urllib.request` would (but that takes 20 ms to import)."""
+    """Return the file that the path of a URL means. This is `urllib.request`'s rule, whose import takes 20 ms."""
     path = parse.unquote(path)
     # file:///C:/data: the drive is not a directory of the root
     return path[1:] if os.name == "nt" and re.match(r"/[A-Za-z]:", path) else path
@@ -267,7 +268,7 @@ def _from_url(url: str, mode: str, options: dict[str, Any]) -> tuple[Store, str]
 
 
 def _archive_in(store: Store, key: str, mode: str) -> tuple[Store, str] | None:
-    """Return the archive that is a value of a store; None if the name is that of a folder instead."""
+    """Return the archive that is a value of a store; None if the name belongs to a folder."""
     try:
         archive = archives.ZipStore(key, store=store, mode=mode)
     except NodeNotFoundError:
@@ -296,7 +297,7 @@ def _check_known(scheme: str, url: str) -> None:
 
 
 def _named_memory(name: str, mode: str) -> MemoryStore:
-    if mode in ("r", "r+"):  # looking does not create
+    if mode in ("r", "r+"):  # looking must not create anything
         return MemoryStore(_named.get(name, {}), read_only=mode == "r")
     return MemoryStore(_named.setdefault(name, {}))
 
@@ -349,12 +350,13 @@ def _from_directory(path: str, mode: str, options: dict[str, Any]) -> tuple[Stor
 
 
 def has_references(path: str) -> bool:
-    """Return whether a path is that of references of Kerchunk: a JSON file, or a directory with those in Parquet."""
+    """Return whether a path leads to references of Kerchunk: a JSON file, or a directory with references in Parquet."""
     return _is_reference_set(path) if os.path.isdir(path) else _is_reference_file(path)
 
 
 def _is_reference_set(directory: str) -> bool:
-    # Documents of Zarr v2 lie beside their consolidated metadata; those of references have it alone.
+    # Documents of Zarr v2 are stored beside their consolidated metadata; references have only the consolidated
+    # metadata.
     there = (os.path.isfile(os.path.join(directory, name)) for name in (_REFERENCE_SET_FILE, *_DOCUMENTS_OF_V2))
     return next(there) and not any(there) and references.is_set(directory)
 
@@ -369,7 +371,7 @@ def _is_reference_file(path: str) -> bool:
 
 
 def _database_at(path: str) -> str | None:
-    """Return the module for the database that a path means: a file that is there, or by its name a new one."""
+    """Return the module for the database that a path means: an existing file, or by its name a new one."""
     named = _DATABASES.get(os.path.splitext(path)[1].lower())
     if named is not None or not os.path.isfile(path):
         return named
@@ -381,9 +383,9 @@ def _database_at(path: str) -> str | None:
 
 
 def _top_folder(store: Store) -> str:
-    """Return the name of the folder that everything in the archive is in; "" if there is no such folder."""
+    """Return the name of the folder that contains everything in the archive; "" if there is no such folder."""
     keys, prefixes = store.list_dir("")
-    # What macOS adds to the archives it packs.
+    # Files that macOS adds to the archives it packs.
     folders = [prefix for prefix in prefixes if prefix != "__MACOSX/"]
     if len(folders) == 1 and all(key == ".DS_Store" for key in keys):
         return folders[0].removesuffix("/")

@@ -1,1 +1,1 @@
-"""What every room may use, and what knows nothing of Zarr."""
+"""Helpers for all other rooms, which know nothing about Zarr."""

@@ -1,4 +1,4 @@
-"""Modules that are imported when they are first used: what is rarely needed costs no time.
+"""Modules that are imported at first use, so that what is rarely needed costs no time.
 
 Importing all of omnizarr takes twice as long as importing what opening an array needs.
 """
@@ -11,9 +11,11 @@ from typing import Any
 
 
 class Lazy:
-    """A module that is not there yet; what it holds is looked up in the module itself, each time.
+    """A module that is imported at the first access to one of its attributes.
 
-    For type checkers, import the module under ``if TYPE_CHECKING`` and make one of these otherwise.
+    Every access looks the attribute up in the module.
+
+    For type checkers, import the module under ``if TYPE_CHECKING`` and create a `Lazy` otherwise.
 
     Examples
     --------
@@ -29,7 +31,7 @@ class Lazy:
         self._found: Any = None
 
     def __getattr__(self, name: str) -> Any:
-        # `import_module` takes longer than most of what is called.
+        # `import_module` takes longer than most of the functions called through this.
         found = self._found
         if found is None or sys.modules.get(self._module) is not found:
             found = self._found = import_module(self._module)

@@ -1,8 +1,8 @@
-"""Values of pure functions, remembered.
+"""Remembered results of pure functions.
 
-Most hierarchies hold many nodes whose documents are equal or nearly so, and most are opened more than once: what was
-made of one serves for the others. What is remembered is immutable, or handed out in copies, and says nothing of where a
-node lies: neither stores nor chunks are kept.
+Most hierarchies hold many nodes whose documents are equal or nearly equal, and most are opened more than once. So
+what was computed for one node is used for others. Results are immutable, or returned as copies. They do not
+depend on where a node is: neither stores nor chunks are kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ V = TypeVar("V")
 
 _PROTOCOL: Final = 5
 _WITHOUT_REFERENCES: Final = 2
-# Of values that were made in memory; documents hold nothing that cannot be pickled.
+# For objects created in memory. Documents hold only values that can be pickled.
 _NO_QUESTION: Final = (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError)
 
 
@@ -29,21 +29,21 @@ def _pickled(question: Any) -> bytes:
 
 
 class Memo(Generic[V]):
-    """The values of one function, by what it was asked.
+    """The results of one function by its arguments.
 
-    Two questions are the same if they pickle to the same bytes: 1, 1.0 and True are three questions, as are two arrays
-    of other data types. Nothing is ever unpickled. To pickle, it matters whether equal values are one object or two;
-    questions that are `plain` are the same also if they differ in that. Any number of threads may ask at once, and a
-    process may fork meanwhile: there is no lock, so that at worst something is made twice.
+    Two questions are equal if they pickle to the same bytes. 1, 1.0 and True are three different questions, and
+    so are two arrays of different data types. Nothing is ever unpickled. Pickling distinguishes one object used
+    twice from two equal objects; with `plain`, this makes no difference. Threads may ask at the same time, and a
+    process may fork meanwhile: there is no lock, so at worst a result is computed twice.
 
     Parameters
     ----------
     most : int
-        How many values are kept; one more, and all are forgotten.
+        Maximum number of results. When there would be more, all are dropped.
     most_bytes : int
-        How long a question may be whose answer is kept.
+        Maximum length of a pickled question.
     plain : bool
-        Questions are made of the types of JSON, tuples and bytes; the answer to others is not remembered.
+        Whether questions consist of JSON types, tuples and bytes. Results for others are not remembered.
 
     Examples
     --------
@@ -62,9 +62,9 @@ class Memo(Generic[V]):
         self._values: dict[bytes, V] = {}
 
     def get(self, question: object, make: Callable[[], V], keep: Callable[[V], bool] | None = None) -> V:
-        """Return what was made for the same question before, else what `make` returns.
+        """Return the remembered result for a question, otherwise what `make` returns.
 
-        What `make` raises is not remembered, nor what `keep` says no to.
+        Errors raised by `make`, and results for which `keep` returns False, are not remembered.
         """
         try:
             key = self._encode(question)

@@ -1,6 +1,6 @@
-"""Places whose names come near one that is not there: what "did you mean" names.
+"""Existing names similar to a missing one, for "did you mean".
 
-Looking for them must cost nothing where it is of no use: few directories are listed, and of a large one only a part.
+Suggestions must not cost much when they are of no use: few directories are listed, and large ones only in part.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NamesIn: TypeAlias = Callable[[Parts], Iterable[str]]
 
 
 def near_names(name: str, names: Iterable[str], most: int = _MOST_NAMES, likeness: float = 0.5) -> list[str]:
-    """Return the names like one that is not among them, the most like it first.
+    """Return existing names similar to a missing one, the most similar first.
 
     >>> near_names("temprature", ["salinity", "temperature"])
     ['temperature']
@@ -32,9 +32,9 @@ def near_names(name: str, names: Iterable[str], most: int = _MOST_NAMES, likenes
 
 
 def meant(name: str, words: Iterable[str], most: int = 1) -> str | None:
-    """Return the question whether one of a few fixed words was meant; None if none is like it.
+    """Return the question whether one of a few fixed words was meant; None if no word is similar.
 
-    Such words often resemble each other, so they need a closer match than names of places.
+    Such words often resemble each other, so they must match more closely than names of places.
 
     >>> meant("levle", ["level", "checksum"])
     "did you mean 'level'?"
@@ -43,21 +43,21 @@ def meant(name: str, words: Iterable[str], most: int = 1) -> str | None:
 
 
 def near_places(there: Parts, missing: Sequence[str], names_in: NamesIn) -> list[Parts]:
-    """Return places like one that is not there: several of its parts may be misspelt.
+    """Return places similar to a missing one. Several parts of its path may be misspelt.
 
     Parameters
     ----------
     there : tuple of str
-        The part of the path that exists.
+        The existing part of the path.
     missing : sequence of str
-        The rest. The first of it does not exist.
+        The rest of the path. Its first part does not exist.
     names_in : callable
-        Returns the names of what lies at a place.
+        Returns the names at a place.
 
     Returns
     -------
     list of tuple of str
-        Those that reach deepest, the most like it first; none if nothing comes near.
+        The places that match the most parts, the most similar first. Empty if nothing is similar.
     """
     first = missing[0]
     found = [_completed((*there, name), missing[1:], names_in) for name in near_names(first, names_in(there))]
@@ -66,7 +66,7 @@ def near_places(there: Parts, missing: Sequence[str], names_in: NamesIn) -> list
 
 
 def _completed(place: Parts, missing: Sequence[str], names_in: NamesIn) -> Parts:
-    """Return the place as deep below `place` as names lead that are, or come near, those asked for."""
+    """Return the place below `place` that follows the names asked for, or similar ones, as deep as they exist."""
     for name in missing:
         names = list(islice(names_in(place), _MOST_ENTRIES))
         near = [name] if name in names else near_names(name, names)
@@ -77,7 +77,7 @@ def _completed(place: Parts, missing: Sequence[str], names_in: NamesIn) -> Parts
 
 
 def question(places: Iterable[str | Path]) -> str | None:
-    """Return what to ask the user; None if there is nothing to ask.
+    """Return the question to the user; None if there are no suggestions.
 
     >>> question(["ocean", "oceans"])
     "did you mean 'ocean' or 'oceans'?"
@@ -87,7 +87,7 @@ def question(places: Iterable[str | Path]) -> str | None:
 
 
 def near_directories(path: Path) -> list[Path]:
-    """Return directories (and zip archives) like one that does not exist; `path` is absolute."""
+    """Return directories and zip archives similar to one that does not exist. `path` is absolute."""
     there = next((place for place in (path, *path.parents) if os.path.lexists(place)), path)
     if there == path:
         return []

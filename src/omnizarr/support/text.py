@@ -1,10 +1,10 @@
-"""Text of others, fit to be shown."""
+"""Text from documents and other sources, made safe to show."""
 
 from __future__ import annotations
 
 
 def visible(text: str) -> str:
-    r"""Return text of others without what would command a terminal: names and attributes may hold anything.
+    r"""Return text without control characters that would command a terminal. Names and attributes may contain anything.
 
     >>> visible("a\x1b[2Jb\n")
     'a\\x1b[2Jb\\n'
@@ -17,7 +17,7 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    r"""Return text of several lines, each of them `visible`; tabs are kept, too.
+    r"""Return text of several lines, each made `visible`. Tabs are kept.
 
     >>> visible_lines("a\x1b[2J\n\tb")
     'a\\x1b[2J\n\tb'
