@@ -1,4 +1,4 @@
-"""Stores, under the name that users of zarr-python look for them."""
+"""Stores, under the module name that zarr-python uses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from omnizarr.tools.translated import TranslatedStore
 
 StoreLike: TypeAlias = Store | StorePath | str | os.PathLike[str] | Mapping[str, Buffer] | None
-"""What can be given as a store: a store, a place in one, a path, a URL, a dictionary; None is a new one in memory.
+"""What you can pass as a store: a store, a place in one, a path, a URL, a dictionary, or None (a new store in memory).
+
+Stores of other libraries are accepted without being named here, because they need not be installed: stores of obstore
+and of zarr-python 3 (with its ``StorePath``), filesystems of fsspec, ``FSMap`` and ``UPath``. See `resolve`.
 
 What other libraries call a store is taken as well, without being named here, as they need not be installed: stores of
 obstore and of zarr-python 3 (with its ``StorePath``), filesystems of fsspec, ``FSMap`` and ``UPath``. See `resolve`.
@@ -66,7 +69,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "LoggingStore":  # `logging` takes as long to import as a tenth of omnizarr, and few have a use for it
+    if name == "LoggingStore":  # slow to import, and rarely used
         return import_module("omnizarr.stores.wrap.logged").LoggingStore
     if name == "TranslatedStore":
         return import_module("omnizarr.tools.translated").TranslatedStore

@@ -1,4 +1,4 @@
-"""How the native engine reaches a store by itself, without asking an object of Python for each value."""
+"""How the native engine reaches a store directly, without a Python call for each value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Retries(NamedTuple):
-    """How often and how long a request is sent again; times in seconds."""
+    """How often and how long a request is repeated. Times are in seconds."""
 
     max_retries: int
     retry_timeout: float
@@ -16,20 +16,20 @@ class Retries(NamedTuple):
 
 
 class Client(NamedTuple):
-    """All that makes a client of an object store or a web server: two that are equal can be one."""
+    """Everything that defines a client of an object store or a web server. Equal definitions can share a client."""
 
     kind: str
     """The class of obstore: ``S3Store``, ``GCSStore``, ``AzureStore`` or ``HTTPStore``."""
     url: str
-    """Of a web server."""
+    """The URL of a web server."""
     config: tuple[tuple[str, str], ...]
     options: tuple[tuple[str, str], ...]
     headers: tuple[tuple[str, bytes], ...]
     retries: Retries | None
     concurrency: int
-    """Requests at once."""
+    """Number of concurrent requests."""
     environment: tuple[tuple[str, str], ...]
-    """The variables that count as well."""
+    """The environment variables that also count."""
 
 
 class Access(NamedTuple):
@@ -40,5 +40,5 @@ class Access(NamedTuple):
     max_value_bytes: int
     """Larger values are not fetched."""
 
-    def __repr__(self) -> str:  # a client has secrets
+    def __repr__(self) -> str:  # a client holds secrets
         return f"Access({self.client.kind!r}, prefix={self.prefix!r})"

@@ -1,4 +1,4 @@
-"""The verbs of a store as coroutines: what `omnizarr.stores.asynchronous` returns."""
+"""The methods of a store as coroutines, which `omnizarr.stores.asynchronous` returns."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Protocol, TypeAlias
 from omnizarr.stores.base import Buffer, Buffers, Change, Listing, Span, Stamped
 
 AsyncReader: TypeAlias = Callable[[Sequence[Span] | None], Awaitable[Buffers | None]]
-"""Returns parts of one value (None: all of it, as one part); None if there is no such key."""
+"""Returns parts of one value (None: all of it, as one part); None if the key is missing."""
 
 
 class AsyncVerbs(Protocol):
-    """The verbs of a store, to be awaited; they mean, and raise, what those of `Store` do."""
+    """The asynchronous methods of a store. They have the meaning and errors of those of `Store`."""
 
     async def get(self, key: str, span: Span | None = None) -> Buffer | None:
         """Return the value, or the part of it within `span`."""
@@ -21,10 +21,10 @@ class AsyncVerbs(Protocol):
         """Return several parts of one version of a value."""
 
     def pinned(self, key: str) -> AsyncReader | None:
-        """Return what reads parts of `key`, all of one version over several calls."""
+        """Return a function that reads parts of `key`, all of one version over several calls."""
 
     async def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Return value and stamp, in one request; None if the stamp is `unless` still."""
+        """Return value and stamp in one request; None if the stamp is still `unless`."""
 
     async def exists(self, key: str) -> bool:
         """Return whether `key` has a value."""
@@ -33,13 +33,13 @@ class AsyncVerbs(Protocol):
         """Return the size of the value of `key` in bytes."""
 
     async def list_dir(self, prefix: str) -> Listing:
-        """Return what stands directly under `prefix`."""
+        """Return the keys and prefixes directly under `prefix`."""
 
     async def set(self, key: str, value: Buffer) -> None:
-        """Make `value` the value of `key`."""
+        """Set the value of `key`."""
 
     async def update(self, key: str, change: Change) -> None:
-        """Replace the value of `key` by what `change` makes of it; `change` is called in a thread."""
+        """Replace the value of `key` by the result of `change`, which is called in a thread."""
 
     async def delete(self, key: str) -> None:
         """Remove `key` and its value."""

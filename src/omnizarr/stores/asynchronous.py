@@ -1,9 +1,9 @@
-"""Stores that can be awaited: the verbs of a store as coroutines, where no thread has to wait.
+"""Stores with asynchronous methods: the methods of a store as coroutines, without threads.
 
-Only object stores have such, and some wrappers upon them (`asynchronous` returns None for all others, whose verbs are
-called in threads). Nothing
-of `omnizarr.stores.remote.object` is written twice: its verbs are *rehearsed*. What obstore would be asked is asked by
-a coroutine instead, and the verb is called again, with the answer, until it has no more questions: most have one.
+Only object stores and some wrappers around them have such methods. For all others, `asynchronous` returns None,
+and their methods are called in threads. The code of `omnizarr.stores.remote.object` is shared: its methods are
+*rehearsed*. A coroutine sends the requests to obstore, and the method is called again with the answers, until it
+makes no new request. Most methods make one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 def asynchronous(store: Store) -> AsyncVerbs | None:
-    """Return the verbs of a store as coroutines; None if it can only be waited for in a thread.
+    """Return the asynchronous methods of a store; None if they need a thread.
 
     >>> from omnizarr.stores import MemoryStore
     >>> asynchronous(MemoryStore())
@@ -55,7 +55,7 @@ def asynchronous(store: Store) -> AsyncVerbs | None:
 
 @cache
 def _rest_at_exit() -> None:
-    # A thread of obstore that has just answered a coroutine and meets an interpreter that is ending aborts the process.
+    # If a thread of obstore has just answered a coroutine while the interpreter ends, it aborts the process.
     atexit.register(time.sleep, 0.05)
 
 
@@ -65,7 +65,7 @@ _gates: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, asyncio.Sema
 
 
 def _gate(store: Store) -> asyncio.Semaphore:
-    """Return what lets as many requests pass at a time as a store wants, whichever object stands for it."""
+    """Return the semaphore that limits requests to what a store wants. All objects for the same data share it."""
     loop = asyncio.get_running_loop()
     if loop not in _gates:
         for closed in [other for other in _gates if other.is_closed()]:  # semaphores keep their loops
@@ -77,30 +77,30 @@ def _gate(store: Store) -> asyncio.Semaphore:
     return gates[name]
 
 
-_LEAST: Final = 8  # requests at once, where answers come so soon that threads would not pay
+_LEAST: Final = 8  # requests at once, if answers are so fast that threads do not pay
 
 
 # -- rehearsing -----------------------------------------------------------------------------
 
 _TWINS: Final = frozenset({"get", "get_range", "get_ranges", "head", "put", "delete", "list_with_delimiter"})
-"""Functions of obstore that there are as coroutines too, under these names with "_async" behind."""
+"""Functions of obstore that also exist as coroutines, with "_async" appended to the name."""
 
 
 class _Question(BaseException):
-    """A verb asks what is not known yet; no Exception, as verbs handle those."""
+    """A request whose answer is not known yet. Not an Exception, because methods handle those."""
 
     def __init__(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.name, self.args, self.kwargs = name, args, kwargs
 
     @property
     def identity(self) -> Hashable:
-        """What tells it from other questions; how something is stored may differ: marks are drawn at random."""
+        """The identity of the request. How a value is stored may differ, because marks are random."""
         how = () if self.name == "put" else tuple(self.kwargs.items())
         return self.name, self.args[1], how if self.name == "get_range" else repr(how)
 
 
 class _Fetched(NamedTuple):
-    """What obstore returns of a value, with the bytes already here."""
+    """The result of a read of obstore, with the bytes already in memory."""
 
     meta: Mapping[str, Any]
     attributes: Mapping[str, Any]
@@ -124,16 +124,16 @@ class _Given:
 
 
 _Answer: TypeAlias = Callable[[], Any]
-"""Returns or raises what obstore does."""
+"""Returns or raises what obstore would."""
 
 _Known: TypeAlias = dict[Hashable, list[_Answer]]
-"""Answers by question, several if it was asked again."""
+"""Answers by request; several if a request was repeated."""
 
 
 class _Rehearsed(ObjectStore):
-    """An object store that answers from what is known, and raises every other question."""
+    """An object store that returns the known answers, and raises every other request."""
 
-    def __init__(self, store: ObjectStore, known: _Known) -> None:  # a copy, so that nothing is made anew
+    def __init__(self, store: ObjectStore, known: _Known) -> None:  # a copy, so that nothing is created again
         self.__dict__.update(store.__dict__, known=known, _asked={}, _writes=[], _written=0, _original=store)
 
     known: _Known
@@ -143,17 +143,17 @@ class _Rehearsed(ObjectStore):
     _original: ObjectStore
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Let the store itself learn what is found out about the server."""
+        """Pass on to the store what is learned about the server."""
         self.__dict__[name] = value
         setattr(self._original, name, value)
 
     def begin(self) -> None:
-        """Let questions be asked from the first one on."""
+        """Start again with the first request."""
         self._asked.clear()
         self.__dict__["_written"] = 0
 
     def _new_write(self) -> Write:
-        """Return what the same write got when it was rehearsed before."""
+        """Return the value that the same write got when it was rehearsed before."""
         if self._written == len(self._writes):
             self._writes.append(super()._new_write())
         self.__dict__["_written"] += 1
@@ -167,7 +167,7 @@ class _Rehearsed(ObjectStore):
         return self._answer("list_with_delimiter", (self._store, full), {})()
 
     def _answer(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Answer:
-        """Return what is known to be answered; raise the question if nothing is."""
+        """Return the known answer; raise the request if there is none."""
         question = _Question(name, args, kwargs)
         identity = question.identity
         answers = self.known.get(identity, ())
@@ -189,14 +189,14 @@ class _Rehearsed(ObjectStore):
                 record.seen.clear()
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Remember what is read, for `set` to be conditional; that is enough to lose nothing, without waiting."""
+        """Remember what is read, so that `set` is conditional. This prevents lost changes without waiting."""
         self.check_writable()
         self._path(key)
         return self._remembering()
 
 
 class ObjectVerbs:
-    """The verbs of an object store as coroutines, on obstore's own.
+    """The methods of an object store as coroutines, based on those of obstore.
 
     Parameters
     ----------
@@ -219,16 +219,16 @@ class ObjectVerbs:
         answer = await self._ask(question)
         if isinstance(answer, _Given) and len(answer.value) < min(stop - start, store._max_value_bytes + 1):  # noqa: SLF001
             return memoryview(answer.value)
-        # Whatever else was answered means what it means to the store.
+        # Other answers have the usual meaning for the store.
         return await self._perform(_Rehearsed(store, {question.identity: [answer]}), lambda store: store.get(key, span))
 
     async def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Return several parts of one version of a value, fetched side by side."""
+        """Return several parts of one version of a value, fetched concurrently."""
         store = _Rehearsed(self._store, {})
         return await self._read(store, partial(store.get_spans, key), key, spans)
 
     def pinned(self, key: str) -> AsyncReader | None:
-        """Return what reads parts of the version that it met first."""
+        """Return a function that reads parts of the version that it read first."""
         store = _Rehearsed(self._store, {})
         read = store.pinned(key)
         if read is None:
@@ -241,7 +241,7 @@ class ObjectVerbs:
         return reader
 
     async def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Return value and stamp, in one request; None if the stamp is `unless` still."""
+        """Return value and stamp in one request; None if the stamp is still `unless`."""
         return await self._rehearse(lambda store: store.get_stamped(key, unless))
 
     async def exists(self, key: str) -> bool:
@@ -253,7 +253,7 @@ class ObjectVerbs:
         return await self._rehearse(lambda store: store.size(key))
 
     async def list_dir(self, prefix: str) -> Listing:
-        """Return what stands directly under `prefix`."""
+        """Return the keys and prefixes directly under `prefix`."""
         return await self._rehearse(lambda store: store.list_dir(prefix))
 
     async def set(self, key: str, value: Buffer) -> None:
@@ -265,7 +265,10 @@ class ObjectVerbs:
         await self._rehearse(lambda store: store.delete(key))
 
     async def update(self, key: str, change: Change) -> None:
-        """Send what `change` makes of the value, on condition that it has not changed meanwhile; again, if so."""
+        """Store the result of `change`, on condition that the value has not changed meanwhile.
+
+        If it has, start again.
+        """
         if self._store.exclusion != "condition":
             await waited(partial(self._store.update, key, change))
             return
@@ -304,13 +307,13 @@ class ObjectVerbs:
 
         await self._rehearse(once, in_thread=True)
 
-    # -- asking -------------------------------------------------------------------
+    # -- requests -------------------------------------------------------------------
 
     async def _rehearse(self, verb: Callable[[_Rehearsed], T], *, in_thread: bool = False) -> T:
         return await self._perform(_Rehearsed(self._store, {}), verb, in_thread=in_thread)
 
     async def _perform(self, store: _Rehearsed, verb: Callable[[_Rehearsed], T], *, in_thread: bool = False) -> T:
-        """Call a verb until it has no more questions; if it has too many, as it is, in a thread."""
+        """Call a method until it makes no new request. If there are too many, call it directly in a thread."""
         for _ in range(_MOST_QUESTIONS):
             asked = await computed(_attempt, store, verb) if in_thread else _attempt(store, verb)
             if not isinstance(asked, _Question):
@@ -319,14 +322,14 @@ class ObjectVerbs:
         return await waited(verb, cast("Any", self._store))
 
     async def _ask(self, question: _Question) -> _Answer:
-        """Return what obstore answers, or raises, as a function."""
-        # What is awaited twice takes twice as long, so one answer must do to know a server that lies.
+        """Return the answer or error of obstore, as a function."""
+        # Awaiting twice takes twice as long, so one answer must be enough to detect a server that ignores ranges.
         is_checked = question.name == "get_range" and not self._store._is_honest  # noqa: SLF001
         function = _get_range if is_checked else getattr(obstore, f"{question.name}_async")
         try:
             async with self._own_gate():
                 asked = function(*question.args, **question.kwargs)
-                is_listing = question.name == "list_with_delimiter"  # which may never end
+                is_listing = question.name == "list_with_delimiter"  # the answer may never end
                 answer = await (asyncio.wait_for(asked, self._store._list_timeout) if is_listing else asked)  # noqa: SLF001
                 if question.name == "get":
                     answer = await self._fetched(answer, question.kwargs.get("options") or {})
@@ -343,7 +346,7 @@ class ObjectVerbs:
 
     async def _fetched(self, answer: Any, options: Mapping[str, Any]) -> _Fetched:
         start, stop = answer.range
-        # What is too large is refused before its bytes are asked for.
+        # A value that is too large is refused before its bytes are requested.
         is_wanted = not options.get("head") and stop - start <= self._store._max_value_bytes  # noqa: SLF001
         data = await _body(answer) if is_wanted else b""
         return _Fetched(answer.meta, answer.attributes, (start, stop), data)
@@ -355,7 +358,7 @@ class ObjectVerbs:
         key: str,
         spans: Sequence[Span] | None,
     ) -> Buffers | None:
-        """Return what `read` does of `spans`; what it is going to ask is asked beforehand, side by side."""
+        """Return the result of `read` for `spans`. Its requests are sent in advance, concurrently."""
         groups = [] if spans is None else grouped(spans)
         if len(groups) > 1:
             asked = _attempt(store, lambda _: read(spans))
@@ -385,7 +388,7 @@ def _attempt(store: _Rehearsed, verb: Callable[[_Rehearsed], T]) -> T | _Questio
 
 
 async def _get_range(store: Any, path: str, *, start: int, end: int) -> Buffer:
-    """Do as `omnizarr.stores.remote.object_answers.get_range`."""
+    """Like `omnizarr.stores.remote.object_answers.get_range`."""
     return await _body(await obstore.get_async(store, path, options={"range": (start, end)}))
 
 

@@ -1,7 +1,7 @@
-"""To do again what another writer has come in between of.
+"""Repeating a change after another writer interfered.
 
 Stores whose locks do not exclude all writers report a conflict afterwards (`omnizarr.errors.ConflictError`). Then
-nothing was written, and the whole change is repeated, beginning with the reading.
+nothing was written, and the whole change is repeated, starting with the reading.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 PATIENCE: Final = 60.0
-"""Seconds after which a writer gives up retrying."""
+"""Seconds after which a writer gives up."""
 
 _FIRST_PAUSE: Final = 0.005
 _LONGEST_PAUSE: Final = 1.0
 
 
 def retrying(run: Callable[[], T]) -> T:
-    """Return what `run` returns; call it again, after a pause of random length, as long as it raises ConflictError.
+    """Return the result of `run`. While it raises ConflictError, call it again after a pause of random length.
 
     Raises ConflictError after `PATIENCE` seconds.
     """
@@ -40,7 +40,7 @@ def _again(run: Callable[[], T]) -> T:
     start = time.monotonic()
     pause = _FIRST_PAUSE
     while True:
-        # Of random length, so that those who met once do not meet again.
+        # Of random length, so that writers that met once do not meet again.
         time.sleep(uniform(0, pause))
         pause = min(2 * pause, _LONGEST_PAUSE)
         try:
@@ -54,7 +54,7 @@ def _again(run: Callable[[], T]) -> T:
 
 
 def retried(function: Callable[P, T]) -> Callable[P, T]:
-    """Make a function that begins with reading begin anew when another writer was faster."""
+    """Make a function that begins with reading start again if another writer was faster."""
 
     @functools.wraps(function)
     def again(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,7 +1,7 @@
-"""What other libraries raise, in our words: which of our errors it is, and nothing of it that could be a credential.
+"""Errors of other libraries as errors of omnizarr, without anything that could be a credential.
 
-The libraries below a filesystem or a store each have exceptions of their own, so what went wrong is read from what they
-have in common: the kind of the built-in exception, the status of the answer, the code of the service.
+Each library below a filesystem or a store has its own exceptions. The cause is derived from what they have in
+common: the type of the built-in exception, the status of the answer, the error code of the service.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any, Final
 from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError, StoreTimeoutError
 from omnizarr.stores.redaction import redact
 
-# In the words of S3 and HTTP, and of obstore.
+# The wording of S3, HTTP and obstore.
 _tells_of_the_end = re.compile(r"satisfiable|wanted range starting at", re.IGNORECASE).search
 
 MISSING_PLACES: Final = frozenset({"NoSuchBucket", "ContainerNotFound"})
 
 
 def translate(error: BaseException, store: object, key: str = "", secrets: Iterable[str] = ()) -> OmnizarrError:
-    """Return the error of ours that says what `error` says, to be raised.
+    """Return the omnizarr error for `error`, to be raised.
 
-    It has `error` as its cause, unless a traceback would show then what shall not be seen.
+    `error` is its cause, unless a traceback would then show secrets.
     """
     if isinstance(error, OmnizarrError):
         return error
@@ -47,7 +47,7 @@ def translate(error: BaseException, store: object, key: str = "", secrets: Itera
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and those that led to it."""
+    """Yield the error and its causes."""
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
@@ -57,19 +57,19 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def is_missing_place(error: BaseException) -> bool:
-    """Return whether what is missing is not the value but all that should hold it."""
+    """Return whether the place that should hold the value is missing, such as the bucket, and not only the value."""
     return any(_code(each) in MISSING_PLACES for each in chain(error))
 
 
 def is_past_the_end(error: BaseException) -> bool:
-    """Return whether a service says that no byte of the value lies in the range."""
+    """Return whether a service reports that the range is past the end of the value."""
     return any(
         status(each) == 416 or _code(each) == "InvalidRange" or _tells_of_the_end(str(each)) for each in chain(error)
     )
 
 
 def status(error: BaseException) -> int | None:
-    """Return the HTTP status that the error stands for."""
+    """Return the HTTP status of the error."""
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):  # botocore
         found: Any = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
@@ -82,7 +82,7 @@ def status(error: BaseException) -> int | None:
 
 
 def _code(error: BaseException) -> object:
-    """Return the word that the service has for the error."""
+    """Return the error code of the service."""
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):  # botocore
         return response.get("Error", {}).get("Code")

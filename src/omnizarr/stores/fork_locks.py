@@ -1,11 +1,11 @@
-"""Gates before databases: many threads can be inside, or one alone, and none while the process forks.
+"""Gates around databases. Many threads can be inside, or one alone; none while the process forks.
 
-What a database keeps in memory about its files (locks above all) does not hold in a forked child, and using it there
-destroys data. So before a fork everybody leaves, and what is open is closed; parent and child open it anew when they
-need it.
+What a database keeps in memory about its files (locks above all) is not valid in a forked child, and using it
+there destroys data. So before a fork all threads leave and open resources are closed. Parent and child open them
+again when they need them.
 
-Each thread has a lock of its own at each gate: to be inside is to hold it, to be alone is to hold all of them. So
-there is no count of threads inside, which a Ctrl-C could make wrong.
+Each thread has a lock of its own at each gate. A thread inside holds its lock; a thread alone holds all of them.
+So there is no count of threads that Ctrl-C could make wrong.
 """
 
 from __future__ import annotations
@@ -24,52 +24,53 @@ _FORK_PATIENCE: Final = 5.0
 _VISIT_PATIENCE: Final = 1.0
 
 _Lock: TypeAlias = Any
-"""An RLock: `threading` does not declare what is used of it here."""
+"""An RLock: `threading` does not declare the methods used here."""
 _KIND: Final[Any] = type(threading.RLock())
 
 
 class Gate:
-    """Threads that `enter` share the resource behind the gate; a thread that comes in by `alone` has it to itself.
+    """Threads in `enter` share the resource behind the gate. A thread in `alone` has it to itself.
 
-    Neither may be entered within the other, by the same thread.
+    A thread must not enter one within the other.
 
     Parameters
     ----------
     close : callable
-        Called with no thread inside before the process forks: closes what a child must not have.
+        Called before the process forks, with no thread inside. It closes what a child must not have.
     abandon : callable
-        Called in a child if a thread was still inside after some seconds: drops open resources without closing them.
+        Called in a child if a thread was still inside after some seconds. It drops open resources without closing them.
     """
 
     def __init__(self, close: Callable[[], None], abandon: Callable[[], None]) -> None:
         self._close = close
         self._abandon = abandon
-        self._is_alone = False  # as the process forks
+        self._is_alone = False  # like the state while the process forks
         self._begin()
         with _registry:
             _gates.add(self)
 
     def _begin(self) -> None:
-        self._door: _Lock = threading.RLock()  # held by who waits to be alone, or newcomers would keep him waiting
+        self._door: _Lock = threading.RLock()  # held by a thread that waits to be alone
         self._own = threading.local()
         self._locks: list[ref[_Lock]] = []
 
     def enter(self) -> AbstractContextManager[object]:
-        """Return what lets the calling thread be inside with others, in a ``with`` statement."""
+        """Return a context manager for being inside together with other threads."""
         with self._door:
             try:
                 return self._own.lock  # type: ignore[no-any-return]
             except AttributeError:
                 lock = threading.RLock()
-                self._locks = [known for known in self._locks if known() is not None]  # of threads that have not ended
+                self._locks = [known for known in self._locks if known() is not None]  # of living threads
                 self._locks.append(ref(lock))
                 self._own.lock = lock
                 return lock
 
     def alone(self, work: Callable[[bool], T], patience: float | None = None) -> T:
-        """Return `work(True)`, with no other thread inside, or `work(False)` if one stays longer than `patience`.
+        """Return `work(True)`, with no other thread inside, or `work(False)` if a thread stays longer than `patience`.
 
-        With False at once if the calling thread itself is inside, as when an object is collected there.
+        `work(False)` is called immediately if the calling thread itself is inside, for example when an object is
+        collected there.
         """
         held: list[_Lock] = []
         releases = _releases(held)
@@ -79,7 +80,10 @@ class Gate:
             any(releases)  # one call into C, which no Ctrl-C interrupts
 
     def visit(self, work: Callable[[], object]) -> None:
-        """Call `work` while no thread can be alone; not if one is for long, as a fork closes all anyway."""
+        """Call `work` while no thread can be alone.
+
+        Skip it if one stays alone for long; a fork closes everything anyway.
+        """
         held: list[_Lock] = []
         releases = _releases(held)
         try:
@@ -89,12 +93,15 @@ class Gate:
             any(releases)
 
     def _close_doors(self, held: list[_Lock], patience: float | None) -> bool:
-        """Let no thread in, wait until all are out, and return whether so. `held` gets each lock before it is taken."""
+        """Admit no thread, wait until all have left, and return whether they have.
+
+        `held` gets each lock before it is taken.
+        """
         deadline = None if patience is None else time.monotonic() + patience
         if _is_held(self._own.__dict__.get("lock")) or not _take(self._door, held, deadline):
             return False
         locks = [lock for known in self._locks if (lock := known()) is not None]
-        taken = [_take(lock, held, deadline) for lock in locks]  # as many as can be, also if one cannot
+        taken = [_take(lock, held, deadline) for lock in locks]  # as many as possible, even if one cannot be taken
         return all(taken)
 
     def _before_fork(self, held: list[_Lock]) -> None:
@@ -114,12 +121,12 @@ def _take(lock: _Lock, held: list[_Lock], deadline: float | None) -> bool:
 
 
 def _is_held(lock: _Lock | None) -> bool:
-    """Return whether this thread holds it."""
+    """Return whether this thread holds the lock."""
     return lock is not None and bool(lock._is_owned())  # noqa: SLF001 - `threading.Condition` asks so too
 
 
 def _releases(held: list[_Lock]) -> map[None]:
-    """Return what releases, as it is gone through, those of the locks that this thread holds, and gives only None."""
+    """Return an iterator that releases those of the locks that this thread holds, and yields only None."""
     return map(_KIND.release, filter(_KIND._is_owned, held))  # noqa: SLF001
 
 
@@ -151,5 +158,5 @@ def _after_fork_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
-    # What a Ctrl-C keeps the first one from doing, the second does: Python goes on after it.
+    # If Ctrl-C interrupts the first call, the second one finishes the work.
     os.register_at_fork(after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -1,22 +1,23 @@
-"""Context managers that are left whatever happens, a Ctrl-C at the worst moment included.
+"""Context managers that always clean up, even if Ctrl-C interrupts at the worst moment.
 
-Python raises KeyboardInterrupt between bytecodes: where a function begins, behind a call of a function written in C,
-where a loop jumps back. A ``with`` block of a lock of `threading` (which is written in C) has no such place between
-taking the lock and being inside, nor between leaving and letting go. One of `contextlib.contextmanager` has two: behind
-the call that has run the generator up to its ``yield``, and where ``__exit__`` begins. An interrupt there leaves the
-generator as it is, with all that it holds, for as long as the traceback is kept, as a prompt keeps it.
+Python raises KeyboardInterrupt between bytecodes: at the start of a function, after a call of a function written
+in C, and at the end of a loop iteration. A ``with`` block of a lock of `threading` (which is written in C) has no
+such place between taking the lock and entering the block, nor between leaving and releasing. A manager of
+`contextlib.contextmanager` has two: after the call that runs the generator up to its ``yield``, and at the start
+of ``__exit__``. An interrupt there leaves the generator suspended, with everything it holds, for as long as the
+traceback is kept, as an interactive prompt keeps it.
 
-So what holds something that others wait for is
+So whatever holds something that others wait for is
 
-- a lock of `threading` in a ``with`` statement, and nothing else, where that is enough; or
-- a generator under `contextmanager` of this module. Within it hold, as everywhere: what is taken is taken inside of the
-  ``try`` whose ``finally`` lets go of it, in such a way that this knows what is taken, however far it came; the first
-  call of a ``finally`` does all that others wait for, or is made once more if it is interrupted. Such a manager is
-  made where it is entered, and not kept in a variable: then the statement is the only thing that keeps it.
+- a lock of `threading` in a ``with`` statement, and nothing else, if that is enough; or
+- a generator under `contextmanager` of this module. Follow two rules in it. Acquire inside the ``try`` whose
+``finally`` releases, such that the ``finally`` knows what was acquired, wherever it was interrupted. The first
+call of a ``finally`` must release everything that others wait for, or be repeated if it is interrupted. Create
+such a manager in the ``with`` statement, not in a variable, so that the statement holds the only reference.
 
-What a function of the system returns (the number of an open file) would be lost behind its call. ``(file,) =
-map(os.open, (path,), (flags,))`` has no such place between opening and knowing the number, and neither has
-``files.extend(map(os.open, ...))``.
+An interrupt after a system call would lose its result, such as the descriptor of an open file. ``(file,) =
+map(os.open, (path,), (flags,))`` cannot be interrupted between opening and storing the descriptor, and neither
+can ``files.extend(map(os.open, ...))``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ T = TypeVar("T")
 
 
 def contextmanager(function: Callable[P, Iterator[T]]) -> Callable[P, AbstractContextManager[T]]:
-    """Do what `contextlib.contextmanager` does; what the generator holds is let go of even if its end is interrupted.
+    """Like `contextlib.contextmanager`, but the generator cleans up even if its end is interrupted.
 
     >>> @contextmanager
     ... def within(name):
@@ -57,10 +58,10 @@ def contextmanager(function: Callable[P, Iterator[T]]) -> Callable[P, AbstractCo
 
 
 class _Leave:
-    """What a ``with`` statement calls at its end: the only thing that keeps the manager, and by it the generator.
+    """The function that a ``with`` statement calls at its end, which holds the only reference to the manager.
 
-    If this is interrupted before the generator is told, the statement drops it; so the generator ends then and there,
-    as nothing that the traceback keeps refers to it.
+    If Ctrl-C interrupts before the generator is resumed, the statement drops this function. The generator then
+    ends immediately, because the traceback holds no reference to it.
     """
 
     def __get__(self, manager: _Manager[Any] | None, _: type) -> Callable[..., bool]:

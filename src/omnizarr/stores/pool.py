@@ -1,7 +1,7 @@
-"""One pool of threads for the process, made when first needed and made anew after a fork.
+"""One pool of threads for the process, created at first use, and again after a fork.
 
-Threads serve two ends: to decode on all processors, and to wait for many answers of a store at once. A thread that
-waits costs some microseconds, and no memory that matters.
+Threads decode on all processors, and wait for many answers of a store at once. A waiting thread costs some
+microseconds, and hardly any memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _state: dict[str, ThreadPoolExecutor] = {}
 
 
 def default_concurrency() -> int:
-    """Return how many threads serve one read or write by default: one per usable core."""
+    """Return the default number of threads for one read or write: one per usable core."""
     try:
         return max(1, len(os.sched_getaffinity(0)))
     except AttributeError:  # macOS, Windows
@@ -34,11 +34,11 @@ def default_concurrency() -> int:
 
 
 def executor() -> ThreadPoolExecutor:
-    """Return the pool, for what does not come in items: a thread of it may use the pool itself."""
+    """Return the pool, for work that does not come in items. A thread of the pool may use the pool itself."""
     pool = _state.get("pool")
     if pool is None:
-        # Two threads that come here at once make two pools; the one that is lost has no thread yet.
-        # Imported here, as it takes a tenth of the time that importing all of omnizarr does.
+        # Two threads that arrive here at once create two pools; the unused one has no thread yet. Imported here,
+        # because the import takes a tenth of the time of importing omnizarr.
         threads = import_module("concurrent.futures").ThreadPoolExecutor
         pool = _state.setdefault("pool", threads(_MOST_THREADS, thread_name_prefix="omnizarr"))
     return pool
@@ -50,7 +50,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def helpers(work: Callable[[], None]) -> list[Future[None]]:
-    """Let a thread of the pool do something too; none when the program ends, which starts no more threads."""
+    """Let a thread of the pool help. At the end of the program, when no more threads can start, there is no help."""
     try:
         return [executor().submit(work)]
     except RuntimeError:
@@ -58,11 +58,11 @@ def helpers(work: Callable[[], None]) -> list[Future[None]]:
 
 
 def run(task: Callable[[T], object], items: Iterable[T], workers: int, batch: int) -> None:
-    """Call `task` on every item, with `workers` threads of which the caller is one.
+    """Call `task` on every item, with `workers` threads including the calling one.
 
-    Items are taken in batches as threads become free, so the caller's iterator is never
-    ahead of the work by more than a batch per thread. The first exception (or a Ctrl-C in
-    the calling thread) stops the others after their current item, and is raised.
+    Threads take items in batches when they become free, so the caller's iterator is never ahead of the work by
+    more than a batch per thread. The first exception (or Ctrl-C in the calling thread) stops the other threads
+    after their current item, and is raised.
     """
     if workers <= 1:
         for item in items:
@@ -73,7 +73,7 @@ def run(task: Callable[[T], object], items: Iterable[T], workers: int, batch: in
 
 def _run(task: Callable[[T], object], iterator: Iterator[T], workers: int, batch: int) -> None:
     guard = threading.Lock()
-    is_stopped = False  # no `Event`: to set one takes a call, which a Ctrl-C could keep from being made
+    is_stopped = False  # no `Event`: setting one is a call that Ctrl-C could prevent
 
     def take() -> list[T]:
         with guard:
@@ -100,7 +100,7 @@ def _run(task: Callable[[T], object], iterator: Iterator[T], workers: int, batch
         is_stopped = True
         raise
     finally:
-        # Not before every thread has let go of the caller's memory.
+        # Wait until no thread uses the caller's memory.
         _wait(futures)
     for future in futures:
         if not future.cancelled():
@@ -115,11 +115,11 @@ def _wait(futures: list[Future[None]]) -> None:
 
 
 def gather(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[tuple[int, R]]:
-    """Yield (position of the item, result of `task`) in whichever order results arrive, `workers` at a time.
+    """Yield (position of the item, result of `task`) in the order in which results arrive, with `workers` at a time.
 
-    Items are taken when there is room for their results: never are more than twice as many as there are workers at work
-    or waiting to be taken. The first exception is raised, after all threads have come to rest; they also do when the
-    caller stops early.
+    Items are taken when there is room for their results: at most twice as many as there are workers are in work
+    or waiting. The first exception is raised after all threads have stopped. They also stop when the caller stops
+    early.
     """
     iterator = iter(items)
     first = list(islice(iterator, workers)) if workers > 1 else []
@@ -136,7 +136,7 @@ def gather(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator
 
 
 class _Crew(Generic[T, R]):
-    """Those who work on the items of one `gather`."""
+    """The threads that work on the items of one `gather`."""
 
     def __init__(self, task: Callable[[T], R], items: Iterator[T], workers: int) -> None:
         self._task = task
@@ -145,16 +145,17 @@ class _Crew(Generic[T, R]):
         self._landed: SimpleQueue[tuple[int, R | None, BaseException | None]] = SimpleQueue()
         self._futures: list[Future[None]] = []
         self._guard = threading.Lock()
-        self._at_work = 0  # items taken and not landed on the queue
-        self._pending = 0  # items taken and not yet handed to the caller
+        self._at_work = 0  # items taken whose result is not in the queue yet
+        self._pending = 0  # items taken and not yet returned to the caller
         self._more = True
 
     def land(self) -> tuple[int, R] | None:
-        """Return the next result; None if there is no more."""
+        """Return the next result; None at the end."""
         while True:
             self._call_for_help()
             if not self._at_work and self._landed.empty():
-                # All threads of the pool may be waiting for crews, so the caller does the jobs that have not begun.
+                # All threads of the pool may be waiting for crews, so the caller does the jobs that have not
+                # begun.
                 taken = self._take()
                 if taken is None and not self._at_work and self._landed.empty():
                     return None

@@ -1,4 +1,4 @@
-"""To speak of stores without giving away how one gets into them."""
+"""Text about stores without the secrets that give access to them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 HIDDEN = "***"
 
-_SHORTEST = 3  # shorter values are in half of all messages, and protect nothing
+_SHORTEST = 3  # shorter values occur in half of all messages, and protect nothing
 
-# Words that the names of options have which hold credentials, whichever library takes them.
+# Words in the names of options that hold credentials, in any library.
 _is_secret_name = re.compile(
     r"secret|token|pass|pwd|cred|auth|sign|sas|key|user|login|header|cookie|cert|connection_string", re.IGNORECASE
 ).search
@@ -32,7 +32,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def secrets_of(options: Mapping[str, Any]) -> frozenset[str]:
-    """Return the values among `options` that may be credentials, at any depth.
+    """Return the values in `options` that may be credentials, at any depth.
 
     >>> sorted(secrets_of({"key": "AKIA", "anon": False, "client_kwargs": {"aws_session_token": "abc"}}))
     ['AKIA', 'abc']

@@ -1,7 +1,7 @@
-"""The door of this room, for modules behind it: `omnizarr.stores.resolve` registers itself here.
+"""`omnizarr.stores.resolve`, for modules that it imports.
 
-A set of references leads to files in any store, so `omnizarr.stores.remote.reference_targets` needs `resolve`, which
-needs references. Neither imports the other.
+References lead to files in any store, so `omnizarr.stores.remote.reference_targets` needs `resolve`, which needs
+references. `resolve` registers itself here, so that the two do not import each other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""For event loops what `pool` is for threads: to do things side by side, and to leave to threads what would block.
+"""The counterpart of `pool` for event loops: do things concurrently, and run blocking functions in threads.
 
-Threads compute, as many as there are cores; read and write what is near, a few; or wait for stores that cannot be
-awaited, a bounded number.
+There are threads that compute, as many as cores; a few threads that read and write local data; and a bounded
+number of threads that wait for stores without asynchronous methods.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ P = ParamSpec("P")
 
 _MOST_WAITING: Final = 32
 _LEAST_NEAR: Final = 4
-"""Threads that read: more of them than cores keep the loop from running, fewer are too few where files are slow."""
+"""Threads that read. More of them than cores delay the loop; fewer are too few for slow files."""
 
 _executors: dict[str, ThreadPoolExecutor] = {}
 
 
 async def computed(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return what `function` returns, called in a thread; there are as many of these as cores.
+    """Return the result of `function`, called in a thread. There are as many such threads as cores.
 
     A cancelled task continues only when the function has returned, because it may write into the caller's memory.
     """
@@ -39,22 +39,22 @@ async def computed(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) 
 
 
 async def waited(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return what `function` returns, which waits for others, called in a thread; cancelled, as `computed`."""
+    """Return the result of `function`, which waits for remote data, called in a thread. Cancelled like `computed`."""
     return await _crew("wait", _MOST_WAITING).call(partial(function, *args, **kwargs))
 
 
 async def near(function: Callable[[], T], stop: Callable[[], object] | None = None, *, writes: bool = False) -> T:
-    """Return what `function` returns, which reads or writes what is near, called in a thread; cancelled, as `computed`.
+    """Return the result of `function`, which accesses local data, called in a thread. Cancelled like `computed`.
 
-    If that happens while it runs, `stop` is called, and should make it return soon. Writers have threads of their own:
-    they may have to wait for locks.
+    If the task is cancelled while the function runs, `stop` is called, and should make it return soon. Writers
+    have threads of their own, because they may have to wait for locks.
     """
     threads = max(_LEAST_NEAR, pool.default_concurrency())
     return await _crew("write" if writes else "read", threads).call(function, stop)
 
 
 class _Call(Generic[T]):
-    """A function to be called by a thread, and who waits for what it returns."""
+    """A function for a thread to call, and the task that waits for its result."""
 
     __slots__ = ("claim", "done", "function", "is_over", "settled", "stop")
 
@@ -64,13 +64,13 @@ class _Call(Generic[T]):
         self.stop = stop
         self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self.settled: asyncio.Future[None] | None = None
-        """Set if the caller was cancelled, and waits until the function has returned."""
+        """Set if the task was cancelled, and waits until the function has returned."""
         self.is_over = False
         self.claim = [None]
-        """Empty once the thread that calls the function, or a caller who was cancelled, has come first."""
+        """Empty once the thread that calls the function, or a cancelled caller, has taken the call."""
 
     def take(self) -> bool:
-        """Return whether no other has taken the call before."""
+        """Return whether the call was still free."""
         try:
             self.claim.pop()
         except IndexError:
@@ -78,7 +78,7 @@ class _Call(Generic[T]):
         return True
 
     def end(self, result: Any, error: BaseException | None) -> None:
-        """Tell the caller what the function has returned or raised."""
+        """Pass the result or error of the function to the caller."""
         self.is_over = True
         if self.settled is not None and not self.settled.done():
             self.settled.set_result(None)
@@ -91,23 +91,23 @@ class _Call(Generic[T]):
 
 
 class _Crew:
-    """Threads that make the calls of one loop, in their order. The loop is woken once for all that have ended."""
+    """Threads that make the calls of one loop, in order. The loop is woken once for all calls that have ended."""
 
     def __init__(self, kind: str, threads: int) -> None:
         self._kind = kind
         self._most = threads
-        self._at_work = 0  # threads, counted by the loop alone
+        self._at_work = 0  # number of threads, changed only by the loop
         self._waiting: deque[_Call[Any]] = deque()
         self._ended: deque[tuple[_Call[Any] | None, Any, BaseException | None]] = deque()
         self._is_told = False
 
     async def call(self, function: Callable[[], T], stop: Callable[[], object] | None = None) -> T:
-        """Return what `function` returns."""
+        """Return the result of `function`."""
         call = _Call(function, stop)
         self._waiting.append(call)
         try:
             self._call_help()
-        except RuntimeError:  # the program ends, and starts no threads any more
+        except RuntimeError:  # at the end of the program, no threads can start
             call.take()
             raise
         try:
@@ -125,7 +125,7 @@ class _Crew:
             self._at_work += 1
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Make calls until none is left, as a thread."""
+        """Make calls until none is left; runs in a thread."""
         while self._waiting:
             try:
                 call = self._waiting.popleft()
@@ -146,12 +146,12 @@ class _Crew:
             self._is_told = True
             try:
                 loop.call_soon_threadsafe(self._settle)
-            except RuntimeError:  # the loop has been closed: no task waits any more
+            except RuntimeError:  # the loop is closed: no task is waiting
                 self._waiting.clear()
                 self._ended.clear()
 
     def _settle(self) -> None:
-        """Tell the callers, in the loop."""
+        """Pass the results to the callers, in the loop."""
         self._is_told = False
         while self._ended:
             call, result, error = self._ended.popleft()
@@ -163,7 +163,7 @@ class _Crew:
 
 
 async def _settled_call(call: _Call[Any]) -> None:
-    """Let a call that has begun come to its end, also if the caller is cancelled once more."""
+    """Wait until a call that has begun ends, even if the caller is cancelled again."""
     if call.stop is not None:
         call.stop()
     while not call.is_over:
@@ -171,14 +171,14 @@ async def _settled_call(call: _Call[Any]) -> None:
         with suppress(asyncio.CancelledError):
             await call.settled
     if call.done.done() and not call.done.cancelled():
-        call.done.exception()  # counts as seen
+        call.done.exception()  # mark the exception as retrieved
 
 
 _crews: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Crew]] = WeakKeyDictionary()
 
 
 def _crew(kind: str, threads: int) -> _Crew:
-    """Return the threads of this loop that serve one purpose."""
+    """Return the threads of this loop for one purpose."""
     crews = _crews.setdefault(asyncio.get_running_loop(), {})
     if kind not in crews:
         crews[kind] = _Crew(kind, threads)
@@ -186,7 +186,7 @@ def _crew(kind: str, threads: int) -> _Crew:
 
 
 def _start_anew() -> None:
-    """Forget the parent's threads: they do not exist in the child."""
+    """Forget the parent's threads, which do not exist in the child."""
     _executors.clear()
     _crews.clear()
 
@@ -199,14 +199,14 @@ _MOST_BEGUN: Final = 16
 
 
 class _Turns:
-    """Lets a few tasks of one loop begin in each round of it."""
+    """Lets only a few tasks of a loop start in each iteration."""
 
     def __init__(self) -> None:
         self._begun = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def take(self) -> None:
-        """Return at once, or in a later round if others were earlier."""
+        """Return immediately, or in a later iteration if other tasks are first."""
         loop = asyncio.get_running_loop()
         if self._waiting or self._begun >= _MOST_BEGUN:
             future = loop.create_future()
@@ -221,7 +221,7 @@ class _Turns:
         self._begun = 0
         while self._waiting and self._begun < _MOST_BEGUN:
             future = self._waiting.popleft()
-            if not future.done():  # else it was cancelled
+            if not future.done():  # otherwise it was cancelled
                 future.set_result(None)
                 self._begun += 1
         if self._begun:
@@ -232,15 +232,15 @@ _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, _Turns] = WeakKeyDictionary
 
 
 async def turn() -> None:
-    """Wait so that what follows, and holds up the loop, runs in a few tasks only before the loop sees to others."""
+    """Wait for a turn before work that blocks the loop, so that other tasks run in between."""
     await _turns.setdefault(asyncio.get_running_loop(), _Turns()).take()
 
 
 async def run(task: Callable[[T], Awaitable[object]], items: Iterable[T], workers: int) -> None:
     """Await `task` for every item, `workers` at a time.
 
-    Items are taken as there is room. The first exception, or being cancelled, cancels the others, and is raised when
-    all have come to their end.
+    Items are taken as there is room. The first exception, or a cancellation, cancels the other tasks, and is
+    raised when all have ended.
     """
     iterator = iter(items)
     first = list(islice(iterator, workers))
@@ -267,7 +267,10 @@ async def run(task: Callable[[T], Awaitable[object]], items: Iterable[T], worker
 
 
 async def _settled(futures: Iterable[asyncio.Future[T]]) -> None:
-    """Wait until all are done, also if the caller is cancelled once more; what they raise counts as seen."""
+    """Wait until all tasks are done, even if the caller is cancelled again.
+
+    Their exceptions are marked as retrieved.
+    """
     futures = list(futures)
     while not all(future.done() for future in futures):
         try:

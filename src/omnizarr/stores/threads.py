@@ -1,7 +1,7 @@
-"""Locks by name among the threads of this process.
+"""Named locks for the threads of this process.
 
-A lock exists only while a thread holds it or waits for it. No lock is made when this module is
-imported, and a forked child starts without any, so a fork never inherits one that is held.
+A lock exists only while a thread holds it or waits for it. Importing this module creates no lock, and a forked
+child starts without any, so a fork never inherits a held lock.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FEW = 1000
 
 _locks: dict[Hashable, ref[threading.RLock]] = {}
 _guards: dict[str, threading.RLock] = {}
-_most = [_FEW]  # entries of the table before those whose locks are gone are swept out
+_most = [_FEW]  # entries of the table before unused locks are removed
 
 
 def _start_anew() -> None:
@@ -30,14 +30,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def _guard() -> threading.RLock:
-    """Return the lock of the table itself; `dict.setdefault` is atomic, so all threads get the same."""
+    """Return the lock of the table. `dict.setdefault` is atomic, so all threads get the same."""
     return _guards.get("guard") or _guards.setdefault("guard", threading.RLock())
 
 
 def lock(name: Hashable) -> AbstractContextManager[object]:
-    """Return what keeps other threads that lock `name` out of a ``with`` block; the same thread may enter twice.
+    """Return a lock that excludes other threads that lock `name`. The same thread may enter twice.
 
-    It is a lock of `threading` itself, as no Ctrl-C can come between taking that and being inside.
+    It is a lock of `threading`, so no Ctrl-C can interrupt between acquiring it and entering the block.
     """
     with _guard():
         known = _locks.get(name)

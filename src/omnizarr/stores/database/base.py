@@ -1,4 +1,4 @@
-"""What the databases have in common that are files: verbs, URLs, and the lock files beside them."""
+"""The common base of databases in files: methods, URLs, and lock files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from omnizarr.stores.local import filelocks
 
 Database = TypeVar("Database")
 Record: TypeAlias = tuple[Any, memoryview]
-"""A key as the database has it, and a value."""
+"""A key in the form that the database has, and a value."""
 
 PAGE: Final = 1000
 """Keys of a listing that are fetched at once."""
@@ -26,33 +26,33 @@ _BATCH: Final = 2**24  # bytes of values that are written in one transaction
 
 
 class DatabaseStore(Store, Generic[Database]):
-    """A store in a database that lies in files of one machine. Each verb is a transaction.
+    """A store in a database in files on one machine. Each method is a transaction.
 
     Attributes
     ----------
     kind : str
-        Which database it is.
+        The name of the database system.
     path : str
-        Where it lies.
+        Path of the database.
     """
 
     kind: ClassVar[str]
     url_options: ClassVar[frozenset[str]]
-    """Keywords that may stand beside a URL."""
+    """Keywords that are allowed with a URL."""
     path: str
     read_only: bool
     _database: Database | None
-    """What this process has open; None: the store is closed."""
+    """The open resources of this process; None if the store is closed."""
     _finalizer: weakref.finalize[..., Any]
 
     @classmethod
     def open_path(cls, path: str, mode: str) -> Self:
-        """Return the store that a path means."""
+        """Return the store for a path."""
         return cls(path, read_only=mode == "r")  # type: ignore[call-arg]
 
     @classmethod
     def open_url(cls, url: str, mode: str, options: Mapping[str, Any]) -> tuple[Self, str]:
-        """Return the store that ``lmdb:///path/to/database`` means, and the path in it where the hierarchy begins."""
+        """Return the store for ``lmdb:///path/to/database``, and the path in it where the hierarchy begins."""
         unknown = sorted(options.keys() - cls.url_options)
         if unknown:
             expected = sorted(cls.url_options)
@@ -61,23 +61,23 @@ class DatabaseStore(Store, Generic[Database]):
 
     @abstractmethod
     def _open(self) -> None:
-        """Set what is open (`_database`), and what lets go of it (`_finalizer`)."""
+        """Set the open resources (`_database`), and what closes them (`_finalizer`)."""
 
     def _opened(self, key: str | None = None) -> Database:
-        """Return what is open. Raises StoreClosedError."""
-        database = self._database  # once: another thread may close the store
+        """Return the open resources. Raises StoreClosedError."""
+        database = self._database  # read once, because another thread may close the store
         if database is None:
             raise StoreClosedError("the store is closed", store=repr(self), key=key)
         return database
 
     @property
     def exclusion(self) -> Exclusion:
-        """Locks exclude all other writers of these values."""
+        """"lock": locks exclude all other writers of these values."""
         return "lock"
 
     @property
     def is_shared(self) -> bool:
-        """Other processes see the same files."""
+        """True: other processes see the same files."""
         return True
 
     # -- reading ------------------------------------------------------------------
@@ -95,27 +95,27 @@ class DatabaseStore(Store, Generic[Database]):
 
     @abstractmethod
     def _record(self, key: str, value: Buffer) -> Record:
-        """Return what is to be stored. Raises if the database cannot keep it."""
+        """Return what is to be stored. Raises if the database cannot store it."""
 
     @abstractmethod
     def _put(self, records: Sequence[Record], size: int) -> None:
-        """Store records in one transaction; `size` bytes are in them."""
+        """Store records of `size` bytes in one transaction."""
 
     @abstractmethod
     def _seen(self, key: str) -> tuple[Buffer | None, object]:
-        """Return the value, and what tells whether it is still the same."""
+        """Return the value, and a version that shows later whether it has changed."""
 
     @abstractmethod
     def _replace(self, key: str, new: Buffer | None, seen: object) -> None:
-        """Store a value (None: delete it) in one transaction, if it is still what was seen; else raise `_conflict`."""
+        """Store a value (None: delete it) in one transaction, if it has not changed; otherwise raise `_conflict`."""
 
     @abstractmethod
     def _delete_all(self, keys: Sequence[str]) -> None:
-        """Delete what is there of the keys, in one transaction."""
+        """Delete the existing ones of the keys in one transaction."""
 
     @abstractmethod
     def _is_there(self) -> bool:
-        """Return whether there is a database to delete from: deleting makes none."""
+        """Return whether there is a database to delete from. Deleting creates none."""
 
     def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
         """Store the values, several megabytes of them in one transaction."""
@@ -132,10 +132,10 @@ class DatabaseStore(Store, Generic[Database]):
             self._put(records, size)
 
     def update(self, key: str, change: Change) -> None:
-        """Replace the value by what `change` makes of it; takes the lock of the key.
+        """Replace the value by the result of `change`. Takes the lock of the key.
 
-        While `change` runs, other keys can be written. If a program that takes no locks writes this one meanwhile,
-        `change` is called again.
+        While `change` runs, other keys can be written. If a program that takes no locks writes this key
+        meanwhile, `change` is called again.
         """
         self.check_writable()
 
@@ -166,7 +166,7 @@ class DatabaseStore(Store, Generic[Database]):
             self._delete_all(checked)
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Take a lock file beside the database; others can write other keys meanwhile."""
+        """Take a lock file beside the database. Others can write other keys meanwhile."""
         self.check_writable()
         check_key(key)
         folder, name = os.path.split(os.path.realpath(self.path))
@@ -177,11 +177,11 @@ class DatabaseStore(Store, Generic[Database]):
     # -- the store itself ---------------------------------------------------------
 
     def origin(self) -> tuple[Hashable, str]:
-        """Return which database it is."""
+        """Return the identity of the database."""
         return (self.kind, os.path.realpath(self.path)), ""
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._database = None
         self._finalizer()
 
@@ -207,7 +207,7 @@ class DatabaseStore(Store, Generic[Database]):
 
 
 def path_of(url: str) -> str:
-    """Return the path that a URL with nothing but a scheme and a path means.
+    """Return the path of a URL that has only a scheme and a path.
 
     >>> path_of("sqlite:///path/to/a%20b.sqlite")
     '/path/to/a b.sqlite'

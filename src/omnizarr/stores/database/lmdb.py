@@ -44,10 +44,10 @@ Transaction: TypeAlias = Any  # lmdb has no types
 
 MAP_SIZE: Final = 2**30 if os.name != "nt" else 2**26  # on Windows the file is as large as the map
 MAX_KEY: Final = 511
-"""Bytes of a key, as LMDB is usually built."""
+"""Maximum bytes of a key, as LMDB is usually built."""
 
 _MAX_READERS: Final = 1024
-_LOCK_SIZE: Final = 2**17  # of the lock file: 64 bytes for each reader, and some
+_LOCK_SIZE: Final = 2**17  # of the lock file: 64 bytes for each reader, and a header
 _LEAST_ROOM: Final = 2**16
 _PATIENCE: Final = 5.0
 
@@ -58,23 +58,25 @@ class LMDBStore(DatabaseStore["_Environment"]):
     Parameters
     ----------
     path : path
-        The database: a directory that holds ``data.mdb``, or the file itself. What does not exist yet comes into
-        being with the first value.
+        The database: a directory that holds ``data.mdb``, or the file itself. A new database is created with
+        its first value.
     read_only : bool, default False
-        Refuse to write.
+        Whether to refuse to write.
     map_size : int, optional
-        Bytes that the database may grow to before the map has to be made larger, which happens by itself.
+        Initial size of the memory map in bytes. It grows automatically.
     subdir : bool, default True
-        Make a new database a directory (True), or a file with its lock file beside it. What is there stays what it is.
+        Whether a new database is a directory, or (False) a file with its lock file beside it. An existing
+        database does not change.
     fsync : bool, default False
-        Wait after each change until it is on the disk. Without, `close` does; a crash of the operating system (not
-        of a program) before that may damage the database.
+        Whether to wait after each change until it is on the disk. Otherwise only `close` waits, and a crash of
+        the operating system (not of a program) before that may damage the database.
 
     Notes
     -----
-    Each verb is one transaction, `set_many` one for several megabytes. Many threads and processes of one machine may
-    read and write; a process opens a database once, however many stores are upon it. Keys have at most 511 bytes.
-    `lock` takes a lock file beside the database, so writers of different keys do not wait while the others compute.
+    Each method is one transaction, `set_many` one for several megabytes. Threads and processes of one machine
+    can read and write at the same time. A process opens a database only once, for all its stores. Keys have at
+    most 511 bytes. `lock` takes a lock file beside the database, so writers of different keys do not wait for
+    each other.
 
     Values are copied out of the map; reading a part copies only that part. LMDB does not validate its files, so do not
     open a database from a source that you do not trust.
@@ -124,11 +126,11 @@ class LMDBStore(DatabaseStore["_Environment"]):
     # -- transactions -------------------------------------------------------------
 
     def _read(self, work: Callable[[Transaction], T], key: str | None = None) -> T | None:
-        """Return what `work` makes of one state of the database; None if there is none at all."""
+        """Return the result of `work` for one state of the database; None if there is no database."""
         return self._opened(key).run(work, repr(self), key, writes=False)
 
     def _write(self, work: Callable[[Transaction], T], key: str | None = None, size: int = 0) -> T:
-        """Return what `work` returns, which changes the database wholly or not at all; it may be called again."""
+        """Return the result of `work`, which changes the database completely or not at all. It may be called again."""
         result = self._opened(key).run(
             lambda transaction: (work(transaction),), repr(self), key, writes=True, size=size
         )
@@ -138,7 +140,7 @@ class LMDBStore(DatabaseStore["_Environment"]):
     # -- reading ------------------------------------------------------------------
 
     def _view(self, key: str, look: Callable[[Transaction, memoryview], T]) -> T | None:
-        """Return what `look` makes of the value of `key`, which lies in the map as long as the transaction lasts."""
+        """Return the result of `look` for the value of `key`, which is in the map as long as the transaction lasts."""
         check_key(key)
         raw = key.encode()
         if len(raw) > MAX_KEY:
@@ -151,7 +153,7 @@ class LMDBStore(DatabaseStore["_Environment"]):
         return self._read(work, key)
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Copy the value, or no more than what `span` means."""
+        """Copy the value, or only the part that `span` means."""
         return self._view(key, lambda _, value: bytes(_cut(value, span)))
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
@@ -164,7 +166,7 @@ class LMDBStore(DatabaseStore["_Environment"]):
         return self._view(key, look)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Copy from the map straight into `out`."""
+        """Copy from the map directly into `out`."""
         return self._view(key, lambda _, value: fill(out, value[start:]))
 
     def size(self, key: str) -> int | None:
@@ -172,7 +174,7 @@ class LMDBStore(DatabaseStore["_Environment"]):
         return self._view(key, lambda _, value: value.nbytes)
 
     def stamp(self, key: str) -> Hashable | None:
-        """Return which version of the whole database it is: every change of any value gives all of them new stamps."""
+        """Return the version of the whole database: every change of any value changes the stamps of all values."""
         return self._view(key, lambda transaction, _: self._stamp(transaction))
 
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
@@ -191,13 +193,13 @@ class LMDBStore(DatabaseStore["_Environment"]):
     # -- writing ------------------------------------------------------------------
 
     def set(self, key: str, value: Buffer) -> None:
-        """Put the record."""
+        """Write the record."""
         self.check_writable()
         raw, view = self._record(key, value)
         self._write(lambda transaction: transaction.put(raw, view), key, len(view))
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Put the record, if there is none."""
+        """Write the record, if there is none."""
         self.check_writable()
         raw, view = self._record(key, value)
         return bool(self._write(lambda transaction: transaction.put(raw, view, overwrite=False), key, len(view)))
@@ -227,7 +229,7 @@ class LMDBStore(DatabaseStore["_Environment"]):
         return key.encode(), memoryview(value).cast("B")
 
     def check_storable(self, key: str) -> None:
-        """Check its length, too."""
+        """Check the length of the key, too."""
         check_key(key)
         raw = key.encode()
         if len(raw) > MAX_KEY:
@@ -241,7 +243,7 @@ class LMDBStore(DatabaseStore["_Environment"]):
             )
 
     def delete_prefix(self, prefix: str) -> None:
-        """Delete a range of records in one transaction. What becomes free is used again; the file does not shrink."""
+        """Delete a range of records in one transaction. Freed space is used again; the file does not shrink."""
         self.check_writable()
         start = as_prefix(prefix).encode()
 
@@ -282,13 +284,13 @@ class LMDBStore(DatabaseStore["_Environment"]):
                     there = cursor.next()
             return found
 
-        # No transaction is open while the caller looks at them: it would keep what is deleted meanwhile.
+        # No transaction is open while the caller uses them, because it would keep deleted records.
         while raws := self._read(page):
             yield from filter(is_key, map(_name, raws))
             last = raws[-1]
 
     def list_dir(self, prefix: str) -> Listing:
-        """Step from entry to entry; what lies below them is not looked at."""
+        """Step from entry to entry, skipping everything below them."""
         start = as_prefix(prefix).encode()
         skip = len(start)
 
@@ -299,7 +301,7 @@ class LMDBStore(DatabaseStore["_Environment"]):
                 while there and (raw := bytes(cursor.key())).startswith(start):
                     slash = raw.find(b"/", skip)
                     found.append(raw if slash < 0 else raw[: slash + 1])
-                    # 0 follows upon the slash.
+                    # 0 follows the slash.
                     there = cursor.next() if slash < 0 else cursor.set_range(raw[:slash] + b"0")
             return found
 
@@ -308,21 +310,21 @@ class LMDBStore(DatabaseStore["_Environment"]):
     # -- the store itself ---------------------------------------------------------
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
-        """Return a store upon the same database."""
+        """Return a store for the same database."""
         return LMDBStore(self.path, read_only=read_only, map_size=self.map_size, subdir=self.subdir, fsync=self.fsync)
 
 
 class _User:
-    """Stands for a store among those that use an environment, as long as it is not closed."""
+    """An open store that uses an environment."""
 
 
 class _Environment:
-    """A database as this process has it open, at most once: what LMDB demands."""
+    """A database that this process has open, at most once, as LMDB demands."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.users: weakref.WeakSet[_User] = weakref.WeakSet()
-        self.token = object()  # of the time since it was opened
+        self.token = object()  # of the transactions since it was opened
         self._opened: Any = None
         self._writes = False
         self._opening = threading.Lock()
@@ -330,13 +332,13 @@ class _Environment:
         self._lmdb = _library()
 
     def configure(self, *, subdir: bool, map_size: int, fsync: bool) -> None:
-        """Say how it is to be opened next."""
+        """Set how it is opened next time."""
         self._subdir, self._map_size, self._fsync = subdir, map_size, fsync
 
     def run(
         self, work: Callable[[Transaction], T], store: str, key: str | None, *, writes: bool, size: int = 0
     ) -> T | None:
-        """Return what `work` returns of a transaction; None if there is nothing to read."""
+        """Return the result of `work` in a transaction; None if there is nothing to read."""
         while True:
             seen = self.token
             try:
@@ -350,7 +352,7 @@ class _Environment:
                 self._reopen(seen, writes=writes)
             except self._lmdb.MapFullError as error:
                 self._grow(seen, size, error, store, key)
-            except self._lmdb.MapResizedError:  # another process has made it larger
+            except self._lmdb.MapResizedError:  # another process has enlarged it
                 self._reopen(seen)
             except self._lmdb.Error as error:
                 raise self._failure(error, size).add(store=store, key=key) from error
@@ -358,7 +360,7 @@ class _Environment:
                 raise error.add(store=store, key=key) from error.__cause__
 
     def close(self) -> None:
-        """Close the database, when no thread is inside."""
+        """Close the database when no thread is inside."""
         self._gate.alone(self._close_synced, _PATIENCE)
 
     def _close_synced(self, is_alone: bool) -> None:  # noqa: FBT001 - what a gate says
@@ -368,7 +370,7 @@ class _Environment:
             self._close()
 
     def _environment(self, *, writes: bool) -> Any:
-        """Return the open database; None if it has to be opened (again) for this, or is not there."""
+        """Return the open database; None if it must be opened (again) for this, or does not exist."""
         with self._opening:
             if self._opened is None and (writes or self._exists()):
                 token = object()
@@ -403,22 +405,22 @@ class _Environment:
                 environment.reader_check()  # slots of readers that were killed
             self._check_whole(environment)
         except BaseException:
-            environment.close()  # it could not be opened again beside
+            environment.close()  # it could not be opened again meanwhile
             raise
         return environment
 
     def _check_whole(self, environment: Any) -> None:
-        """Raise StoreError if pages are missing: to look at what is not there would end the process."""
+        """Raise StoreError if pages are missing: accessing missing pages would kill the process."""
         said = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
         there = os.path.getsize(self._file())
-        # Pages may be missing that were never written, as nothing refers to them any more; never as many as this.
+        # Unwritten pages may be missing, because nothing refers to them; but never this many.
         if said - there > max(said // 4, 2**20):
             raise StoreError("the database is truncated", found=f"{there} bytes", expected=f"{said} bytes")
 
     def _reserve(self, *, is_new: bool) -> None:
-        """Raise StoreError if the disk is full: to write into a mapped file for which it has no room ends the process.
+        """Raise StoreError if the disk is full: writing into a mapped file without room for it would kill the process.
 
-        That is the lock file alone; the database itself is written as files usually are.
+        Only the lock file is mapped for writing. The database itself is written like ordinary files.
         """
         folder = self.path if self._is_directory() else os.path.dirname(self.path)
         if not hasattr(os, "posix_fallocate") or (os.path.exists(folder) and not os.access(folder, os.W_OK)):
@@ -430,7 +432,7 @@ class _Environment:
             name = os.path.join(self.path, "lock.mdb") if self._is_directory() else f"{self.path}-lock"
             (file,) = map(os.open, (name,), (os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,), (0o755,))  # see `interrupts`
             try:
-                # Never larger than it is: processes that have it open know of no more slots.
+                # Never larger than it is: processes that have it open know only the existing slots.
                 os.posix_fallocate(file, 0, os.fstat(file).st_size or _LOCK_SIZE)
             finally:
                 os.close(file)
@@ -448,7 +450,7 @@ class _Environment:
         return os.path.exists(self._file())
 
     def _reopen(self, seen: object, *, writes: bool = False) -> None:
-        """Close the database, unless it has been opened again by now; the next use opens it."""
+        """Close the database, unless it has been opened again. The next use opens it."""
 
         def work(_: bool) -> None:  # noqa: FBT001 - what a gate says
             if self.token is seen or (writes and not self._writes):
@@ -459,7 +461,7 @@ class _Environment:
         self._gate.alone(work)
 
     def _grow(self, seen: object, size: int, error: Exception, store: str, key: str | None) -> None:
-        """Make the map large enough for `size` bytes more."""
+        """Enlarge the map for `size` more bytes."""
 
         def work(_: bool) -> None:  # noqa: FBT001 - what a gate says
             if self.token is not seen or self._opened is None:
@@ -490,16 +492,16 @@ class _Environment:
             self._writes = False
 
     def _abandon(self) -> None:
-        """In a child: forget what the parent has open; closing it would take its locks away."""
+        """Forget in a child what the parent has open. Closing it would release the parent's locks."""
         self._opening = threading.Lock()
         _abandoned.append(self._opened)
         self._opened = None
         self._writes = False
 
     def _failure(self, error: Exception, size: int) -> StoreError:
-        """Return what LMDB says in our words; `size` bytes were to be written."""
+        """Return the omnizarr error for one of LMDB. `size` bytes were to be written."""
         lmdb = self._lmdb
-        # It calls a write that ended early an error of the device.
+        # LMDB reports a short write as a device error.
         is_broken_off = "Input/output error" in str(error) and _room(os.path.dirname(self._file())) < size + _LEAST_ROOM
         if is_broken_off or "No space left" in str(error):
             return _full()
@@ -514,14 +516,14 @@ class _Environment:
         return StoreError(f"LMDB cannot do it: {error}")
 
 
-# Includes databases without a store while a thread is inside: the same database must not be opened twice.
+# Includes databases without a store while a thread is inside, because a database must not be opened twice.
 _environments: weakref.WeakValueDictionary[str, _Environment] = weakref.WeakValueDictionary()
-_registry = threading.RLock()  # a store can be forgotten, and so closed, at any time
+_registry = threading.RLock()  # a store can be collected, and so closed, at any time
 _abandoned: list[Any] = []
 
 
 def _start_anew() -> None:
-    """In a child process: the holder of the lock does not exist there."""
+    """Create a new lock in a child process, where its holder does not exist."""
     global _registry  # noqa: PLW0603
     _registry = threading.RLock()
 
@@ -531,7 +533,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _acquire(store: LMDBStore, user: _User) -> _Environment:
-    """Return what all stores upon one database share."""
+    """Return the environment that all stores for one database share."""
     path = os.path.realpath(store.path)
     with _registry:
         environment = _environments.get(path)
@@ -552,7 +554,7 @@ def _release(environment: _Environment, user: _User) -> None:
 
 
 def _room(folder: str) -> int:
-    """Return how many bytes can still be written to the disk."""
+    """Return how many more bytes fit on the disk."""
     try:
         status = os.statvfs(folder)
     except (AttributeError, OSError):  # Windows
@@ -582,13 +584,13 @@ def _cut(value: memoryview, span: Span | None) -> memoryview:
 
 def _seek(cursor: Any, start: bytes) -> bool:
     """Move to the first key that is not less than `start`."""
-    # No key is longer than the longest; what would begin with more is none, either.
+    # Keys longer than the longest possible one do not exist, and neither do names with longer beginnings.
     return bool(cursor.set_range(start) if start else cursor.first()) if len(start) <= MAX_KEY else False
 
 
 def _name(raw: bytes) -> str:
     """Return the name of a record, whether or not it is a key."""
-    return raw.decode(errors="surrogateescape")  # with what no key can have, where it is not UTF-8
+    return raw.decode(errors="surrogateescape")  # with characters that no key can have, where it is not UTF-8
 
 
 open_path = LMDBStore.open_path

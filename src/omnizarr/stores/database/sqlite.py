@@ -1,9 +1,9 @@
 """Values in a table of an SQLite database.
 
-The table is the one of zarr-python 2, ``zarr (k TEXT PRIMARY KEY, v BLOB)``, which reads and writes what is written
-here. Beside it stands what makes stamps possible: the number of a row grows with each value that is written, as long
-as the row with the largest number is not deleted; triggers count how often that (or anything else that could make a
-number mean two values) has happened.
+The table is that of zarr-python 2, ``zarr (k TEXT PRIMARY KEY, v BLOB)``, which can read and write databases of
+omnizarr. A second table makes stamps possible. The number of a row grows with each value that is written, as long
+as the row with the largest number is not deleted. Triggers count how often that, or anything else that could give
+two values the same number, has happened.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from omnizarr.stores.fork_locks import Gate
 
 T = TypeVar("T")
 
-_List: TypeAlias = list  # within the class, `list` is a verb
+_List: TypeAlias = list  # within the class, `list` is a method
 
 _TABLE = "CREATE TABLE IF NOT EXISTS zarr(k TEXT PRIMARY KEY, v BLOB)"
 _STAMPS = "CREATE TABLE IF NOT EXISTS omnizarr_stamps(identity BLOB NOT NULL, epoch INTEGER NOT NULL)"
@@ -60,7 +60,7 @@ _TRIGGERS: Final = tuple(
 )
 _COUNT_TRIGGERS: Final = "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND sql IN (?, ?, ?)"
 
-# What begins with one entry of a directory is found by one step into the index, however much lies below it.
+# Everything that begins with one entry of a directory is skipped by one step in the index, however much there is.
 _LIST_DIR = """
     WITH RECURSIVE entry(k) AS (
         SELECT (SELECT min(k) FROM zarr WHERE k > :prefix AND k < :end)
@@ -87,23 +87,23 @@ class SQLiteStore(DatabaseStore["_Connections"]):
     Parameters
     ----------
     path : path
-        The database. What does not exist yet comes into being with the first value.
+        The database. A new one is created with its first value.
     read_only : bool, default False
-        Refuse to write.
+        Whether to refuse to write.
     timeout : float, default 60
         Seconds to wait for other writers.
     fsync : bool, default False
-        Wait after each change until it is on the disk. Without, a crash of the operating system may undo the last
-        changes, but damages nothing.
+        Whether to wait after each change until it is on the disk. Otherwise, a crash of the operating system
+        may undo the last changes, but damages nothing.
 
     Notes
     -----
-    Each verb is one transaction, `set_many` one for several megabytes. The database is in WAL mode, so readers and
-    writers do not wait for each other; it cannot be shared by several machines over a network file system. Values have
-    a limit, of one billion bytes as SQLite is usually built. `lock` takes a lock file beside the database, so writers
-    of different keys work at the same time.
+    Each method is one transaction, `set_many` one for several megabytes. The database is in WAL mode, so
+    readers and writers do not wait for each other. Several machines cannot share it over a network file system.
+    The size of values is limited, usually to one billion bytes. `lock` takes a lock file beside the database,
+    so writers of different keys work at the same time.
 
-    Databases that zarr-python 2 wrote are read and written, and it reads and writes those that are written here.
+    omnizarr reads and writes databases of zarr-python 2, and vice versa.
 
     Spec: none; the table is that of ``zarr.SQLiteStore`` of zarr-python 2.18.
 
@@ -154,10 +154,12 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         writes: bool = False,
         begin: str | None = None,
     ) -> T | None:
-        """Return what `work` makes of a connection; None if there are no values at all. Errors of SQLite become ours.
+        """Return the result of `work` for a connection; None if there are no values.
 
-        What begins with a statement (`begin`) is one transaction: `work` sees one state of the database, and changes it
-        wholly or not at all.
+        SQLite errors become omnizarr errors.
+
+        With a statement `begin`, it is one transaction: `work` sees one state of the database, and changes it
+        completely or not at all.
         """
         connections = self._opened(key)
         try:
@@ -168,21 +170,21 @@ class SQLiteStore(DatabaseStore["_Connections"]):
             raise error.add(store=repr(self), key=key) from error.__cause__
 
     def _read(self, work: Callable[[_Connection], T], key: str | None = None) -> T | None:
-        """Return what `work` makes of one state of the database; None if there are no values at all."""
+        """Return the result of `work` for one state of the database; None if there are no values."""
         return self._run(work, key, begin="BEGIN")
 
     def _write(self, work: Callable[[_Connection], object], key: str | None = None) -> None:
-        """Let `work` change the database wholly or not at all; no other writer comes in between."""
+        """Let `work` change the database completely or not at all, without interference of other writers."""
         self._run(work, key, writes=True, begin="BEGIN IMMEDIATE")
 
     def _execute(self, statement: str, parameters: Sequence[object], key: str | None = None) -> int:
-        """Run a statement that is a transaction by itself; return how many rows it changed."""
+        """Run a statement that is a transaction by itself, and return the number of changed rows."""
         return self._run(lambda connection: connection.execute(statement, parameters).rowcount, key, writes=True) or 0
 
     # -- reading ------------------------------------------------------------------
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Read the value, or no more than what `span` means."""
+        """Read the value, or only the part that `span` means."""
         check_key(key)
         if span is not None:
             values = self.get_spans(key, [span])
@@ -190,7 +192,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         return self._run(lambda connection: connection.value(key), key)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Read the parts of the value in one transaction, and no more than them."""
+        """Read only the parts of the value, in one transaction."""
         check_key(key)
         return self._read(lambda connection: connection.parts(key, spans), key)
 
@@ -221,7 +223,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         return self._run(lambda connection: connection.size(key), key)
 
     def stamp(self, key: str) -> Hashable | None:
-        """Return which row it is, of which time; None if only programs without stamps have written here."""
+        """Return row number and epoch; None if only programs without stamps have written here."""
         check_key(key)
         return self._read(lambda connection: connection.stamp(key), key)
 
@@ -237,7 +239,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         return Stamped(None, None) if found is None else found[0]
 
     def pinned(self, key: str) -> Reader | None:
-        """Return what reads parts of one row; None if only programs without stamps have written here."""
+        """Return a function that reads parts of one row; None if only programs without stamps have written here."""
         check_key(key)
         if not self._run(lambda connection: connection.has_stamps(), key):
             return None
@@ -269,7 +271,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         return self._execute("INSERT OR IGNORE INTO zarr(k, v) VALUES (?, ?)", self._record(key, value), key) > 0
 
     def set_partial(self, key: str, start: int, value: Buffer) -> None:
-        """Replace the row by one that has `value` from byte `start` on; takes the lock of the key."""
+        """Replace the row by one with `value` from byte `start` on. Takes the lock of the key."""
         self._check_size(key, start + len(value))
         super().set_partial(key, start, value)
 
@@ -299,7 +301,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         return key, view
 
     def _check_size(self, key: str, size: int) -> None:
-        """Raise StoreLimitError if a row cannot be as large."""
+        """Raise StoreLimitError if a row cannot be this large."""
         connections = self._database
         limit = size if connections is None else connections.limit
         if size > limit:
@@ -313,7 +315,7 @@ class SQLiteStore(DatabaseStore["_Connections"]):
             )
 
     def delete_prefix(self, prefix: str) -> None:
-        """Delete a range of rows in one statement. What becomes free is used again; the file does not shrink."""
+        """Delete a range of rows in one statement. Freed space is used again; the file does not shrink."""
         self.check_writable()
         between = _range(as_prefix(prefix))
         if self._is_there():
@@ -336,41 +338,41 @@ class SQLiteStore(DatabaseStore["_Connections"]):
         while True:
             statement = "SELECT k FROM zarr WHERE k > CAST(? AS TEXT) AND k < ? ORDER BY k LIMIT ?"
             found = self._all(statement, (start, end, PAGE))
-            # No transaction is open while the caller looks at them: he may take his time, and write.
+            # No transaction is open while the caller uses them, because it may take long, and write.
             yield from filter(is_key, (_name(key) for (key,) in found))
             if len(found) < PAGE:
                 return
             (start,) = found[-1]
 
     def list_dir(self, prefix: str) -> Listing:
-        """Step from entry to entry in the index; what lies below them is not looked at."""
+        """Step from entry to entry in the index, skipping everything below them."""
         prefix = as_prefix(prefix)
         start, end = _range(prefix)
         found = self._all(_LIST_DIR, {"prefix": start, "end": end, "skip": len(prefix) + 1})
         return listing((_name(key) for (key,) in found), prefix)
 
     def _all(self, statement: str, parameters: Sequence[object] | Mapping[str, object]) -> _List[tuple[Any, ...]]:
-        """Return the rows of a query: all at once, as a query that is broken off keeps what it saw of the database."""
+        """Return all rows of a query at once, because an unfinished query keeps its view of the database."""
         return self._run(lambda connection: connection.execute(statement, parameters).fetchall()) or []
 
     # -- the store itself ---------------------------------------------------------
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
-        """Return a store upon the same database, with connections of its own."""
+        """Return a store for the same database, with connections of its own."""
         return SQLiteStore(self.path, read_only=read_only, timeout=self.timeout, fsync=self.fsync)
 
 
 class _Connection(sqlite3.Connection):
-    """A connection, and what it knows of the database."""
+    """A connection, and what it knows about the database."""
 
-    has_table = False  # seen once: it is never removed
-    writes = False  # what writing needs is there
-    _schema = -1  # the version of the schema of which the next is known
+    has_table = False  # seen once; it is never removed
+    writes = False  # what writing needs exists
+    _schema = -1  # the schema version for which the next attribute is valid
     _has_stamps = False
 
     def transact(self, begin: str, work: Callable[[_Connection], T]) -> T:
-        """Return what `work` returns, which sees one state of the database, and changes it wholly or not at all."""
-        with self:  # written in C: it commits or rolls back, whatever comes in between
+        """Return the result of `work`, which sees one state of the database and changes it completely or not at all."""
+        with self:  # written in C: it commits or rolls back, even if it is interrupted
             self.execute(begin)
             return work(self)
 
@@ -396,7 +398,7 @@ class _Connection(sqlite3.Connection):
         return self.one(f"SELECT {_SIZE} FROM zarr WHERE k = ?", key)  # type: ignore[no-any-return]  # noqa: S608
 
     def parts(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Return parts of the value of `key`; to be called in a transaction."""
+        """Return parts of the value of `key`. Call it in a transaction."""
         row = self.execute("SELECT rowid, typeof(v) FROM zarr WHERE k = ?", (key,)).fetchone()
         if row is None:
             return None
@@ -529,7 +531,7 @@ class _Connections:
         return connection
 
     def _prepare(self, connection: _Connection, *, writes: bool) -> bool:
-        """Return whether there is a table; make what writing needs."""
+        """Return whether there is a table, and create what writing needs."""
         if writes and not connection.writes:
             _make(connection)
             connection.writes = connection.has_table = True
@@ -542,16 +544,16 @@ _abandoned: list[_Connection] = []
 
 
 def _check_encoding(connection: _Connection) -> None:
-    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # or nothing would have been read yet
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # otherwise nothing would have been read yet
     encoding = connection.one("PRAGMA encoding")
-    if encoding != b"UTF-8":  # text would be in another order
+    if encoding != b"UTF-8":  # text would have another order
         raise StoreError("the text in the database is not in UTF-8", found=encoding.decode())
 
 
 def _make(connection: _Connection) -> None:
-    """Make what writing needs, as far as it is missing."""
+    """Create what writing needs, if it is missing."""
     if not connection.one("PRAGMA page_count"):
-        # Pages like this let a part of a value be found without a walk through all pages before it.
+        # Pages of this size make it possible to find a part of a value without reading all pages before it.
         connection.execute("PRAGMA page_size = 16384")
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     if connection.one("PRAGMA journal_mode") != b"wal":
@@ -574,7 +576,7 @@ def _make_tables(connection: _Connection) -> None:
 
 
 def _has_table(connection: _Connection) -> bool:
-    """Return whether there is a table of values; raise StoreError if something else has its name."""
+    """Return whether there is a table of values. Raises StoreError if something else has its name."""
     kind = connection.one("SELECT type FROM sqlite_master WHERE name = 'zarr' COLLATE NOCASE")
     if kind is None:
         return False
@@ -595,8 +597,8 @@ def _has_table(connection: _Connection) -> bool:
 
 
 def _range(prefix: str) -> tuple[str, str | bytes]:
-    """Return what all keys that begin with `prefix` are greater than, and less than."""
-    # 0 follows upon the slash, and bytes upon all text.
+    """Return strict lower and upper bounds of all keys that begin with `prefix`."""
+    # 0 follows the slash, and bytes come after all text.
     return prefix, prefix[:-1] + "0" if prefix else b""
 
 
@@ -606,7 +608,7 @@ def _name(raw: object) -> str:
 
 
 def _failure(error: sqlite3.Error, timeout: float) -> StoreError:
-    """Return what SQLite says in our words."""
+    """Return the omnizarr error for one of SQLite."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreTimeoutError(

@@ -1,11 +1,11 @@
-"""Zip archives that can be overwritten and deleted from, and survive being interrupted.
+"""Zip archives in which values can be replaced and deleted, and which survive interruptions.
 
-An archive that exists is never written to. New entries go to a temporary file beside it; closing adds
-the old entries that are still wanted, and renames the temporary file. Until then the archive is as it was, whatever
-happens; afterwards it holds each entry once, and no bytes of entries that are gone.
+An existing archive is never written to. New entries go to a temporary file beside it. Closing adds the old
+entries that are still wanted, and renames the temporary file. Until then, the archive is unchanged, whatever
+happens. Afterwards it holds each entry once, without the bytes of removed entries.
 
-An archive may also be a value of a store. Then it is read by parts: its end, which is where the directory is, and of
-each entry the header and the data together; and it is written as a whole.
+An archive may also be a value of a store. Then it is read in parts: first its end, which holds the directory,
+then the header and data of each entry together. It is written as a whole.
 
 Spec: PKWARE's APPNOTE.TXT, sections 4.3.6 to 4.3.16.
 """
@@ -55,15 +55,15 @@ Mode: TypeAlias = Literal["r", "r+", "a", "w", "x"]
 
 _LOCAL_HEADER = struct.Struct("<4s2xH6xL8xHH")  # signature, flags, checksum, lengths of the name and the extra field
 _END = struct.Struct("<4s8xLL")  # signature, size of the directory, where it begins
-_END64_LOCATOR = struct.Struct("<4s4xQ4x")  # signature, where the record stands that is right before it
+_END64_LOCATOR = struct.Struct("<4s4xQ4x")  # signature, position of the record that comes right before it
 _END64_SIZE: Final = 56
 _TAIL: Final = (
     2**16 + 2**10
-)  # bytes of an archive that are read first: the longest comment, and directories of some hundreds
+)  # bytes of an archive to read first: the longest comment, and a directory of some hundred entries
 _LARGEST_DIRECTORY: Final = 2**30
 _READ_AHEAD: Final = 2**23
 _NAME_IS_UTF8: Final = 0x800
-_SIZES_FOLLOW: Final = 0x8  # the header says nothing of sizes and checksum
+_SIZES_FOLLOW: Final = 0x8  # the header does not state sizes and checksum
 # What zipfile and the decompressors raise if an archive is broken.
 _BROKEN = (
     BadZipFile,
@@ -80,18 +80,18 @@ _BROKEN = (
 _BLOCK = 2**20
 
 _How: TypeAlias = tuple[int, bool]
-"""How entries are compressed, and whether the archive may grow beyond 4 GiB."""
+"""How entries are compressed, and whether the archive may be larger than 4 GiB."""
 
 
 class _Entry(NamedTuple):
-    """Where a value is."""
+    """The position of a value."""
 
     part: _Part
     info: ZipInfo
 
 
 class _Part:
-    """A zip file, and reading from it: without a shared position, so that threads and forked children can."""
+    """A zip file, read without a shared position, so that threads and forked children can read it."""
 
     def __init__(self, file: IO[bytes], mode: Literal["r", "w"], how: _How, temporary: str | None = None) -> None:
         self.file = file
@@ -105,7 +105,10 @@ class _Part:
             self.descriptor = -1
 
     def read(self, info: ZipInfo, spans: Sequence[Span] | None) -> Buffers:
-        """Return parts of the value of an entry (None: all of it); StoreError or ChecksumError whatever is broken."""
+        """Return parts of the value of an entry (None: all of it).
+
+        Raises StoreError or ChecksumError if it is broken.
+        """
         try:
             return self._read(info, spans)
         except OmnizarrError:
@@ -118,7 +121,7 @@ class _Part:
             raise StoreError("the entry is encrypted", remedy="decrypt the archive first")
         if info.compress_type == ZIP_STORED and info.compress_size != info.file_size:
             raise StoreError("the entry is broken", found=f"{info.compress_size}", expected=f"{info.file_size} bytes")
-        # All of it has a checksum.
+        # Only the whole value has a checksum.
         if spans is not None and info.compress_type == ZIP_STORED and (0, None) not in spans:
             return Parts(self._fetch(info, [bounds(span, info.file_size) for span in spans]), info.file_size)
         value = self._decompress(info)
@@ -133,7 +136,7 @@ class _Part:
         return parts_of(value, spans)
 
     def _decompress(self, info: ZipInfo) -> Buffer:
-        """Return the value of an entry; never much more than it says it has."""
+        """Return the value of an entry. It is never much larger than the entry states."""
         (data,) = self._fetch(info, [(0, info.compress_size)])
         if info.compress_type == ZIP_STORED:
             return data
@@ -142,16 +145,16 @@ class _Part:
             return zlib.decompressobj(-15).decompress(data, limit)
         if info.compress_type == ZIP_BZIP2:
             return bz2.BZ2Decompressor().decompress(data, limit)
-        with ZipExtFile(io.BytesIO(data), "r", info) as source:  # rare: LZMA, and whatever else this Python knows
+        with ZipExtFile(io.BytesIO(data), "r", info) as source:  # LZMA and others
             return source.read()
 
     def _fetch(self, info: ZipInfo, pieces: Sequence[tuple[int, int]]) -> Buffers:
-        """Return parts of the data of an entry as it is stored, each of which begins somewhere and has a length."""
+        """Return parts of the stored data of an entry, given as (start, length)."""
         offset = self._data_offset(info)
         return [self._bytes(offset + start, length) for start, length in pieces]
 
     def _data_offset(self, info: ZipInfo) -> int:
-        """Return where the data of an entry begins: only the header before it knows."""
+        """Return where the data of an entry begins, which only its header tells."""
         offset = self._offsets.get(info.header_offset)
         if offset is None:
             signature, _, _, name, extra = _LOCAL_HEADER.unpack(self._bytes(info.header_offset, _LOCAL_HEADER.size))
@@ -162,14 +165,14 @@ class _Part:
         return offset
 
     def _bytes(self, start: int, length: int) -> bytes:
-        # `length` comes from the archive, and memory is only for what is there.
+        # `length` comes from the archive; allocate memory only for existing bytes.
         if length > _BLOCK:
             length_there = max(0, self._size() - start)
             if length > length_there:
                 raise StoreError("the archive is truncated", found=f"{length_there} bytes", expected=f"{length} bytes")
         if self.descriptor >= 0:
             data = os.pread(self.descriptor, length, start)
-            while len(data) < length:  # 2 GiB at most at once
+            while len(data) < length:  # at most 2 GiB at once
                 more = os.pread(self.descriptor, length - len(data), start + len(data))
                 if not more:
                     break
@@ -199,7 +202,7 @@ class _Part:
         info = ZipInfo(key, max(time.localtime()[:6], (1980, 1, 1, 0, 0, 0)))
         info.compress_type = self.zip.compression
         info.external_attr = 0o644 << 16
-        self.zip.NameToInfo.pop(key, None)  # or zipfile would warn of the duplicate that `finish` leaves out
+        self.zip.NameToInfo.pop(key, None)  # otherwise zipfile warns of the duplicate, which `finish` omits
         self.dead += 1
         self.zip.writestr(info, data)
         self.dead -= 1  # it did not fail halfway
@@ -217,15 +220,15 @@ class _Part:
         return info
 
     def finish(self, keep: dict[str, ZipInfo]) -> None:
-        """Write the directory: all entries that are to be kept, and no others."""
+        """Write the directory with the entries to keep."""
         self.zip.filelist[:] = [info for info in self.zip.filelist if keep.get(info.filename) is info]
         self.zip.close()
         self.file.flush()
 
     def discard(self) -> None:
-        """Let go of the file, and remove it if it is a temporary one."""
-        self.zip.fp = None  # or it would try to finish what was given up
-        with suppress(OSError):  # what could not be written on a full disk cannot be flushed either
+        """Close the file, and remove it if it is a temporary one."""
+        self.zip.fp = None  # otherwise it would try to finish the discarded archive
+        with suppress(OSError):  # what could not be written to a full disk cannot be flushed either
             self.file.close()
         if self.temporary is not None:
             with suppress(OSError):
@@ -279,7 +282,7 @@ class _Tail(io.RawIOBase):
 
 
 def _whole_size(tail: bytes) -> int:
-    """Return the size of an archive that ends with `tail`, as its directory says it."""
+    """Return the size that the directory states, for an archive that ends with `tail`."""
     if len(tail) < _TAIL:
         return len(tail)
     end = tail.rfind(b"PK\x05\x06")
@@ -294,14 +297,14 @@ def _whole_size(tail: bytes) -> int:
 
 
 class _RemotePart(_Part):
-    """A zip file that is a value of a store: of an entry, header and data are read together."""
+    """A zip file that is a value of a store. Header and data of an entry are read together."""
 
     def __init__(self, read: Reader, how: _How, *, pinned: bool) -> None:
         self._reader = read
         self.pinned = pinned
         tail = _Tail(read)
         super().__init__(cast("IO[bytes]", tail), "r", how)
-        tail.read_ahead = _READ_AHEAD  # entries that are kept when the archive is written again are read in a row
+        tail.read_ahead = _READ_AHEAD  # the kept entries are read in a row when the archive is rewritten
         self._starts = sorted({info.header_offset for info in self.zip.filelist} | {self.zip.start_dir})
 
     def _fetch(self, info: ZipInfo, pieces: Sequence[tuple[int, int]]) -> Buffers:
@@ -314,7 +317,7 @@ class _RemotePart(_Part):
         name = info.orig_filename.encode("utf-8" if info.flag_bits & _NAME_IS_UTF8 else "cp437")
         least = begin + _LOCAL_HEADER.size + len(name)
         guess = self._guess(info, least)
-        for _ in range(3):  # the header itself says where the data begin: mostly where they were expected
+        for _ in range(3):  # only the header tells where the data begins; mostly the guess was right
             if list(pieces) == [(0, info.compress_size)]:
                 (header,) = self._ask([(begin, guess - begin + info.compress_size)])
                 parts = [memoryview(header)[guess - begin :]]
@@ -331,14 +334,14 @@ class _RemotePart(_Part):
         raise StoreError("the archive changes while it is read")
 
     def _guess(self, info: ZipInfo, least: int) -> int:
-        """Return where the data of an entry will begin, which ends where the next one begins."""
+        """Return where the data of an entry probably begins. An entry ends where the next one begins."""
         place = bisect_right(self._starts, info.header_offset)
         end = self._starts[place] if place < len(self._starts) else 0
         guess = end - info.compress_size
         return guess if least <= guess < least + 2**16 and not info.flag_bits & _SIZES_FOLLOW else least
 
     def _header(self, info: ZipInfo, name: bytes, header: bytes) -> int:
-        """Return the size of the header of an entry, having seen that it is the one that the directory means."""
+        """Return the size of the header of an entry, after checking that it belongs to the entry."""
         if len(header) < _LOCAL_HEADER.size + len(name):
             raise StoreError("the archive is truncated")
         signature, flags, checksum, name_size, extra_size = _LOCAL_HEADER.unpack_from(header)
@@ -354,7 +357,7 @@ class _RemotePart(_Part):
         return int(_LOCAL_HEADER.size + name_size + extra_size)
 
     def _ask(self, pieces: Sequence[tuple[int, int]]) -> Buffers:
-        """Return parts of the archive, each of which begins somewhere and has a length, or less at the end."""
+        """Return parts of the archive, given as (start, length). Fewer bytes are returned at the end."""
         parts = self._reader([(start, start + length) for start, length in pieces])
         if parts is None:
             raise StoreError("the archive is there no more")
@@ -375,7 +378,7 @@ class Value:
         self.key = key
 
     def open(self, how: _How) -> _RemotePart:
-        """Read the directory; NodeNotFoundError if there is no such value."""
+        """Read the directory. Raises NodeNotFoundError if there is no such value."""
         pinned = self.store.pinned(self.key)
         return _RemotePart(pinned or self._reader, how, pinned=pinned is not None)
 
@@ -383,13 +386,13 @@ class Value:
         return self.store.get_spans(self.key, spans or [(0, None)])
 
     def version(self) -> tuple[int | None, Hashable | None]:
-        """Return what tells this version of the value: its size (None: there is none), and its stamp if it has one."""
+        """Return the version of the value: its size (None: missing), and its stamp if it has one."""
         return self.store.size(self.key), self.store.stamp(self.key)
 
     def replace(self, value: Buffer, seen: tuple[int | None, Hashable | None]) -> None:
-        """Set the value, if it is still the one that was seen."""
+        """Set the value, if it has not changed since it was read."""
         with self.store.lock(self.key):
-            size, stamp = self.version()  # and the store remembers what this thread has seen
+            size, stamp = self.version()  # within the lock, the store remembers what this thread has read
             same = size == seen[0] and (stamp is None or seen[1] is None or stamp == seen[1])
             if same and size is None:
                 same = self.store.set_if_absent(self.key, value)
@@ -406,7 +409,7 @@ class Value:
 
 
 def _identity(path: str | None) -> tuple[int, ...] | None:
-    """Return what changes when a file is written or replaced; None if there is no file."""
+    """Return an identity that changes when a file is written or replaced; None if there is no file."""
     try:
         status = os.stat(path or "")
     except OSError:
@@ -415,15 +418,15 @@ def _identity(path: str | None) -> tuple[int, ...] | None:
 
 
 class Archive:
-    """A zip archive as names and values; see the module.
+    """A zip archive as names and values. See the module docstring.
 
     Parameters
     ----------
     file : str, binary file object or Value
         Path of the archive, an open file, or a value of a store.
     mode : {"r", "r+", "a", "w", "x"}
-        Read; read and write what exists; the same or begin a new one; begin a new one; the same, only if
-        there is none.
+        "r": read. "r+": read and write an existing archive. "a": the same, or create one. "w": create one. "x":
+        create one; it must not exist.
     compression : int
         How new entries are compressed.
     """
@@ -441,7 +444,7 @@ class Archive:
         self._changed = False
         self._old: _Part | None = None
         self._new: _Part | None = None
-        self._given_up: list[_Part] = []  # to which a write failed halfway: what is in them before is read still
+        self._given_up: list[_Part] = []  # parts to which a write failed halfway; their earlier entries are still read
         self.entries: dict[str, _Entry] = {}
         self._sorted: list[str] | None = None
 
@@ -456,7 +459,7 @@ class Archive:
         if exists and mode != "w":
             self._open_old()
         elif self.writes:
-            self._changed = True  # an archive without entries is still to be written
+            self._changed = True  # an archive without entries must be written, too
 
     def _there(self) -> bool:
         if self._value is not None:
@@ -489,41 +492,41 @@ class Archive:
 
     def _add_old(self, part: _Part) -> None:
         self._old = part
-        # Of several entries of one name the last counts, also if that is how they were overwritten.
+        # If a name occurs several times, the last entry counts, also if someone overwrote it that way.
         self.entries = {
             name: _Entry(part, info) for name, info in part.zip.NameToInfo.items() if not name.endswith("/")
         }
         part.dead = len(part.zip.filelist) - len(part.zip.NameToInfo)
 
     def read(self, name: str, spans: Sequence[Span] | None) -> Buffers | None:
-        """Return parts of the value of `name` (None: all of it); None if there is none."""
+        """Return parts of the value of `name` (None: all of it); None if it is missing."""
         self._check_open()
         entry = self.entries.get(name)
         return None if entry is None else entry.part.read(entry.info, spans)
 
     def size(self, name: str) -> int | None:
-        """Return the size of the value of `name`; None if there is none."""
+        """Return the size of the value of `name`; None if it is missing."""
         self._check_open()
         entry = self.entries.get(name)
         return None if entry is None else entry.info.file_size
 
     def stamp(self, name: str) -> Hashable | None:
-        """Return what tells the value of `name` from others it had; None if nothing does, or there is none."""
+        """Return the stamp of the value of `name`; None if it has no stamp, or is missing."""
         self._check_open()
         entry = self.entries.get(name)
         if entry is None:
             return None
-        if isinstance(entry.part, _RemotePart):  # what is pinned stays what it is, or cannot be read
+        if isinstance(entry.part, _RemotePart):  # a pinned value stays the same, or cannot be read
             return Identity(entry.info) if entry.part.pinned else None
         if entry.part.descriptor < 0:
             return None
-        if entry.part.temporary is not None:  # no other program writes there, and what is written is never written over
+        if entry.part.temporary is not None:  # no other program writes there, and values are never overwritten in place
             return Identity(entry.info)
         file = files.stamp(entry.part.descriptor)
         return None if file is None else (Identity(entry.info), file)
 
     def names(self) -> list[str]:
-        """Return all names in sorted order; not to be changed."""
+        """Return all names in sorted order. The caller must not change the list."""
         self._check_open()
         names = self._sorted
         if names is None:
@@ -532,7 +535,7 @@ class Archive:
 
     def write(self, name: str, value: Buffer) -> None:
         """Set the value of `name`."""
-        self._check_open()  # also before: in a forked child the lock may be taken for ever
+        self._check_open()  # checked before the lock, too: in a forked child it may be locked forever
         with self._lock:
             self._check_open()
             old = self.entries.get(name)
@@ -543,7 +546,7 @@ class Archive:
                 try:
                     info = part.write(name, value)
                 except BaseException:
-                    # What zipfile still keeps of the entry, it may finish at any time: nothing may stand there then.
+                    # zipfile may finish the entry at any time, so nothing may be written there.
                     self._given_up.append(part)
                     self._new = None
                     part.zip._writing = False  # type: ignore[attr-defined]  # noqa: SLF001 - or it would not be read
@@ -556,7 +559,7 @@ class Archive:
             self._changed = True
 
     def write_if_absent(self, name: str, value: Buffer) -> bool:
-        """Set the value of `name` unless there is one; return whether it was set."""
+        """Set the value of `name` unless it exists, and return whether it was set."""
         self._check_open()
         with self._lock:
             if name in self.entries:
@@ -565,7 +568,7 @@ class Archive:
             return True
 
     def remove(self, name: str) -> None:
-        """Remove `name`, if it is there."""
+        """Remove `name`, if it exists."""
         self._check_open()
         with self._lock:
             self._check_open()
@@ -576,7 +579,7 @@ class Archive:
                 self._changed = True
 
     def close(self) -> None:
-        """Write the archive, if anything changed; until this has succeeded the old one stays."""
+        """Write the archive, if anything changed. The old one stays until this has succeeded."""
         if self._process != os.getpid():
             return  # a forked child: the archive belongs to the parent
         with self._lock:
@@ -590,12 +593,12 @@ class Archive:
             finally:
                 try:
                     self._discard()
-                except BaseException:  # a Ctrl-C: no temporary file is to stay
+                except BaseException:  # on Ctrl-C, no temporary file may stay
                     self._discard()
                     raise
 
     def discard(self) -> None:
-        """Close the archive without writing it: the old one stays."""
+        """Close the archive without writing it. The old one stays."""
         with self._lock:
             self._changed = False
         self.close()
@@ -606,7 +609,7 @@ class Archive:
                 part.discard()
 
     def _commit(self) -> None:
-        """Bring all entries together in one file, and put that where it belongs."""
+        """Write all entries into one file, and put it in place."""
         if self._new is not None and not self._new.dead:
             self._write_out(self._new)
             return
@@ -621,7 +624,7 @@ class Archive:
             {name: entry.info if entry.part is part else part.take(entry) for name, entry in self.entries.items()}
         )
         if self._value is not None:
-            # Not closed here: the client of a far store lets go of what it has sent when it likes.
+            # Not closed here: the client of a remote store may release the data later.
             data = mmap.mmap(part.file.fileno(), 0, access=mmap.ACCESS_READ)
             self._value.replace(memoryview(data), self._seen_value)
         elif self._target is not None:
@@ -647,7 +650,7 @@ class Archive:
             part.temporary = None
 
     def _begin(self) -> _Part:
-        """Return a new zip file beside the archive (for a file object: somewhere)."""
+        """Return a new zip file beside the archive (for a file object: in the default directory)."""
         if self._target is not None or self._value is not None:
             return _Part(tempfile.TemporaryFile(), "w", self._how)
         folder, _ = os.path.split(self.path or "")
@@ -662,10 +665,10 @@ class Archive:
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
-        """Turn errors of the operating system into ours, and say what a conflict means here."""
+        """Turn errors of the operating system into errors of omnizarr, and explain conflicts."""
         try:
             yield
-        except ConflictError as error:  # of a value: when what was there is read again, or when it is replaced
+        except ConflictError as error:  # when old entries of a value are read again, or when it is replaced
             raise ConflictError(
                 "another writer has replaced the archive meanwhile; its archive is kept, and nothing is written",
                 store=self._value and repr(self._value.store),

@@ -1,22 +1,22 @@
-"""Values in files, keys as their paths below one directory.
+"""Values in files. Keys are the paths below one directory.
 
-What a key cannot do
-    Leave the root. Keys are checked as text, and each directory is checked once for symbolic links
-    that lead out of the root (unless the root itself is one): they are refused in reading and writing
-    and left out of listings, as are files that are such links. Links that stay inside are
-    followed in reading; writing replaces a linked file by a file of its own. Listings leave out links to a
-    directory that they lie in: they would never end. The check protects from data that contains links, not from a
-    person who replaces directories by links while the store is open: such a person could write the files directly.
+Symbolic links
+    A key cannot leave the root. Keys are checked as text, and each directory is checked once for symbolic links that
+    lead out of the root (the root itself may be a link). Such links are refused in reading and writing, and left out of
+    listings. Links that stay inside are followed in reading; writing replaces a linked file by a regular file. Listings
+    omit links to a directory above, which would never end. The check protects against data that contains links. It does
+    not protect against someone replacing directories by links while the store is open, who could write the files
+    directly.
 
-What the file system decides
-    Where it does not tell ``A`` from ``a`` (macOS and Windows by default), neither does the store: such keys
-    are one key. Where ``a`` is a value there can be no ``a/b``, and the other way round. Windows takes paths of more
-    than 260 characters only if it is set up to (LongPathsEnabled), and some names never (``con``, ``a:b``).
+Limits of the file system
+    If the file system does not distinguish ``A`` from ``a`` (macOS and Windows by default), these are the same key. If
+    ``a`` is a value, there can be no ``a/b``, and vice versa. Windows accepts paths of more than 260 characters only
+    with the option LongPathsEnabled, and never accepts some names (``con``, ``a:b``).
 
 Writing
-    A value is written to a temporary file beside it, which is then renamed: others see the old value or
-    the new one, also if the writer is killed. A killed writer leaves its temporary file
-    behind, under a name that cannot be a key and is not listed; `delete_prefix` removes such files too.
+    A value is written to a temporary file beside it, which is then renamed. Others see the old value or the new
+    one, also if the writer is killed. A killed writer leaves its temporary file behind, under a name that
+    cannot be a key and is not listed; `delete_prefix` removes such files, too.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ if TYPE_CHECKING:
 else:
     hashlib = Lazy("hashlib")
 
-_List: TypeAlias = list  # within the class, `list` is a verb
+_List: TypeAlias = list  # within the class, `list` is a method
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
 _MAX_KNOWN = 100_000  # directories remembered as checked
-_FEW = 16  # entries of a directory that are listed sooner than names are looked for
-_MAX_NAME = 255  # bytes, on most file systems; what has a lower limit says so itself
+_FEW = 16  # entries of a directory up to which listing is faster than looking for names
+_MAX_NAME = 255  # bytes, on most file systems; those with a lower limit raise an error
 _ATTEMPTS = 1000  # to create a directory that others keep removing
 _SPARE = bytearray(1)  # receives one byte past the end, which shows that there is more; its content is not used
 
-# What Windows cannot have in a name, or has another meaning for (streams, devices).
+# Characters and names that Windows does not allow, or that have another meaning (streams, devices).
 _is_windows_key = re.compile(
     r'(?:(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:[./]|\Z))[^<>:"|?*\x01-\x1f/]*[^<>:"|?*\x01-\x1f/. ](?:/|\Z))+',
     re.IGNORECASE,
@@ -71,19 +71,19 @@ _is_windows_key = re.compile(
 
 
 class Home(NamedTuple):
-    """Where the array is whose chunks are stored."""
+    """The array whose chunks are stored."""
 
     folder: str
     """Its directory, a key without a slash at its end; "" for the root."""
     document: str
     """The key of a document that it has."""
     check: Callable[[], None]
-    """Raises if it is not there any more."""
+    """Raises if the document does not exist any more."""
 
 
 @lru_cache(maxsize=16)
 def _are_keys(names: tuple[str, ...]) -> bool:
-    """Return whether all are keys by themselves, and so behind any prefix."""
+    """Return whether all are keys, and so also after any prefix."""
     return all(map(is_key, names))
 
 
@@ -93,12 +93,12 @@ class LocalStore(Store):
     Parameters
     ----------
     root : path
-        The directory. It need not exist; the first value written creates it, reading never does.
+        The directory. It need not exist: the first write creates it. Reading never creates it.
     read_only : bool, default False
-        Refuse to write.
+        Whether to refuse to write.
     fsync : bool, default False
-        Wait until each value, and the name it is found under, is on the disk: a power failure then loses nothing
-        that was written. Costs milliseconds per value.
+        Wait until each value and its name are on the disk, so that a power failure loses nothing that was
+        written. It costs milliseconds per value.
 
     Examples
     --------
@@ -118,19 +118,19 @@ class LocalStore(Store):
         self.read_only = read_only
         self.fsync = fsync
         self._base = self.root.rstrip(os.sep) + os.sep
-        self._known: set[str] = set()  # parents of keys: there, and inside the root
+        self._known: set[str] = set()  # parents of keys that exist inside the root
 
     def of_array(self, home: Home) -> LocalStore:
-        """Return a store upon the same files for the chunks of an array.
+        """Return a store for the same files, for the chunks of an array.
 
-        It does not make the directory of the array again, once the array is gone.
+        It does not create the directory of the array again if the array is deleted.
         """
         clone = object.__new__(LocalStore)
-        clone.__dict__.update(self.__dict__, home=home)  # the same set of directories that are known, too
+        clone.__dict__.update(self.__dict__, home=home)  # shares the set of known directories
         return clone
 
     def check_home(self) -> None:
-        """Raise what `Home.check` raises if the array is not there any more; for stores of arrays alone."""
+        """Raise the error of `Home.check` if the array does not exist any more. Only for stores of arrays."""
         if self.home is not None:
             try:
                 os.lstat(self._base + self.home.document)
@@ -138,22 +138,22 @@ class LocalStore(Store):
                 self.home.check()
 
     def has_root(self) -> bool:
-        """Return whether the directory is there."""
+        """Return whether the directory exists."""
         self._known.discard("")
-        return self._admit("")  # which remembers it, so that the first value need not ask again
+        return self._admit("")  # it remembers the result, so that the first value need not check again
 
     # -- reading ------------------------------------------------------------------
 
-    # These two are the hottest functions of the library; hence a single frame, and no pathlib.
+    # These two are the most frequently called functions of the library; hence a single frame, and no pathlib.
 
     @property
     def exclusion(self) -> Exclusion:
-        """Locks exclude all other writers of these values."""
+        """"lock": locks exclude all other writers of these values."""
         return "lock"
 
     @property
     def is_shared(self) -> bool:
-        """Other processes see the same files."""
+        """True: other processes see the same files."""
         return True
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
@@ -191,7 +191,7 @@ class LocalStore(Store):
             os.close(file)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Read from the file straight into `out`."""
+        """Read the file directly into `out`."""
         parent, slash, name = key.rpartition("/")
         if parent not in self._known or not name.isalnum() or (slash and not parent):
             check_key(key)
@@ -209,7 +209,8 @@ class LocalStore(Store):
             if files.FOLLOWS_LINKS and os.path.islink(self._base + key):
                 self._inside(key)
             if files.HAS_PREADV:
-                # A byte more than fits: if it is not read, then the file ends here, and need not be asked for its size.
+                # Ask for one byte more than fits. If it is missing, the file ends here, and its size need not be
+                # asked for.
                 size = os.preadv(file, (out, _SPARE), start)
                 if size == out.nbytes:
                     return size
@@ -224,7 +225,7 @@ class LocalStore(Store):
             os.close(file)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Read the parts from one open file, so that they belong together."""
+        """Read the parts from one open file, so that they belong to one version."""
         file = self._open(key)
         if file is None:
             return None
@@ -259,8 +260,8 @@ class LocalStore(Store):
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     def stamp(self, key: str) -> Hashable | None:
-        """Return which file it is and when it changed; None if that was a moment ago (see `stores.local.files`)."""
-        # Opened, as network file systems tell the truth about open files alone.
+        """Return identity and time of change of the file; None if it changed just now (see `stores.local.files`)."""
+        # Opened, because network file systems are only consistent for open files.
         file = self._open(key)
         if file is None:
             return None
@@ -272,7 +273,7 @@ class LocalStore(Store):
             os.close(file)
 
     def has_any(self, prefix: str, names: Iterable[str]) -> bool:
-        """List the directory, if there is little in it: faster than to look for each name."""
+        """List the directory, if it is small. This is faster than looking for each name."""
         prefix, names = as_prefix(prefix), tuple(names)
         if not _are_keys(names):
             for name in names:
@@ -286,7 +287,7 @@ class LocalStore(Store):
         return super().has_any(prefix, names) if len(found) > _FEW else not found.isdisjoint(map(str.casefold, names))
 
     def _open(self, key: str) -> int | None:
-        """Return a descriptor of the file, or None if there is none."""
+        """Return a descriptor of the file, or None if it does not exist."""
         check_key(key)
         try:
             (file,) = map(os.open, (self._base + key,), (files.READ,))  # see `interrupts`
@@ -304,8 +305,8 @@ class LocalStore(Store):
         return file
 
     def _open_otherwise(self, key: str, error: OSError) -> int:
-        """Open a file that did not open because it is a symbolic link; -1 if there is no such file."""
-        if error.errno in (errno.ELOOP, errno.EMLINK):  # what O_NOFOLLOW says; FreeBSD the second
+        """Open a file that did not open because it is a symbolic link; return -1 if there is no such file."""
+        if error.errno in (errno.ELOOP, errno.EMLINK):  # errors of O_NOFOLLOW; the second is FreeBSD's
             try:
                 (file,) = map(os.open, (self._inside(key),), (files.READ_LINK,))  # see `interrupts`
             except StoreError:
@@ -327,7 +328,7 @@ class LocalStore(Store):
         self._place(key, value, files.replace)
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Write a temporary file, and give it the name only if that is free."""
+        """Write a temporary file, and rename it only if the name is free."""
         self.check_writable()
         self.check_storable(key)
         try:
@@ -343,7 +344,7 @@ class LocalStore(Store):
         return True
 
     def delete(self, key: str) -> None:
-        """Remove the file, and the directories that it leaves empty."""
+        """Remove the file, and directories that are empty then."""
         self.check_writable()
         check_key(key)
         parent = key.rpartition("/")[0]
@@ -359,7 +360,7 @@ class LocalStore(Store):
         self._prune(parent)
 
     def delete_prefix(self, prefix: str) -> None:
-        """Remove the directory and all in it; links are removed, not followed."""
+        """Remove the directory and everything in it. Links are removed, not followed."""
         self.check_writable()
         folder = as_prefix(prefix)[:-1]
         self._admit(folder)
@@ -372,7 +373,7 @@ class LocalStore(Store):
             self._prune(folder.rpartition("/")[0])
 
     def move_prefix(self, prefix: str, target: str) -> bool:
-        """Rename the directory, unless it is a link, or there is one at the target."""
+        """Rename the directory, unless it is a link, or the target exists."""
         self.check_writable()
         folder, new = as_prefix(prefix)[:-1], as_prefix(target)[:-1]
         if not folder or not new or not self._admit(folder) or os.path.lexists(self._base + new):
@@ -412,7 +413,7 @@ class LocalStore(Store):
             with filelocks.lock(path, make_parent):
                 yield
         finally:
-            # What the lock file kept `delete` from removing, or what was made for it alone.
+            # Directories that `delete` could not remove because of the lock file, or that were created for it.
             if not os.path.lexists(self._base + key):
                 self._prune(parent)
                 if not has_root:
@@ -420,13 +421,13 @@ class LocalStore(Store):
                         os.rmdir(self._base)
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Lock a file beside that of the value; see `omnizarr.stores.local.filelocks`."""
+        """Lock a file beside that of the value. See `omnizarr.stores.local.filelocks`."""
         self.check_writable()
         self.check_storable(key)
         return self._locked(key)
 
     def _place(self, key: str, value: Buffer, rename: Callable[[str, str], None]) -> None:
-        """Write `value` to a temporary file and `rename` that to where `key` says; nothing is left if that fails."""
+        """Write `value` to a temporary file, and `rename` it to the file of `key`. Nothing is left if that fails."""
         parent, slash, _ = key.rpartition("/")
         folder = self._base + parent + slash
         for _attempt in range(_ATTEMPTS):
@@ -443,7 +444,7 @@ class LocalStore(Store):
                     except OSError:
                         pass
                     raise
-            except FileNotFoundError:  # the directory was removed meanwhile, and all that was in it
+            except FileNotFoundError:  # the directory was removed meanwhile, with everything in it
                 self._known.discard(parent)
             except BaseException as error:
                 try:  # noqa: SIM105 - again: Ctrl-C may have come in an audit hook, before the file was removed
@@ -460,7 +461,7 @@ class LocalStore(Store):
         raise StoreError("the directory is removed again and again", store=repr(self), key=key)
 
     def _make_parent(self, parent: str) -> None:
-        """Create the directory `parent` below the root, unless it is there, and check it."""
+        """Create the directory `parent` below the root, unless it exists, and check it."""
         folder = self._base + parent
         self._known.discard(parent)
         is_home = self.home is not None and parent == self.home.folder
@@ -469,7 +470,7 @@ class LocalStore(Store):
             return
         for _attempt in range(_ATTEMPTS):
             try:
-                # The part that exists is checked before anything is created behind it.
+                # The existing part is checked before anything is created below it.
                 if not self._admit(parent):
                     self._create_directories(folder)
                     continue
@@ -483,9 +484,9 @@ class LocalStore(Store):
         raise StoreError("the directory is removed again and again", store=repr(self), key=parent)
 
     def _make_below_known(self, folder: str) -> bool:
-        """Create a directory right below one that is checked, and return True; False if that needs a closer look.
+        """Create a directory directly below a checked one, and return True; return False if it needs a closer check.
 
-        What was not there, and now is, is not a link, and lies where it seems to.
+        A directory that was just created is not a link, and is where its path says.
         """
         try:
             os.mkdir(folder)
@@ -512,7 +513,7 @@ class LocalStore(Store):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), missing[0])
 
     def _prune(self, parent: str) -> None:
-        """Remove the directory `parent` and those above it, as far as they are empty, up to the root."""
+        """Remove the directory `parent` and those above it that are empty, up to the root."""
         while parent:
             try:
                 os.rmdir(self._base + parent)
@@ -536,7 +537,7 @@ class LocalStore(Store):
         prefix = as_prefix(prefix)
         keys, prefixes, others = self._scan(prefix)
         if len(self._known) + len(prefixes) < _MAX_KNOWN:
-            self._known.update([each[:-1] for each in prefixes])  # they are there, and inside the root
+            self._known.update([each[:-1] for each in prefixes])  # they exist inside the root
         return Listing(sorted(keys), sorted(prefixes), sorted(others))
 
     def _walk(self, prefix: str) -> Iterator[str]:
@@ -548,9 +549,10 @@ class LocalStore(Store):
             todo.extend(prefixes)
 
     def list_unnamed(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Yield the path from the root, and the size, of each file below `prefix` that no key names.
+        """Yield path from the root and size of each file below `prefix` that no key names.
 
-        Such are temporary files and locks, names that no key can have, and symbolic links that lead out of the store.
+        These are temporary files and locks, names that no key can have, and symbolic links that lead out of the
+        store.
         """
         for folder, folders, names in os.walk(self._base + as_prefix(prefix)):
             links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
@@ -562,7 +564,7 @@ class LocalStore(Store):
                         yield key, os.lstat(place).st_size
 
     def _scan(self, prefix: str) -> tuple[_List[str], _List[str], _List[str]]:
-        """Return keys, prefixes and others directly under `prefix`; without links to directories that it lies in."""
+        """Return keys, prefixes and other names directly under `prefix`, without links to directories above."""
         keys: _List[str] = []
         prefixes: _List[str] = []
         others: _List[str] = []
@@ -573,7 +575,7 @@ class LocalStore(Store):
                 for entry in entries:
                     key = prefix + entry.name
                     is_link = entry.is_symlink()
-                    # A drive letter is a name like others, except at the root.
+                    # A drive letter is an ordinary name, except at the root.
                     is_named = is_key(entry.name) or is_key(key)
                     if not is_named or (is_link and not self._is_inside(key)):
                         if os.path.isdir(entry):
@@ -581,7 +583,7 @@ class LocalStore(Store):
                         elif not entry.name.startswith(RESERVED):
                             others.append(key)
                         continue
-                    # A link may lead in a circle; `isdir` and `isfile` make no fuss of that.
+                    # A link may lead in a circle; `isdir` and `isfile` return False for it.
                     if os.path.isdir(entry) if is_link else entry.is_dir():
                         if is_link:
                             above = above or self._directories_above(prefix)
@@ -599,14 +601,14 @@ class LocalStore(Store):
         return keys, prefixes, others
 
     def _directories_above(self, prefix: str) -> _List[str]:
-        """Return where the directories really are that the way to `prefix` leads through, its own among them."""
+        """Return the real paths of the directories on the way to `prefix`, including its own."""
         parts = prefix.split("/")
         return [os.path.realpath(self._base + "/".join(parts[:depth])) + os.sep for depth in range(len(parts))]
 
-    # -- keeping inside -----------------------------------------------------------
+    # -- staying inside -----------------------------------------------------------
 
     def check_storable(self, key: str) -> None:
-        """Check its names by the rules for files, too."""
+        """Check the names by the rules for files, too."""
         check_key(key)
         if files.WINDOWS:
             if _is_windows_key(key) is None:
@@ -616,10 +618,10 @@ class LocalStore(Store):
             raise InvalidKeyError("a file name is too long", store=repr(self), key=key, expected=expected)
 
     def _admit(self, parent: str) -> bool:
-        """Return whether the directory `parent` exists; raise `InvalidKeyError` if it is reached by a link outwards."""
+        """Return whether the directory `parent` exists. Raises `InvalidKeyError` if a link leads out of the root."""
         if parent in self._known:
             return True
-        # From the nearest directory that has been checked: deep hierarchies are come through level by level.
+        # Start from the nearest checked directory: deep hierarchies are usually walked level by level.
         end = parent.rfind("/")
         while end > 0 and parent[:end] not in self._known:
             end = parent.rfind("/", 0, end)
@@ -646,7 +648,7 @@ class LocalStore(Store):
         self._known.add(parent)
 
     def _inside(self, key: str) -> str:
-        """Return where the symbolic link `key` leads to; raise `InvalidKeyError` if that is outside the root."""
+        """Return the target of the symbolic link `key`. Raises `InvalidKeyError` if it is outside the root."""
         root = os.path.realpath(self._base).rstrip(os.sep)
         target = os.path.realpath(self._base + key)
         if not target.startswith(root + os.sep) and target != root:
@@ -667,7 +669,7 @@ class LocalStore(Store):
         return True
 
     def _failure(self, error: OSError, key: str) -> StoreError:
-        """Return our own error for one of the operating system."""
+        """Return the error of omnizarr for one of the operating system."""
         remedy = None
         kind: type[StoreError] = StoreError
         if error.errno in (errno.EISDIR, errno.ENOTEMPTY):
@@ -681,19 +683,19 @@ class LocalStore(Store):
         return failure
 
     def _too_large(self, key: str, file: int) -> StoreLimitError:
-        """Return the error for a file that does not fit into memory, or says so."""
+        """Return the error for a file that does not fit into memory, or claims not to."""
         return StoreLimitError(
             "the value is larger than the memory that there is",
             store=repr(self),
             key=key,
             found=f"{os.fstat(file).st_size} bytes",
-            remedy="look what wrote the file, or read where there is more memory",
+            remedy="find out which program wrote the file, or read it on a machine with more memory",
         )
 
     # -- the store itself ---------------------------------------------------------
 
     def origin(self) -> tuple[Hashable, str]:
-        """Return where the directory really is."""
+        """Return the real path of the directory."""
         return "files", os.path.normcase(os.path.realpath(self.root)).replace(os.sep, "/").strip("/")
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,18 +1,18 @@
-"""Locks among processes (and threads): one lock file beside what is locked, there only while it is.
+"""Locks between processes and threads: a lock file beside the locked file, which exists only while the lock is held.
 
 To acquire a lock, a writer creates the file (or opens the existing one), takes the operating system's lock on it, and
 checks that the path still leads to the locked file; if not, it tries again. To release the lock, it removes the file
 while still holding it. So
 
-- a holder that is killed leaves at most an empty file: its lock died with it, and the next one to
-  come takes the file over and removes it;
-- what happens to the value meanwhile (created, deleted, replaced by a rename) does not matter. A lock on the
-  value's own file would move to another file at each write;
+- a killed holder leaves at most an empty file. The operating system releases its lock, and the next holder
+removes the file;
+- the value may be created, deleted or replaced by a rename meanwhile. A lock on the value's own file would be
+lost at each write;
 - a forked child does not inherit it;
-- machines that share the file system exclude each other as far as it hands locks on (NFS does).
+- machines that share the file system exclude each other if it shares locks (NFS does).
 
-Windows cannot remove a file that is open, but there nothing that is open can be removed by others either:
-the file is locked by polling, and removed by the last one to leave.
+Windows cannot remove an open file, but other processes cannot remove one either. There, the file is locked by
+polling, and removed by its last user.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ except ImportError:  # everywhere else
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 _POLL_SECONDS = 0.002
-_READABLE = stat.S_IRGRP | stat.S_IROTH  # to lock a file it is enough to read it
+_READABLE = stat.S_IRGRP | stat.S_IROTH  # read access is enough to lock a file
 _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 _descriptors: set[int] = set()  # of lock files that are open
 
 
 def _let_go() -> None:
-    """In a forked child: close the parent's lock files, or they would stay locked if the parent is killed."""
+    """Close the parent's lock files in a forked child. Otherwise they would stay locked if the parent is killed."""
     for descriptor in _descriptors:
         os.close(descriptor)
     _descriptors.clear()
@@ -65,14 +65,14 @@ _held = threading.local()  # paths of lock files that this thread holds
 
 
 SUFFIX = ".lock"
-"""How the names of lock files end, so that who clears a directory knows them."""
+"""How the names of lock files end, so that functions that clear a directory recognise them."""
 
 
 @contextmanager
 def lock(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock file `path` while the ``with`` block runs; the same thread may enter twice.
+    """Hold the lock file `path` while the ``with`` block runs. The same thread may enter twice.
 
-    `make_parent` is called whenever the directory of `path` is missing.
+    `make_parent` is called if the directory of `path` is missing.
     """
     paths: set[str] = _held.__dict__.setdefault("paths", set())
     if path in paths:
@@ -83,7 +83,7 @@ def lock(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
         if _is_acquired(taken, make_parent):
             paths.add(path)
             yield
-        else:  # the file system has no locks: at least the threads exclude each other
+        else:  # the file system has no locks; at least threads exclude each other
             with threads.lock(path):
                 paths.add(path)
                 yield
@@ -93,25 +93,25 @@ def lock(path: str, make_parent: Callable[[], None]) -> Iterator[None]:
         finally:
             try:
                 _release(taken)
-            except BaseException:  # a Ctrl-C: a lock that was left would keep even ourselves out from now on
+            except BaseException:  # on Ctrl-C: a lock that stays would also exclude this process
                 _release(taken)
                 raise
 
 
 class _Taken:
-    """A lock file that is open, or locked already: wherever a Ctrl-C comes in between, it is known how far it came."""
+    """A lock file that is open, and perhaps locked. Its state is known wherever Ctrl-C interrupts."""
 
     __slots__ = ("descriptors", "is_locked", "path", "process")
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.process = os.getpid()
-        self.descriptors: list[int] = []  # one at most
+        self.descriptors: list[int] = []  # at most one
         self.is_locked = False
 
 
 def _is_acquired(taken: _Taken, make_parent: Callable[[], None]) -> bool:
-    """Open and lock the file; return False if the file system knows no locks."""
+    """Open and lock the file. Return False if the file system does not support locks."""
     try:
         return _acquire(taken, make_parent)
     except OmnizarrError:
@@ -139,7 +139,7 @@ def _failure(error: OSError, path: str) -> StoreError:
 def _owner(path: str) -> str:
     try:
         return f"user {import_module('pwd').getpwuid(os.stat(path).st_uid).pw_name}"
-    except (KeyError, OSError, ImportError):  # a user without a name, or a system without such names
+    except (KeyError, OSError, ImportError):  # a user without a name, or a system without user names
         return "its owner"
 
 
@@ -152,7 +152,7 @@ def _acquire(taken: _Taken, make_parent: Callable[[], None]) -> bool:
             make_parent()
             continue
         except PermissionError:
-            # On Windows: about to be removed. Elsewhere: another user's, or we may not write here at all.
+            # On Windows: about to be removed. Elsewhere: it belongs to another user, or we must not write here.
             if msvcrt is None and not os.access(os.path.dirname(path), os.W_OK):
                 raise
             try:
@@ -188,7 +188,7 @@ def _acquire(taken: _Taken, make_parent: Callable[[], None]) -> bool:
 
 
 def _open_to_others(path: str, descriptor: int, status: os.stat_result) -> None:
-    """Let all users with write access to the directory open the lock file, regardless of the umask."""
+    """Let all users with write access to the directory open the lock file, whatever the umask is."""
     if msvcrt is not None or status.st_mode & _READABLE == _READABLE or status.st_uid != os.geteuid():
         return
     with suppress(OSError):  # a file system without permissions
@@ -198,15 +198,15 @@ def _open_to_others(path: str, descriptor: int, status: os.stat_result) -> None:
 
 
 def _open(taken: _Taken, flags: int) -> None:
-    """Open the lock file; a child that is forked from now on closes it."""
+    """Open the lock file. Children that are forked from now on close it."""
     taken.descriptors.extend(map(os.open, (taken.path,), (flags,), (0o666,)))  # see `interrupts`
     _descriptors.update(taken.descriptors)
 
 
 def _close(taken: _Taken) -> None:
-    """Let go of the lock file that is open; begun again after an interrupt, do what is left to do."""
+    """Close the open lock file. Called again after an interrupt, it continues where it stopped."""
     for descriptor in list(taken.descriptors):
-        if msvcrt is None:  # a child that was forked meanwhile may have the file open still
+        if msvcrt is None:  # a child forked meanwhile may still have the file open
             with suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
         _descriptors.discard(descriptor)
@@ -214,7 +214,7 @@ def _close(taken: _Taken) -> None:
 
 
 def discard(path: str) -> None:
-    """Remove a lock file that is not held; one that is held stays, or a second holder could come in."""
+    """Remove a lock file that is not held. A held one stays, so that there is only one holder."""
     with suppress(OSError):
         if msvcrt is None:
             (descriptor,) = map(os.open, (path,), (_OPEN & ~os.O_CREAT,))  # see `interrupts`
@@ -231,7 +231,7 @@ def discard(path: str) -> None:
 def is_held(besides: str | None = None) -> bool:
     """Return whether this thread holds any lock file, so that it may enter some locks twice.
 
-    Those that lock a file of the name `besides` do not count.
+    Lock files for a file named `besides` do not count.
     """
     paths: set[str] | None = _held.__dict__.get("paths")
     if not paths:
@@ -241,13 +241,13 @@ def is_held(besides: str | None = None) -> bool:
 
 
 def _release(taken: _Taken) -> None:
-    """Remove the lock file and let go of it; begun again after an interrupt, do what is left to do."""
+    """Remove the lock file and close it. Called again after an interrupt, it continues where it stopped."""
     if os.getpid() != taken.process:  # a child forked within the block holds nothing
         return
     if msvcrt is None:
         for descriptor in list(taken.descriptors):
             with suppress(OSError):
-                # An interrupted waiter also removes the file if its holder was killed meanwhile.
+                # An interrupted waiter also removes the file, if its holder was killed meanwhile.
                 if not taken.is_locked:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if _is_at(taken.path, descriptor):
@@ -255,7 +255,7 @@ def _release(taken: _Taken) -> None:
         _close(taken)
     elif taken.descriptors:
         _close(taken)
-        with suppress(OSError):  # still open elsewhere: the last one removes it
+        with suppress(OSError):  # still open elsewhere; the last user removes it
             os.unlink(taken.path)
 
 
@@ -278,7 +278,7 @@ def _is_at(path: str, descriptor: int) -> bool:
 
 
 def _status_at(path: str, descriptor: int) -> os.stat_result | None:
-    """Return what the system says of the open file, if `path` still leads to it."""
+    """Return the status of the open file, if `path` still leads to it."""
     try:
         there = os.lstat(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Files and directories, as far as the local store needs them: read, write, rename, remove."""
+"""Operations on files and directories that the local store needs: read, write, rename, remove."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from omnizarr.stores.local import filelocks
 WINDOWS = os.name == "nt"
 HAS_PREADV = hasattr(os, "preadv")
 
-# A directory, a pipe, a socket or a link that leads in a circle is not a value either.
+# A directory, a pipe, a socket or a circular link is not a value either.
 _ABSENCE = {
     errno.ENOENT,
     errno.ENOTDIR,
@@ -26,25 +26,26 @@ _ABSENCE = {
     errno.ELOOP,
 }
 if WINDOWS:
-    _ABSENCE |= {errno.EINVAL, errno.EACCES}  # a name that cannot be; a directory
+    _ABSENCE |= {errno.EINVAL, errno.EACCES}  # a name that is not possible; a directory
 
 _COMMON = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)
-# O_NONBLOCK: a named pipe in the place of a file must not make us wait for its writer.
+# O_NONBLOCK: do not wait for the writer of a named pipe.
 READ_LINK = os.O_RDONLY | _COMMON | getattr(os, "O_NONBLOCK", 0)
 READ = READ_LINK | getattr(os, "O_NOFOLLOW", 0)
-FOLLOWS_LINKS = not hasattr(os, "O_NOFOLLOW")  # Windows: opening says nothing of links, one has to look
+FOLLOWS_LINKS = not hasattr(os, "O_NOFOLLOW")  # on Windows, opening does not report links, so check
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON
 
 
-# Nanoseconds after which a change was certainly made in another tick of the clock: ten of the longest ticks; and the
-# same for file systems that write down no fractions of seconds (at most hundredths): some count every other second.
+# Nanoseconds after which a change certainly falls into another tick of the clock: ten of the longest ticks. The
+# second is for file systems that store no fractions of seconds (at most hundredths); some count in steps of two
+# seconds.
 _SETTLED = 100_000_000
 _SETTLED_COARSELY = 3_000_000_000
 _COARSE = 10_000_000
 
 
 def is_absence(error: OSError) -> bool:
-    """Return whether an error says that there is no such file."""
+    """Return whether an error means that there is no such file."""
     return error.errno in _ABSENCE
 
 
@@ -57,14 +58,14 @@ def read(file: int, start: int, length: int) -> Buffer:
         value = os.read(file, length)
     if len(value) == length:
         return value
-    # The operating system reads 2 GiB at most at once, and a network file system as much as it likes.
+    # The operating system reads at most 2 GiB at once, and a network file system may read less.
     whole = bytearray(length)
     size = read_into(file, memoryview(whole), start)
     return memoryview(whole)[:size]
 
 
 def read_into(file: int, out: memoryview, start: int) -> int:
-    """Fill `out` as far as the file reaches; return how many bytes it has from `start` on."""
+    """Fill `out` from the file, from `start` on, and return how many bytes the file has from there."""
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -84,14 +85,14 @@ def read_into(file: int, out: memoryview, start: int) -> int:
 
 
 def stamp(file: int) -> Hashable | None:
-    """Return what tells the content of an open file from all others that it, or another under its name, ever has.
+    """Return a stamp that distinguishes the content of an open file from all others that its name ever has.
 
-    None if nothing does: file systems count time in ticks (1 to 10 ms; some of them in seconds), and give the number
-    of a file that is gone to the next one. Of two values that are written within a tick the second can look like the
-    first in every respect. So a file has a stamp only if its last change lies well behind the time at which it is
-    looked at; whatever is written from then on shows another time. A change in the future says that clocks disagree.
+    None if there is no such stamp. File systems count time in ticks (1 to 10 ms; some in seconds), and reuse the
+    numbers of removed files. If two values are written within a tick, the second can look exactly like the first.
+    So a file has a stamp only if its last change is well before the current time; every later write shows another
+    time. A change in the future shows that clocks disagree.
     """
-    now = time.time_ns()  # before the file is looked at: a thread may have to wait in between
+    now = time.time_ns()  # taken before the file is checked, because a thread may have to wait in between
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
         return None
@@ -114,14 +115,14 @@ def write_new(path: str, value: Buffer, *, fsync: bool) -> None:
 
 
 def _write_rest(file: int, value: Buffer, written: int) -> None:
-    """Write what one call did not: the operating system takes 2 GiB at most at once."""
+    """Write what one call did not write: the operating system writes at most 2 GiB at once."""
     rest = memoryview(value).cast("B")[written:]
     while rest:
         rest = rest[os.write(file, rest) :]
 
 
 def discard(path: str) -> None:
-    """Remove a file, if that is possible."""
+    """Remove a file, if possible."""
     with suppress(OSError):
         os.unlink(path)
 
@@ -141,7 +142,7 @@ def sync_directory(folder: str) -> None:
 
 
 def is_in_the_way(path: str) -> bool:
-    """Return whether something that is not a directory stands where one should be."""
+    """Return whether something that is not a directory has the name of a needed directory."""
     try:
         return not stat.S_ISDIR(os.stat(path).st_mode)
     except FileNotFoundError:
@@ -149,7 +150,7 @@ def is_in_the_way(path: str) -> bool:
 
 
 def remove_tree(top: str, *, keep: bool) -> None:
-    """Remove the directory `top` and all below it, except (`keep`) itself; what others create meanwhile may stay."""
+    """Remove the directory `top` (or, with `keep`, only its content). What others create meanwhile may stay."""
     if not keep and os.path.islink(top):
         discard(top)
         return
@@ -165,7 +166,7 @@ def remove_tree(top: str, *, keep: bool) -> None:
                     else:
                         with suppress(FileNotFoundError):
                             os.unlink(entry.path)
-        except (FileNotFoundError, NotADirectoryError):  # a value is not what stands below a prefix
+        except (FileNotFoundError, NotADirectoryError):  # a value is not below a prefix
             continue
     for folder in reversed(folders[1:] if keep else folders):
         with suppress(OSError):
@@ -173,7 +174,7 @@ def remove_tree(top: str, *, keep: bool) -> None:
 
 
 def _replace_patiently(source: str, target: str) -> None:
-    """Rename, though others may have the target open: Windows refuses that for as long as they have."""
+    """Rename. On Windows this fails while another program has the target open, so try repeatedly."""
     for attempt in range(50):
         try:
             os.replace(source, target)
@@ -187,10 +188,10 @@ def _replace_patiently(source: str, target: str) -> None:
 
 
 def _link(source: str, target: str) -> None:
-    """Give a file a second name, unless that exists, and take the first away."""
+    """Give a file a second name, unless that exists, and remove the first name."""
     os.link(source, target)
     os.unlink(source)
 
 
 replace = _replace_patiently if WINDOWS else os.replace
-rename_to_free = os.rename if WINDOWS else _link  # on Windows, `rename` never replaces
+rename_to_free = os.rename if WINDOWS else _link  # on Windows, `rename` never replaces a file

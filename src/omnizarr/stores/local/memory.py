@@ -28,13 +28,13 @@ class MemoryStore(Store):
     Parameters
     ----------
     store_dict : mutable mapping of str to bytes, optional
-        Where the values are kept; the caller's own mapping, shared, not copied. A new dictionary if left out.
+        The mapping that holds the values. It is shared, not copied. The default is a new dictionary.
     read_only : bool, default False
-        Refuse to write.
+        Whether to refuse to write.
 
     Notes
     -----
-    Stores upon the same mapping see the same values and exclude each other in `lock`. Pickling copies the values.
+    Stores for the same mapping see the same values and exclude each other in `lock`. Pickling copies the values.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class MemoryStore(Store):
 
     @property
     def exclusion(self) -> Exclusion:
-        """Locks exclude all other writers of these values."""
+        """"lock": locks exclude all other writers of these values."""
         return "lock"
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
@@ -70,7 +70,7 @@ class MemoryStore(Store):
         return value if span is None else cut(value, span)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Copy from the value straight into `out`."""
+        """Copy from the value directly into `out`."""
         value = self.get(key)
         return None if value is None else fill(out, memoryview(value)[start:])
 
@@ -85,24 +85,24 @@ class MemoryStore(Store):
         return key in self._values
 
     def stamp(self, key: str) -> Hashable | None:
-        """Return the identity of the value; None if it could be changed, as what others put into the mapping can."""
+        """Return the identity of the value; None if the value could change, as values set by others can."""
         check_key(key)
         value = self._values.get(key)
         return Identity(value) if type(value) is bytes else None
 
     def set(self, key: str, value: Buffer) -> None:
-        """Keep `value`, or a copy of it if it could still change."""
+        """Store `value`, or a copy of it if it could still change."""
         self.check_writable()
         check_key(key)
         self._values[key] = value if type(value) is bytes else memoryview(value).tobytes()
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Set `key` in one step of the dictionary, so that plain `set` cannot come in between."""
+        """Set `key` in one operation of the dictionary, which a plain `set` cannot interrupt."""
         self.check_writable()
         check_key(key)
-        if type(self._values) is not dict or len(value) < 2:  # bytes of one or none are shared objects
+        if type(self._values) is not dict or len(value) < 2:  # empty bytes and single bytes are shared objects
             return super().set_if_absent(key, value)
-        new = bytes(bytearray(value))  # an object of our own, to be told apart from an equal value that was there
+        new = bytes(bytearray(value))  # an object of our own, to distinguish it from an equal value that existed
         return self._values.setdefault(key, new) is new
 
     def delete(self, key: str) -> None:
@@ -112,7 +112,7 @@ class MemoryStore(Store):
         self._values.pop(key, None)
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Lock the key of this mapping, whichever store it is reached through."""
+        """Lock the key of this mapping, also for other stores of the mapping."""
         self.check_writable()
         check_key(key)
         # The lock keeps the mapping alive, so its id is not reused meanwhile.
@@ -123,11 +123,11 @@ class MemoryStore(Store):
         return ("mapping", id(self._values)), ""
 
     def list(self) -> Iterator[str]:
-        """Yield the current keys; other entries of a user's dictionary are skipped."""
+        """Yield the current keys. Other entries of a user's dictionary are skipped."""
         return (key for key in list(self._values) if isinstance(key, str) and is_key(key))
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
-        """Yield the keys there are now."""
+        """Yield the current keys under `prefix`."""
         prefix = as_prefix(prefix)
         return (key for key in list(self._values) if isinstance(key, str) and key.startswith(prefix) and is_key(key))
 

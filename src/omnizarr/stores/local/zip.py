@@ -23,31 +23,33 @@ class ZipStore(Store):
     Parameters
     ----------
     path : path or binary file object
-        The archive. A file object must be able to seek; it is not closed with the store. With `store`: its key there.
+        The archive. A file object must be able to seek, and is not closed with the store. With `store`: the key
+        of the archive there.
     store : Store, optional
-        Where the archive is a value. It is not closed with this store.
+        The store that holds the archive as a value. It is not closed with this store.
     mode : {"r", "r+", "a", "w", "w-", "x"}, default "r"
-        Read; read and write an archive that exists; the same or begin a new one; begin a new one; the
-        same, only if there is none ("w-" and "x").
+        "r": read. "r+": read and write an existing archive. "a": the same, or create one. "w": create one. "w-"
+        and "x": create one; it must not exist.
     read_only : bool, optional
-        Refuse to write, whatever the mode; by default that is what the mode says.
+        Whether to refuse to write. The default follows from the mode.
     compression : int, default zipfile.ZIP_STORED
-        How new entries are compressed. Chunks usually are already.
+        How new entries are compressed. Chunks usually are compressed already.
     allowZip64 : bool, default True
-        Let the archive grow beyond 4 GiB.
+        Whether the archive may be larger than 4 GiB.
 
     Notes
     -----
-    What is written goes to a temporary file beside the archive. `close` (or leaving the ``with`` block, or the
-    end of the program) brings old and new together, without what was overwritten or deleted, and renames the
-    result: until then the archive is as it was, whatever happens. One process at a time can write.
+    Writes go to a temporary file beside the archive. `close` (or leaving the ``with`` block, or the end of the
+    program) merges old and new entries, without those that were overwritten or deleted, and renames the result.
+    Until then the archive is unchanged, whatever happens. Only one process at a time can write.
 
-    An archive in a store is read by parts: one request or two to open it, and one for each entry, as many at once as
-    the store is asked. All of them are of one version: if the archive is replaced, reading raises `ConflictError`
-    where the store can tell. `close` writes the whole archive at once, if no other program has meanwhile.
+    An archive in a store is read in parts: one or two requests to open it, and one for each entry, sent
+    concurrently. All parts are of one version: if the archive is replaced, reading raises `ConflictError` if
+    the store can detect it. `close` writes the whole archive at once, unless another program has written it
+    meanwhile.
 
-    Entries that are not valid keys (``../x``, ``/x``) are passed over, so nothing is found outside. Of several entries
-    of one name the last one counts.
+    Entries that are not valid keys (``../x``, ``/x``) are ignored. If a name occurs several times, the last
+    entry counts.
 
     Examples
     --------
@@ -93,31 +95,34 @@ class ZipStore(Store):
     def _open(self) -> None:
         place = self.path if self.store is None else Value(self.store, str(self.path))
         self._archive = Archive(place, self.mode, self._compression, allow_zip64=self._allow_zip64)
-        # Also when the program ends, or the store is no longer referenced.
+        # also when the program ends, or the store is no longer referenced
         self._finalizer = weakref.finalize(self, self._archive.close)
 
     @property
     def concurrency(self) -> int:
-        """That of the store in which the archive is a value."""
+        """The concurrency of the store that holds the archive."""
         return 1 if self.store is None else self.store.concurrency
 
     @property
     def exclusion(self) -> Exclusion:
-        """Locks exclude all other writers of these values."""
+        """"lock": locks exclude all other writers of these values."""
         return "lock"
 
     @property
     def is_shared(self) -> bool:
-        """Whether the archive is a file, or a value of a store that is shared."""
+        """Whether the archive is a file, or a value of a shared store."""
         return isinstance(self.path, str) if self.store is None else self.store.is_shared
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Read the entry; a part of it alone if it is not compressed. All of it has its checksum checked."""
+        """Read the entry; only the wanted part if it is not compressed.
+
+        The checksum is checked if all of it is read.
+        """
         values = self._read(key, None if span is None else [span])
         return None if values is None else values[0]
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Read the parts of the entry alone, if it is not compressed."""
+        """Read only the parts of the entry, if it is not compressed."""
         return self._read(key, list(spans))
 
     def _read(self, key: str, spans: Sequence[Span] | None) -> Buffers | None:
@@ -128,35 +133,35 @@ class ZipStore(Store):
             raise error.add(store=repr(self), key=key) from error.__cause__
 
     def size(self, key: str) -> int | None:
-        """Return the size that the directory of the archive says."""
+        """Return the size that the directory of the archive states."""
         check_key(key)
         return self._archive.size(key)
 
     def stamp(self, key: str) -> Hashable | None:
-        """Return which entry it is, of which version of the file; None if the archive has no file of its own."""
+        """Return the entry and the version of the file; None if the archive has no file of its own."""
         check_key(key)
         return self._archive.stamp(key)
 
     def set(self, key: str, value: Buffer) -> None:
-        """Append an entry; one of that name that was there is gone after `close`."""
+        """Append an entry. An old entry of that name is removed by `close`."""
         self.check_writable()
         check_key(key)
         self._archive.write(key, value)
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Append an entry if there is none."""
+        """Append an entry, if there is none of that name."""
         self.check_writable()
         check_key(key)
         return self._archive.write_if_absent(key, value)
 
     def delete(self, key: str) -> None:
-        """Forget the entry; it is gone after `close`."""
+        """Forget the entry. `close` removes it."""
         self.check_writable()
         check_key(key)
         self._archive.remove(key)
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Lock the key among the threads of this process: no other can write the archive."""
+        """Lock the key for the threads of this process. No other process can write the archive."""
         self.check_writable()
         check_key(key)
         return threads.lock((id(self._archive), key))
@@ -182,14 +187,14 @@ class ZipStore(Store):
             yield names[position]
 
     def origin(self) -> tuple[Hashable, str]:
-        """Return which archive it is."""
+        """Return the identity of the archive."""
         if self.store is not None:
             data, path = self.store.origin()
             return ("zip", data, f"{path}/{self.path}".strip("/")), ""
         return ("zip", os.path.realpath(self.path) if isinstance(self.path, str) else id(self.path)), ""
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
-        """Return a view that may not be written; an archive opened for reading cannot become writable."""
+        """Return a read-only view. An archive opened for reading cannot become writable."""
         if read_only:
             return self if self.read_only else ReadOnlyStore(self)
         self.check_writable()
@@ -200,7 +205,7 @@ class ZipStore(Store):
         self._finalizer()
 
     def discard(self) -> None:
-        """Close the archive without writing what has changed: the file stays as it was."""
+        """Close the archive without writing changes. The file stays as it was."""
         self._archive.discard()
         self._finalizer()
 

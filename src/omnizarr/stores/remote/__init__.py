@@ -1,1 +1,1 @@
-"""Stores far away, and stores of other libraries."""
+"""Remote stores, and stores of other libraries."""

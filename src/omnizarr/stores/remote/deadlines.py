@@ -1,4 +1,4 @@
-"""To give up what takes too long, where a library only lets its coroutines be stopped."""
+"""Timeouts for libraries that only let you cancel their coroutines."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 _loops: dict[str, asyncio.AbstractEventLoop] = {}
 _abandoned: list[asyncio.AbstractEventLoop] = []
-"""Loops of the parent: to close one in a child would take from the parent what wakes it."""
+"""Loops of the parent. Closing one in a child would close what wakes the parent's loop."""
 
 
 def _start_anew() -> None:
-    """In a child: the thread that ran the loop does not exist there."""
+    """Forget the loop in a child, where the thread that ran it does not exist."""
     _abandoned.extend(_loops.values())
     _loops.clear()
 
@@ -34,10 +34,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def _loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop that runs in a thread of its own, as the caller's thread may have one that runs."""
+    """Return the event loop that runs in a thread of its own, because the caller's thread may already run one."""
     with threads.lock(__name__):
         while "loop" not in _loops:
-            # The thread itself makes the loop known, as one that is known and does not run would never answer.
+            # The thread itself publishes the loop, because a loop that does not run would never answer.
             made = SimpleQueue[None]()
             threading.Thread(target=_serve, args=(made,), name="omnizarr-deadlines", daemon=True).start()
             made.get()
@@ -54,7 +54,7 @@ def _serve(made: SimpleQueue[None]) -> None:
 
 
 def within(seconds: float, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Return what the coroutine returns; raise TimeoutError, having stopped it, if it takes longer.
+    """Return the result of the coroutine. If it takes too long, cancel it and raise TimeoutError.
 
     >>> import asyncio
     >>> within(10, lambda: asyncio.sleep(0, "done"))

@@ -1,4 +1,4 @@
-"""Filesystems of fsspec, as they are called: in this thread, on the event loop of fsspec, or by its web session."""
+"""Calling filesystems of fsspec: in this thread, on the event loop of fsspec, or with its web session."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     import asyncio
 
 Info: TypeAlias = dict[str, Any]
-"""What a filesystem says of a file."""
+"""What a filesystem reports about a file."""
 
 _local: Any = Lazy("fsspec.implementations.local")
 _memory: Any = Lazy("fsspec.implementations.memory")
 
-_MANY: Final = 64  # requests at once where each costs a task on an event loop
-_LARGE: Final = 1 << 26  # bytes; a part of a value beyond that is worth asking for the size of the value first
+_MANY: Final = 64  # requests at once, if each costs a task on an event loop
+_LARGE: Final = 1 << 26  # bytes; before a larger part of a value is read, the size of the value is requested
 
 has_magic = re.compile(r"[*?[]").search
 
 
 class Files:
-    """A filesystem whose methods answer when they are done."""
+    """A filesystem with blocking methods."""
 
     keeps_slash = False
     """Whether the path of a directory ends with a slash in `ls`."""
@@ -40,18 +40,18 @@ class Files:
         self.fs = fs
         self._is_local = isinstance(fs, _local.LocalFileSystem)
         self._is_at_hand = self._is_local or isinstance(fs, _memory.MemoryFileSystem)
-        # Others may talk over one connection, or keep files open, and what they say of threads is little.
+        # Others may use one connection, or keep files open, and document little about threads.
         self._bears_threads = many or self._is_at_hand
-        # The fallback of fsspec leaves out directories that cannot be listed, whatever the reason.
+        # The fallback of fsspec silently omits directories that it cannot list.
         self.finds = type(fs).find is not class_of("fsspec.spec", "AbstractFileSystem").find
 
     @property
     def concurrency(self) -> int:
-        """Requests at once."""
+        """Number of concurrent requests."""
         return 1
 
     def call(self, verb: str, *arguments: Any, fresh: str | None = None, **options: Any) -> Any:
-        """Call a method of the filesystem; `fresh`: the path of which it shall remember nothing."""
+        """Call a method of the filesystem. `fresh`: a path about which it must forget everything it cached."""
         with nullcontext() if self._bears_threads else threads.lock(("fsspec", id(self.fs))):
             if fresh is not None:
                 self.fs.invalidate_cache(fresh)
@@ -62,9 +62,9 @@ class Files:
         if span is None or span == (0, None):
             return self._bytes(path)
         start, stop = span
-        if start < 0 and not self._is_at_hand:  # the files of some do not know where they end
+        if start < 0 and not self._is_at_hand:  # the files of some do not check their end
             start = max(0, int(self.call("info", path, fresh=path)["size"]) + start)
-        # Some make room for as much as is asked for, or read everything if asked for less than nothing.
+        # Some allocate as much as is requested, or read everything if less than nothing is requested.
         if start > _LARGE or (stop is not None and not 0 < stop - start <= _LARGE):
             size = int(self.call("info", path, fresh=path)["size"])
             start, stop = min(start, size), size if stop is None else min(stop, size)
@@ -76,7 +76,7 @@ class Files:
         return bytes(self.call("cat_file", path, start=start, end=stop))
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a file, and the directories that it needs."""
+        """Write a file and the directories that it needs."""
         if not self._is_local:
             self._in_folder(path, lambda: self.call("pipe_file", path, data))
             return
@@ -95,7 +95,7 @@ class Files:
         self._in_folder(path, write)
 
     def _in_folder(self, path: str, write: Callable[[], None]) -> None:
-        """Write; if that fails, make the directory first. It may be gone again meanwhile, if others delete."""
+        """Write a file. If that fails, create the directory first; other writers may delete it at any time."""
         for _attempt in range(100):
             try:
                 write()
@@ -109,30 +109,30 @@ class Files:
         write()
 
     def create(self, path: str, data: bytes) -> None:
-        """Write a file that is not there. Raises FileExistsError."""
+        """Write a file that does not exist. Raises FileExistsError."""
         self.call("pipe_file", path, data, mode="create")
 
     def remove(self, paths: list[str]) -> None:
-        """Delete files, those that are there."""
+        """Delete the files that exist."""
         for path in paths:
             with suppress(FileNotFoundError):
                 self.call("rm_file", path)
 
 
 class AsyncFiles(Files):
-    """A filesystem whose methods are coroutines, on the event loop that fsspec runs in a thread of its own."""
+    """A filesystem whose methods are coroutines on the event loop that fsspec runs in a thread of its own."""
 
     def __init__(self, fs: Any, *, many: bool) -> None:
         super().__init__(fs, many=many)
         self.loop: asyncio.AbstractEventLoop = fs.loop
         self.finds = type(fs)._find is not class_of("fsspec.asyn", "AsyncFileSystem")._find  # noqa: SLF001
-        # s3fs and others ask for the size first if they may use several connections for one value.
+        # s3fs and others request the size first, if they may use several connections for one value.
         parameters = inspect.signature(fs._cat_file).parameters  # noqa: SLF001
         self._at_once = {"max_concurrency": 1} if "max_concurrency" in parameters else {}
 
     @property
     def concurrency(self) -> int:
-        """Requests at once."""
+        """Number of concurrent requests."""
         return _MANY
 
     def call(self, verb: str, *arguments: Any, fresh: str | None = None, **options: Any) -> Any:
@@ -150,7 +150,7 @@ class AsyncFiles(Files):
         if span is None or span == (0, None):
             return bytes(await self.fs._cat_file(path, **self._at_once))  # noqa: SLF001
         start, stop = span
-        if stop is not None and stop <= start:  # no request can ask for nothing
+        if stop is not None and stop <= start:  # no request can ask for zero bytes
             await self.fs._cat_file(path, start=0, end=1, **self._at_once)  # noqa: SLF001
             return b""
         part = bytes(await self.fs._cat_file(path, start=start, end=stop, **self._at_once))  # noqa: SLF001
@@ -164,8 +164,8 @@ class AsyncFiles(Files):
         self.call("pipe_file", path, data)
 
     def remove(self, paths: list[str]) -> None:
-        """Delete files, those that are there."""
-        # `rm` takes many paths for one request, and names with * or [ in them for patterns.
+        """Delete the files that exist."""
+        # `rm` takes many paths for one request, and takes names with * or [ for patterns.
         patterns = [path for path in paths if has_magic(path)]
         plain = [path for path in paths if not has_magic(path)]
         if plain:
@@ -179,8 +179,8 @@ class AsyncFiles(Files):
 class WebFiles(AsyncFiles):
     """Files of a web server.
 
-    Asked for directly: fsspec takes whatever comes for the part that it asked for, also from a server that sends the
-    whole file, and every error in looking for a file for the absence of the file.
+    They are requested directly. fsspec accepts any answer as the requested part, even the whole file, and takes
+    every error for a missing file.
     """
 
     keeps_slash = True
@@ -213,14 +213,14 @@ class WebFiles(AsyncFiles):
         return body
 
     def call(self, verb: str, *arguments: Any, fresh: str | None = None, **options: Any) -> Any:
-        """Await a method of the filesystem, or ask for the size of a file."""
+        """Await a method of the filesystem, or request the size of a file."""
         if verb == "info":
             return loops.run(self._info(*arguments), self.loop)
         return super().call(verb, *arguments, fresh=fresh, **options)
 
     async def _info(self, path: str) -> Info:
         async with await self._ask("head", path, {}) as response:
-            if response.status in (405, 501):  # some servers know GET alone
+            if response.status in (405, 501):  # some servers support only GET
                 return {"type": "file", "size": len(await self.read(path, None))}
             _check_response(response)
             length = response.headers.get("Content-Length")
@@ -229,7 +229,7 @@ class WebFiles(AsyncFiles):
     async def _ask(self, method: str, path: str, headers: dict[str, str]) -> Any:
         session = await self.fs.set_session()
         options = {"allow_redirects": True, **self.fs.kwargs}
-        # The bytes as they are stored, not a compressed form of them.
+        # The stored bytes, not a compressed form of them.
         options["headers"] = {**options.get("headers", {}), "Accept-Encoding": "identity", **headers}
         return getattr(session, method)(self.fs.encode_url(path), **options)
 
@@ -244,7 +244,7 @@ def _check_response(response: Any) -> None:
 
 
 def files_of(fs: Any, *, many: bool) -> Files:
-    """Return the filesystem as it is to be called in this process."""
+    """Return the filesystem in the form in which this process calls it."""
     if not fs.async_impl:
         return Files(fs, many=many)
     cache = getattr(fs, "dircache", None)
@@ -260,7 +260,7 @@ def files_of(fs: Any, *, many: bool) -> Files:
 
 
 def base_of(fs: Any, path: str) -> tuple[Any, str]:
-    """Return the filesystem that does the work, and the path in it."""
+    """Return the underlying filesystem, and the path in it."""
     if not isinstance(fs, class_of("fsspec.spec", "AbstractFileSystem")):
         raise TypeError(f"{type(fs).__name__} is not a filesystem of fsspec")
     if not isinstance(path, str):
@@ -277,7 +277,7 @@ def base_of(fs: Any, path: str) -> tuple[Any, str]:
 
 def protocols(fs: Any) -> tuple[str, ...]:
     """Return the schemes of a filesystem."""
-    # Set per instance by the filesystems that are caches.
+    # Set per instance by filesystems that are caches.
     protocol = fs.protocol
     if type(fs).__module__ == "fsspec.implementations.cached":
         protocol = type(fs).protocol
@@ -285,5 +285,5 @@ def protocols(fs: Any) -> tuple[str, ...]:
 
 
 def class_of(module: str, name: str) -> Any:
-    """Return what a module holds, which is imported now."""
+    """Return an attribute of a module that is imported now."""
     return getattr(Lazy(module), name)

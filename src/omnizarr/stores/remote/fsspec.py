@@ -1,20 +1,20 @@
 """Values in the files of any filesystem that fsspec knows.
 
 URLs
-    ``scheme://path`` of every scheme that fsspec knows and omnizarr has no store of its own for (``sftp``, ``hf``,
-    ``github``, ...), and chains of them as fsspec writes them: ``zip://folder::https://host/a.zip``,
-    ``simplecache::s3://bucket/a``. ``fsspec+`` before a URL says that fsspec shall serve it although omnizarr could:
-    ``fsspec+s3://bucket/a`` takes the options of s3fs, and ``fsspec+https://host/a`` lists what the index pages of a
-    server show. `storage_options` go to fsspec as they are; those for one part of a chain stand under its name:
-    ``{"s3": {"anon": True}}``.
+    ``scheme://path`` with every scheme that fsspec knows and omnizarr has no store of its own for (``sftp``, ``hf``,
+    ``github``, ...), and chains in the notation of fsspec: ``zip://folder::https://host/a.zip``,
+    ``simplecache::s3://bucket/a``. With ``fsspec+`` before a URL, fsspec opens it although omnizarr could:
+    ``fsspec+s3://bucket/a`` takes the options of s3fs, and ``fsspec+https://host/a`` lists the links of a
+    server's index pages. `storage_options` are passed to fsspec unchanged. Options for one part of a chain have
+    its name as key: ``{"s3": {"anon": True}}``.
 
-What is promised
-    fsspec has no conditional writes and no locks, so `FsspecStore.exclusion` is "process". A value becomes visible
-    whole where the service sees to it (object stores do), in memory, and in local directories, where it is written to
-    a temporary file first. Archives, caches and web servers are for reading.
+Guarantees
+    fsspec has no conditional writes and no locks, so `FsspecStore.exclusion` is "process". A value becomes
+    visible whole if the service guarantees it (object stores do), in memory, and in local directories, where it
+    is written to a temporary file first. Archives, caches and web servers are read-only.
 
-    Listings are asked for anew each time, whatever the filesystem may remember. What a cache of fsspec keeps is as old
-    as its options allow.
+    Listings are requested each time, without the filesystem's cache. Values in a cache of fsspec may be as old as its
+    options allow.
 """
 
 from __future__ import annotations
@@ -69,54 +69,54 @@ else:
     references = Lazy("omnizarr.stores.remote.references")
     wrappers = Lazy("omnizarr.stores.wrap.wrappers")
 
-_List: TypeAlias = list  # within the classes, `list` is a verb
+_List: TypeAlias = list  # within the classes, `list` is a method
 
 _local: Any = Lazy("fsspec.implementations.local")
 _memory: Any = Lazy("fsspec.implementations.memory")
 
-_DEPTH: Final = 1000  # levels of directories; more means links that lead in circles
-_ATTEMPTS: Final = 3  # to read parts of a value that others keep replacing
+_DEPTH: Final = 1000  # levels of directories; more means circular links
+_ATTEMPTS: Final = 3  # attempts to read parts of a value that others keep replacing
 
 _PREFIX: Final = "fsspec+"
 
-# What can be read, and not written: archives are packed by ZipStore, and a cache that does not ask whether it is still
-# right would make writers undo what others have written.
+# Read-only filesystems: archives are written by ZipStore, and with a cache that does not check whether it is
+# current, writers would undo each other's changes.
 _ONLY_READ: Final = frozenset({
     *("http", "https", "zip", "tar", "libarchive", "reference", "github", "git", "gist", "data", "jar"),
     *("cached", "blockcache", "filecache", "simplecache"),
 })  # fmt: skip
 # Where an ETag stands for the bytes, not for the second in which they were written.
 _HAS_ETAGS: Final = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
-# Where another writer's file is refused by the service itself, not by looking first.
+# Services that refuse to overwrite another writer's file.
 _CREATES: Final = frozenset({"s3", "s3a", "gs", "gcs"})
-# Where an empty directory is removed by `rmdir`, and no other one.
+# Filesystems whose `rmdir` removes empty directories only.
 _HAS_RMDIR: Final = frozenset({"file", "local", "sftp", "ssh", "ftp"})
 
 _ABSENCE: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
 class FsspecStore(Store):
-    """A store upon a filesystem of fsspec.
+    """A store on a filesystem of fsspec.
 
     Parameters
     ----------
     fs : fsspec.AbstractFileSystem
-        The filesystem. One made with ``asynchronous=True`` is made again without; nothing else about it changes.
+        The filesystem. If it was created with ``asynchronous=True``, it is created again without; nothing else changes.
     path : str
         The directory in it, with or without the protocol: ``"bucket/prefix"``. "" is all of the filesystem.
     read_only : bool, optional
-        Refuse to write. By default only where nothing can be written: archives, caches, web servers.
+        Whether to refuse to write. The default is True for archives, caches and web servers, which cannot be written.
     concurrency : int, optional
-        How many requests may be on their way at once. By default 64 where they run on the event loop of fsspec, else 1:
-        many of the others talk over one connection. Filesystems of which more than one is asked for must bear to be
-        called by several threads.
+        Number of concurrent requests. The default is 64 for filesystems on the event loop of fsspec, and 1 for
+        others, many of which use one connection. With more than 1, the filesystem must allow calls from several
+        threads.
 
     Raises
     ------
     MissingDependencyError
-        fsspec is not installed.
+        If fsspec is not installed.
     ReadOnlyError
-        If ``read_only=False`` is asked for where nothing can be written.
+        If ``read_only=False`` and the filesystem cannot be written.
 
     Examples
     --------
@@ -149,14 +149,14 @@ class FsspecStore(Store):
     def from_url(
         cls, url: str, storage_options: Mapping[str, Any] | None = None, *, read_only: bool | None = None
     ) -> Self:
-        """Return the store of a URL, or a chain of them, with the options that fsspec takes.
+        """Return the store of a URL or a chain of URLs, with the options of fsspec.
 
         Raises
         ------
         MissingDependencyError
-            fsspec, or the package that it needs for this scheme, is not installed.
+            If fsspec, or the package that it needs for this scheme, is not installed.
         StoreError
-            fsspec does not know the scheme, or does not understand the rest.
+            If fsspec does not know the scheme, or cannot parse the rest.
 
         Examples
         --------
@@ -167,27 +167,27 @@ class FsspecStore(Store):
 
     @classmethod
     def from_upath(cls, path: Any, *, read_only: bool | None = None) -> Self:
-        """Return the store in the directory that a ``UPath`` of universal_pathlib means."""
+        """Return the store in the directory of a ``UPath`` of universal_pathlib."""
         return cls(path.fs, path.path, read_only=read_only)
 
     @classmethod
     def from_mapper(cls, mapper: Any, *, read_only: bool | None = None) -> Self:
-        """Return the store upon the same files as an ``FSMap``, which is what ``fsspec.get_mapper`` returns."""
+        """Return the store for the same files as an ``FSMap`` (from ``fsspec.get_mapper``)."""
         return cls(mapper.fs, mapper.root, read_only=read_only)
 
     @property
     def concurrency(self) -> int:
-        """64 where requests run on the event loop of fsspec, else 1, by default."""
+        """Number of concurrent requests; by default 64 on the event loop of fsspec, otherwise 1."""
         return self._concurrency or self._files.concurrency
 
     @property
     def is_shared(self) -> bool:
-        """What is in memory is seen by this process alone."""
+        """False in memory, which only this process sees."""
         return not isinstance(self.fs, _memory.MemoryFileSystem)
 
     @property
     def _files(self) -> Files:
-        """The filesystem as it is called; made anew after a fork, which the event loop of fsspec does not survive."""
+        """The filesystem in the form in which it is called; created again after a fork, which stops the event loop."""
         if self._made is None or self._made[0] != os.getpid():
             self._made = (os.getpid(), files_of(self.fs, many=(self._concurrency or 1) > 1))
         return self._made[1]
@@ -203,7 +203,7 @@ class FsspecStore(Store):
             return self._unread(error, key, span)
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Read side by side, on the event loop of fsspec where the filesystem runs there."""
+        """Read concurrently, on the event loop of fsspec if the filesystem runs there."""
         files = self._files
         if not isinstance(files, AsyncFiles):
             yield from pool.gather(lambda request: self.get(*request), requests, self.concurrency)
@@ -223,7 +223,7 @@ class FsspecStore(Store):
             return self._unread(error, key, span)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Read the parts, and look at the stamp before and after; all of the file where there are no stamps."""
+        """Read the parts, and compare the stamps before and after; without stamps, read the whole file."""
         if len(spans) == 1:
             part = self.get(key, spans[0])
             return None if part is None else [part]
@@ -239,7 +239,7 @@ class FsspecStore(Store):
         return super().get_spans(key, spans)
 
     def size(self, key: str) -> int | None:
-        """Return the size that the filesystem knows; where it knows none, that of the value."""
+        """Return the size that the filesystem reports, otherwise that of the value."""
         info = self._info(key)
         if info is None:
             return None
@@ -247,7 +247,7 @@ class FsspecStore(Store):
         return super().size(key) if size is None else int(size)
 
     def stamp(self, key: str) -> Hashable | None:
-        """Return the ETag, where it stands for the bytes: of S3, Google and Azure."""
+        """Return the ETag of S3, Google and Azure, which depends on the bytes."""
         check_key(key)
         if self._protocol not in _HAS_ETAGS:
             return None
@@ -266,11 +266,11 @@ class FsspecStore(Store):
     # -- writing ------------------------------------------------------------------
 
     def set(self, key: str, value: Buffer) -> None:
-        """Write the file; directories that are missing are made."""
+        """Write the file. Missing directories are created."""
         self._write(key, value, self._files.put)
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Look for the file, and write it, under the lock; S3 and Google also refuse what others were faster with."""
+        """Check for the file and write it under the lock. S3 and Google also refuse it if another writer was faster."""
         if self._protocol not in _CREATES:
             return super().set_if_absent(key, value)
         with self.lock(key):
@@ -278,7 +278,7 @@ class FsspecStore(Store):
                 return False
             try:
                 self._write(key, value, self._files.create)
-            except StoreError:  # there are many ways to say so
+            except StoreError:  # filesystems report this in many ways
                 if self.exists(key):
                     return False
                 raise
@@ -294,7 +294,7 @@ class FsspecStore(Store):
             raise self._failure(error, key)
 
     def delete(self, key: str) -> None:
-        """Remove the file, and the local directories that it leaves empty."""
+        """Remove the file, and local directories that are empty then."""
         self.check_writable()
         path = self._path_of(key)
         if self._protocol in _HAS_RMDIR and not self.exists(key):  # it might be a directory
@@ -308,7 +308,7 @@ class FsspecStore(Store):
         self._prune(key.rpartition("/")[0])
 
     def delete_prefix(self, prefix: str) -> None:
-        """Remove what is below it, many at once where the service can."""
+        """Remove everything below the prefix, many files at once if the service can."""
         self.check_writable()
         prefix = as_prefix(prefix)
         paths = [self._path_of(key) for key in self.list_prefix(prefix)]
@@ -321,11 +321,11 @@ class FsspecStore(Store):
             self._prune(prefix[:-1])
 
     def _remove_folders(self, prefix: str) -> None:
-        """Remove the directories below `prefix`, and the temporary files that writers left who were killed."""
+        """Remove the directories below `prefix`, and temporary files of killed writers."""
         for info in self._ls(self._base + prefix):
             path = info["name"]
             name = path.rpartition("/")[2]
-            with suppress(OSError):  # others may write there, or have been faster
+            with suppress(OSError):  # others may write there, or have removed it
                 if info["type"] != "directory":
                     if name.startswith(RESERVED):
                         self._files.call("rm_file", path)
@@ -334,7 +334,7 @@ class FsspecStore(Store):
                     self._files.call("rmdir", path)
 
     def _prune(self, folder: str) -> None:
-        """Remove `folder` and its parents up to the root of the store, as far as they are empty."""
+        """Remove `folder` and its parents up to the root of the store, as long as they are empty."""
         if self._protocol not in _HAS_RMDIR:
             return
         with suppress(OSError):
@@ -343,14 +343,14 @@ class FsspecStore(Store):
                 folder = folder.rpartition("/")[0]
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Lock the file among the threads of this process, whichever store of fsspec it is reached through."""
+        """Lock the file for the threads of this process, in all stores of fsspec."""
         self.check_writable()
         check_key(key)
         data, path = self.origin()
         return threads.lock((data, f"{path}/{key}"))
 
     def check_writable(self) -> None:
-        """Raise `ReadOnlyError` if the store may not be written, or cannot be."""
+        """Raise `ReadOnlyError` if the store is read-only, or cannot be written."""
         super().check_writable()
         if not _ONLY_READ.isdisjoint(protocols(self.fs)):
             raise self._cannot_write()
@@ -369,14 +369,14 @@ class FsspecStore(Store):
         return self.list_prefix("")
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
-        """Ask for all at once where the filesystem can, else directory by directory, many of them at once."""
+        """List everything at once if the filesystem can, otherwise directory by directory, many of them at once."""
         prefix = as_prefix(prefix)
         if not self._files.finds:
             return self._walk(prefix)
         return (key for key, _ in self._find(prefix))
 
     def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Take the sizes from the listing, where the filesystem lists all at once and knows them."""
+        """Take the sizes from the listing, if the filesystem lists everything at once with sizes."""
         if not self._files.finds:
             return super().list_sizes(prefix)
         found = self._find(as_prefix(prefix), detail=True)
@@ -437,7 +437,7 @@ class FsspecStore(Store):
 
     @property
     def _base(self) -> str:
-        """What stands before the key in the path of a file; a query of a URL is not a part of it."""
+        """The part of a file's path before the key. The query of a URL is not part of it."""
         root = self.path.partition("?")[0].rstrip("/") if self._is_web else self.path
         return f"{root}/" if root else str(self.fs.root_marker)
 
@@ -449,25 +449,25 @@ class FsspecStore(Store):
         check_key(key)
         if not self._is_web:
             return self._base + key
-        _, mark, query = self.path.partition("?")  # a signature, say
+        _, mark, query = self.path.partition("?")  # a signature, for example
         return self._base + quote(key) + mark + query
 
     def _key_of(self, path: str) -> str | None:
         base = self._base
         if not path.startswith(base):
-            path = "/" + path  # some leave out the mark of the root
+            path = "/" + path  # some omit the mark of the root
             if not path.startswith(base):
                 return None
         key = path[len(base) :]
         if not self._is_web:
             return key
-        return None if "?" in key or "#" in key else unquote(key)  # what sorts the page is not a file
+        return None if "?" in key or "#" in key else unquote(key)  # a link that sorts the page is not a file
 
     def _unread(self, error: Exception, key: str, span: Span | None = None) -> Buffer | None:
-        """Return what an error in reading means: None, if there is no such file; raise what is really wrong."""
+        """Return None if a read failed because the file does not exist; raise the actual error otherwise."""
         if isinstance(error, OmnizarrError) or failures.is_missing_place(error):
             raise self._failure(error, key)
-        # FileExistsError: in memory, if a parent of the path is a file.
+        # FileExistsError: in memory, if a parent of the path is a file
         if isinstance(error, (*_ABSENCE, FileExistsError)):
             return None
         if span is not None and failures.is_past_the_end(error):
@@ -498,7 +498,7 @@ class FsspecStore(Store):
         return ("fsspec", self._protocol, hash(self.fs)), path
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
-        """Return a store upon the same files that may not be written, or (False) one that may."""
+        """Return a read-only store for the same files, or (False) a writable one."""
         return type(self)(self.fs, self.path, read_only=read_only, concurrency=self._concurrency)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -520,28 +520,28 @@ class FsspecStore(Store):
         return f"FsspecStore({redact(path)!r})"
 
 
-# -- what `omnizarr.stores.resolve` calls ------------------------------------------------
+# -- called by `omnizarr.stores.resolve` ------------------------------------------------
 
 
 def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
-    """Return the store that a URL means to fsspec, and the path in it: none."""
+    """Return the store that fsspec opens for a URL, and the path in it, which is ""."""
     return _in_mode(*_open(url.removeprefix(_PREFIX), options), mode), ""
 
 
 def file_at(url: str, options: Mapping[str, Any]) -> tuple[Store, str]:
-    """Return the store that has the file of a URL, and its key."""
+    """Return the store that contains the file of a URL, and its key."""
     return place_in(*_open(url.removeprefix(_PREFIX), options))
 
 
 def place_in(fs: Any, path: str) -> tuple[Store, str]:
-    """Return the store that has a file of a filesystem, given by its path or its URL, and its key."""
+    """Return the store that contains a file of a filesystem, given by path or URL, and its key."""
     fs, path = base_of(fs, path)
     parent, _, name = path.rpartition("/")
     return _in_mode(fs, parent, "r"), name
 
 
 def adapt(storelike: Any, mode: str, options: Mapping[str, Any]) -> tuple[Store, str] | None:
-    """Return the store that a filesystem, an FSMap or a UPath means; None for a local path, and for all else."""
+    """Return the store for a filesystem, an FSMap or a UPath; None for a local path and for other objects."""
     if hasattr(storelike, "storage_options") and hasattr(storelike, "fs") and hasattr(storelike, "path"):  # UPath
         if storelike.protocol in ("", "file", "local") and not options:
             return None
@@ -558,7 +558,7 @@ def adapt(storelike: Any, mode: str, options: Mapping[str, Any]) -> tuple[Store,
 
 
 def _in_mode(fs: Any, path: str, mode: str) -> Store:
-    """Return a store upon a filesystem; a directory of this machine is served by the store that can do more."""
+    """Return a store on a filesystem. A local directory is opened as a LocalStore."""
     fs, path = base_of(fs, path)
     if type(fs) is _local.LocalFileSystem:
         return LocalStore(path or "/", read_only=mode == "r")
@@ -566,7 +566,7 @@ def _in_mode(fs: Any, path: str, mode: str) -> Store:
 
 
 def upon(fs: Any, path: str, *, read_only: bool | None) -> Store:
-    """Return a store upon a filesystem: references are served by the store that can do more."""
+    """Return a store on a filesystem. References are opened as a ReferenceStore."""
     if "reference" in protocols(fs):
         store, below = references.ReferenceStore.from_filesystem(fs), path.strip("/")
         return wrappers.PrefixStore(store, below) if below else store
@@ -594,7 +594,7 @@ def _open(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
 
 
 def known_protocols() -> list[str]:
-    """Return the schemes that fsspec knows, installed or not; none if it is not installed itself."""
+    """Return the schemes that fsspec knows, whether their packages are installed or not; none without fsspec."""
     try:
         return list(class_of("fsspec.registry", "known_implementations"))
     except ImportError:

@@ -1,7 +1,7 @@
-"""Event loops of other libraries, used from threads that wait for what runs there.
+"""Event loops of other libraries, used from threads that wait for their results.
 
-Libraries whose stores and filesystems are coroutines keep a thread that runs an event loop. A request costs a task
-there and no thread of ours, so that many are on their way at once for little.
+Libraries with asynchronous stores and filesystems run an event loop in a thread. A request costs a task there and
+no thread of omnizarr, so many concurrent requests are cheap.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ R = TypeVar("R")
 
 
 def run(coroutine: Coroutine[Any, Any, R], loop: asyncio.AbstractEventLoop) -> R:
-    """Return what the coroutine returns on `loop`, which runs in another thread.
+    """Return the result of the coroutine on `loop`, which runs in another thread.
 
     Raises
     ------
     RuntimeError
-        If the caller runs on that very loop, which could then never answer.
+        If the caller runs on that loop itself, which could then never answer.
     """
     _check_elsewhere(loop, coroutine.close)
     future = asyncio.run_coroutine_threadsafe(coroutine, loop)
     try:
         return future.result()
     finally:
-        future.cancel()  # means something only if the wait was broken off
+        future.cancel()  # has an effect only if the wait was interrupted
 
 
 def gather(
     task: Callable[[T], Coroutine[Any, Any, R]], items: Iterable[T], most: int, loop: asyncio.AbstractEventLoop
 ) -> Iterator[tuple[T, int, Future[R]]]:
-    """Yield (item, its position, the future that has its result) as tasks end on `loop`, of which `most` run at once.
+    """Yield (item, its position, the future with its result) as tasks end on `loop`, where at most `most` run at once.
 
-    Items are taken as there is room. Stopping early, or an exception, cancels requests under way.
+    Items are taken as there is room. Stopping early, or an exception, cancels the requests in flight.
     """
     _check_elsewhere(loop)
     numbered = enumerate(items)

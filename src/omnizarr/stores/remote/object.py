@@ -1,6 +1,6 @@
-"""Object stores: S3, Google Cloud Storage, Azure Blob Storage and HTTP, by way of obstore.
+"""Object stores: S3, Google Cloud Storage, Azure Blob Storage and HTTP, through obstore.
 
-What a URL means is told in `omnizarr.stores.remote.object_urls`.
+`omnizarr.stores.remote.object_urls` documents URLs and options.
 
 Spec: Zarr v3 core, "Stores" and "Abstract store interface"; conditions: RFC 9110, section 13.
 """
@@ -76,33 +76,33 @@ else:
     object_urls = Lazy("omnizarr.stores.remote.object_urls")
 
 CONCURRENCY: Final = 192
-"""Requests at once. A thousand values of 16 KiB, 20 ms away: 64 take 350 ms, 128 190, 192 and 256 140, 384 160."""
+"""Concurrent requests. A thousand values of 16 KiB, 20 ms away: 64 take 350 ms, 128 190, 192 and 256 140, 384 160."""
 
 MAX_KEYS: Final = 50_000_000
-"""Keys after which a listing is taken for one that never ends."""
+"""Number of keys after which a listing is assumed never to end."""
 
-_LARGE: Final = 32 * 2**20  # bytes of a value that is sent in parts
+_LARGE: Final = 32 * 2**20  # bytes above which a value is sent in parts
 _PART: Final = 8 * 2**20  # bytes of such a part
 _PARTS_AT_ONCE: Final = 4
 _PAGE: Final = 1000
 _ALL: Final = (0, None)
-_ATTEMPTS: Final = 10  # how often a value is read again that changed while it was read
+_ATTEMPTS: Final = 10  # attempts to read a value that changes while it is read
 
 _CONDITIONAL: Final = frozenset({"S3Store", "GCSStore", "AzureStore", "MemoryStore"})
-_FORGIVING: Final = frozenset({"S3Store", "MemoryStore"})  # deleting what is not there is no error
+_FORGIVING: Final = frozenset({"S3Store", "MemoryStore"})  # deleting a missing key is not an error
 
 _REMEDY: Final = "let the programs that write agree by a lock of their own: `omnizarr.stores.SynchronizedStore`"
 
 
-_MARK: Final = "omnizarrwrite"  # what the clouds keep beside a value; letters alone are allowed by all of them
-_INIT_BACKOFF: Final = timedelta(seconds=0.1)  # of obstore, before it sends a request again
+_MARK: Final = "omnizarrwrite"  # metadata stored with a value; all clouds allow letters only
+_INIT_BACKOFF: Final = timedelta(seconds=0.1)  # of obstore, before it repeats a request
 _NEVER: Final = '"00000000000000000000000000000000"'  # an ETag that no value has
-_copies: dict[Hashable, bool] = {}  # whether the server copies values, where that is known
-_keep_conditions: set[Hashable] = set()  # servers that were seen to do so
+_copies: dict[Hashable, bool] = {}  # whether the server copies values, if known
+_keep_conditions: set[Hashable] = set()  # servers that have been seen to do so
 
 
 class _Record(threading.local):
-    """What this thread has read since it locked a key; by data and path, as stores may share both."""
+    """What this thread has read since it locked a key; by data and path, because stores may share both."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -113,44 +113,44 @@ _record = _Record()
 
 
 _in_memory: Final = Gate(close=lambda: None, abandon=lambda: None)
-"""Before obstore's stores in memory: a fork within a call would leave their lock taken in the child."""
+"""Held for obstore's stores in memory, because a fork within a call would leave their lock taken in the child."""
 
 
 class ObjectStore(Store):
-    """A store in an object store, by way of obstore.
+    """A store in an object store, through obstore.
 
     Parameters
     ----------
     store : obstore.store.ObjectStore
         ``S3Store``, ``GCSStore``, ``AzureStore``, ``HTTPStore`` or ``MemoryStore`` of obstore.
     prefix : str, default ""
-        Where in it the keys begin.
+        Path in the object store where the keys begin.
     read_only : bool, default False
-        Refuse to write.
+        Whether to refuse to write.
     concurrency : int, optional
-        How many requests are on their way at once. By default 512 where the native engine sends them, else
-        `CONCURRENCY`; 1 for obstore's ``MemoryStore``.
+        Number of concurrent requests. The default is 512 if the native engine sends them, otherwise
+        `CONCURRENCY`, and 1 for obstore's ``MemoryStore``.
     max_value_bytes : int, optional
-        Values that are larger are refused. A quarter of the machine's memory if left out, but at least 1 GiB.
+        Larger values raise StoreLimitError. The default is a quarter of the machine's memory, but at least 1 GiB.
     max_keys : int, default `MAX_KEYS`
-        Listings that are longer are refused.
+        Longer listings raise StoreLimitError.
     list_timeout : float, default 60
-        Seconds in which `list_dir` must be done.
+        Time limit of `list_dir` in seconds.
 
     Notes
     -----
-    *Writers.* S3, Google and Azure can be told to write only if the value has not changed since (`exclusion` is
-    "condition"), so disjoint writers lose nothing, on any number of machines. HTTP cannot, nor can S3 with
-    ``conditional_put="disabled"``: then only threads of one process are kept apart.
+    *Writers.* S3, Google and Azure have conditional writes (`exclusion` is "condition"), so writers of disjoint
+    regions do not lose each other's changes, on any number of machines. HTTP, and S3 with
+    ``conditional_put="disabled"``, have none: then only threads of one process are kept apart.
 
-    *Versions.* Parts of a value are put together from answers of one version alone: of one ETag; where a server sends
-    none, or a weak one, of one size and date.
+    *Versions.* All parts of a value come from one version: from answers with the same ETag, or, if the server
+    sends none or a weak one, with the same size and date.
 
-    *Keys.* obstore cannot name keys with control characters; they raise `InvalidKeyError`. Objects whose names
-    are not keys (a leading slash, two in a row, ``..``) are not listed.
+    *Keys.* obstore does not support keys with control characters; they raise `InvalidKeyError`. Objects whose
+    names are not valid keys (a leading slash, two slashes in a row, ``..``) are not listed.
 
-    *Redirects.* At most 10 are followed. ``Authorization`` and ``Cookie`` are not sent along to another host; other
-    headers that were given are, and the query of the URL is, as ``Referer``.
+    *Redirects.* At most 10 are followed. ``Authorization`` and ``Cookie`` are not sent to another host; your
+    other headers are, and the query of the URL is sent as ``Referer``.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class ObjectStore(Store):
         backoff = (getattr(store, "retry_config", None) or {}).get("backoff") or {}
         self._soonest_repetition = backoff.get("init_backoff", _INIT_BACKOFF).total_seconds()
         self._values_are_small = True
-        self._is_honest = self._kind != "HTTPStore"  # clouds are, and servers that were seen to send what they announce
+        self._is_honest = self._kind != "HTTPStore"  # sends all bytes that it announces
         self._ignores_ranges = False
         self._data, self._below = object_urls.origin(store, self._kind)
 
@@ -198,28 +198,28 @@ class ObjectStore(Store):
     def from_url(
         cls, url: str, storage_options: Mapping[str, Any] | None = None, *, read_only: bool = False
     ) -> ObjectStore:
-        """Return the store that a URL means, with options as `omnizarr.stores.remote.object_urls` tells them."""
+        """Return the store of a URL, with the options that `omnizarr.stores.remote.object_urls` documents."""
         store, prefix, own = object_urls.parse(url, dict(storage_options or {}))
         return cls(store, prefix=prefix, read_only=read_only, **own)
 
     @property
     def concurrency(self) -> int:
-        """How many requests are on their way at once."""
+        """Number of concurrent requests."""
         return self._concurrency
 
     @property
     def exclusion(self) -> Exclusion:
-        """Conditions, where the server knows them."""
+        """"condition", if the server supports conditional writes."""
         return "condition" if self._has_conditions else "process"
 
     @property
     def is_shared(self) -> bool:
-        """What is in memory is seen by this process alone."""
+        """False in memory, which only this process sees."""
         return self._kind != "MemoryStore"
 
     @property
     def supports_listing(self) -> bool:
-        """A web server cannot."""
+        """False for a web server."""
         return self._kind != "HTTPStore"
 
     @property
@@ -240,10 +240,10 @@ class ObjectStore(Store):
         return Access(client, as_prefix(below) + self._prefix, self._max_value_bytes)
 
     def answered(self, kind: str, text: str, key: str | None) -> StoreError:
-        """Return what an exception of obstore, of this class and text, becomes; for the native engine."""
+        """Return the omnizarr error for an exception of obstore with this class and text; for the native engine."""
         return object_errors.said(kind, text, self._store).add(store=repr(self), key=key)
 
-    # -- asking -------------------------------------------------------------------
+    # -- requests -------------------------------------------------------------------
 
     def check_storable(self, key: str) -> None:
         """Check for control characters, too."""
@@ -256,7 +256,10 @@ class ObjectStore(Store):
         return self._prefix + key
 
     def _ask(self, key: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Return what obstore answers of `key`, or None if it is not there; what obstore raises becomes ours."""
+        """Return the answer of obstore for `key`, or None if it is missing.
+
+        Errors of obstore become errors of omnizarr.
+        """
         path = self._path(key)
         try:
             return self._call(function, self._store, path, *args, **kwargs)
@@ -284,11 +287,12 @@ class ObjectStore(Store):
             failure = missing
         except Exception as error:  # noqa: BLE001 - what obstore raises has no base in common
             failure = object_errors.translate(error, self._store)
-        # Not within the block: obstore's own message, which may hold secrets, must not be shown as the context of ours.
+        # Raised outside the block: obstore's message, which may contain secrets, must not be shown as the
+        # context.
         raise failure.add(store=repr(self))
 
     def _fetch(self, key: str, wanted: Any = None, **conditions: str) -> Answer | None:
-        """Return the answer to a request for `wanted` (None: everything), with conditions as RFC 9110 has them."""
+        """Return the answer to a request for `wanted` (None: everything), with conditions as in RFC 9110."""
         options = {**conditions} if wanted is None else {**conditions, "range": wanted}
         result = self._ask(key, obstore.get, options=options)
         if result is None:
@@ -301,7 +305,7 @@ class ObjectStore(Store):
         return Answer(memoryview(data), start, result.meta)
 
     def _part(self, key: str, span: Span | None, **conditions: str) -> Answer | None:
-        """Return at least the part of `key` within `span`; by one request, if it is not empty and the server can."""
+        """Return at least the part of `key` within `span`, with one request if possible."""
         if span is None or self._ignores_ranges:
             return self._fetch(key, **conditions)
         start, stop = span
@@ -317,7 +321,7 @@ class ObjectStore(Store):
         return self._known_part(key, span, **conditions)
 
     def _known_part(self, key: str, span: Span, **conditions: str) -> Answer | None:
-        """Return the part of `key` within `span`, which the server could not make out, after asking for the size."""
+        """Return the part of `key` within `span` that the server could not resolve, after requesting the size."""
         for _ in range(_ATTEMPTS):
             meta = self._head(key)
             if meta is None:
@@ -335,10 +339,10 @@ class ObjectStore(Store):
         raise self._restless(key)
 
     def _head(self, key: str) -> Mapping[str, Any] | None:
-        """Return what the server tells of `key`; None if there is no such key."""
+        """Return the server's metadata of `key`; None if the key is missing."""
         try:
             meta = self._ask(key, obstore.head)
-        except object_errors.NotAllowedError:  # a server that answers GET alone
+        except object_errors.NotAllowedError:  # a server that supports only GET
             result = self._ask(key, obstore.get)
             meta = None if result is None else result.meta
         return cast("Mapping[str, Any] | None", meta)
@@ -360,7 +364,7 @@ class ObjectStore(Store):
     # -- reading ------------------------------------------------------------------
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Ask for the value, or the part; one request, but for what is empty."""
+        """Request the value or the part, in one request if it is not empty."""
         if _record.depth:
             answer = self._part(key, span)
             self._remember(key, answer and answer.meta)
@@ -378,14 +382,14 @@ class ObjectStore(Store):
         if data is None:
             return None
         self._is_honest = True
-        if span is None and len(data) == stop:  # it may go on, so ask for the size first, and so from now on
+        if span is None and len(data) == stop:  # it may be longer, so request the size first, from now on
             self._values_are_small = False
             return self._get(key, span)
         self._check_size(key, len(data))
         return memoryview(data)
 
     def _in_one_call(self, span: Span | None) -> tuple[int, int] | None:
-        """Return the range by which `span` is asked for in one call where `_fetch` makes two; None if it cannot be.
+        """Return the range that requests `span` in one call where `_fetch` makes two; None if there is none.
 
         A thousand small values are a sixth faster without the second wait for the interpreter.
         """
@@ -401,11 +405,11 @@ class ObjectStore(Store):
         return None if answer is None else self._cut(key, span or _ALL, [answer])
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Ask side by side."""
+        """Request all values concurrently."""
         return self._get_many_remembered(requests) if _record.depth else super().get_many(requests)
 
     def _get_many_remembered(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        # Other threads ask, and this one, which holds the lock, remembers.
+        # Other threads send the requests; this thread, which holds the lock, remembers the answers.
         def ask(request: Request) -> tuple[Request, Answer | None]:
             return request, self._part(*request)
 
@@ -414,13 +418,13 @@ class ObjectStore(Store):
             yield position, None if answer is None else self._cut(key, span or _ALL, [answer])
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Ask for all parts at once, near ones as one, and again if they turn out to be of several versions."""
+        """Request all parts at once, near ones as one; repeat if they belong to several versions."""
         read = self._read(key, spans, None)
         self._remember(key, read and read.meta)
         return read and read.parts
 
     def _read(self, key: str, spans: Sequence[Span] | None, pin: Mapping[str, Any] | None) -> Read | None:
-        """Return parts of one version, of that which `pin` tells of if it is given; None if there is no such key."""
+        """Return parts of one version (that of `pin` if it is given); None if the key is missing."""
         version = pin and Version.of(pin)
         conditions = {"if_match": version.e_tag} if version and version.e_tag else {}
         groups = [None] if spans is None else grouped(spans)
@@ -459,7 +463,7 @@ class ObjectStore(Store):
         )
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Ask for as much as fits, and one byte, which tells whether there is more."""
+        """Request as many bytes as fit and one more, which shows whether there are more."""
         data = self.get(key, (start, start + out.nbytes + 1))
         if data is None:
             return None
@@ -470,27 +474,27 @@ class ObjectStore(Store):
         return filled if size is None else max(filled, size - start)
 
     def exists(self, key: str) -> bool:
-        """Ask without having the value sent."""
+        """Check without transferring the value."""
         return self.size(key) is not None
 
     def size(self, key: str) -> int | None:
-        """Ask without having the value sent."""
+        """Return the size without transferring the value."""
         meta = self._head(key)
         self._remember(key, meta)
         return None if meta is None else int(meta["size"])
 
     def stamp(self, key: str) -> Hashable | None:
-        """Return the ETag and the version; None if there is none, or a weak one."""
+        """Return ETag and version; None if there is no ETag, or a weak one."""
         meta = self._head(key)
         self._remember(key, meta)
         return self._stamp(meta)
 
     def _stamp(self, meta: Mapping[str, Any] | None) -> Hashable | None:
         version = None if meta is None else Version.of(meta)
-        return None if version is None else tuple(version)  # text alone, which caches on disks can keep
+        return None if version is None else tuple(version)  # only text, which caches on disks can store
 
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Ask once for the value and its stamp, and have no value sent if the stamp is `unless`."""
+        """Request value and stamp at once, without transferring the value if the stamp is `unless`."""
         known = unless[0] if isinstance(unless, tuple) else None
         try:
             answer = self._fetch(key, **({} if known is None else {"if_none_match": known}))
@@ -503,7 +507,7 @@ class ObjectStore(Store):
         return None if stamp is not None and stamp == unless else Stamped(answer.data, stamp)
 
     def pinned(self, key: str) -> Reader | None:
-        """Return what asks for the ETag that it met first."""
+        """Return a function that requests the ETag that it read first."""
         self._path(key)
         pins: dict[str, Mapping[str, Any]] = {}
 
@@ -513,7 +517,7 @@ class ObjectStore(Store):
             self._remember(key, found and found.meta)
             if found is None:
                 return None
-            # Of several threads that ask first, one has the say.
+            # Of several threads that request first, one decides.
             if not are_same(pins.setdefault("pin", found.meta), found.meta):
                 raise ConflictError("the value has changed since it was first read", store=repr(self), key=key)
             return found.parts
@@ -523,7 +527,7 @@ class ObjectStore(Store):
     # -- writing ------------------------------------------------------------------
 
     def set(self, key: str, value: Buffer) -> None:
-        """Send the value; within a lock, only if it is still as this thread read it."""
+        """Send the value; within a lock, only if it has not changed since this thread read it."""
         self.check_writable()
         path = self._path(key)
         seen = _record.seen.get((self._data, path)) if self._has_conditions else None
@@ -545,7 +549,7 @@ class ObjectStore(Store):
 
     def _put(self, key: str, value: Buffer, mode: Any) -> Mapping[str, Any]:
         data: Any = memoryview(value).cast("B")
-        if self._kind == "MemoryStore" and type(value) is not bytes:  # it keeps the very memory
+        if self._kind == "MemoryStore" and type(value) is not bytes:  # it keeps the same memory
             data = bytes(data)
         if mode != "overwrite":
             return self._put_if(key, data, mode)
@@ -558,7 +562,7 @@ class ObjectStore(Store):
         return cast("Mapping[str, Any]", told)
 
     def _put_if(self, key: str, data: Buffer, condition: Any) -> Mapping[str, Any]:
-        """Send the value on a condition; raise ConflictError if it does not hold."""
+        """Send the value on a condition. Raises ConflictError if it does not hold."""
         told = self._put_marked(key, data, condition, self._new_write())
         if told is None:  # "not found"
             raise ConflictError("the value has been deleted since it was read", store=repr(self), key=key)
@@ -566,10 +570,10 @@ class ObjectStore(Store):
         return told
 
     def _put_marked(self, key: str, data: Buffer, condition: Any, write: Write) -> Mapping[str, Any] | None:
-        """Send the value with a mark, by which we recognise what is our own if the answer is lost.
+        """Send the value with a mark, which identifies it as ours if the answer is lost.
 
-        Then it is unknown whether it was written: it is sent again, by obstore or by us, and if it was, that request
-        fails because of the first one.
+        Then it is unknown whether it was written. It is sent again, by obstore or by omnizarr; if it was written,
+        that request fails because of the first one.
         """
         options: dict[str, Any] = {"mode": condition, "attributes": {_MARK: write.mark}, "use_multipart": False}
         for is_last in (False, True):
@@ -594,9 +598,9 @@ class ObjectStore(Store):
         return Write(import_module("uuid").uuid4().hex, time.monotonic())
 
     def _check_conditions(self, key: str, data: Buffer) -> None:
-        """Raise if the server takes no notice of conditions, as some that speak the language of S3; asked once.
+        """Raise if the server ignores conditions, as some S3-compatible servers do. Checked once.
 
-        It is asked to write the value that it has just got, on a condition that cannot hold.
+        The server is asked to write the value that it has just got, on a condition that cannot hold.
         """
         if self._kind != "S3Store" or self._data in _keep_conditions or not self._store.config.get("endpoint"):
             return
@@ -608,7 +612,7 @@ class ObjectStore(Store):
         except object_errors.NotConditionalError as error:
             raise error.add(remedy=_REMEDY) from None
         except StoreError:
-            return  # the value itself is written; the next time will tell
+            return  # the value itself is written; the next write will tell
         if told is not None:
             raise StoreError(
                 "the server takes no notice of conditions, so writers can lose each other's changes",
@@ -636,7 +640,7 @@ class ObjectStore(Store):
         self._remember(key, None, always=True)
 
     def delete_many(self, keys: Iterable[str]) -> None:
-        """Delete a thousand at once, or side by side."""
+        """Delete a thousand keys at once, or concurrently."""
         self.check_writable()
         remaining = iter(keys)
         while batch := list(islice(remaining, _PAGE)):
@@ -648,17 +652,17 @@ class ObjectStore(Store):
         if self._kind in _FORGIVING:
             self._call(obstore.delete, self._store, paths)
             return
-        # Where one that is not there is an error, obstore would leave those behind it.
+        # If a missing key is an error, obstore would skip the keys after it.
         for _ in pool.gather(partial(self._call, obstore.delete, self._store), paths, self._concurrency):
             pass
 
     def delete_prefix(self, prefix: str) -> None:
-        """List, and delete what is listed."""
+        """List the keys, and delete them."""
         self.check_writable()
         self.delete_many(list(self.list_prefix(prefix)))
 
     def copy_value(self, key: str, target: str) -> bool:
-        """Ask the server to copy it; by way of this process where the server cannot."""
+        """Ask the server to copy the value; if the server cannot, copy it through this process."""
         self.check_writable()
         path = self._path(target)
         does_copy = _copies.get(self._data)
@@ -668,7 +672,7 @@ class ObjectStore(Store):
             return super().copy_value(key, target)
         try:
             copied = self._ask(key, _copied, path)
-        except StoreError:  # it has no such request, or takes it for smaller values only
+        except StoreError:  # it has no such request, or only for smaller values
             return super().copy_value(key, target)
         if copied is None:
             return False
@@ -679,7 +683,7 @@ class ObjectStore(Store):
         return True
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Keep out the other threads of this process, and remember what this one reads, for `set` to be conditional."""
+        """Exclude the other threads of this process, and remember what this one reads, so that `set` is conditional."""
         self.check_writable()
         return self._lock((self._data, self._path(key)))
 
@@ -695,7 +699,7 @@ class ObjectStore(Store):
                     _record.seen.clear()
 
     def _remember(self, key: str, meta: Mapping[str, Any] | None, *, always: bool = False) -> None:
-        """Remember what this thread has read of `key`: what it read first, or has written since."""
+        """Remember what this thread first read of `key`, or has written since."""
         if not _record.depth:
             return
         seen: Seen = "absent" if meta is None else Version.of(meta) or "unknown"
@@ -708,15 +712,15 @@ class ObjectStore(Store):
     # -- listing ------------------------------------------------------------------
 
     def list(self) -> Iterator[str]:
-        """Ask for page after page."""
+        """Request page after page."""
         return self.list_prefix("")
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
-        """Ask for page after page."""
+        """Request page after page."""
         return (key for key, _ in self.list_sizes(prefix))
 
     def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Ask for page after page, which tell sizes too."""
+        """Request page after page, which also contain sizes."""
         full = self._prefix + as_prefix(prefix)
         self._check_lists()
         skip = len(self._prefix)
@@ -742,7 +746,7 @@ class ObjectStore(Store):
             yield page
 
     def list_dir(self, prefix: str) -> Listing:
-        """Ask for what is directly below."""
+        """Request the names directly below."""
         prefix = as_prefix(prefix)
         full = self._prefix + prefix
         self._check_lists()
@@ -756,7 +760,8 @@ class ObjectStore(Store):
     def _list_below(self, full: str | None) -> Any:
         if self._kind == "MemoryStore":
             return obstore.list_with_delimiter(self._store, full)
-        # obstore asks for all pages before it answers, so keys are not counted, and only coroutines can be stopped.
+        # obstore requests all pages before it answers, so keys are not counted, and only a coroutine can be
+        # cancelled.
         return deadlines.within(self._list_timeout, lambda: obstore.list_with_delimiter_async(self._store, full))
 
     def _check_lists(self) -> None:
@@ -770,7 +775,7 @@ class ObjectStore(Store):
     # -- the store itself ---------------------------------------------------------
 
     def origin(self) -> tuple[Hashable, str]:
-        """Return the bucket, by its endpoint and its name, and the prefix in it."""
+        """Return the bucket, by endpoint and name, and the prefix in it."""
         return self._data, f"{self._below}{self._prefix}".strip("/")
 
     def __eq__(self, other: object) -> bool:
@@ -797,7 +802,7 @@ def _has_control_character(key: str) -> bool:
 
 
 def _max_value_bytes() -> int:
-    """Return a quarter of the memory of this machine, but at least 1 GiB."""
+    """Return a quarter of this machine's memory, but at least 1 GiB."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # Windows
@@ -806,12 +811,12 @@ def _max_value_bytes() -> int:
 
 
 def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
-    """Return the store that a URL means, and where in it the hierarchy begins: at its root."""
+    """Return the store of a URL. The hierarchy begins at its root."""
     return ObjectStore.from_url(url, options, read_only=mode == "r"), ""
 
 
 def adapt(storelike: Any, mode: str, options: Mapping[str, Any]) -> tuple[Store, str] | None:
-    """Return the store that a store of obstore means; None if it is none."""
+    """Return the store for a store of obstore; None for other objects."""
     obstores = object_urls.import_obstore()
     if not isinstance(storelike, obstores.ObjectStoreMethods):
         return None

@@ -1,6 +1,6 @@
-"""How a store of obstore was set up, for the native engine to do the same.
+"""How a store of obstore was set up, so that the native engine can do the same.
 
-What cannot be carried over exactly is not: then the store itself is asked for each value.
+If something cannot be carried over exactly, the native engine asks the store itself for each value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ else:
     request = Lazy("urllib.request")
 
 CONCURRENCY: Final = 512
-"""Requests at once, where no thread of Python waits for each."""
+"""Number of concurrent requests, if no Python thread waits for each."""
 
 _KINDS: Final = frozenset({"S3Store", "GCSStore", "AzureStore", "HTTPStore"})
 _HONOURED: Final = frozenset(
@@ -42,9 +42,9 @@ _GIVEN: Final = frozenset({"prefix", "config", "client_options", "retry_config"}
 
 
 def client_of(store: Any, kind: str, concurrency: int | None) -> tuple[Client, str] | None:
-    """Return what makes a store of obstore, and the path where it begins; None if not all can be carried."""
+    """Return what defines a store of obstore, and the path where it begins; None if that is not completely known."""
     if kind not in _KINDS or type(store) is not getattr(object_urls.import_obstore(), kind):
-        return None  # in memory, or a class of the user's
+        return None  # in memory, or a class of the user
     args, kwargs = store.__getnewargs_ex__()
     if not _GIVEN.issuperset(kwargs):
         return None  # credentials from Python
@@ -95,7 +95,7 @@ def _retries(config: Mapping[str, Any] | None) -> Retries | None:
 
 
 def _has_proxy(url: str) -> bool:
-    """Return whether the environment names a proxy that may stand before a server."""
+    """Return whether the environment names a proxy that may be used for a server."""
     if not any(value for name, value in os.environ.items() if name.lower() in _PROXIES):
         return False
     host = urls.urlsplit(url).netloc.rpartition("@")[2]

@@ -1,4 +1,4 @@
-"""Answers of object stores: versions of values, parts of them, and what to ask for to have these."""
+"""Answers of object stores: versions of values, their parts, and the requests that get them."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ if TYPE_CHECKING:
 else:
     obstore = Lazy("obstore")
 
-_GAP: Final = 128 * 1024  # bytes between two parts that arrive sooner than another request would be answered
+_GAP: Final = 128 * 1024  # bytes between two parts that arrive sooner than the answer to another request
 MOST_AT_ONCE: Final = 16 * 2**20
-"""Bytes of parts that are fetched as one, and of a value before its size is asked for."""
+"""Bytes up to which parts are fetched as one, and up to which a value is read without requesting its size."""
 FARTHEST: Final = 2**53
-"""Some servers cannot read larger numbers; no object is that large."""
+"""Some servers cannot parse larger numbers; no object is this large."""
 
 
 class Version(NamedTuple):
-    """What a server says of a version of a value: enough to read or replace that one, and no other."""
+    """The version of a value as the server reports it: enough to read or replace this version, and no other."""
 
     e_tag: str | None
     version: str | None
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> Version | None:
-        """Return the version that `meta` tells; None if it tells none that is certain."""
+        """Return the version in `meta`; None if it is not certain."""
         e_tag, version = meta.get("e_tag"), meta.get("version")
-        if e_tag is None or e_tag.startswith("W/"):  # a weak one may stay when the bytes change
+        if e_tag is None or e_tag.startswith("W/"):  # a weak ETag may stay the same when the bytes change
             e_tag = None
         return None if e_tag is None and version is None else cls(e_tag, version)
 
     def condition(self) -> dict[str, str]:
-        """Return this version as obstore takes it."""
+        """Return this version in the form that obstore expects."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 class Answer(NamedTuple):
-    """Bytes of a value, from byte `start` on, and what was told of it."""
+    """Bytes of a value, from byte `start` on, with their metadata."""
 
     data: Buffer
     start: int
     meta: Mapping[str, Any]
 
     def cut(self, span: Span) -> Buffer | None:
-        """Return the part of the value within `span`; None if not all of it is here."""
+        """Return the part of the value within `span`; None if it is incomplete."""
         start, length = bounds(span, self.meta["size"])
         if not length:
             return b""
@@ -59,37 +59,40 @@ class Answer(NamedTuple):
 
 
 class Write(NamedTuple):
-    """A conditional write: what it is recognised by, and when it was first asked for."""
+    """A conditional write: its mark, and when it was first sent."""
 
     mark: str
     begun: float
 
 
 class Read(NamedTuple):
-    """Parts of one version of a value, and what was told of it."""
+    """Parts of one version of a value, with their metadata."""
 
     parts: Buffers
     meta: Mapping[str, Any]
 
 
 Seen: TypeAlias = Version | Literal["absent", "unknown"]
-"""What a thread remembers of a key that it has read: its version, that it was not there, or that this is unknown."""
+"""What a thread remembers about a key that it has read: its version, that it was missing, or that this is unknown."""
 
 
 def get_range(store: Any, path: str, *, start: int, end: int) -> Buffer:
-    """Return what obstore's function of this name does, but collect no body that is longer than announced."""
+    """Like obstore's function of this name, but do not read a body that is longer than announced."""
     return body_of(obstore.get(store, path, options={"range": (start, end)}))
 
 
 def body_of(result: obstore.GetResult) -> Buffer:
-    """Return the bytes of an answer. Raises StoreError if they are not as many as announced."""
-    # obstore's `bytes` would collect whatever comes, for as long as it comes.
+    """Return the bytes of an answer. Raises StoreError if their number is not the announced one."""
+    # obstore's `bytes` would read whatever arrives, for as long as it arrives.
     start, stop = result.range
     return of_length(next(result.stream(stop - start), b""), stop - start)
 
 
 def of_length(data: Buffer, length: int) -> Buffer:
-    """Return the body of an answer, or the beginning of one that is too long; raise StoreError unless it is whole."""
+    """Return the body of an answer, or the beginning of one that is too long.
+
+    Raises StoreError unless it is complete.
+    """
     if len(data) != length:
         found = f"{len(data)} bytes" if len(data) < length else f"more than {length} bytes"
         raise StoreError("the answer is shorter or longer than announced", found=found, expected=length)
@@ -97,7 +100,7 @@ def of_length(data: Buffer, length: int) -> Buffer:
 
 
 def are_same(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
-    """Return whether both tell of the same version: by its ETag, or if that is weak or none, by size and date too."""
+    """Return whether both are of the same version: by ETag, or, if that is weak or missing, also by size and date."""
     if one is None or other is None:
         return one is other
     facts = ("e_tag", "version") if Version.of(one) else ("e_tag", "version", "size", "last_modified")
@@ -105,7 +108,7 @@ def are_same(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> 
 
 
 def grouped(spans: Sequence[Span]) -> list[Span | None]:
-    """Return what to ask for to have all spans: near ones as one, and one for all that are counted from the end.
+    """Return the requests for all spans: near ones are combined, and so are all that count from the end.
 
     >>> grouped([(0, 10), (300_000, None), (20, 30), (5, 5), (-4, None), (-8, -2)])
     [(0, 30), (300000, None), (-8, None)]

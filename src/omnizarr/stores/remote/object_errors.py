@@ -1,6 +1,6 @@
-"""What obstore raises, in our words: without dumps of its own structures, and without anything secret.
+"""Errors of obstore as errors of omnizarr, without dumps of its structures, and without secrets.
 
-obstore has one exception for most of what goes wrong; what it was is told by its text, which has the status in it.
+obstore has one exception for most errors. The cause is in its text, which contains the HTTP status.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from omnizarr.errors import ConflictError, StoreAccessError, StoreError, StoreTi
 
 
 class RangeError(StoreError):
-    """The range is not satisfiable: nothing of the value lies in it, or the server knows no such ranges."""
+    """The range is not satisfiable: the value has no byte in it, or the server does not support such ranges."""
 
 
 class NoRangesError(RangeError):
-    """The server answers with the whole value, whichever range is asked for."""
+    """The server answers with the whole value, whatever range is requested."""
 
 
 class NotModifiedError(StoreError):
-    """The value is still the one that the caller has."""
+    """The caller already has the current value."""
 
 
 class NotAllowedError(StoreError):
-    """The server does not know the method."""
+    """The server does not support the method."""
 
 
 class NotConditionalError(StoreError):
-    """The server cannot make writing depend on a condition."""
+    """The server does not support conditional writes."""
 
 
 _LONGEST = 300
@@ -73,13 +73,13 @@ _NO_CONNECTION: Final = (
         "see whether it runs, and what it says",
     ),
 )
-"""What the dump of obstore's structures says of the reason, our words for it, and what to do."""
+"""What obstore's dump says about the cause, our message, and the remedy."""
 _CREDENTIALS: Final = {
     "S3Store": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
     "GCSStore": "GOOGLE_APPLICATION_CREDENTIALS",
     "AzureStore": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or AZURE_STORAGE_CONNECTION_STRING",
 }
-"""Variables of the environment that have them, by the store of obstore."""
+"""Environment variables with credentials, by the store of obstore."""
 _OTHER_CREDENTIALS: Final = "user and secret in the URL, or headers"
 _PUBLIC: Final = "for public data pass {'anon': True}"
 _is_range = re.compile(r"status code: 416\b|invalid range|InvalidRange|CONTENT_RANGE", re.IGNORECASE).search
@@ -90,7 +90,7 @@ _pids: dict[str, int] = {}
 
 
 def check_fork() -> None:
-    """Raise if this process was forked from one that used obstore: without its threads, it would wait forever."""
+    """Raise if this process was forked from one that used obstore. Without its threads, it would wait forever."""
     pid = os.getpid()
     if _pids.setdefault("pid", pid) != pid:
         raise StoreError(
@@ -100,9 +100,10 @@ def check_fork() -> None:
 
 
 def missing(error: FileNotFoundError, store: Any = None) -> StoreError | None:
-    """Return the error that says what is wrong if it is not the key that is missing; None if it is.
+    """Return the error if something else than the key is missing; None if it is the key.
 
-    obstore takes 405, "method not allowed", for 404. A chunk that may not be fetched is not one that was never written.
+    obstore treats 405, "method not allowed", like 404. A chunk that must not be fetched is not a chunk that was
+    never written.
     """
     text = str(error)
     if (status := _status(text)) and status[1] == "405":
@@ -113,7 +114,7 @@ def missing(error: FileNotFoundError, store: Any = None) -> StoreError | None:
 
 
 def missing_places() -> list[str]:
-    """Return what the text of an error has in it if not the key is missing, but the place of all keys."""
+    """Return the words in an error's text which show that the bucket is missing, not the key."""
     return list(_MISSING_PLACES)
 
 
@@ -125,15 +126,15 @@ def _missing_place(text: str) -> StoreError | None:
 
 
 def translate(error: Exception, store: Any) -> StoreError:
-    """Return the error of ours that says what `error` says."""
-    if isinstance(error, StoreError):  # not obstore's
+    """Return the omnizarr error for `error`."""
+    if isinstance(error, StoreError):  # not an error of obstore
         return error
     kind = "NotSupportedError" if isinstance(error, NotImplementedError) else type(error).__name__
     return said(kind, str(error), store)
 
 
 def said(kind: str, raw: str, store: Any) -> StoreError:
-    """Return the error of ours that says what an exception of obstore's, of this class and text, says."""
+    """Return the omnizarr error for an exception of obstore with this class and text."""
     if (place := _missing_place(raw)) is not None:
         return place
     found = clean(raw, store)
@@ -177,13 +178,13 @@ def _failure(kind: str, raw: str, found: str, code: int, variables: str) -> Stor
 
 
 def clean(text: str, store: Any = None) -> str:
-    r"""Return what a message of obstore says, in a line: without dumps, queries of URLs and secrets of `store`.
+    r"""Return the message of obstore in one line, without dumps, queries of URLs and secrets of `store`.
 
     >>> clean("Generic S3 error: Error performing GET http://me:pw@host/k?Sig=1 in 2.1ms - 503 Slow\n\nDebug source: .")
     'S3: GET http://host/k: 503 Slow'
     """
     text = text.partition("\n\nDebug source")[0]
-    if type(store).__name__ == "HTTPStore":  # what a web server says may be what it was sent
+    if type(store).__name__ == "HTTPStore":  # a web server may repeat what it was sent
         text = re.sub(r"(?s)(status code: \d{3}[^:]*):.*", r"\1", text)
     code, detail = _code(text), _detail(text)
     text = text.partition("<?xml")[0].partition("<Error>")[0].partition("<!DOCTYPE")[0].partition("<html")[0]
@@ -200,7 +201,7 @@ def clean(text: str, store: Any = None) -> str:
 
 
 def _secrets(store: Any) -> list[str]:
-    """Return what must not be shown of how a store was set up, the longest first."""
+    """Return the secrets in the options of a store, the longest first."""
     shown = {"bucket", "region", "default_region", "endpoint", "container_name", "account_name", "base_url"}
     config = {
         **(getattr(store, "config", None) or {}),

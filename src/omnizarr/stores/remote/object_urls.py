@@ -1,17 +1,16 @@
-"""What URLs and options of object stores mean.
+"""URLs and options of object stores.
 
 ========================================  ============================================================================
-``s3://bucket/path``, ``s3a://``          S3, and servers that speak its language
+``s3://bucket/path``, ``s3a://``          S3, and compatible servers
 ``gs://bucket/path``, ``gcs://``          Google Cloud Storage
 ``az://container/path``, ``azure://``,    Azure Blob Storage; the account by ``account_name`` or the environment, or as
 ``adl://``, ``abfs://``, ``abfss://``     in ``abfs://container@account.dfs.core.windows.net/path``
 ``http://host/path``, ``https://``        HTTP; it can be written if the server takes PUT and DELETE
 ========================================  ============================================================================
 
-What stands first in each line is canonical: the scheme, the bucket, and the path as it is, not percent-encoded, as the
-tools of these clouds write it. URLs of HTTP are percent-encoded, and may have a user and a password, and a query, which
-are sent along with every request and never shown. ``https://`` is HTTP even if it leads to S3: for that, give ``s3://``
-and `endpoint`.
+The first form in each line is canonical: the scheme, the bucket, and the path, not percent-encoded, as the tools of
+these clouds write it. HTTP URLs are percent-encoded, and may have a user, a password and a query, which are sent with
+every request and never shown. ``https://`` means HTTP, even for an S3 server: for S3, use ``s3://`` and `endpoint`.
 
 Options (``storage_options``) are those of obstore:
 
@@ -19,19 +18,21 @@ Options (``storage_options``) are those of obstore:
   `virtual_hosted_style_request` (the bucket is part of the host, not of the path), `conditional_put`, ...; `base_url`,
   `service_account`, `service_account_key`, `bearer_token`, ...; `account_name`, `account_key`, `sas_key`, ...; with or
   without ``aws_``, ``google_``, ``azure_`` before them; or `credential_provider`;
-- of its clients: `timeout`, `connect_timeout`, `read_timeout` (seconds, or text like "2min"), `allow_http`,
-  `proxy_url`, `default_headers`, ...; one by one, or together as `client_options`;
-- of repetitions: `max_retries`, `retry_timeout`, `backoff`; one by one, or together as `retry_config` or `retry`;
+- of the HTTP client: `timeout`, `connect_timeout`, `read_timeout` (seconds, or text like "2min"), `allow_http`,
+  `proxy_url`, `default_headers`, ...; separately, or together as `client_options`;
+- of retries: `max_retries`, `retry_timeout`, `backoff`; separately, or together as `retry_config` or `retry`;
 - `concurrency`, `max_value_bytes`, `max_keys`, `list_timeout` of `ObjectStore`;
-- as fsspec spells them: `anon`, `key`, `secret`, `token`, `endpoint_url`, `client_kwargs`, `profile` (read by boto3),
+- in the spelling of fsspec: `anon`, `key`, `secret`, `token`, `endpoint_url`, `client_kwargs`, `profile` (read
+by boto3),
   `connection_string`, `sas_token`, `headers`.
 
-What is not given is taken from the environment: ``AWS_*``, ``GOOGLE_*``, ``AZURE_*``; also ``AWS_ENDPOINT_URL``,
-``AWS_PROFILE``, ``STORAGE_EMULATOR_HOST``, ``AZURE_STORAGE_CONNECTION_STRING``. Plain http is allowed if the endpoint
-says so.
+Other values come from the environment: ``AWS_*``, ``GOOGLE_*``, ``AZURE_*``; also ``AWS_ENDPOINT_URL``,
+``AWS_PROFILE``, ``STORAGE_EMULATOR_HOST``, ``AZURE_STORAGE_CONNECTION_STRING``. Plain http is allowed if the
+endpoint begins with ``http://``.
 
-A request is sent again if there was no connection, if the answer broke off, or was a status of 5xx or 429; for 30
-seconds, ten times at most. A server that falls silent is given up after 20 seconds; so the last try ends after 50.
+A request is repeated if there was no connection, if the answer was incomplete, or if the status was 5xx or 429: for 30
+seconds, and at most ten times. A server that stops answering times out after 20 seconds, so the last attempt ends after
+50 seconds.
 """
 
 from __future__ import annotations
@@ -95,10 +96,10 @@ _OPTIONS: Final = {
     "http": frozenset[str](),
 }
 
-# What is not an option of obstore, and becomes one or several.
+# Names that are not options of obstore, and are replaced by one or several options.
 _OTHERS: Final = {"s3": {"profile"}, "gs": {"token", "project"}, "az": {"connection_string"}, "http": set[str]()}
 
-# How other libraries, and the libraries of the clouds, call the same.
+# Names of the same options in other libraries and in the libraries of the clouds.
 _SPELLINGS: Final = {
     "s3": {
         "anon": "skip_signature",
@@ -140,7 +141,7 @@ _RETRY_DEFAULTS: Final = {
 
 
 def backend_of(scheme: str) -> str | None:
-    """Return "s3", "gs", "az" or "http", the service that a scheme names; None if it names none.
+    """Return the service of a scheme: "s3", "gs", "az" or "http"; None for other schemes.
 
     >>> backend_of("s3a"), backend_of("https"), backend_of("ftp")
     ('s3', 'http', None)
@@ -149,7 +150,7 @@ def backend_of(scheme: str) -> str | None:
 
 
 def own_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options that are of `ObjectStore` itself; raise StoreError for any other."""
+    """Return the options of `ObjectStore` itself. Raises StoreError for any other."""
     for name in options:
         if name not in _OWN:
             raise _unknown(name, _OWN, "a store of obstore has its options already")
@@ -157,7 +158,7 @@ def own_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse(url: str, options: dict[str, Any]) -> tuple[Any, str, dict[str, Any]]:
-    """Return the store of obstore that a URL means, the path in it, and the options of `ObjectStore` itself."""
+    """Return the store of obstore for a URL, the path in it, and the options of `ObjectStore` itself."""
     scheme, _, rest = url.partition("://")
     backend = _BACKENDS.get(scheme.lower())
     if backend is None:
@@ -187,7 +188,7 @@ def parse(url: str, options: dict[str, Any]) -> tuple[Any, str, dict[str, Any]]:
 
 
 def _split_http(url: str) -> tuple[str, str]:
-    """Return the URL of the server, with user and query, and the path, decoded."""
+    """Return the URL of the server, with user and query, and the decoded path."""
     try:
         parts = urls.urlsplit(url)
     except ValueError as error:
@@ -199,7 +200,7 @@ def _split_http(url: str) -> tuple[str, str]:
 
 
 def _log_in(root: str, client: dict[str, Any]) -> str:
-    """Return the URL without user and password; they become a header, as obstore does not send them."""
+    """Return the URL without user and password. They become a header, because obstore does not send them."""
     parts = urls.urlsplit(root)
     user, at, host = parts.netloc.rpartition("@")
     if not at:
@@ -211,7 +212,7 @@ def _log_in(root: str, client: dict[str, Any]) -> str:
 
 
 def _settings(backend: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return options sorted into those of the backend, its client and its retries; under the names that obstore has."""
+    """Return options for the backend, its client and its retries, under the names of obstore."""
     client: dict[str, Any] = {**_CLIENT_DEFAULTS, **(options.pop("client_options", None) or {})}
     retry: dict[str, Any] = dict(_RETRY_DEFAULTS)
     for name in ("retry", "retry_config"):
@@ -276,7 +277,7 @@ def _has_keys(config: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
 
 
 def _endpoint(endpoint: str, bucket: str, config: Mapping[str, Any]) -> str:
-    """Return the endpoint as obstore wants it: with the bucket in it, if that is where the bucket is to be."""
+    """Return the endpoint in the form that obstore expects: with the bucket in it, for virtual-hosted requests."""
     endpoint = endpoint.rstrip("/")
     if str(config.get("virtual_hosted_style_request", "")).lower() in ("true", "1"):
         scheme, _, host = endpoint.partition("://")
@@ -295,7 +296,7 @@ def _take_profile(profile: str, config: dict[str, Any]) -> None:
     try:
         session = boto3.Session(profile_name=profile)
         credentials = session.get_credentials()
-    except Exception as error:  # there is no such profile, or its file is broken
+    except Exception as error:  # the profile does not exist, or its file is broken
         raise StoreError("the profile cannot be read", found=f"{profile}: {error}") from error
     if credentials is None:
         raise StoreError("the profile has no credentials", found=profile)
@@ -311,7 +312,7 @@ def _take_profile(profile: str, config: dict[str, Any]) -> None:
 
 def _gs(bucket: str, settings: dict[str, Any]) -> Any:
     config = settings["config"]
-    config.pop("project", None)  # reading and writing needs none
+    config.pop("project", None)  # reading and writing need none
     token = config.pop("token", None)
     if token == "anon":  # noqa: S105 - as gcsfs spells it
         config["skip_signature"] = True
@@ -336,7 +337,7 @@ def _az(container: str, settings: dict[str, Any]) -> Any:
 
 
 def _allow_http(endpoint: str, settings: dict[str, Any]) -> None:
-    """Allow plain http if the endpoint says so; raise StoreError if it says nothing that obstore could read."""
+    """Allow plain http if the endpoint begins with it. Raises StoreError if the endpoint cannot be parsed."""
     try:
         _ = urls.urlsplit(endpoint).port
     except ValueError as error:
@@ -345,14 +346,15 @@ def _allow_http(endpoint: str, settings: dict[str, Any]) -> None:
         settings["client_options"].setdefault("allow_http", True)
 
 
-# Stores of obstore by all that makes them: to make one takes as long as several requests, and it has connections.
+# Stores of obstore by everything that defines them: creating one takes as long as several requests, and each has
+# connections.
 _made: Final[dict[Hashable, Any]] = {}
 _MOST_MADE: Final = 64
 _VARIABLES: Final = ("AWS_", "GOOGLE_", "AZURE_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_")
 
 
 def _name_of(kind: str, place: str, settings: Mapping[str, Any]) -> Hashable:
-    """Return what tells a store from all that would be made otherwise; None if nothing does."""
+    """Return a name that distinguishes a store from all others; None if there is none."""
     if settings.get("credential_provider") is not None:
         return None
     given = tuple(sorted((name, repr(value)) for name, value in settings.items()))
@@ -360,7 +362,7 @@ def _name_of(kind: str, place: str, settings: Mapping[str, Any]) -> Hashable:
 
 
 def variables() -> tuple[tuple[str, str], ...]:
-    """Return the variables of the environment that count."""
+    """Return the environment variables that count."""
     return tuple(sorted(item for item in os.environ.items() if item[0].upper().startswith(_VARIABLES)))
 
 
@@ -389,7 +391,7 @@ def _new(kind: str, place: str, settings: dict[str, Any]) -> Any:
 
 
 def import_obstore() -> Any:
-    """Return the stores of obstore; raise MissingDependencyError if it is not installed."""
+    """Return the stores of obstore. Raises MissingDependencyError if it is not installed."""
     try:
         return import_module("obstore.store")
     except ImportError as error:
@@ -399,7 +401,7 @@ def import_obstore() -> Any:
 
 
 def origin(store: Any, kind: str) -> tuple[tuple[Hashable, ...], str]:
-    """Return what tells the bucket of a store of obstore from all others, and the path in it where the store begins."""
+    """Return an identity of the bucket of a store of obstore, and the path in it where the store begins."""
     if kind == "HTTPStore":
         root, path = _split_http(store.url)
         return ("http", _shown_host(root)), path
@@ -412,7 +414,7 @@ def origin(store: Any, kind: str) -> tuple[tuple[Hashable, ...], str]:
 
 
 def shown(store: Any, kind: str, prefix: str) -> str:
-    """Return the URL of a store of obstore as it may be shown: without user, query, and options."""
+    """Return the URL of a store of obstore for display: without user, query and options."""
     (_, *place), below = origin(store, kind)
     path = f"{below}/{prefix}".strip("/")
     if kind == "HTTPStore":

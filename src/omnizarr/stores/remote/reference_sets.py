@@ -1,18 +1,18 @@
-"""Sets of Kerchunk references: which key stands for which bytes, of which file.
+"""Sets of Kerchunk references: the file and the bytes in it for each key.
 
 A set is written in one of two ways:
 
 JSON
-    Version 0 is one object, from keys to references. Version 1 has them in ``refs``; ``templates`` stand for parts of
-    their URLs, ``{{u}}``, and ``gen`` makes references by rule. The file may be compressed with gzip or Zstandard.
+    Version 0 is one object, from keys to references. Version 1 has them in ``refs``; ``templates`` replace parts of
+    their URLs, such as ``{{u}}``, and ``gen`` generates references. The file may be compressed with gzip or Zstandard.
 Parquet
     A directory. ``.zmetadata`` has all documents, and ``record_size``. Each array has its references in the files
     ``<array>/refs.<number>.parq``, `record_size` chunks in each, in C order: columns ``path``, ``offset``, ``size`` and
-    ``raw``. A file is read when one of its chunks is asked for, and a bounded number of them is kept. One that is not
-    there says that none of its chunks is stored.
+    ``raw``. A file is read when one of its chunks is requested, and a bounded number of files is cached. A missing file
+    means that none of its chunks is stored.
 
-A reference is text, or ``base64:...``, or an object: the value itself. ``[url]`` is a whole file, ``[url, offset,
-length]`` a part of one.
+A reference is the value itself (text, ``base64:...`` or an object), or a list: ``[url]`` is a whole file, ``[url,
+offset, length]`` a part of one.
 
 Spec: Kerchunk, "References specification"; fsspec, ``ReferenceFileSystem``.
 """
@@ -46,12 +46,12 @@ else:
     np = Lazy("numpy")
 
 METADATA: Final = ".zmetadata"
-"""The document of a set in Parquet that has all others."""
+"""The document of a set in Parquet that contains all others."""
 
 _SPEC: Final = "Kerchunk, references specification"
 _DOCUMENTS: Final = (".zgroup", ".zarray", ".zattrs", ".zmetadata", "zarr.json")
 _MOST_GENERATED: Final = 10_000_000
-_MOST_BYTES: Final = 1 << 27  # of references of a set in Parquet that are kept in memory
+_MOST_BYTES: Final = 1 << 27  # files of a set in Parquet that are cached
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _is_variable = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}").sub
@@ -61,14 +61,14 @@ class Target(NamedTuple):
     """A part of a file, or all of it."""
 
     url: str | None
-    """None: the one file that all such references are about."""
+    """None: the one file that the set is about."""
     offset: int = 0
     length: int | None = None
     """None: the whole file."""
 
 
 Reference: TypeAlias = bytes | Target
-"""The value itself, or where it is."""
+"""The value itself, or its place in a file."""
 
 
 class References(Protocol):
@@ -81,7 +81,7 @@ class References(Protocol):
         """Yield all keys that begin with `prefix`, which is empty or ends with a slash."""
 
     def below(self, prefix: str) -> Listing:
-        """Return what stands directly under `prefix`."""
+        """Return the keys and prefixes directly under `prefix`."""
 
     def sample(self) -> Target | None:
         """Return one of the targets; None if there is none."""
@@ -91,7 +91,7 @@ class References(Protocol):
 
 
 class Table:
-    """A set that is in memory as a whole.
+    """A set that is completely in memory.
 
     >>> table = Table({"a/0": ["/data/a.nc", 10, 4], ".zgroup": '{"zarr_format": 2}'})
     >>> table.find("a/0"), table.find("a/1"), table.below("")
@@ -108,11 +108,11 @@ class Table:
         self._source: _Source | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A set can be large, and copies of a store many: from where it came, each process reads it once.
+        # A set can be large, and a store can have many copies: each process reads it once from its source.
         return (_read_again, self._source) if self._source is not None else (Table, (dict(self._entries),))
 
     def find(self, key: str) -> Reference | None:
-        """Return what `key` stands for."""
+        """Return the value or target of `key`."""
         return reference_of(key, self._entries[key]) if key in self._entries else None
 
     @property
@@ -127,7 +127,7 @@ class Table:
         return itertools.takewhile(lambda key: key.startswith(prefix), itertools.islice(self._keys, start, None))
 
     def below(self, prefix: str) -> Listing:
-        """Return what stands directly under a prefix, without a look at what lies deeper."""
+        """Return what is directly under a prefix, without looking at what is deeper."""
         keys, position = self._keys, bisect_left(self._keys, prefix)
         found = Listing([], [])
         while position < len(keys) and keys[position].startswith(prefix):
@@ -138,7 +138,7 @@ class Table:
             else:
                 below = keys[position][: end + 1]
                 found.prefixes.append(below)
-                # "0" is what comes behind "/"
+                # "0" follows "/"
                 position = bisect_left(keys, below[:-1] + "0", position)
         return Listing(sorted(found.keys), sorted(found.prefixes))
 
@@ -149,7 +149,7 @@ class Table:
 
 
 class _Source(NamedTuple):
-    """Where a table was read from."""
+    """The source of a table."""
 
     store: Store
     key: str
@@ -160,7 +160,7 @@ _in_use: Final[WeakValueDictionary[bytes, Table]] = WeakValueDictionary()
 
 
 def read(store: Store, key: str, overrides: Mapping[str, str] | None = None) -> Table | None:
-    """Return the set in a file of a store, None if the file is not there; raises as `parse`."""
+    """Return the set in a file of a store; None if the file does not exist. Raises the errors of `parse`."""
     data = store.get(key)
     if data is None:
         return None
@@ -179,7 +179,7 @@ def _read_again(store: Store, key: str, overrides: Mapping[str, str] | None) -> 
 
 
 def reference_of(key: str, value: Any) -> Reference:
-    """Return what a reference says. Raises StoreError if it is none."""
+    """Return the target of a reference. Raises StoreError if it is not valid."""
     match value:
         case bytes():
             return value
@@ -208,16 +208,16 @@ def _is_size(value: Any) -> bool:
 
 
 def parse(data: Buffer, overrides: Mapping[str, str] | None = None) -> Table:
-    """Return the set that the bytes of a file hold.
+    """Return the set in the bytes of a file.
 
-    `overrides` take the place of templates of the same name.
+    `overrides` replace templates of the same name.
 
     Raises
     ------
     StoreError
-        The file holds something else.
+        If the file contains something else.
     MissingDependencyError
-        Its templates need a package that is not installed.
+        If its templates need a package that is not installed.
     """
     try:
         document = json.loads(_unpacked(bytes(data)))
@@ -227,7 +227,7 @@ def parse(data: Buffer, overrides: Mapping[str, str] | None = None) -> Table:
 
 
 def of_document(document: Any, overrides: Mapping[str, str] | None = None) -> Table:
-    """Return the set that a JSON document, or an object of the same form, describes; raises as `parse`."""
+    """Return the set that a JSON document, or an equal Python object, describes. Raises the errors of `parse`."""
     if isinstance(document, Mapping) and "version" not in document and _is_version_0(document):
         return Table(document)
     version = document.get("version") if isinstance(document, Mapping) else None
@@ -262,19 +262,19 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def _is_version_0(document: Mapping[str, Any]) -> bool:
-    """Whether the keys of an object are those of a store."""
+    """Whether the keys of an object are keys of a store."""
     return any(name.rpartition("/")[2] in _DOCUMENTS for name in document)
 
 
 class _Renderer:
-    """Puts the values of templates into texts: names by itself, all else as jinja2 does."""
+    """Fills in templates: plain names directly, everything else with jinja2."""
 
     def __init__(self, templates: Mapping[str, Any]) -> None:
         self._templates = templates
         self._compiled: dict[str, Callable[..., str]] = {}
 
     def render(self, text: str, **variables: Any) -> str:
-        """Return `text` with the values of templates and variables in it."""
+        """Return `text` with the values of templates and variables."""
         known = {**self._templates, **variables}
 
         def value_of(match: re.Match[str]) -> str:
@@ -308,14 +308,14 @@ class _Renderer:
             if text not in self._compiled:
                 self._compiled[text] = environment.from_string(text).render
             return self._compiled[text](**{**functions, **variables})
-        except Exception as error:  # templates are programs: they raise whatever they like
+        except Exception as error:  # templates are programs, and can raise any error
             raise StoreError(
                 f"the template of a reference cannot be filled in: {error}", found=text, spec=_SPEC
             ) from error
 
 
 def _generated(rule: Mapping[str, Any], renderer: _Renderer) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the references that a rule makes."""
+    """Yield the references that a rule generates."""
     try:
         ranges = {name: _range(given) for name, given in rule["dimensions"].items()}
         has_part = "offset" in rule or "length" in rule
@@ -347,7 +347,7 @@ def _range(given: Any) -> Sequence[Any]:
 
 
 def is_metadata(data: bytes) -> bool:
-    """Whether a ``.zmetadata`` is that of a set in Parquet, and not consolidated metadata of Zarr v2."""
+    """Return whether a ``.zmetadata`` belongs to a set in Parquet, and is not consolidated metadata of Zarr v2."""
     return b'"record_size"' in data
 
 
@@ -363,7 +363,7 @@ class _Array:
         return math.prod(self.grid)
 
     def number_of(self, name: str) -> int | None:
-        """Return the number of the chunk that is called so, None if no chunk is."""
+        """Return the number of the chunk with this name; None if there is none."""
         if not self.grid:
             return 0 if name == "0" else None
         parts = name.split(self.separator)
@@ -392,7 +392,7 @@ class _Part:
     offsets: Any
     sizes: Any
     raws: Any
-    """Objects: text or None; integers; integers; bytes or None. (n,) each; None for a column that is not there."""
+    """Columns: text or None; integers; integers; bytes or None. (n,) each; None for a missing column."""
     nbytes: int
 
     def __getitem__(self, index: int) -> Reference | None:
@@ -412,15 +412,15 @@ class _Part:
 
 
 class Partitions:
-    """A set in Parquet, its files read as they are needed.
+    """A set in Parquet, whose files are read as needed.
 
     Parameters
     ----------
     store : Store
     prefix : str
-        Where in it the set begins.
+        Path in the store where the set begins.
     data : buffer
-        Its ``.zmetadata``.
+        The bytes of its ``.zmetadata``.
     """
 
     def __init__(self, store: Store, prefix: str, data: Buffer) -> None:
@@ -451,14 +451,14 @@ class Partitions:
 
     @property
     def _guard(self) -> AbstractContextManager[object]:
-        """What keeps other threads out; a forked child does not find it taken."""
+        """The lock that excludes other threads. It is free in a forked child."""
         return threads.lock((id(self), "parts"))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_kept": {}}
 
     def find(self, key: str) -> Reference | None:
-        """Return what `key` stands for."""
+        """Return the value or target of `key`."""
         found = self._table.find(key)
         if found is not None:
             return found
@@ -488,7 +488,7 @@ class Partitions:
         return f"{self._prefix}{path}/refs.{record}.parq"
 
     def _part(self, path: str, record: int) -> _Part | None:
-        """Return the references of one file; None if it is not there."""
+        """Return the references of one file; None if the file does not exist."""
         place = path, record
         with self._guard:
             if place in self._kept:
@@ -504,7 +504,7 @@ class Partitions:
         return part
 
     def keys(self, prefix: str) -> Iterator[str]:
-        """Yield all keys under a prefix; reads the files of the arrays there, one after the other."""
+        """Yield all keys under a prefix. This reads the files of the arrays there, one after the other."""
         yield from self._table.keys(prefix)
         for path, array in self._arrays.items():
             place = f"{path}/"
@@ -519,7 +519,7 @@ class Partitions:
                     yield f"{path}/{array.name_of(first + index)}"
 
     def below(self, prefix: str) -> Listing:
-        """Return what stands directly under a prefix; of an array that takes a look at all its references."""
+        """Return what is directly under a prefix. For an array, this reads all its references."""
         found = self._table.below(prefix)
         if not any(prefix.startswith(f"{path}/") for path in self._arrays):
             return found
@@ -558,7 +558,7 @@ def _read_parquet(data: bytes, store: str, key: str) -> _Part:
             key=key,
             remedy='pip install "omnizarr[parquet]"',
         ) from error
-    except Exception as error:  # both raise what they like
+    except Exception as error:  # both can raise any error
         raise StoreError(f"no file of references in Parquet: {error}", store=store, key=key, spec=_SPEC) from error
     paths, raws = columns.get("path"), columns.get("raw")
     if raws is not None and not any(isinstance(raw, str | bytes) for raw in raws):  # None, NaN, or the NA of pandas
@@ -582,7 +582,7 @@ def _columns(data: bytes) -> dict[str, Any]:
         read = parquet.ParquetFile(file)
         table = read.read(columns=[name for name in names if name in read.schema_arrow.names], use_threads=False)
         found = {name: table[name].combine_chunks().to_numpy(zero_copy_only=False) for name in table.column_names}
-    if "path" in found:  # the same few names again and again
+    if "path" in found:  # the same few names repeat
         names_of: dict[Any, Any] = {}
         found["path"] = np.array([names_of.setdefault(path, path) for path in found["path"]], object)
     return found

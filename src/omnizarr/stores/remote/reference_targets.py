@@ -1,19 +1,19 @@
-"""The files that Kerchunk references lead to: which store each of them is in, and under which key.
+"""The files that Kerchunk references name: the store of each file, and its key there.
 
 Paths and URLs in references
     ``s3://``, ``gs://``, ``az://``, ``https://`` are object stores, one for each bucket or host; other schemes and
-    chains are those of fsspec. What has no scheme is a path of this machine, or, if `remote_protocol` names a
-    scheme, a URL without it. A relative path begins where the references lie; only if nothing is there, in the current
-    directory, as it does to fsspec.
+    chains are those of fsspec. Without a scheme, it is a path of this machine, or, if `remote_protocol` names a
+    scheme, a URL of that scheme. A relative path begins in the directory of the references. If there is no such
+    file, it begins in the current directory, as in fsspec.
 
 Options
-    As fsspec's ``ReferenceFileSystem`` has them: `remote_protocol`, `remote_options`, `fs`, `target`, and for the
+    Those of fsspec's ``ReferenceFileSystem``: `remote_protocol`, `remote_options`, `fs`, `target`, and for the
     references themselves `target_protocol`, `target_options`, `template_overrides`. All others are options of the store
-    that the references lie in, and of targets in the same service.
+    that holds the references, and of targets in the same service.
 
 Trust
-    References from another machine may not read files of this one, and may use HTTP and object stores only.
-    `allow_local` lifts that.
+    References from another machine may not read files of this one, and may use only HTTP and object stores.
+    `allow_local` removes this restriction.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WITHOUT_EFFECT: Final = frozenset(
         *("use_listings_cache", "lazy"),
     }
 )
-"""Options of fsspec that mean nothing here."""
+"""Options of fsspec that have no effect here."""
 _OF_THE_LOOP: Final = frozenset({"asynchronous", "loop"})
 _MOST_KEPT: Final = 4096
 
@@ -59,7 +59,7 @@ _scheme_of = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)").match
 
 
 def scheme_of(url: str) -> str | None:
-    """Return the scheme of a URL; None for a path. One letter is a drive.
+    """Return the scheme of a URL; None for a path. A single letter is a drive.
 
     >>> scheme_of("s3://bucket/a.nc"), scheme_of("simplecache::s3://bucket/a.nc"), scheme_of("C:/a.nc")
     ('s3', 'simplecache', None)
@@ -69,9 +69,9 @@ def scheme_of(url: str) -> str | None:
 
 
 def path_of_file(url: str) -> str:
-    """Return the path that ``file://...`` or ``local://...`` means.
+    """Return the path of a URL ``file://...`` or ``local://...``.
 
-    As fsspec has it, a path is not percent-encoded; only if there is no such file, the URL is taken at its word.
+    In fsspec, a path is not percent-encoded. Only if there is no such file, the URL is decoded.
 
     >>> path_of_file("file:///data/a.nc"), path_of_file("file:///no%20such%20file.nc")
     ('/data/a.nc', '/no such file.nc')
@@ -83,7 +83,7 @@ def path_of_file(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a user says of a set of references."""
+    """The options of a user for a set of references."""
 
     target: str | None = None
     target_protocol: str | None = None
@@ -94,7 +94,7 @@ class Options:
     template_overrides: Mapping[str, str] | None = None
     allow_local: bool | None = None
     rest: Mapping[str, Any] = field(default_factory=dict)
-    """Those of the store that the references lie in."""
+    """Options of the store that holds the references."""
 
     @classmethod
     def names(cls) -> frozenset[str]:
@@ -103,7 +103,7 @@ class Options:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Options:
-        """Return options sorted into those of references, and all others."""
+        """Return the options of references, and all others."""
         names = cls.names()
         known = {name: given[name] for name in names & given.keys()}
         if "ref_storage_args" in given:  # the older name
@@ -113,22 +113,22 @@ class Options:
 
     @property
     def of_references(self) -> dict[str, Any]:
-        """Options of the store that the references lie in."""
+        """Options of the store that holds the references."""
         given = {**self.rest, **(self.target_options or {})}
-        given.pop("compression", None)  # which the file tells itself
+        given.pop("compression", None)  # the file contains this itself
         return {name: value for name, value in given.items() if name not in _OF_THE_LOOP}
 
 
 class Targets:
-    """The files that the references of one set lead to.
+    """The files that the references of one set name.
 
     Parameters
     ----------
     options : Options
     base : str
-        Where the references lie: a directory, or the URL of one; "" if they are in memory.
+        The directory of the references, or its URL; "" if they are in memory.
     sample : str, optional
-        One of the URLs: `remote_options` are for its scheme, if no `remote_protocol` is given.
+        One of the URLs. `remote_options` are for its scheme, if no `remote_protocol` is given.
     """
 
     def __init__(self, options: Options, base: str, sample: str | None = None) -> None:
@@ -151,14 +151,14 @@ class Targets:
         self._start()
 
     def locate(self, url: str | None) -> tuple[Store, str]:
-        """Return the store that a file is in, and its key there. The file need not exist.
+        """Return the store of a file, and its key there. The file need not exist.
 
         Raises
         ------
         StoreAccessError
-            References from elsewhere lead to a file of this machine, or use a protocol that was not asked for.
+            If references from another machine name a file of this one, or use a protocol that you did not allow.
         StoreError, MissingDependencyError
-            No store can be made of the URL.
+            If the URL does not lead to a store.
         """
         found = self._located.get(url)
         if found is None:
@@ -186,7 +186,7 @@ class Targets:
         return self._on_this_machine(url)
 
     def _filesystem(self, scheme: str | None) -> Any:
-        """Return the filesystem of fsspec that the user has given for a scheme."""
+        """Return the filesystem of fsspec that the user passed for a scheme."""
         given = self._options.fs
         if given is None or isinstance(given, Mapping):
             found = None if given is None else given.get(scheme)
@@ -212,7 +212,7 @@ class Targets:
         return store, below.replace(os.sep, "/").lstrip("/")
 
     def _relative(self, path: str) -> str:
-        """Return the file that a relative path means: beside the references, or else in the current directory."""
+        """Return the file of a relative path: beside the references, otherwise in the current directory."""
         beside = os.path.join(self._base, path)
         if not self._base or not os.path.exists(path) or not os.path.exists(beside):
             return path if os.path.exists(path) else beside
@@ -224,10 +224,10 @@ class Targets:
             )
         return path
 
-    # -- elsewhere --------------------------------------------------------------------
+    # -- other machines --------------------------------------------------------------------
 
     def _beside_the_references(self, path: str) -> tuple[Store, str]:
-        """Return a file that lies beside references which are elsewhere, or below."""
+        """Return a file in or below the remote directory of the references."""
         joined = posixpath.normpath(path)
         if joined.startswith("../") or scheme_of(self._base) is None:
             raise StoreError("a relative path in a reference leads out of the directory of the references", found=path)
@@ -247,7 +247,7 @@ class Targets:
                 remedy=f"if you trust them, pass storage_options={{'remote_protocol': {scheme!r}}}",
             )
         if not is_object:
-            # Also of `memory`: what fsspec calls so is not what it is here.
+            # Also `memory`, which means something else to fsspec.
             return files.file_at(url, self._options_for(scheme, ""))
         head, _, rest = url.partition("://")
         host, _, key = rest.partition("/")
@@ -262,7 +262,7 @@ class Targets:
         return self._stores[root], key
 
     def _options_for(self, scheme: str, host: str) -> dict[str, Any]:
-        """Return the options of the store that has the targets of a scheme, on a host."""
+        """Return the options of the store that holds the targets of a scheme, on a host."""
         options, own = self._options, self._base
         service = _service(scheme)
         by_scheme = options.fs.get(scheme) if isinstance(options.fs, Mapping) else None
@@ -273,7 +273,7 @@ class Targets:
         elif not self._is_remote:
             given = options.rest if service == self._service else {}
         else:
-            # Headers and tokens are for the host that the references came from.
+            # Headers and tokens are for the host of the references.
             is_same = service == _service(scheme_of(own)) and (service != "http" or host == parse.urlsplit(own).netloc)
             given = options.of_references if is_same else {}
         return {name: value for name, value in given.items() if name not in _OF_THE_LOOP}

@@ -1,11 +1,12 @@
 """Values in parts of other files: a set of Kerchunk references as a store.
 
-Each key stands for some bytes of a file of any format (netCDF-4, GRIB, TIFF, ...), somewhere. `reference_sets` says how
-sets are written, `reference_targets` how the files are found. They are read through stores of our own, by ranges.
+The value of each key is a range of bytes in a file of any format (netCDF-4, GRIB, TIFF, ...), on this machine
+or elsewhere. `reference_sets` documents how sets are written, `reference_targets` how the files are found. They
+are read by ranges, through omnizarr's stores.
 
-What is promised
+Guarantees
     References are read-only. A key that is not in the set has no value. A reference to a file that does not exist, or
-    that ends too early, is an error: such a chunk is lost, and does not hold the fill value. The error is not a
+    that is too short, is an error: such a chunk is lost, and does not read as the fill value. The error is not a
     FileNotFoundError, which other libraries take for a missing chunk.
 """
 
@@ -62,14 +63,14 @@ class _Wanted(NamedTuple):
 
     @property
     def part(self) -> tuple[int, int] | None:
-        """The byte range to read from the file, its end excluded; None if the reference gives no length."""
+        """The byte range to read from the file, its end excluded; None if the reference has no length."""
         if not isinstance(self.found, Target) or self.found.length is None:
             return None
         start, length = bounds(self.span, self.found.length)
         return self.found.offset + start, self.found.offset + start + length
 
     def joins(self, group: Sequence[_Wanted]) -> bool:
-        """Whether it can be had by the request of those before: it comes soon behind them in the same file."""
+        """Whether it can be part of the previous requests, because it begins soon after them in the same file."""
         first, last, own = group[0], group[-1].part, self.part
         if own is None or last is None or first.part is None:
             return False
@@ -86,32 +87,33 @@ class ReferenceStore(Store):
         Path or URL of a JSON file, which may be compressed with gzip or Zstandard, or of a directory with references
         in Parquet; or the references themselves, as kerchunk returns them.
     target_protocol, target_options : str, mapping, optional
-        How the references are read, where the path does not say it.
+        Protocol and options for reading the references, if the path does not state them.
     remote_protocol, remote_options : str, mapping, optional
-        How the files that they lead to are read: scheme of paths without one, and options of its store.
+        Scheme of target paths without one, and options of its store.
     fs : fsspec.AbstractFileSystem, or mapping, optional
-        The filesystem to read them from; or by scheme, a filesystem each, or the options of the store.
+        The filesystem of the targets; or for each scheme, a filesystem or the options of the store.
     target : str, optional
-        The file that references without a file are about.
+        The file for references that do not name one.
     template_overrides : mapping, optional
-        Values in place of those of templates.
+        Values that replace those of templates.
     allow_local : bool, optional
-        Let references that came from another machine lead to files of this one.
+        Whether references from another machine may name files of this one.
     **options
-        Of the store that the references lie in.
+        Options of the store that holds the references.
 
     Raises
     ------
     NodeNotFoundError
-        There are no references.
+        If the file does not exist.
     StoreError
-        What is there are no references.
+        If the file does not contain references.
     MissingDependencyError
-        A package is needed to read them.
+        If a package that is needed to read them is not installed.
 
     Notes
     -----
-    All options but the last are those of fsspec's ``ReferenceFileSystem``, as `storage_options` too.
+    The options are those of fsspec's ``ReferenceFileSystem``, except `allow_local`. You can also pass them as
+    `storage_options`.
 
     Examples
     --------
@@ -149,25 +151,25 @@ class ReferenceStore(Store):
 
     @classmethod
     def from_filesystem(cls, fs: Any) -> ReferenceStore:
-        """Return the store of the references of a ``ReferenceFileSystem`` of fsspec, read by its own filesystems."""
+        """Return the store of the references of an fsspec ``ReferenceFileSystem``, read through its own filesystems."""
         store = cls({"version": 1}, fs=dict(fs.fss), target=fs.target, allow_local=True)
         store._set, store._name = _set_of(fs.references)
         return store
 
     @property
     def concurrency(self) -> int:
-        """That of the store that the targets are in."""
+        """The concurrency of the store of the targets."""
         if self._concurrency is None:
             try:
                 sample = self._set.sample()
                 self._concurrency = 1 if sample is None else self._targets.locate(sample.url)[0].concurrency
-            except OmnizarrError:  # told when the file is asked for
+            except OmnizarrError:  # reported when the file is requested
                 self._concurrency = 1
         return self._concurrency
 
     @property
     def is_shared(self) -> bool:
-        """Other processes see the same files."""
+        """True: other processes see the same files."""
         return True
 
     # -- reading ------------------------------------------------------------------
@@ -180,24 +182,24 @@ class ReferenceStore(Store):
             raise error.add(store=repr(self), key=key)
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Read the part of the file that the key stands for."""
+        """Read the part of the file to which the key refers."""
         found = self._find(key)
         if not isinstance(found, Target):
             return None if found is None else cut(found, span)
         return self._read(key, found, [_ALL if span is None else span])[0]
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Read side by side, and parts that lie close to each other in one file together."""
+        """Read concurrently, and combine neighbouring parts of one file."""
         groups = self._groups(requests)
         for group in groups:
-            if isinstance(group[0].found, Target):  # what is in the references needs no look at where files lie
+            if isinstance(group[0].found, Target):  # values in the references themselves need no file
                 for _, answers in pool.gather(self._read_group, itertools.chain([group], groups), self.concurrency):
                     yield from answers
             else:
                 yield from self._read_group(group)
 
     def _groups(self, requests: Iterable[Request]) -> Iterator[list[_Wanted]]:
-        """Yield requests, those together that go to neighbouring parts of one file."""
+        """Yield requests in groups for neighbouring parts of one file."""
         group: list[_Wanted] = []
         for position, (key, span) in enumerate(requests):
             wanted = _Wanted(position, key, _ALL if span is None else span, self._find(key))
@@ -228,7 +230,7 @@ class ReferenceStore(Store):
         return self._read(key, found, spans)
 
     def _read(self, key: str, target: Target, spans: Sequence[Span]) -> Buffers:
-        """Return parts of a target, which has to be there, and to be long enough."""
+        """Return parts of a target. Raises StoreError if it does not exist, or is too short."""
 
         def read(store: Store, name: str) -> Buffers | None:
             wanted = [_within(target, span) for span in spans]
@@ -243,11 +245,11 @@ class ReferenceStore(Store):
                 if len(part) != bounds(span, target.length)[1]:
                     raise self._too_short(key, target, len(part), bounds(span, target.length)[1])
             return Parts(parts, target.length)
-        # The whole of a file, of whatever size; of a part of it, the size of the file says nothing.
+        # For a whole file of unknown size, the size of the file counts; for a part of it, it does not.
         return parts if not target.offset else list(parts)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Read from the file straight into `out`."""
+        """Read from the file directly into `out`."""
         found = self._find(key)
         if not isinstance(found, Target):
             return None if found is None else fill(out, memoryview(found)[start:])
@@ -261,7 +263,7 @@ class ReferenceStore(Store):
         return size
 
     def _ask(self, key: str, target: Target, ask: Callable[[Store, str], T | None]) -> T:
-        """Return what the store of a target answers; raise StoreError if it cannot, or the file is not there."""
+        """Return the answer of the target's store. Raises StoreError if it fails, or if the file does not exist."""
         try:
             answer = ask(*self._targets.locate(target.url))
         except OmnizarrError as error:
@@ -294,7 +296,7 @@ class ReferenceStore(Store):
         )
 
     def exists(self, key: str) -> bool:
-        """Whether there is a reference; the file is not asked."""
+        """Whether there is a reference. This does not look for the file."""
         return self._find(key) is not None
 
     def has_any(self, prefix: str, names: Iterable[str]) -> bool:
@@ -303,14 +305,14 @@ class ReferenceStore(Store):
         return any(self._find(prefix + name) is not None for name in names)
 
     def size(self, key: str) -> int | None:
-        """Return the size that the reference says; only of whole files the file is asked."""
+        """Return the size that the reference states; only for whole files, ask for the size of the file."""
         found = self._find(key)
         if found is None or isinstance(found, bytes):
             return None if found is None else len(found)
         return self._ask(key, found, lambda store, name: store.size(name)) if found.length is None else found.length
 
     def stamp(self, key: str) -> Hashable | None:
-        """Return the stamp of the file, and which part of it is meant."""
+        """Return the stamp of the file, and the part of it."""
         found = self._find(key)
         if not isinstance(found, Target):
             return found
@@ -320,7 +322,7 @@ class ReferenceStore(Store):
     # -- listing ------------------------------------------------------------------
 
     def list(self) -> Iterator[str]:
-        """Yield every key that there is a reference for."""
+        """Yield every key with a reference."""
         return self.list_prefix("")
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
@@ -328,21 +330,21 @@ class ReferenceStore(Store):
         return self._set.keys(as_prefix(prefix))
 
     def list_dir(self, prefix: str) -> Listing:
-        """Return what stands directly under `prefix`."""
+        """Return the keys and prefixes directly under `prefix`."""
         return self._set.below(as_prefix(prefix))
 
-    # -- what references are not for ----------------------------------------------------
+    # -- not supported ----------------------------------------------------
 
     def set(self, key: str, value: Buffer) -> None:
-        """Refuse."""
+        """Raise ReadOnlyError."""
         self._refuse()
 
     def delete(self, key: str) -> None:
-        """Refuse."""
+        """Raise ReadOnlyError."""
         self._refuse()
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
-        """Return a store upon the same references; one that may be written is refused."""
+        """Return a store for the same references. A writable one is refused."""
         if not read_only:
             self._refuse()
         return copy.copy(self)
@@ -355,7 +357,7 @@ class ReferenceStore(Store):
 
 
 def _within(target: Target, span: Span) -> Span:
-    """Return which part of a file a part of a target is."""
+    """Return the part of the file for a part of a target."""
     if target.length is None:
         return span
     start, length = bounds(span, target.length)
@@ -367,29 +369,29 @@ def _shown(target: Target) -> str:
 
 
 def cannot_write(store: str) -> ReadOnlyError:
-    """Return the error that says that references are for reading."""
+    """Return the error that references are read-only."""
     return ReadOnlyError(
         "references can only be read", store=store, remedy='open them with mode "r", and copy what you want to change'
     )
 
 
-# -- where references lie ------------------------------------------------------------------
+# -- finding references ------------------------------------------------------------------
 
 
 def _url_of(references: str, options: Options) -> str:
-    """Return the path or URL of references, with the protocol that the options name."""
+    """Return the path or URL of references, with the protocol from the options."""
     if options.target_protocol in {None, *LOCAL} or scheme_of(references) is not None:
         return os.path.expanduser(references)
     return f"{options.target_protocol}://{references.lstrip('/')}"
 
 
 def _place(url: str, options: Options) -> tuple[Store, str]:
-    """Return the store that references lie in, and their key, or that of their directory."""
+    """Return the store that holds the references, and their key or that of their directory."""
     return Targets(Options(rest=options.of_references), "", url).locate(url.rstrip("/"))
 
 
 def _load(url: str, options: Options) -> tuple[str, str, References]:
-    """Return path or URL of references, the directory that they are relative to, and the references."""
+    """Return path or URL of references, the directory to which they are relative, and the references."""
     store, key = _place(url, options)
     path = _path_of(url)
     if path is not None:
@@ -401,7 +403,7 @@ def _load(url: str, options: Options) -> tuple[str, str, References]:
 
 
 def _path_of(url: str) -> str | None:
-    """Return the path of this machine that a URL or path means, None if it means none."""
+    """Return the local path of a URL or path; None if it is not local."""
     scheme = scheme_of(url)
     if scheme is None:
         return url
@@ -409,7 +411,7 @@ def _path_of(url: str) -> str | None:
 
 
 def _above(url: str) -> str:
-    """Return the directory, or the URL of that, which something lies in."""
+    """Return the directory of a path or URL."""
     if scheme_of(url) is None:
         return os.path.dirname(url)
     head, query, tail = url.partition("?")
@@ -435,7 +437,7 @@ def _read(store: Store, key: str, options: Options, *, is_directory: bool) -> Re
 
 
 def _set_of(references: Any) -> tuple[References, str]:
-    """Return the set that a filesystem of fsspec has, and how to call it."""
+    """Return the set of an fsspec filesystem, and how to call the filesystem."""
     if type(references).__name__ != "LazyReferenceMapper":
         return Table(references), "<references>"
     if any(isinstance(key, tuple) for key in references._items):  # changed, and not saved  # noqa: SLF001
@@ -444,27 +446,27 @@ def _set_of(references: Any) -> tuple[References, str]:
     return _read(store, name, Options(), is_directory=True), str(references.root)
 
 
-# -- what `omnizarr.stores.resolve` calls ------------------------------------------------------
+# -- called by `omnizarr.stores.resolve` ------------------------------------------------------
 
 
 def open_path(path: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
-    """Return the store of the references in a file, or a directory."""
+    """Return the store for references in a file or a directory."""
     if mode != "r":
         raise cannot_write(path)
     return ReferenceStore(path, **options), ""
 
 
 def is_set(path: str) -> bool:
-    """Whether a directory has references in Parquet."""
+    """Return whether a directory contains references in Parquet."""
     try:
         with open(os.path.join(path, METADATA), "rb") as file:
             return reference_sets.is_metadata(file.read())
-    except OSError:  # told by the store that the directory is otherwise
+    except OSError:  # the store reports that the directory is something else
         return False
 
 
 def open_if_there(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str] | None:
-    """Return the store of references at a URL that ends as those of references do; None if there are none."""
+    """Return the store for references at a URL whose ending suggests them; None if there are none."""
     store, key = _place(url, Options.of(options))
     if not store.exists(key):
         documents = store.get(f"{key}/{METADATA}")
@@ -474,9 +476,9 @@ def open_if_there(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Stor
 
 
 def open_url(url: str, mode: str, options: Mapping[str, Any]) -> tuple[Store, str]:
-    """Return the store of ``reference://path`` or ``reference::URL``, and the path in it; options as fsspec has them.
+    """Return the store of ``reference://path`` or ``reference::URL``, and the path in it. Options are those of fsspec.
 
-    The references are those of the option ``fo``, or the rest of the chain.
+    The references come from the option ``fo``, or from the rest of the chain.
     """
     if mode != "r":
         raise cannot_write(redact(url))

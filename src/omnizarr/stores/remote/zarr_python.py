@@ -1,4 +1,4 @@
-"""Values in a store of zarr-python 3, its own or one that others wrote for it: Icechunk's, say."""
+"""Values in a store of zarr-python 3, its own or one of another library, such as Icechunk."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ if zarr.__name__ != "zarr":
         found=f"the module {zarr.__name__} under its name",
         remedy="use that one's own stores and nodes",
     )
-if "set_partial_values" in TheirStore.__abstractmethods__:  # what a store of theirs had to be able to do before 3.1.3
+if "set_partial_values" in TheirStore.__abstractmethods__:  # methods that a store needed before 3.1.3
     raise MissingDependencyError(
         "sharing stores with zarr-python needs a later release of it",
         found=zarr.__version__,
@@ -71,16 +71,16 @@ if "set_partial_values" in TheirStore.__abstractmethods__:  # what a store of th
     )
 
 T = TypeVar("T")
-_List: TypeAlias = list  # within the class, `list` is a verb
+_List: TypeAlias = list  # within the class, `list` is a method
 
-_LARGE: Final = 1 << 26  # bytes; a part of a value beyond that is worth asking for the size of the value first
+_LARGE: Final = 1 << 26  # bytes; before a larger part of a value is read, the size of the value is requested
 _MANY: Final = 64  # requests at once on their event loop
 # zarr-python 3.1.6 reads from memory without its event loop, which takes ten times as long.
 _MEMORY_ANSWERS_AT_ONCE: Final = hasattr(TheirMemoryStore, "get_sync")
 
 
 class ZarrPythonStore(Store):
-    """A store of zarr-python 3, as omnizarr wants it.
+    """An adapter for a store of zarr-python 3.
 
     Parameters
     ----------
@@ -89,13 +89,14 @@ class ZarrPythonStore(Store):
 
     Notes
     -----
-    Each verb runs on the event loop of zarr-python and waits for it: from a coroutine on that very loop
-    it cannot be used. `get_many` has up to 64 requests there at once, but for stores in memory and in local files.
+    Each method runs on the event loop of zarr-python and waits for it, so you cannot use it from a coroutine on
+    that loop. `get_many` sends up to 64 requests at once, except for stores in memory and in local files.
 
-    `lock`, and with it `set_if_absent` and `set_partial`, excludes only threads of this process that use the same store
-    through omnizarr: stores of zarr-python have no locks. Whether writes are atomic depends on the store.
+    `lock`, and with it `set_if_absent` and `set_partial`, excludes only threads of this process that use the
+    same store through omnizarr, because stores of zarr-python have no locks. Whether writes are atomic depends
+    on the store.
 
-    Where a key is a prefix of others as well, `list_dir` says that it is a key.
+    If a key is also a prefix of others, `list_dir` lists it as a key.
 
     Examples
     --------
@@ -125,7 +126,7 @@ class ZarrPythonStore(Store):
 
     @property
     def is_shared(self) -> bool:
-        """Whether a store of omnizarr's own upon the same data would be; of others it is unknown."""
+        """Whether omnizarr's own store for the same data would be shared. For others it is unknown."""
         store = native(_innermost(self._store))
         return not isinstance(store, ZarrPythonStore) and store.is_shared
 
@@ -145,7 +146,7 @@ class ZarrPythonStore(Store):
         return self._await(self._read(key, span), key)
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Read side by side on the event loop of zarr-python."""
+        """Read concurrently on the event loop of zarr-python."""
         if self.concurrency == 1:
             yield from super().get_many(requests)
             return
@@ -158,7 +159,7 @@ class ZarrPythonStore(Store):
             yield position, self._result(future, key)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Read one part, or several of what does not change meanwhile; else cut them from the whole value."""
+        """Read one part, or several of a value that cannot change; otherwise cut them from the whole value."""
         if not spans or not (len(spans) == 1 or _is_snapshot(self._store)):
             return super().get_spans(key, spans)
         parts = dict(self.get_many((key, span) for span in spans))
@@ -173,7 +174,7 @@ class ZarrPythonStore(Store):
             return await self._read_last(key, -start)
         if stop is None:
             return await self._ask(key, OffsetByteRequest(start))
-        if stop - start > _LARGE:  # some of their stores make room for as much as is asked for
+        if stop - start > _LARGE:  # some of their stores allocate as much as is requested
             stop = min(stop, await self._size(key) or 0)
         if stop <= start:  # an error for some of their stores
             return b"" if await self._there(key) else None
@@ -183,7 +184,7 @@ class ZarrPythonStore(Store):
         value = await self._ask(key, SuffixByteRequest(length))
         if value is None or len(value) == length:
             return value
-        # The value is shorter than what was asked for, and their stores disagree on what they return then.
+        # The value is shorter than requested, and their stores disagree on what they return then.
         value = await self._ask(key, None)
         return None if value is None else value[-length:]
 
@@ -213,12 +214,12 @@ class ZarrPythonStore(Store):
             raise
 
     def exists(self, key: str) -> bool:
-        """Ask for it."""
+        """Ask the store."""
         check_key(key)
         return self._await(self._there(key), key)
 
     def size(self, key: str) -> int | None:
-        """Ask for it, if it is there: their LocalStore has sizes of directories too."""
+        """Ask for the size, if the key exists: their LocalStore also has sizes of directories."""
         check_key(key)
         return self._await(self._size(key), key)
 
@@ -232,9 +233,9 @@ class ZarrPythonStore(Store):
         self._await(self._store.set(key, data), key)
 
     def delete(self, key: str) -> None:
-        """Remove the key. Raises StoreError if it is there and the store cannot remove anything."""
+        """Remove the key. Raises StoreError if it exists and the store cannot remove anything."""
         self.check_writable()
-        if not self.exists(key):  # their LocalStore would remove a directory of that name, and all in it
+        if not self.exists(key):  # their LocalStore would remove a directory of that name, with everything in it
             return
         try:
             self._await(self._store.delete(key), key)
@@ -242,24 +243,24 @@ class ZarrPythonStore(Store):
             raise StoreError("the store cannot remove a value", store=repr(self), key=key) from error
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Lock the key among the threads of this process that use this very store, or the same dictionary."""
+        """Lock the key for the threads of this process that use this store, or the same dictionary."""
         self.check_writable()
         check_key(key)
         return threads.lock((id(self._values), key))
 
     @property
     def _values(self) -> object:
-        """What this store may share with others: a dictionary becomes a new MemoryStore each time it is opened."""
+        """What stores can share: a dictionary becomes a new MemoryStore each time it is opened."""
         return getattr(self._store, "_store_dict", self._store)
 
     # -- listing ------------------------------------------------------------------
 
     def list(self) -> Iterator[str]:
-        """Yield the keys there are now."""
+        """Yield the current keys."""
         return self.list_prefix("")
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
-        """Yield the keys there are now."""
+        """Yield the current keys under `prefix`."""
         prefix = as_prefix(prefix)
         keys = self._await(_collect(self._store.list_prefix(prefix)), prefix)
         return (key for key in keys if key.startswith(prefix) and is_key(key))
@@ -282,7 +283,7 @@ class ZarrPythonStore(Store):
     # -- the store itself ---------------------------------------------------------
 
     def _await(self, answer: Coroutine[Any, Any, T], key: str = "") -> T:
-        """Run a coroutine on the event loop of zarr-python, and return what it returns."""
+        """Run a coroutine on the event loop of zarr-python, and return its result."""
         return self._told(partial(loops.run, answer, _get_loop()), key)
 
     def _result(self, future: Future[T], key: str) -> T:
@@ -292,7 +293,7 @@ class ZarrPythonStore(Store):
         try:
             return result()
         except Exception as error:
-            # What a store of theirs raises by itself (a ValueError, say) speaks of how it was called.
+            # An error that a store of theirs raises itself (such as a ValueError) is about how it was called.
             if type(error).__module__ == "builtins" and not isinstance(error, OSError):
                 raise
             raise failures.translate(error, self, key)
@@ -302,7 +303,7 @@ class ZarrPythonStore(Store):
         return ("zarr-python", id(self._values)), ""
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
-        """Return a store upon the same data that may not be written, or (False) one that may."""
+        """Return a read-only store for the same data, or (False) a writable one."""
         upgrade = self._store.read_only and not read_only
         clone = ZarrPythonStore(self._store.with_read_only(read_only=False)) if upgrade else copy.copy(self)
         clone.read_only = read_only
@@ -325,11 +326,12 @@ class ZarrPythonStore(Store):
 
 
 def native(store: TheirStore) -> Store:
-    """Return a store upon the same data: one of our own that can do more where the data is known, else an adapter."""
+    """Return a store for the same data: omnizarr's own if it knows the data, otherwise an adapter."""
     inner = getattr(store, "store", None)
-    if isinstance(inner, Store):  # a store of omnizarr, as zarr-python has it
+    if isinstance(inner, Store):  # a store of omnizarr, wrapped for zarr-python
         return inner
-    # What others derive from these may do things of its own. (Their MemoryStore keeps buffers that only they can read.)
+    # Classes derived from these may behave differently. (Their MemoryStore holds buffers that only they can
+    # read.)
     if type(store) is TheirLocalStore:
         return LocalStore(store.root, read_only=store.read_only)
     if type(store) is TheirZipStore and store.read_only and getattr(store, "_zmode", None) == "r":
@@ -343,7 +345,7 @@ def native(store: TheirStore) -> Store:
 
 
 def adapt(storelike: Any, mode: str, options: Mapping[str, Any]) -> tuple[Store, str] | None:
-    """Return the store, and the path in it, that a Store or StorePath of zarr-python means; None if it is neither."""
+    """Return store and path for a Store or StorePath of zarr-python; None for other objects."""
     path = ""
     if isinstance(storelike, TheirStorePath):
         storelike, path = storelike.store, storelike.path
@@ -361,12 +363,12 @@ def _innermost(store: TheirStore) -> TheirStore:
 
 
 def _is_snapshot(store: TheirStore) -> bool:
-    """Return whether no other writer can change what the store shows: Icechunk's sessions."""
+    """Return whether no other writer can change what the store shows, as in sessions of Icechunk."""
     return type(_innermost(store)).__module__.partition(".")[0] == "icechunk"
 
 
 def _cannot_be_there(error: Exception) -> bool:
-    """Return whether a store that holds nothing but Zarr says that the key is not a key of Zarr 3: Icechunk's."""
+    """Return whether a store that holds only Zarr reports that the key is not a key of Zarr v3, as Icechunk does."""
     return type(error).__module__.partition(".")[0] == "icechunk" and "invalid zarr key" in str(error)
 
 

@@ -1,1 +1,1 @@
-"""Stores upon other stores."""
+"""Stores around other stores."""

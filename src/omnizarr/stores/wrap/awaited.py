@@ -1,4 +1,4 @@
-"""The verbs of wrapper stores as coroutines, upon those of the store below."""
+"""The asynchronous methods of wrapper stores, based on those of the wrapped store."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 
 class WrapperVerbs:
-    """The verbs of a store that hands each of them on.
+    """The methods of a store that passes requests on.
 
     Parameters
     ----------
     store : WrapperStore
         The wrapper.
     below : AsyncVerbs
-        The verbs of the store that it wraps.
+        The asynchronous methods of the wrapped store.
     """
 
     def __init__(self, store: WrapperStore, below: AsyncVerbs) -> None:
@@ -33,7 +33,7 @@ class WrapperVerbs:
         self._below = below
 
     def _full(self, key: str) -> str:
-        """Return the key in the store below."""
+        """Return the key in the wrapped store."""
         return key
 
     async def _ask(
@@ -44,7 +44,7 @@ class WrapperVerbs:
         request: Callable[[], Awaitable[T]],
         measure: Callable[[T], int | None] = lambda _: None,
     ) -> T:
-        """Send a request to the store below."""
+        """Send a request to the wrapped store."""
         return await request()
 
     async def get(self, key: str, span: Span | None = None) -> Buffer | None:
@@ -57,7 +57,7 @@ class WrapperVerbs:
         return await self._ask("get_spans", key, tuple(spans), request, total)
 
     def pinned(self, key: str) -> AsyncReader | None:
-        """Return what reads parts of the version that it met first."""
+        """Return a function that reads parts of the version that it read first."""
         read = self._below.pinned(self._full(key))
         if read is None:
             return None
@@ -69,7 +69,7 @@ class WrapperVerbs:
         return reader
 
     async def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Return value and stamp, in one request; None if the stamp is `unless` still."""
+        """Return value and stamp in one request; None if the stamp is still `unless`."""
         return await self._ask(
             "get_stamped",
             key,
@@ -87,16 +87,16 @@ class WrapperVerbs:
         return await self._ask("size", key, None, lambda: self._below.size(self._full(key)))
 
     async def list_dir(self, prefix: str) -> Listing:
-        """Return what stands directly under `prefix`."""
+        """Return the keys and prefixes directly under `prefix`."""
         return await self._ask("list_dir", prefix, None, lambda: self._below.list_dir(prefix))
 
     async def set(self, key: str, value: Buffer) -> None:
-        """Make `value` the value of `key`."""
+        """Set the value of `key`."""
         self._store.check_writable()
         await self._ask("set", key, None, lambda: self._below.set(self._full(key), value), lambda _: len(value))
 
     async def update(self, key: str, change: Change) -> None:
-        """Replace the value of `key` by what `change` makes of it."""
+        """Replace the value of `key` by the result of `change`."""
         self._store.check_writable()
         await self._ask("update", key, None, lambda: self._below.update(self._full(key), change))
 
@@ -107,7 +107,7 @@ class WrapperVerbs:
 
 
 class PrefixVerbs(WrapperVerbs):
-    """The verbs of what stands under one prefix of a store."""
+    """The methods of a `PrefixStore`."""
 
     _store: PrefixStore
 
@@ -115,14 +115,14 @@ class PrefixVerbs(WrapperVerbs):
         return self._store._full(key)  # noqa: SLF001 - two halves of one thing
 
     async def list_dir(self, prefix: str) -> Listing:
-        """Return what stands directly under `prefix`."""
+        """Return the keys and prefixes directly under `prefix`."""
         above = self._store.prefix
         found = await self._below.list_dir(above + as_prefix(prefix))
         return found.below(above)
 
 
 class ObservedVerbs(WrapperVerbs):
-    """The verbs of a store that watches its requests."""
+    """The methods of a store that observes its requests."""
 
     _store: ObservedStore
 
@@ -147,7 +147,7 @@ class ObservedVerbs(WrapperVerbs):
 
 
 class CacheVerbs(WrapperVerbs):
-    """The verbs of a store that keeps what was read: those that it has in steps, asking by coroutines."""
+    """The methods of a cache, from its methods in steps, with coroutines for the requests."""
 
     _store: CacheStore
 
@@ -165,19 +165,19 @@ class CacheVerbs(WrapperVerbs):
             return cast("T", end.value)
 
     async def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Return what is kept, or ask the store."""
+        """Return the cached value, or ask the store."""
         return await self._run(self._store.get_steps(key, span))
 
     async def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Cut the parts from what is kept, or ask the store."""
+        """Cut the parts from the cached value, or ask the store."""
         return await self._run(self._store.get_spans_steps(key, spans))
 
     async def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Return what is kept, or ask the store."""
+        """Return the cached value, or ask the store."""
         return await self._run(self._store.get_stamped_steps(key, unless))
 
     def pinned(self, key: str) -> AsyncReader | None:
-        """Return what reads parts of the value that is kept, or of one version that the store has."""
+        """Return a function that reads parts of the cached value, or of one version in the store."""
         store, below = self._store, self._below.pinned(key)
         known: list[Reader] = []
         has_begun = False
@@ -196,19 +196,19 @@ class CacheVerbs(WrapperVerbs):
         return None if below is None else reader
 
     async def exists(self, key: str) -> bool:
-        """Say what is known, or ask the store."""
+        """Return what is known, or ask the store."""
         return await self._run(self._store.exists_steps(key))
 
     async def size(self, key: str) -> int | None:
-        """Say what is known, or ask the store."""
+        """Return what is known, or ask the store."""
         return await self._run(self._store.size_steps(key))
 
     async def set(self, key: str, value: Buffer) -> None:
-        """Write to the store, and keep the value if it can be used without asking."""
+        """Write to the store, and cache the value if it can be used without asking."""
         await self._run(self._store.set_steps(key, value))
 
     async def update(self, key: str, change: Change) -> None:
-        """Change the value in the store: what is kept of it may be old."""
+        """Change the value in the store. The cached value may be stale."""
         try:
             await super().update(key, change)
         finally:
@@ -223,7 +223,7 @@ class CacheVerbs(WrapperVerbs):
 
 
 def _of_cache(store: CacheStore, below: AsyncVerbs) -> AsyncVerbs | None:
-    """Return the verbs of a cache in memory; one in a directory or a store cannot be asked without waiting."""
+    """Return the asynchronous methods of a cache in memory; a cache in a directory or a store needs threads."""
     return CacheVerbs(store, below) if store.cache is None else None
 
 
@@ -234,4 +234,4 @@ WRAPPERS: Final[Mapping[type[Store], Callable[[Any, AsyncVerbs], AsyncVerbs | No
     LoggingStore: ObservedVerbs,
     CacheStore: _of_cache,
 }
-"""Wrappers whose verbs can be awaited, if those of the store below can. A subclass may do something else."""
+"""Wrappers with asynchronous methods, if the wrapped store has them. Subclasses may behave differently."""

@@ -1,7 +1,7 @@
-"""Where a `CacheStore` keeps values: in memory, or in another store, which several processes may share.
+"""Where a `CacheStore` keeps values: in memory, or in another store that processes can share.
 
-What is kept is looked up by key and span, and is dropped when there is too much of it, that which was not used for
-longest first. A shelf may lose anything at any time, but never gives what was not put there.
+Cached values are looked up by key and span. If there are too many, the least recently used are dropped. A shelf
+may lose anything at any time, but never returns wrong data.
 """
 
 from __future__ import annotations
@@ -26,49 +26,49 @@ else:
     hashlib = Lazy("hashlib")
 
 Name: TypeAlias = tuple[str, Span | None]
-"""A key, and which part of its value; None: all of it."""
+"""A key, and the part of its value; None: all of it."""
 
-_OVERHEAD: Final = 256  # bytes of memory that an entry takes beside its value, about
-_SHARE: Final = 8  # a shared shelf is looked through again when an eighth of its limit has been put there
-_ROOM: Final = 0.9  # of the limit, that is left filled when others have to go
+_OVERHEAD: Final = 256  # approximate bytes of memory that an entry takes in addition to its value
+_SHARE: Final = 8  # a shared shelf is scanned again after an eighth of its limit has been written
+_ROOM: Final = 0.9  # of the limit, that stays filled when entries are dropped
 
 
 class Entry(NamedTuple):
-    """What is kept of a value."""
+    """A cached value."""
 
     value: Buffer | None
-    """None: there is no such key."""
+    """None: the key is missing."""
     stamp: Hashable | None
     checked: float
-    """When it was asked for, by the clock of the shelf; what the store answered is not an older."""
+    """When it was requested, by the clock of the shelf. The store's answer is at least as new."""
 
 
 class Shelf(Protocol):
-    """Where entries are kept."""
+    """The place of entries."""
 
     clock: Callable[[], float]
 
     @property
     def nbytes(self) -> int:
-        """Bytes that are kept now, as far as it is known."""
+        """Bytes in the cache, as far as known."""
 
     def usable(self, stamp: Hashable | None) -> Hashable | None:
-        """Return a stamp as it can be kept; None if it cannot."""
+        """Return a stamp in a form that can be stored; None if that is not possible."""
 
     def get(self, name: Name) -> Entry | None:
-        """Return what is kept, if it is whole."""
+        """Return the entry, if it is intact."""
 
     def put(self, name: Name, entry: Entry) -> None:
-        """Keep an entry; one that is too large is passed over, and the old one dropped."""
+        """Store an entry. One that is too large is ignored, and the old one is dropped."""
 
     def touch(self, name: Name, entry: Entry) -> None:
-        """Note that an entry was found to be true still."""
+        """Note that an entry was confirmed as current."""
 
     def drop(self, name: Name) -> None:
-        """Forget an entry, to make room."""
+        """Drop an entry to make room."""
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop everything."""
 
 
 class MemoryShelf:
@@ -82,11 +82,11 @@ class MemoryShelf:
         self._entries: OrderedDict[Name, Entry] = OrderedDict()
 
     def usable(self, stamp: Hashable | None) -> Hashable | None:
-        """Return it: any stamp can be kept."""
+        """Return the stamp: any stamp can be stored."""
         return stamp
 
     def get(self, name: Name) -> Entry | None:
-        """Look it up."""
+        """Look the entry up."""
         with threads.lock(id(self)):
             entry = self._entries.get(name)
             if entry is not None:
@@ -94,7 +94,7 @@ class MemoryShelf:
             return entry
 
     def put(self, name: Name, entry: Entry) -> None:
-        """Keep it, and drop others if there is no room."""
+        """Store the entry, and drop others if there is no room."""
         with threads.lock(id(self)):
             self._forget(name)
             cost = _cost(name, entry)
@@ -112,12 +112,12 @@ class MemoryShelf:
                 self._entries[name] = entry
 
     def drop(self, name: Name) -> None:
-        """Forget it."""
+        """Drop the entry."""
         with threads.lock(id(self)):
             self._forget(name)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop everything."""
         with threads.lock(id(self)):
             self._entries.clear()
             self.nbytes = 0
@@ -135,23 +135,23 @@ def _cost(name: Name, entry: Entry) -> int:
 _FOLDER: Final = "omnizarr-cache/"
 _MAGIC: Final = b"ozc1"
 _DIGEST: Final = 16
-_HEAD: Final = struct.Struct(f"<4s{_DIGEST}sdI")  # magic, checksum of all behind it, `Entry.checked`, size of the JSON
+_HEAD: Final = struct.Struct(f"<4s{_DIGEST}sdI")  # magic, checksum of the rest, `Entry.checked`, size of the JSON
 
 
 class StoreShelf:
-    """Entries in a store, one value each; processes that share it need not know of each other.
+    """Entries in a store, one value each. Processes can share it.
 
-    Each value says what it is (the checksum covers its name), so one that is torn, or was moved, is not believed. How
-    much there is is counted when an eighth of the limit has been written; until then, others may have put there more.
-    A store that fails is done without, after a warning.
+    Each value contains its name and a checksum, so a torn or moved value is not used. The total size is counted
+    again after an eighth of the limit has been written; until then, other processes may have added more. If the
+    store fails, it is no longer used, after a warning.
 
     Parameters
     ----------
     store : Store
     limit : int or None
-        Bytes, of all that use the store together.
+        Maximum number of bytes, for all users of the store together.
     namespace : str
-        What tells the data that are cached from all others.
+        Identity of the cached data.
     """
 
     clock: Callable[[], float] = staticmethod(time.time)
@@ -163,15 +163,15 @@ class StoreShelf:
         self._namespace = namespace
         self._checked: dict[str, tuple[Hashable, float]] = {}
         self._files: dict[str, tuple[float, int]] = {}  # when each was last used, and its size
-        self._unseen = math.inf  # bytes written since all was looked through
+        self._unseen = math.inf  # bytes written since the last scan
         self._has_warned = False
 
     def usable(self, stamp: Hashable | None) -> Hashable | None:
-        """Return the stamp if it can be written and read again."""
+        """Return the stamp, if it can be written and read again."""
         return stamp if _is_plain(stamp) else None
 
     def get(self, name: Name) -> Entry | None:
-        """Read it, and check that it is whole."""
+        """Read the entry, and check that it is intact."""
         file = self._file(name)
         try:
             record = self._store.get(file)
@@ -187,7 +187,7 @@ class StoreShelf:
         return entry._replace(checked=checked) if stamp == entry.stamp and checked > entry.checked else entry
 
     def put(self, name: Name, entry: Entry) -> None:
-        """Write it, and remove others if there is no room."""
+        """Write the entry, and remove others if there is no room."""
         file = self._file(name)
         record = _render(file, entry)
         if len(record) > self._limit:
@@ -203,15 +203,15 @@ class StoreShelf:
             self._warn(error)
 
     def touch(self, name: Name, entry: Entry) -> None:
-        """Remember when it was asked for; other processes ask themselves."""
+        """Remember when it was requested. Other processes ask for themselves."""
         self._checked[self._file(name)] = entry.stamp, entry.checked
 
     def drop(self, name: Name) -> None:
-        """Remove it."""
+        """Remove the entry."""
         self._remove(self._file(name))
 
     def clear(self) -> None:
-        """Remove all, also what others have put there."""
+        """Remove everything, including entries of other processes."""
         with threads.lock(id(self)):
             self._files.clear()
             self._checked.clear()
@@ -227,13 +227,13 @@ class StoreShelf:
         return f"{_FOLDER}{text[:2]}/{text[2:]}"
 
     def _count(self, file: str, used: float, size: int) -> None:
-        """Note that an entry is there."""
+        """Note that an entry exists."""
         self._uncount(file)
         self._files[file] = used, size
         self.nbytes += size
 
     def _uncount(self, file: str) -> None:
-        """Note that an entry is not there."""
+        """Note that an entry does not exist."""
         _, size = self._files.pop(file, (0.0, 0))
         self.nbytes -= size
 
@@ -257,7 +257,7 @@ class StoreShelf:
             self._remove(file)
 
     def _look_through(self) -> None:
-        """Learn what others have put here, and what they have removed."""
+        """Find out what other processes have added and removed."""
         self._unseen = 0.0
         if self._limit == math.inf:
             return
@@ -280,10 +280,10 @@ class StoreShelf:
 
 
 def namespace_of(store: Store) -> str:
-    """Return what tells the data of a store from all others, in all processes.
+    """Return an identity of the data of a store that is the same in all processes.
 
-    If a store is identified by something that exists only in this process (the id of an object), another process, or a
-    later object with the same id, must not get the same name: then the name is unique.
+    If a store is identified by something that exists only in this process (the id of an object), another process,
+    or a later object with the same id, must not get the same name. Then the name is unique.
     """
     origin = store.origin()
     return repr(origin) if _is_text(origin) else f"process {os.urandom(16).hex()}"
@@ -296,7 +296,7 @@ def _is_text(origin: Any) -> bool:
 
 
 def _is_plain(stamp: Any) -> bool:
-    """Return whether a stamp can be written as JSON, and read again as the same."""
+    """Return whether a stamp can be written as JSON and read back as the same value."""
     if type(stamp) is tuple:
         return all(map(_is_plain, stamp))
     return stamp is None or type(stamp) in (str, int, bool)
@@ -310,7 +310,7 @@ def _render(file: str, entry: Entry) -> bytes:
 
 
 def _parse(file: str, record: Buffer) -> Entry | None:
-    """Return what `_render` was given; None if these are not its bytes, for this name."""
+    """Return the arguments of `_render`; None if these are not its bytes for this name."""
     whole = memoryview(record)
     if len(whole) < _HEAD.size:
         return None

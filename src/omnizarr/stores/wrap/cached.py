@@ -1,20 +1,20 @@
-"""A cache of bytes before a store: in memory, in a directory, or in any other store.
+"""A cache of bytes in front of a store: in memory, in a directory, or in any other store.
 
-What is believed, and for how long
-    A value is kept with its stamp (of an object store, its ETag). Whenever it is wanted again, the store is asked for
-    it unless the stamp is the same still (`Store.get_stamped`): one request, in which no value moves. So by default
-    (``max_age=0``) what is read is never older than the question, and a value without a stamp is not kept.
-    With a `max_age`, no question is asked for so many seconds after the last one; not even whether a key that was
-    missing still is. Data that never changes can have ``max_age=math.inf``.
+How current values are
+    A value is cached with its stamp (in object stores, its ETag). When it is read again, one request asks the store
+    whether the stamp is still the same (`Store.get_stamped`). If so, no value is transferred. So by default
+    (``max_age=0``), you never read a value older than your request, and values without a stamp are not cached.
+    With `max_age`, the store is not asked again for this many seconds, not even about missing keys. Use
+    ``max_age=math.inf`` for data that never changes.
 
 Parts of values
-    are cut from values that are kept. Parts of other values are passed through and not cached, because two parts could
-    belong to different versions. With ``max_age=math.inf`` there is only one version, so parts are cached too.
+    Parts are cut from cached values. Parts of other values are passed through and not cached, because two parts could
+    belong to different versions. With ``max_age=math.inf`` there is only one version, so parts are cached, too.
 
 Writers
-    Whatever is written through the store is read from it at once. What others write is seen when the next question is
-    asked. A thread that holds a `lock` (so also in `update`, and whenever a part of a chunk is written) passes the
-    cache by, whichever key it reads: what is changed under a lock is changed as it is, not as it was.
+    You read what you write through the cache immediately. Values written by others are seen at the next request to the
+    store. A thread that holds a `lock` (also in `update`, and when a part of a chunk is written) bypasses the cache for
+    every key, so that it changes the current value.
 """
 
 from __future__ import annotations
@@ -37,51 +37,51 @@ from omnizarr.stores.wrap.wrappers import WrapperStore
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[tuple[Any, ...], Any, T]
-"""A verb that yields its questions to the store, each a verb with its arguments."""
+"""A method that yields its requests to the store, each a method with its arguments."""
 
 Place: TypeAlias = "Store | str | os.PathLike[str] | None"
 
 DEFAULT_MAX_BYTES: Final = 256 * 1024 * 1024
-_SLOTS: Final = 256  # keys share notes of when they were last written: too few cost questions, never the truth
+_SLOTS: Final = 256  # keys share notes of when they were last written; too few slots cost requests, but are never wrong
 
 
 class CacheInfo(NamedTuple):
-    """What a `CacheStore` has done."""
+    """Statistics of a `CacheStore`."""
 
     hits: int
-    """Reads that were answered without a question to the store."""
+    """Reads without a request to the store."""
     revalidated: int
-    """Reads of a value that was kept, after asking whether it is the same still."""
+    """Reads of a cached value after a request confirmed that it is current."""
     misses: int
-    """Reads of what the store had to send."""
+    """Reads for which the store sent the value."""
     nbytes: int
-    """Bytes that are kept now."""
+    """Bytes in the cache now."""
 
 
 class CacheStore(WrapperStore):
-    """A store that keeps what was read, up to a number of bytes; what was not used for longest goes first.
+    """A store that caches what was read, up to a number of bytes. The least recently used values are dropped first.
 
-    See `omnizarr.stores.wrap.cached` for what is believed, and for how long.
+    `omnizarr.stores.wrap.cached` explains how current values are.
 
     Parameters
     ----------
     store : Store
-        Where the values really are.
+        The store to cache.
     cache : path or Store, optional
-        A directory, or another store, to keep them in: it may be shared by many processes, and by caches of several
-        stores. By default they are kept in memory, for this store and read-only views of it alone.
+        A directory or another store for the cached values. Several processes, and caches of several stores, can
+        share it. By default, values are cached in memory, only for this store and its read-only views.
     max_bytes : int or None, default 256 MiB
-        How much to keep; None: no limit. A directory may exceed it by an eighth per process that shares it.
+        Maximum size of the cache; None: no limit. A shared directory may exceed it by an eighth for each process.
     max_age : float, default 0
-        Seconds for which the store is not asked again; ``math.inf`` for data that are not changed by others.
+        Seconds for which the store is not asked again; ``math.inf`` for data that others never change.
     cache_set_data : bool, default True
-        With a `max_age`, keep also what is written.
+        With `max_age`, also cache what is written.
     cache_store, max_size, max_age_seconds
-        The names that zarr-python has for `cache`, `max_bytes` and `max_age` (there, "infinity" means ``math.inf``).
+        zarr-python's names of `cache`, `max_bytes` and `max_age` (there, "infinity" means ``math.inf``).
 
     Notes
     -----
-    Pickling takes the cache along if it is a directory or store; one in memory begins empty elsewhere.
+    A pickled copy uses the same cache if it is a directory or store. A cache in memory begins empty in the copy.
 
     Examples
     --------
@@ -118,41 +118,41 @@ class CacheStore(WrapperStore):
 
     @property
     def is_immutable(self) -> bool:
-        """Whether values are taken to be of one version for ever."""
+        """Whether values are assumed never to change."""
         return self.max_age == math.inf
 
     def info(self) -> CacheInfo:
-        """Return how often the cache was of use, and how much it keeps."""
+        """Return statistics of the cache: hits, misses and its size."""
         state = self._state
         return CacheInfo(state.hits, state.revalidated, state.misses, state.shelf.nbytes)
 
     def clear_cache(self) -> None:
-        """Forget all that is kept, also by others who share the cache."""
+        """Drop everything in the cache, including entries of others who share it."""
         self._state.shelf.clear()
 
-    # -- what is kept -------------------------------------------------------------
+    # -- the cache ------------------------------------------------------------------
 
     def keeps(self, key: str) -> bool:
-        """Return whether a value is kept, which may have to be asked for."""
+        """Return whether a value is cached. The store may have to confirm that it is current."""
         return self._kept((key, None)) is not None
 
     def forget(self, key: str) -> None:
-        """Note that a value may have been changed."""
+        """Note that a value may have changed."""
         self._state.change(key)
 
     def _kept(self, name: Name) -> Entry | None:
-        """Return what is kept, if it may be believed, or the store can be asked whether it may."""
+        """Return the cached entry, if it is current or the store can confirm it."""
         entry = self._state.shelf.get(name)
         return entry if entry is None or entry.stamp is not None or self._is_fresh(name[0], entry) else None
 
     def _is_fresh(self, key: str, entry: Entry) -> bool:
-        """Return whether no question need be asked."""
+        """Return whether no request to the store is needed."""
         state = self._state
-        # A clock that was set back makes ages negative, which tell nothing.
+        # If a clock was set back, ages are negative and mean nothing.
         return entry.checked > state.changed_at(key) and 0 <= state.shelf.clock() - entry.checked < self.max_age
 
     def _true(self, key: str, entry: Entry | None) -> Steps[Entry]:
-        """Return the whole value, from what is kept of it if that is true still, else from the store."""
+        """Return the whole value, from the cache if it is still current, otherwise from the store."""
         state = self._state
         if entry is not None and self._is_fresh(key, entry):
             state.hits += 1
@@ -167,7 +167,7 @@ class CacheStore(WrapperStore):
         return self._keep(key, found or Stamped(None, None), asked)
 
     def _keep(self, key: str, found: Stamped, asked: float) -> Entry:
-        """Keep what the store has sent, if it can be of use."""
+        """Cache what the store has sent, if it can be used later."""
         state = self._state
         state.misses += 1
         stamp = None if found.value is None else state.shelf.usable(found.stamp)
@@ -176,7 +176,7 @@ class CacheStore(WrapperStore):
         return Entry(found.value, found.stamp, asked)
 
     def _parts(self, key: str, spans: Sequence[Span]) -> Steps[Buffers | None]:
-        """Return parts of a value that never changes, and keep them."""
+        """Return parts of a value that never changes, and cache them."""
         state = self._state
         entries = {span: self._kept((key, span)) for span in spans}
         wanted = [span for span, entry in entries.items() if entry is None]
@@ -194,10 +194,11 @@ class CacheStore(WrapperStore):
             state.shelf.put((key, span), entries[span])  # type: ignore[arg-type]
         return [entries[span].value for span in spans]  # type: ignore[union-attr,misc]
 
-    # -- verbs in steps: each yields what it asks the store, and is sent the answer, by `_run` or by coroutines ---
+    # -- methods in steps: each yields its requests to the store and receives the answers, from `_run` or
+    # coroutines ---
 
     def _run(self, steps: Steps[T]) -> T:
-        """Return what a verb returns, after asking the store what it asks."""
+        """Return the result of a method, after sending its requests to the store."""
         try:
             verb, *args = next(steps)
             while True:
@@ -211,7 +212,7 @@ class CacheStore(WrapperStore):
             return cast("T", end.value)
 
     def get_steps(self, key: str, span: Span | None) -> Steps[Buffer | None]:
-        """Return what is kept, or ask the store."""
+        """Return the cached value, or ask the store."""
         if not self._state.holds():
             entry = self._kept((key, None))
             if span is None or entry is not None:
@@ -224,7 +225,7 @@ class CacheStore(WrapperStore):
         return found
 
     def get_spans_steps(self, key: str, spans: Sequence[Span]) -> Steps[Buffers | None]:
-        """Cut the parts from what is kept, or ask the store."""
+        """Cut the parts from the cached value, or ask the store."""
         if not self._state.holds():
             entry = self._kept((key, None))
             if entry is not None:
@@ -236,12 +237,12 @@ class CacheStore(WrapperStore):
         return found
 
     def exists_steps(self, key: str) -> Steps[bool]:
-        """Say what is known, or ask the store."""
+        """Return what is known, or ask the store."""
         entry = self._fresh(key)
         return (yield "exists", key) if entry is None else entry.value is not None
 
     def size_steps(self, key: str) -> Steps[int | None]:
-        """Say what is known, or ask the store."""
+        """Return what is known, or ask the store."""
         entry = self._fresh(key)
         if entry is None:
             size: int | None = yield "size", key
@@ -249,7 +250,7 @@ class CacheStore(WrapperStore):
         return None if entry.value is None else len(entry.value)
 
     def get_stamped_steps(self, key: str, unless: Hashable | None) -> Steps[Stamped | None]:
-        """Return what is kept, or ask the store."""
+        """Return the cached value, or ask the store."""
         entry = None if self._state.holds() else self._kept((key, None))
         if entry is not None and entry.stamp is not None:
             value, stamp, _ = yield from self._true(key, entry)
@@ -261,7 +262,7 @@ class CacheStore(WrapperStore):
         return found
 
     def set_steps(self, key: str, value: Buffer) -> Steps[None]:
-        """Write to the store, and keep the value if it can be used without asking."""
+        """Write to the store, and cache the value if it can be used without asking."""
         self.check_writable()
         state = self._state
         before = state.changed_at(key)
@@ -272,26 +273,29 @@ class CacheStore(WrapperStore):
             raise
         now = state.change(key, before)
         if now is not None and self.max_age and self.cache_set_data:
-            # Later than this change, and earlier than whatever comes after it.
+            # Later than this change, and earlier than anything after it.
             entry = Entry(bytes(memoryview(value)), None, math.nextafter(now, math.inf))
             state.shelf.put((key, None), entry)
 
     # -- reading ------------------------------------------------------------------
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Return what is kept, or ask the store."""
+        """Return the cached value, or ask the store."""
         return self._run(self.get_steps(key, span))
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Ask for each with `get`, many at once; within a lock, the store itself."""
+        """Request each value with `get`, concurrently; within a lock, ask the store directly."""
         return self.store.get_many(requests) if self._state.holds() else Store.get_many(self, requests)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Cut the parts from what is kept, or ask the store."""
+        """Cut the parts from the cached value, or ask the store."""
         return self._run(self.get_spans_steps(key, spans))
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Copy what is kept, or the whole value once it has been read; parts of others come from the store."""
+        """Copy the cached value, or the whole value once it has been read.
+
+        Parts of other values come from the store.
+        """
         entry = None if self._state.holds() else self._kept((key, None))
         if self._state.holds() or (entry is None and start):
             return self.store.read_into(key, out, start)
@@ -299,31 +303,31 @@ class CacheStore(WrapperStore):
         return None if value is None else fill(out, memoryview(value)[start:])
 
     def _fresh(self, key: str) -> Entry | None:
-        """Return what is kept, if no question need be asked."""
+        """Return the cached value, if no request is needed."""
         if not self.max_age or self._state.holds():
             return None
         entry = self._state.shelf.get((key, None))
         return entry if entry is not None and self._is_fresh(key, entry) else None
 
     def exists(self, key: str) -> bool:
-        """Say what is known, or ask the store."""
+        """Return what is known, or ask the store."""
         return self._run(self.exists_steps(key))
 
     def size(self, key: str) -> int | None:
-        """Say what is known, or ask the store."""
+        """Return what is known, or ask the store."""
         return self._run(self.size_steps(key))
 
     def stamp(self, key: str) -> Hashable | None:
-        """Say what is known, or ask the store."""
+        """Return what is known, or ask the store."""
         entry = self._fresh(key)
         return self.store.stamp(key) if entry is None or entry.stamp is None else entry.stamp
 
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Return what is kept, or ask the store."""
+        """Return the cached value, or ask the store."""
         return self._run(self.get_stamped_steps(key, unless))
 
     def pinned(self, key: str) -> Reader | None:
-        """Return what reads parts of the value that is kept, or of one version that the store has."""
+        """Return a function that reads parts of the cached value, or of one version in the store."""
         if self._state.holds():
             return self.store.pinned(key)
         entry = self._kept((key, None))
@@ -337,7 +341,7 @@ class CacheStore(WrapperStore):
     # -- writing ------------------------------------------------------------------
 
     def set(self, key: str, value: Buffer) -> None:
-        """Write to the store, and keep the value if it can be used without asking."""
+        """Write to the store, and cache the value if it can be used without asking."""
         self._run(self.set_steps(key, value))
 
     def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
@@ -389,7 +393,7 @@ class CacheStore(WrapperStore):
             self._state.change_all()
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Lock in the store; within, what is read and written passes by the cache."""
+        """Lock in the store. Reads and writes within the lock bypass the cache."""
         return self._locked(super().lock, key)
 
     @contextmanager
@@ -400,7 +404,7 @@ class CacheStore(WrapperStore):
     # -- the store itself ---------------------------------------------------------
 
     def close(self) -> None:
-        """Close the store, and the one that is the cache."""
+        """Close the store, and the store that holds the cache."""
         super().close()
         if self.cache is not None:
             self.cache.close()
@@ -419,7 +423,7 @@ class CacheStore(WrapperStore):
 
 
 class _State:
-    """What a `CacheStore` shares with read-only views of it, and begins anew in other processes."""
+    """What a `CacheStore` shares with its read-only views. It begins empty in other processes."""
 
     def __init__(self, store: Store, cache: Store | None, max_bytes: int | None) -> None:
         self._made_of = store, cache, max_bytes
@@ -431,7 +435,7 @@ class _State:
         self._local = threading.local()
 
     def changed_at(self, key: str) -> float:
-        """Return when a key was last written through this store, at the latest."""
+        """Return the latest possible time at which a key was last written through this store."""
         return self._changed[hash(key) % _SLOTS]
 
     def change(self, key: str, since: float | None = None) -> float | None:
@@ -449,18 +453,18 @@ class _State:
                 self._later(slot)
 
     def _later(self, slot: int) -> float:
-        """Note that something has happened now, and after all that is noted; two steps leave room between them."""
+        """Return a time that is now and after all noted times, with room for one in between."""
         before = math.nextafter(math.nextafter(self._changed[slot], math.inf), math.inf)
         self._changed[slot] = max(before, self.shelf.clock())
         return self._changed[slot]
 
     def holds(self) -> bool:
-        """Return whether this thread has a lock: of any key, as one lock may stand for several documents."""
+        """Return whether this thread holds a lock on any key, because one lock may protect several documents."""
         return getattr(self._local, "depth", 0) > 0
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """Note that this thread has a lock."""
+        """Note that this thread holds a lock."""
         self._local.depth = getattr(self._local, "depth", 0) + 1
         try:
             yield
@@ -472,7 +476,7 @@ class _State:
 
 
 class _FirstWhole:
-    """Reads parts of one version; if all of it is asked for first, by way of the cache."""
+    """Reads parts of one version. If all of it is requested first, it uses the cache."""
 
     def __init__(self, store: CacheStore, key: str, below: Reader) -> None:
         self._store = store
@@ -489,7 +493,7 @@ class _FirstWhole:
 
 
 def reader_of(value: Buffer | None) -> Reader:
-    """Return what reads parts of a value that is here."""
+    """Return a function that reads parts of a value in memory."""
 
     def read(spans: Sequence[Span] | None) -> Buffers | None:
         if value is None:
@@ -500,7 +504,7 @@ def reader_of(value: Buffer | None) -> Reader:
 
 
 def _settled(value: Buffer | None) -> Buffer | None:
-    """Return a value that no longer changes, and that keeps no larger one in memory."""
+    """Return a value that can no longer change, and does not keep a larger one in memory."""
     return value if value is None or type(value) is bytes else bytes(value)
 
 

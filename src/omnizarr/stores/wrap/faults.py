@@ -1,4 +1,4 @@
-"""A store for tests: it counts what it is asked for, takes its time, and fails when it is told to."""
+"""A store for tests: it counts requests, delays them, and fails on demand."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ _WRITING = frozenset({"set", "set_if_absent", "set_partial"})
 
 
 class FaultyStore(ObservedStore):
-    """A store that counts requests and bytes, and injects faults; for tests.
+    """A store that counts requests and bytes, and injects faults, for tests.
 
-    Each key of `get_many`, `set_many` and `delete_many` counts as a `get`, `set` or `delete`, each call of what
-    `pinned` returns as a `get` or `get_spans`; `get_spans` and `get_stamped` count once.
+    Each key of `get_many`, `set_many` and `delete_many` counts as a `get`, `set` or `delete`. Each call of the
+    function that `pinned` returns counts as a `get` or `get_spans`. `get_spans` and `get_stamped` count once.
 
     Parameters
     ----------
     store : Store
-        Where the values really are.
+        The store to wrap.
     delay : float, default 0
-        Seconds that each request takes; many at once take no longer than one.
+        Seconds that each request takes. Concurrent requests take no longer than one.
     jitter : float, default 0
-        Up to so many seconds more, at random: answers come in another order than they were asked for.
+        Maximum additional delay in seconds, at random, so that answers arrive in another order than the requests.
     concurrency : int, optional
-        How many requests users shall have under way at once; by default as many as for the store.
+        Number of requests that users should send at once. The default is that of the store.
 
     Attributes
     ----------
     requests : Counter
-        How often each verb was called.
+        How often each method was called.
     bytes_read, bytes_written : int
-        How many bytes went through.
+        Number of bytes read and written.
     log : list of (verb, key)
-        Every request in its order.
+        All requests in order.
     in_flight, max_in_flight : int
-        How many requests are under way, and the most that ever were.
+        Number of requests in flight, and its maximum so far.
 
     Examples
     --------
@@ -79,12 +79,12 @@ class FaultyStore(ObservedStore):
 
     @property
     def _guard(self) -> AbstractContextManager[object]:
-        """What keeps other threads out; a forked child does not find it taken."""
+        """The lock that excludes other threads. It is free in a forked child."""
         return threads.lock((id(self), "faults"))
 
     @property
     def concurrency(self) -> int:
-        """As many as were asked for, else that of the store."""
+        """The given concurrency, otherwise that of the store."""
         return self.store.concurrency if self._concurrency is None else self._concurrency
 
     # -- faults -------------------------------------------------------------------
@@ -95,26 +95,26 @@ class FaultyStore(ObservedStore):
             self._faults[verb, self.requests[verb] + nth] = error
 
     def slow(self, verb: str, nth: int = 1, seconds: float = 1.0) -> None:
-        """Make the nth request of `verb` from now on take so many seconds more."""
+        """Make the nth request of `verb` from now on take this many seconds more."""
         with self._guard:
             self._slow[verb, self.requests[verb] + nth] = seconds
 
     def tear(self, nth: int = 1, keep: int = 0) -> None:
-        """Make the nth `set` from now on store only the first `keep` bytes, as a store that is not atomic would."""
+        """Make the nth `set` from now on store only the first `keep` bytes, like a store that is not atomic."""
         with self._guard:
             self._tears[self.requests["set"] + nth] = keep
 
     def freeze(self, key: str, reads: int = 1) -> None:
-        """Answer the next `reads` questions for `key` as now, whatever is written meanwhile.
+        """Answer the next `reads` requests for `key` with the current value, whatever is written meanwhile.
 
-        So does a store, or a cache before it, that is consistent only in the end: value and stamp are both old.
+        An eventually consistent store, or a cache in front of it, does this. Value and stamp are both old.
         """
         value, stamp = self.store.get_stamped(key) or Stamped(None, None)
         with self._guard:
             self._frozen[key] = _Frozen(key, value, stamp), reads
 
     def reset(self) -> None:
-        """Start counting anew; faults that have not happened yet are forgotten."""
+        """Reset all counts. Faults that have not happened yet are dropped."""
         with self._guard:
             self.requests.clear()
             self._faults.clear()
@@ -169,23 +169,23 @@ class FaultyStore(ObservedStore):
             return frozen
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Ask for each with `get`, as many at once as `concurrency` says."""
+        """Request each value with `get`, up to `concurrency` at once."""
         return Store.get_many(self, requests)
 
     def set(self, key: str, value: Buffer) -> None:
-        """Hand on, or only a part of it."""
+        """Store the value, or only a part of it."""
         with self._guard:
             keep = self._tears.pop(self.requests["set"] + 1, None)
         super().set(key, value if keep is None else memoryview(value)[:keep])
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Count and hand on."""
+        """Count, and pass the request on."""
         self._run(("lock", key, None), lambda: None)
         return super().lock(key)
 
 
 class _Frozen(MemoryStore):
-    """One value as it was."""
+    """An old version of one value."""
 
     def __init__(self, key: str, value: Buffer | None, stamp: Hashable | None) -> None:
         super().__init__({} if value is None else {key: value})

@@ -1,4 +1,4 @@
-"""A store that says what it is asked for."""
+"""A store that logs requests."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ LOGGER = logging.getLogger("omnizarr.stores")
 
 
 class LoggingStore(ObservedStore):
-    """A store that logs each request: verb, key, span, bytes and seconds; then it does what the store below does.
+    """A store that logs each request (method, key, span, bytes and seconds) and passes it on to another store.
 
     Parameters
     ----------
     store : Store
-        Where the values really are.
+        The store to wrap.
     log_level : int or str, default "DEBUG"
         Level of the records.
     log_handler : logging.Handler, optional
-        Gets the records, whatever the logger ``omnizarr.stores`` does with them.
+        Handler of the records, in addition to those of the logger ``omnizarr.stores``.
 
     Notes
     -----
-    A record has the fields ``verb``, ``key``, ``span`` (the part of the value that was asked for, or several; None: all
-    of it), ``bytes`` (None if none are moved) and ``seconds``. It is made when a request has ended, also by an error.
-    Each key of `get_many`, `set_many` and `delete_many` has its own record, and so has each call of the function that
-    `pinned` returns. `lock` has none, but reads and writes under it have.
+    A record has the fields ``verb``, ``key``, ``span`` (the requested part or parts of the value; None: all of
+    it), ``bytes`` (None if no value was transferred) and ``seconds``. It is created when a request ends, also
+    by an error. Each key of `get_many`, `set_many` and `delete_many` has its own record, and so has each call
+    of the function that `pinned` returns. `lock` has no record, but reads and writes within it do.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A store that counts: requests, bytes and seconds, per verb."""
+"""A store that counts requests, bytes and seconds of each method."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from omnizarr.stores.wrap.observed import Asked, ObservedStore, Spans
 
 
 class Figures(NamedTuple):
-    """What is known of several requests."""
+    """Counts of several requests."""
 
     requests: int = 0
     nbytes: int = 0
     """Bytes that were read or written."""
     seconds: float = 0.0
-    """Added up: of requests that were under way at once, the time of each counts."""
+    """The sum over all requests, also of those that ran concurrently."""
     failed: int = 0
-    """How many of them raised something."""
+    """Number of requests that raised an error."""
 
     def plus(self, other: Figures) -> Figures:
-        """Return what is known of these and of others together."""
+        """Return the sum of these counts and others."""
         return Figures(
             self.requests + other.requests,
             self.nbytes + other.nbytes,
@@ -36,30 +36,30 @@ class Figures(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """One request that has ended."""
+    """A completed request."""
 
     verb: str
     key: str
     span: Spans
-    """The part of the value that was asked for, or several; None: all of it, or nothing is read."""
+    """The requested part or parts of the value; None: all of it, or nothing was read."""
     nbytes: int | None
-    """Bytes that were read or written; None if there were none to be moved: no such key, a listing, ..."""
+    """Bytes that were read or written; None if no value was transferred: a missing key, a listing, ..."""
     start: float
-    """Of `time.perf_counter`."""
+    """Start and end, by `time.perf_counter`."""
     seconds: float
     failed: bool
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a `MetricsStore` has counted; its `str` is a table.
+    """The counts of a `MetricsStore`. Its `str` is a table.
 
     Attributes
     ----------
     verbs : mapping of str to Figures
-        By verb, in the order in which they were first used.
+        Counts by method, in the order of first use.
     max_in_flight : int
-        The most requests that were ever under way at once.
+        Maximum number of concurrent requests.
     """
 
     verbs: Mapping[str, Figures] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Report:
 
     @property
     def total(self) -> Figures:
-        """Of all verbs together."""
+        """The sum over all methods."""
         return reduce(Figures.plus, self.verbs.values(), Figures())
 
     def __str__(self) -> str:
@@ -83,18 +83,18 @@ class Report:
 
 
 class MetricsStore(ObservedStore):
-    """A store that counts requests, bytes and seconds; then it does what the store below does.
+    """A store that counts requests, bytes and seconds, and passes requests on to another store.
 
-    Costs some microseconds per request. Each key of `get_many`, `set_many` and `delete_many` counts as a `get`, `set`
-    or `delete`, each call of what `pinned` returns as a `get` or `get_spans`. `lock` does not count, but what is read
-    and written under it does. In copies that are pickled counting begins anew.
+    It costs some microseconds per request. Each key of `get_many`, `set_many` and `delete_many` counts as a
+    `get`, `set` or `delete`. Each call of the function that `pinned` returns counts as a `get` or `get_spans`.
+    `lock` does not count, but reads and writes within it do. A pickled copy counts from zero.
 
     Parameters
     ----------
     store : Store
-        Where the values really are.
+        The store to wrap.
     on_request : callable, optional
-        Called with a `Traced` when a request has ended, by the thread that made it.
+        Called with a `Traced` when a request has ended, in the thread that made it.
 
     Examples
     --------
@@ -117,13 +117,13 @@ class MetricsStore(ObservedStore):
         self._counted = _Counted()
 
     def report(self) -> Report:
-        """Return what has been counted up to now; of requests under way nothing yet."""
+        """Return the counts of completed requests."""
         counted = self._counted
         with counted.guard:
             return Report(MappingProxyType(dict(counted.verbs)), counted.max_in_flight)
 
     def reset(self) -> None:
-        """Start counting anew."""
+        """Reset all counts."""
         counted = self._counted
         with counted.guard:
             counted.verbs.clear()
@@ -147,7 +147,7 @@ class MetricsStore(ObservedStore):
 
 
 class _Counted:
-    """What read-only views of a store count together; other processes count for themselves."""
+    """The counts shared by read-only views of a store. Other processes count for themselves."""
 
     def __init__(self) -> None:
         self.verbs: dict[str, Figures] = {}
@@ -156,7 +156,7 @@ class _Counted:
 
     @property
     def guard(self) -> AbstractContextManager[object]:
-        """What keeps other threads out; a forked child does not find it taken."""
+        """The lock that excludes other threads. It is free in a forked child."""
         return threads.lock((id(self), "figures"))
 
     def __reduce__(self) -> tuple[Any, ...]:

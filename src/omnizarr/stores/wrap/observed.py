@@ -1,4 +1,4 @@
-"""What stores that watch the requests of another one have in common."""
+"""The base of stores that observe the requests to another store."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ from omnizarr.stores.wrap.wrappers import WrapperStore
 T = TypeVar("T")
 
 Spans: TypeAlias = Span | tuple[Span, ...] | None
-"""Which part of a value a request asks for, or which parts; None: all of it, or there is nothing to be read."""
+"""The requested part or parts of a value; None: all of it, or nothing is read."""
 
 
 class Asked(NamedTuple):
-    """A request under way."""
+    """A request in flight."""
 
     verb: str
     key: str
     span: Spans
     start: float
-    """Of `time.perf_counter`."""
+    """By `time.perf_counter`."""
 
 
 class ObservedStore(WrapperStore):
-    """A store that calls `_begin` before and `_end` after each request that it hands on; a base for those that watch.
+    """A store that calls `_begin` before and `_end` after each request that it passes on; a base class.
 
-    Each key of `get_many`, `set_many` and `delete_many` is a request of its own: a `get`, `set` or `delete`. So is each
-    call of what `pinned` returns: a `get` or `get_spans`. A listing begins with its first key, and ends with the last.
+    Each key of `get_many`, `set_many` and `delete_many` is a request of its own: a `get`, `set` or `delete`. So
+    is each call of the function that `pinned` returns: a `get` or `get_spans`. A listing begins with its first
+    key, and ends with the last.
     """
 
     def _begin(self, verb: str, key: str, span: Spans = None) -> Asked:
-        """Note that a request begins; an exception here prevents the request, and then `_end` is not called."""
+        """Note that a request begins. An exception here prevents the request, and `_end` is not called."""
         return Asked(verb, key, span, time.perf_counter())
 
     def _end(self, asked: Asked, moved: int | None, seconds: float, *, failed: bool) -> None:
-        """Note that a request has ended; `moved` are bytes, or None if there were none to be moved."""
+        """Note that a request has ended. `moved` is the number of bytes; None if no value was transferred."""
 
     def _target(self, key: str) -> Store:
-        """Return who answers a question for a key."""
+        """Return the store that answers requests for a key."""
         return self.store
 
     def _run(
@@ -61,7 +62,7 @@ class ObservedStore(WrapperStore):
         return result
 
     def _listed(self, verb: str, prefix: str, begin: Callable[[], Iterator[T]]) -> Iterator[T]:
-        """Yield keys; the time that the caller takes between them does not count."""
+        """Yield keys. The time that the caller takes between them does not count."""
         begun = self._begin(verb, prefix)
         seconds, start, failed = 0.0, begun.start, True
         try:
@@ -72,7 +73,7 @@ class ObservedStore(WrapperStore):
                 start = time.perf_counter()
             seconds += time.perf_counter() - start
             failed = False
-        except GeneratorExit:  # the caller has seen enough
+        except GeneratorExit:  # the caller stops early
             failed = False
             raise
         finally:
@@ -81,11 +82,11 @@ class ObservedStore(WrapperStore):
     # -- reading ------------------------------------------------------------------
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         return self._run(("get", key, span), lambda: self._target(key).get(key, span), length)
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Hand on, and watch each request from when it is taken until its value arrives."""
+        """Pass requests on, and observe each from when it is taken until its value arrives."""
         under_way: dict[int, Asked] = {}
 
         def taken() -> Iterator[Request]:
@@ -103,11 +104,11 @@ class ObservedStore(WrapperStore):
                 self._end(begun, None, time.perf_counter() - begun.start, failed=True)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         return self._run(("get_spans", key, tuple(spans)), lambda: self._target(key).get_spans(key, spans), total)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         return self._run(
             ("read_into", key, (start, start + out.nbytes)),
             lambda: self._target(key).read_into(key, out, start),
@@ -115,23 +116,23 @@ class ObservedStore(WrapperStore):
         )
 
     def has_any(self, prefix: str, names: Iterable[str]) -> bool:
-        """Watch each question."""
+        """Observe each request."""
         return Store.has_any(self, prefix, names)
 
     def exists(self, key: str) -> bool:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         return self._run(("exists", key, None), lambda: self._target(key).exists(key))
 
     def size(self, key: str) -> int | None:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         return self._run(("size", key, None), lambda: self._target(key).size(key))
 
     def stamp(self, key: str) -> Hashable | None:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         return self._run(("stamp", key, None), lambda: self._target(key).stamp(key))
 
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Watch and hand on: one request, in which no bytes move if the stamp is the same."""
+        """Observe one request, which transfers no bytes if the stamp is the same."""
         return self._run(
             ("get_stamped", key, None),
             lambda: self._target(key).get_stamped(key, unless),
@@ -139,7 +140,7 @@ class ObservedStore(WrapperStore):
         )
 
     def pinned(self, key: str) -> Reader | None:
-        """Hand on, and watch each call of what is returned."""
+        """Pass the request on, and observe each call of the returned function."""
         read = self._target(key).pinned(key)
         if read is None:
             return None
@@ -153,7 +154,7 @@ class ObservedStore(WrapperStore):
     # -- writing ------------------------------------------------------------------
 
     def set(self, key: str, value: Buffer) -> None:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         self._run(("set", key, None), lambda: super(ObservedStore, self).set(key, value), lambda _: len(value))
 
     def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
@@ -161,7 +162,7 @@ class ObservedStore(WrapperStore):
         Store.set_many(self, items)
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         return self._run(
             ("set_if_absent", key, None),
             lambda: super(ObservedStore, self).set_if_absent(key, value),
@@ -169,7 +170,7 @@ class ObservedStore(WrapperStore):
         )
 
     def set_partial(self, key: str, start: int, value: Buffer) -> None:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         self._run(
             ("set_partial", key, (start, start + len(value))),
             lambda: super(ObservedStore, self).set_partial(key, start, value),
@@ -177,7 +178,7 @@ class ObservedStore(WrapperStore):
         )
 
     def delete(self, key: str) -> None:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         self._run(("delete", key, None), lambda: super(ObservedStore, self).delete(key))
 
     def delete_many(self, keys: Iterable[str]) -> None:
@@ -185,25 +186,25 @@ class ObservedStore(WrapperStore):
         Store.delete_many(self, keys)
 
     def delete_prefix(self, prefix: str) -> None:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         self._run(("delete_prefix", prefix, None), lambda: super(ObservedStore, self).delete_prefix(prefix))
 
     # -- listing ------------------------------------------------------------------
 
     def list(self) -> Iterator[str]:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         return self._listed("list", "", self.store.list)
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         return self._listed("list_prefix", prefix, lambda: self.store.list_prefix(prefix))
 
     def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         return self._listed("list_sizes", prefix, lambda: self.store.list_sizes(prefix))
 
     def list_dir(self, prefix: str) -> Listing:
-        """Watch and hand on."""
+        """Observe the request and pass it on."""
         return self._run(("list_dir", prefix, None), lambda: self.store.list_dir(prefix))
 
     def __eq__(self, other: object) -> bool:
@@ -214,10 +215,10 @@ class ObservedStore(WrapperStore):
 
 
 def length(value: Buffer | None) -> int | None:
-    """Return the bytes of a value; None if there is none."""
+    """Return the size of a value in bytes; None for a missing value."""
     return None if value is None else len(value)
 
 
 def total(values: Buffers | None) -> int | None:
-    """Return the bytes of several values; None if there are none."""
+    """Return the size of several values in bytes; None if there are none."""
     return None if values is None else sum(map(len, values))

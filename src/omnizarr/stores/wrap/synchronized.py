@@ -1,4 +1,4 @@
-"""Locks of the user's own, for stores that cannot keep writers apart themselves; and what each store promises."""
+"""Locks that users supply, for stores that cannot keep writers apart; and what each store guarantees."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from omnizarr.stores.wrap.wrappers import WrapperStore
 Synchronizer: TypeAlias = Any
 """An object with ``[key] -> context manager``, a callable of the same, or one context manager for all keys."""
 
-# The locks of users that a thread of this process has entered.
+# The user's locks that a thread of this process holds.
 _entered: Final[set[Hashable]] = set()
 if hasattr(os, "register_at_fork"):
-    # The threads that have entered them do not exist in the child.
+    # The threads that hold them do not exist in the child.
     os.register_at_fork(after_in_child=_entered.clear)
 
 _SENTENCES: Final[dict[Exclusion, str]] = {
@@ -29,25 +29,26 @@ _SENTENCES: Final[dict[Exclusion, str]] = {
 
 
 class SynchronizedStore(WrapperStore):
-    r"""A store whose `lock` takes a lock of the user's as well.
+    r"""A store whose `lock` also takes a lock that you supply.
 
-    Writers of parts of one value lose nothing to each other if all of them give the same lock: in several processes, on
-    several machines, as far as that lock reaches.
+    If all writers use the same lock, writers of parts of one value do not lose each other's changes, in all
+    processes and on all machines that the lock reaches.
 
     Parameters
     ----------
     store : Store
-        Where the values really are.
+        The store to wrap.
     synchronizer : object
-        Where locks come from. Either ``synchronizer[key]`` is a context manager (zarr-python 2's `ThreadSynchronizer`
-        and `ProcessSynchronizer`, a dictionary), or ``synchronizer(key)`` is, or it is one itself, for all keys
-        (`dask.distributed.Lock`, `filelock.FileLock`, `fasteners.InterProcessLock`, a lock of redis).
+        One of three: an object for which ``synchronizer[key]`` is a context manager (`ThreadSynchronizer` and
+        `ProcessSynchronizer` of zarr-python 2, a dictionary); a callable for which ``synchronizer(key)`` is
+        one; or one context manager for all keys (`dask.distributed.Lock`, `filelock.FileLock`,
+        `fasteners.InterProcessLock`, a lock of redis).
 
     Notes
     -----
-    In this process, threads queue before the user's lock, and the one that has entered it may enter again: so that lock
-    need not be reentrant, nor safe for threads. The keys are those of the store. A lock for all keys lets in one writer
-    of a part at a time. Where the store has locks or conditions of its own, they hold as well.
+    Within this process, threads wait in front of your lock, and its holder may enter again. So your lock need
+    not be reentrant or safe for threads. The keys are those of the store. A lock for all keys admits one writer
+    at a time. Locks and conditional writes of the store itself still apply.
 
     Examples
     --------
@@ -63,11 +64,11 @@ class SynchronizedStore(WrapperStore):
     def __init__(self, store: Store, synchronizer: Synchronizer) -> None:
         super().__init__(store)
         self.synchronizer = synchronizer
-        self._lock_of = _locks_of(synchronizer)  # raises for what gives no locks
+        self._lock_of = _locks_of(synchronizer)  # raises an error if it supplies no locks
 
     @property
     def exclusion(self) -> Exclusion:
-        """The user's lock excludes all writers that use it; conditional writes of the store stay conditional."""
+        """The user's lock excludes all writers that use it. Conditional writes of the store stay conditional."""
         return "lock" if self.store.exclusion == "process" else self.store.exclusion
 
     def lock(self, key: str) -> AbstractContextManager[object]:
@@ -77,8 +78,8 @@ class SynchronizedStore(WrapperStore):
     @contextmanager
     def _locked(self, key: str, lock: Callable[[str], AbstractContextManager[object]]) -> Iterator[None]:
         name = (id(self.synchronizer), None if _is_one(self.synchronizer) else key)
-        # One lock for all keys is taken before the lock of any key: its holder may need the locks of other keys as
-        # well.
+        # A lock for all keys is taken before the lock of any key, because its holder may need the locks of other
+        # keys, too.
         with threads.lock(("synchronizer", name)):
             if name in _entered:
                 with lock(key):
@@ -93,7 +94,7 @@ class SynchronizedStore(WrapperStore):
                     _entered.discard(name)
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Look and set under the lock."""
+        """Check and set under the lock."""
         self.check_writable()
         with self.lock(key):
             return super().set_if_absent(key, value)
@@ -130,7 +131,7 @@ class SynchronizedStore(WrapperStore):
 
 
 def guarantee(store: Store) -> str:
-    """Return in words how writers of disjoint parts of one value are kept from losing each other's changes.
+    """Return a description of how writers of disjoint parts of one value are kept from losing each other's changes.
 
     Examples
     --------
@@ -147,7 +148,7 @@ def _is_one(synchronizer: Synchronizer) -> bool:
 
 
 def _locks_of(synchronizer: Synchronizer) -> Callable[[str], AbstractContextManager[Any]]:
-    """Return what gives the user's lock of a key."""
+    """Return a function that returns the user's lock of a key."""
     if _is_one(synchronizer):
         return lambda _: synchronizer
     found: Any = getattr(synchronizer, "__getitem__", synchronizer)

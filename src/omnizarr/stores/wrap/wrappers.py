@@ -1,4 +1,4 @@
-"""Stores upon other stores."""
+"""Stores around other stores."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from omnizarr.stores.base import (
 
 
 class WrapperStore(Store):
-    """A store that hands every verb on to another one; a base for those that do something besides.
+    """A store that passes every request on to another one; a base class for stores that do something in addition.
 
     Parameters
     ----------
     store : Store
-        The store to be wrapped. Closing the wrapper closes it.
+        The store to wrap. Closing the wrapper closes it.
     """
 
     def __init__(self, store: Store) -> None:
@@ -36,137 +36,137 @@ class WrapperStore(Store):
 
     @property
     def concurrency(self) -> int:
-        """That of the store."""
+        """The value of the wrapped store."""
         return self.store.concurrency
 
     @property
     def exclusion(self) -> Exclusion:
-        """That of the store."""
+        """The value of the wrapped store."""
         return self.store.exclusion
 
     @property
     def is_shared(self) -> bool:
-        """That of the store."""
+        """The value of the wrapped store."""
         return self.store.is_shared
 
     @property
     def supports_listing(self) -> bool:
-        """That of the store."""
+        """The value of the wrapped store."""
         return self.store.supports_listing
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.get(key, span)
 
     def get_many(self, requests: Iterable[Request]) -> Iterator[tuple[int, Buffer | None]]:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.get_many(requests)
 
     def get_spans(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.get_spans(key, spans)
 
     def read_into(self, key: str, out: memoryview, start: int = 0) -> int | None:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.read_into(key, out, start)
 
     def has_any(self, prefix: str, names: Iterable[str]) -> bool:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.has_any(prefix, names)
 
     def exists(self, key: str) -> bool:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.exists(key)
 
     def size(self, key: str) -> int | None:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.size(key)
 
     def stamp(self, key: str) -> Hashable | None:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.stamp(key)
 
     def get_stamped(self, key: str, unless: Hashable | None = None) -> Stamped | None:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.get_stamped(key, unless)
 
     def pinned(self, key: str) -> Reader | None:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.pinned(key)
 
     def set(self, key: str, value: Buffer) -> None:
-        """Hand on."""
+        """Pass the request on."""
         self.check_writable()
         self.store.set(key, value)
 
     def check_storable(self, key: str) -> None:
-        """Hand on."""
+        """Pass the request on."""
         self.store.check_storable(key)
 
     def set_many(self, items: Iterable[tuple[str, Buffer]]) -> None:
-        """Hand on."""
+        """Pass the request on."""
         self.check_writable()
         self.store.set_many(items)
 
     def set_if_absent(self, key: str, value: Buffer) -> bool:
-        """Hand on."""
+        """Pass the request on."""
         self.check_writable()
         return self.store.set_if_absent(key, value)
 
     def set_partial(self, key: str, start: int, value: Buffer) -> None:
-        """Hand on."""
+        """Pass the request on."""
         self.check_writable()
         self.store.set_partial(key, start, value)
 
     def delete(self, key: str) -> None:
-        """Hand on."""
+        """Pass the request on."""
         self.check_writable()
         self.store.delete(key)
 
     def delete_many(self, keys: Iterable[str]) -> None:
-        """Hand on."""
+        """Pass the request on."""
         self.check_writable()
         self.store.delete_many(keys)
 
     def delete_prefix(self, prefix: str) -> None:
-        """Hand on."""
+        """Pass the request on."""
         self.check_writable()
         self.store.delete_prefix(prefix)
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Hand on."""
+        """Pass the request on."""
         self.check_writable()
         return self.store.lock(key)
 
     def list(self) -> Iterator[str]:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.list()
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.list_prefix(prefix)
 
     def list_sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.list_sizes(prefix)
 
     def list_dir(self, prefix: str) -> Listing:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.list_dir(prefix)
 
     def origin(self) -> tuple[Hashable, str]:
-        """Hand on."""
+        """Pass the request on."""
         return self.store.origin()
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
-        """Return the same wrapper around a store that may not be written, or (False) one that may."""
+        """Return the same wrapper around a read-only store, or (False) around a writable one."""
         clone = copy.copy(self)
         clone.store = self.store.with_read_only(read_only)
         clone.read_only = read_only
         return clone
 
     def close(self) -> None:
-        """Hand on."""
+        """Pass the request on."""
         self.store.close()
 
     def __eq__(self, other: object) -> bool:
@@ -180,7 +180,7 @@ class WrapperStore(Store):
 
 
 class ReadOnlyStore(WrapperStore):
-    """A view of a store that may not be written.
+    """A read-only view of a store.
 
     Examples
     --------
@@ -196,19 +196,19 @@ class ReadOnlyStore(WrapperStore):
         self.read_only = True
 
     def with_read_only(self, read_only: bool = True) -> Store:  # noqa: FBT001, FBT002
-        """Return this view, or (False) a store that may be written."""
+        """Return this view, or (False) a writable store."""
         return self if read_only else self.store.with_read_only(read_only=False)
 
 
 class PrefixStore(WrapperStore):
-    """What stands under one prefix of a store, as a store of its own; nothing outside can be reached.
+    """The keys under one prefix of a store, as a store of its own. Keys outside the prefix cannot be reached.
 
     Parameters
     ----------
     store : Store
         The store.
     prefix : str
-        Where it begins, with or without the slash at the end.
+        The prefix, with or without a slash at the end.
 
     Examples
     --------
@@ -334,7 +334,7 @@ class PrefixStore(WrapperStore):
         return self.store.list_dir(self.prefix + as_prefix(prefix)).below(self.prefix)
 
     def origin(self) -> tuple[Hashable, str]:
-        """Return the origin of the store, and the prefix behind its own."""
+        """Return the origin of the store, with the prefix appended."""
         data, path = self.store.origin()
         return data, f"{path}/{self.prefix[:-1]}".strip("/")
 
