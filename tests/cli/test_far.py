@@ -309,6 +309,10 @@ def test_commands_take_storage_options_on_each_cloud(request, capsys, tmp_path, 
         assert (code, err) == (0, ""), command
     options = [option.replace("-o", "--storage-option=", 1) for option in options]
     assert run(capsys, "get", "--csv", f"{url}/x0", "1", *options)[:2] == (0, "1\n")
+    (tmp_path / "n.cdl").write_text("netcdf n { dimensions: x = 2; variables: short v(x); data: v = 3, 4; }")
+    code, _, err = run(capsys, "gen", tmp_path / "n.cdl", "-o", f"{place.url}/n.zarr", *options)
+    assert (code, err) == (0, "")
+    assert run(capsys, "get", "--csv", f"{place.url}/n.zarr/v", *options)[:2] == (0, "3\n4\n")
     options = s3_options(place)
     assert run(capsys, "convert", url, tmp_path / "here.zarr", *options)[0] == 0
     assert run(capsys, "convert", tmp_path / "here.zarr", f"{place.url}/y.zarr", "--to", "v2", *options)[0] == 0

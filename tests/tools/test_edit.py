@@ -161,6 +161,34 @@ class TestCopy:
         omnizarr.copy_node(source, target, resume=True)
         assert values(target) == values(source)
 
+    def test_resume_of_a_complete_copy_compares_and_changes_nothing(self, tmp_path):
+        source, target = make(str(tmp_path / "a.zarr")), str(tmp_path / "b.zarr")
+        omnizarr.copy_node(source, target)
+        before = tree(tmp_path)
+        for dry_run in (True, False):
+            outcome = omnizarr.copy_node(source, target, resume=True, dry_run=dry_run)
+            assert (outcome.keys, outcome.verified) == (0, True)
+            assert outcome.remarks == ("the copy was complete already",)
+        assert tree(tmp_path) == before
+
+    @pytest.mark.parametrize("change", ["value", "attribute", "more", "less"])
+    def test_resume_refuses_a_node_that_differs(self, tmp_path, change):
+        source, target = make(str(tmp_path / "a.zarr")), str(tmp_path / "b.zarr")
+        omnizarr.copy_node(source, target)
+        node = omnizarr.open(target)
+        if change == "value":
+            node["g/x"][1] = 99
+        elif change == "attribute":
+            node["g/x"].attrs["changed"] = True
+        elif change == "more":
+            node.create_array("g/more", shape=3, dtype="i4")
+        else:
+            del node["g/x"]
+        before = tree(tmp_path)
+        with pytest.raises(errors.NodeExistsError, match="differs from the source"):
+            omnizarr.copy_node(source, target, resume=True)
+        assert tree(tmp_path) == before
+
     def test_interrupted_copy_is_removed_by_delete_and_replaced_by_overwrite(self, tmp_path):
         source = Failing(MemoryStore())
         make(source)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from omnizarr.cli.options import PLACE, command, one_of
+from omnizarr.cli.locate import Storage, storage_of
+from omnizarr.cli.options import PLACE, command, long_storage_options, one_of
 from omnizarr.cli.text import one_line
 from omnizarr.errors import NodeExistsError, ValueTypeError
 from omnizarr.support.lazy import Lazy
@@ -90,8 +91,16 @@ _layouts: Final = one_of((*_LAYOUTS.values(), "nc3", "nc4", "nc5", "nc6", "nc7")
 @click.option("-7", "kind", flag_value="nc7", hidden=True, callback=_kind)
 @click.option("-b", "binary", is_flag=True, hidden=True, expose_value=False)
 @click.option("-l", "language", callback=_language, hidden=True, expose_value=False)
+@long_storage_options
 def gen(
-    cdl: str, output: str, layout: str | None, zarr_format: int | None, kind: str | None, *, overwrite: bool
+    cdl: str,
+    output: str,
+    storage: Storage,
+    layout: str | None,
+    zarr_format: int | None,
+    kind: str | None,
+    *,
+    overwrite: bool,
 ) -> None:
     """Make a dataset from CDL, as ncgen does.
 
@@ -102,6 +111,7 @@ def gen(
     Examples:
       omnizarr gen tides.cdl -o tides.zarr
       omnizarr gen tides.cdl -o "file:///data/tides.zip#mode=zarr,zip,v3"
+      omnizarr gen tides.cdl -o s3://bucket/tides.zarr --region eu-west-1
       ncdump tides.nc | omnizarr gen - -o tides.zarr --layout B
     """  # noqa: D301 - click's mark of lines to be kept
     location = urls.parse(output)
@@ -115,7 +125,8 @@ def gen(
             for loss in files.write_file(location.place, source, format=_format(kind), overwrite=overwrite):
                 click.echo(one_line(f"omnizarr: lost: /{loss.path}{loss.pointer}: {loss.what}: {loss.why}"), err=True)
             return
-        with datasets.Dataset(output, "w" if overwrite else "x", layout=layout, zarr_format=zarr_format) as dataset:
+        mode, options = "w" if overwrite else "x", storage_of(output, storage) or None
+        with datasets.Dataset(output, mode, layout=layout, zarr_format=zarr_format, storage_options=options) as dataset:
             copying.write(dataset, source)
 
 

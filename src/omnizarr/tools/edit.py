@@ -42,7 +42,8 @@ def copy_node(
         Replace the node that is at the target. In a directory and in an archive, the old one stays until the new one
         is complete. Elsewhere it is deleted first.
     resume : bool
-        Continue a copy that was interrupted: values that are there and equal are not written again.
+        Continue a copy that was interrupted: values that are there and equal are not written again. A copy that is
+        complete already is compared with the source; if it differs, NodeExistsError is raised and nothing changes.
     verify : bool
         Read each value again, and compare it.
     dry_run : bool

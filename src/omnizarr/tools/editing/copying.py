@@ -84,6 +84,7 @@ class Copy:
         self.executor = executor or executors.Local()
         self.above = hierarchy.Above()
         self.target = self._placed(target)
+        self.is_complete = False  # a copy without a journal is there: complete, if it is one of this source
         self.replaced = self._replaced()
         self.continues = False
 
@@ -137,7 +138,8 @@ class Copy:
         if isinstance(there, OmnizarrError):
             raise there
         if there is not None and not self.overwrite:
-            if self.resume and unfinished.is_left(self.target):
+            if self.resume:
+                self.is_complete = not unfinished.is_left(self.target)
                 return None
             raise hierarchy.in_the_way(self.target, there)
         if there is not None:
@@ -169,6 +171,10 @@ class Copy:
         keys, nbytes = self._size()
         kind = self.found.metadata.node_type
         outcome = Edited("copy", str(self.source), str(self.target), kind, keys, nbytes or 0, dry_run=dry_run)
+        if self.is_complete:
+            with shown(progress, nbytes, f"compare {self.source.path or self.source.store}") as tick:
+                self._compare(tick)
+            return replace(outcome, keys=0, bytes_stored=0, verified=True, remarks=("the copy was complete already",))
         if dry_run:
             return outcome
         with shown(progress, nbytes, f"copy {self.source.path or self.source.store}") as tick:
@@ -178,6 +184,15 @@ class Copy:
         remarks = (*mentions.rebase(self.source, self.target), *self._remarks())
         mentions.refresh(self.target)
         return replace(outcome, keys=copied.values, bytes_stored=copied.nbytes, verified=self.verify, remarks=remarks)
+
+    def _compare(self, tick: Tick) -> None:
+        """Raise NodeExistsError if what lies at the target differs from the source."""
+        layout = _Layout(self.source, self.target)
+        comparison = _Comparison(self.source.store, self.target.store)
+        self.executor.run(comparison, layout.chunks(), tick)
+        executors.Local().run(comparison, layout.documents(), tick)
+        for key in layout.others():
+            raise _differs(self.target.store, key)
 
     def _remarks(self) -> tuple[str, ...]:
         before, after = mentions.listed(self.source), mentions.listed(self.target)
@@ -240,7 +255,8 @@ class Copy:
         if target is self.target:
             hierarchy.create_ancestors(target, dialect_of(target, self.found.metadata), self.above)
         if self.continues:
-            layout.delete_others()
+            for key in layout.others():
+                target.store.delete(key)
         here = executors.Local()
         with target.lock():
             if not layout.has_entry:
@@ -318,14 +334,14 @@ class _Layout:
         """Return when a document has its turn: the deepest first, of a node the one that makes it a node last."""
         return -pair[0].count("/"), pair[0].endswith(self._makers)
 
-    def delete_others(self) -> None:
-        """Delete what an interrupted copy has left of keys that the source has no longer."""
+    def others(self) -> Iterator[str]:
+        """Yield the keys of the target that the source does not have, or no longer."""
         expected = {new: old for old, new in self._documents}
         for prefix, other in self._prefixes().items():
             for key in list(self.target.store.list_prefix(other)):
                 old = expected.get(key, prefix + key[len(other) :])
                 if key != f"{self.target.prefix}{journal.KEY}" and not self.source.store.exists(old):
-                    self.target.store.delete(key)
+                    yield key
 
     def _prefixes(self) -> dict[str, str]:
         """Return prefixes of the source, none within another, and what they become."""
@@ -397,6 +413,38 @@ class _Values(Job[Pair]):
             return len(value)
 
         return copy, tally
+
+
+@dataclass(frozen=True)
+class _Comparison(Job[Pair]):
+    """Compare a value with its copy."""
+
+    source: Store
+    target: Store
+
+    @property
+    def at_once(self) -> int:
+        return max(pool.default_concurrency(), self.source.concurrency, self.target.concurrency)
+
+    share = 64
+
+    def begin(self, _: dict[str, str]) -> tuple[Callable[[Pair], int], Tally]:
+        def compare(pair: Pair) -> int:
+            value = self.source.get(pair[0])
+            if value is not None and not _is_same(self.target, pair[1], value):
+                raise _differs(self.target, pair[1])
+            return 0 if value is None else len(value)
+
+        return compare, Tally(self.target)
+
+
+def _differs(store: Store, key: str) -> NodeExistsError:
+    return NodeExistsError(
+        "a node lies here that differs from the source",
+        store=str(store),
+        key=key,
+        remedy="pass overwrite=True to replace it, or compare both with `omnizarr diff`",
+    )
 
 
 def _is_same(store: Store, key: str, value: Any) -> bool:
