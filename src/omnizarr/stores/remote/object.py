@@ -209,7 +209,7 @@ class ObjectStore(Store):
 
     @property
     def exclusion(self) -> Exclusion:
-        """ "condition", if the server supports conditional writes."""
+        """``"condition"``, if the server supports conditional writes."""
         return "condition" if self._has_conditions else "process"
 
     @property
